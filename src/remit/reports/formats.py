@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,12 +12,20 @@ from remit.evidence.claims import claims_of, claims_text
 from remit.reports.layout import escape_control
 from remit.reports.shapes import FixShape, check_shape
 
+if TYPE_CHECKING:
+    from remit.merging.model import MergedFinding
+
 _COMMAND = {"L1": "error", "L2": "warning", "L3": "notice"}
 
 
-def check_json(verdicts: Sequence[Verdict], repository: str | None = None, fixes: list[FixShape] | None = None) -> str:
-    """Return the report in the shape `remit.check/1`."""
-    return format_json(check_shape(verdicts, repository, fixes))
+def check_json(
+    verdicts: Sequence[Verdict],
+    repository: str | None = None,
+    fixes: list[FixShape] | None = None,
+    dismissed: Sequence[Sequence[MergedFinding]] = (),
+) -> str:
+    """Return the report in the shape `remit.check/1`. `dismissed` has the dismissed findings of each verdict."""
+    return format_json(check_shape(verdicts, repository, fixes, dismissed))
 
 
 def format_json(value: Any) -> str:

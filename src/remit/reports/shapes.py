@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -14,6 +14,9 @@ from remit.contract.profiles import Level
 from remit.evidence.claims import claims_of, count_outcomes
 from remit.evidence.model import Difference, Location, Outcome, QuoteMatching, Seen
 from remit.evidence.revisions import Revision
+
+if TYPE_CHECKING:
+    from remit.merging.model import MergedFinding
 
 
 class ViolationShape(msgspec.Struct):
@@ -65,6 +68,19 @@ class ChangeShape(msgspec.Struct):
     outcome: Outcome
 
 
+class DismissedShape(msgspec.Struct):
+    """A finding of the result that a person dismissed."""
+
+    id: str
+    path: str | None
+    line: int | None
+    title: str
+    #: Who dismissed it, when and why.
+    reason: str
+    #: The ID for `remit restore`.
+    fingerprint: str
+
+
 class ResultShape(msgspec.Struct):
     """A verdict on one result."""
 
@@ -85,6 +101,8 @@ class ResultShape(msgspec.Struct):
     revision: Revision
     #: The lines of the file with text that are not part of the result; only their claims are checked.
     lines_outside: int = 0
+    #: The findings that a person dismissed. They change nothing in the verdict.
+    dismissed: Sequence[DismissedShape] = ()
 
 
 class SummaryShape(msgspec.Struct):
@@ -122,18 +140,23 @@ class CheckShape(msgspec.Struct):
 
 
 def check_shape(
-    verdicts: Sequence[Verdict], repository: str | None = None, fixes: list[FixShape] | None = None
+    verdicts: Sequence[Verdict],
+    repository: str | None = None,
+    fixes: list[FixShape] | None = None,
+    dismissed: Sequence[Sequence[MergedFinding]] = (),
 ) -> CheckShape:
-    """Return verdicts in the fixed shape."""
+    """Return verdicts in the fixed shape. `dismissed` has the dismissed findings of each verdict."""
     counts = summary(verdicts)
     counts.repository = repository
-    shape = CheckShape(results=[_result(verdict) for verdict in verdicts], summary=counts)
+    found = dismissed or [()] * len(verdicts)
+    results = [_result(verdict, own) for verdict, own in zip(verdicts, found, strict=True)]
+    shape = CheckShape(results=results, summary=counts)
     if fixes is not None:
         shape.fixes = fixes
     return shape
 
 
-def _result(verdict: Verdict) -> ResultShape:
+def _result(verdict: Verdict, dismissed: Sequence[MergedFinding] = ()) -> ResultShape:
     return ResultShape(
         path=verdict.path,
         agent=verdict.agent,
@@ -156,6 +179,7 @@ def _result(verdict: Verdict) -> ResultShape:
         changes=[ChangeShape(c.path, c.claim, c.outcome) for c in verdict.evidence.changes],
         revision=verdict.revision,
         lines_outside=verdict.document.lines_outside if verdict.document.has_content else 0,
+        dismissed=[DismissedShape(f.id, f.path, f.line, f.title, f.reason or "", f.fingerprint) for f in dismissed],
     )
 
 

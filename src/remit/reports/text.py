@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from remit.checking import Verdict
 from remit.evidence.claims import HOLDING, Claim, claims_of
@@ -15,6 +16,9 @@ from remit.reports.layout import Line, Piece, cut_width, display_width, escape_c
 from remit.reports.shapes import summary
 from remit.rules.base import Violation
 from remit.workspace.files import SourceFile, Workspace
+
+if TYPE_CHECKING:
+    from remit.merging.model import MergedFinding
 
 STYLES = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
 LEVEL_STYLES = {"L1": "bold red", "L2": "yellow", "L3": "cyan"}
@@ -35,12 +39,18 @@ _AROUND = 2
 
 
 def check_text_lines(
-    verdicts: Sequence[Verdict], columns: int = 80, workspace: Workspace | None = None, *, every_claim: bool = False
+    verdicts: Sequence[Verdict],
+    columns: int = 80,
+    workspace: Workspace | None = None,
+    *,
+    every_claim: bool = False,
+    dismissed: Sequence[Sequence[MergedFinding]] = (),
 ) -> Iterator[Line]:
-    """Yield the lines of the report."""
-    for verdict in verdicts:
+    """Yield the lines of the report. `dismissed` has the dismissed findings of each verdict."""
+    for verdict, found in zip(verdicts, dismissed or [()] * len(verdicts), strict=True):
         yield from _verdict(verdict, columns)
         yield from claim_lines(verdict, workspace, columns, every=every_claim)
+        yield from _dismissed(found, columns)
         if verdict.violations:
             yield []
     yield from _totals(verdicts)
@@ -73,6 +83,15 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
         if advice not in printed:
             yield from ([Piece(row, "green")] for row in wrap_text(escape_control(advice), columns, 5))
         printed.add(advice)
+
+
+def _dismissed(findings: Sequence[MergedFinding], columns: int) -> Iterator[Line]:
+    if findings:
+        yield [Piece("  dismissed, the verdict is the same", "bold")]
+    for finding in findings:
+        place = format_location(Location(finding.path, finding.line)) if finding.path else "no location"
+        head = f"{finding.id}  {place}  {finding.reason} (#{finding.fingerprint})"
+        yield from ([Piece(row, "dim")] for row in wrap_text(escape_control(head), columns, 4))
 
 
 def _violation(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Line]:

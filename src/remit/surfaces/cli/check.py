@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from remit.evidence.sources import Sources, open_sources
 from remit.surfaces.cli.files import display_name, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.recording import record_option, record_verdicts
+
+if TYPE_CHECKING:
+    from remit.merging.model import MergedFinding
 
 #: The number of files from which a progress bar is shown.
 _MIN_FILES_FOR_PROGRESS = 50
@@ -55,7 +58,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
 
     FILE is a file, a folder (every Markdown file in it except READMEs and similar pages) or - for standard input.
     Without --repo, claims are checked against the checkout that contains the first file, else the current folder.
-    The exit code is 0 if every result is accepted, otherwise 1.
+    The exit code is 0 if every result is accepted, otherwise 1. Findings that a person dismissed are listed as
+    dismissed; the verdict is about the document and stays the same.
 
     \b
     Examples:
@@ -77,10 +81,11 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     )
     try:
         verdicts = list(_check_all(files, options, sources))
+        dismissed = _dismissed(verdicts, sources)
         if flags["form"] == "text":
-            _print_text(verdicts, sources, f"{root} ({origin})", every_claim=flags["claims"])
+            _print_text(verdicts, sources, f"{root} ({origin})", dismissed, every_claim=flags["claims"])
         else:
-            _print_for_programs(verdicts, flags["form"], str(root))
+            _print_for_programs(verdicts, flags["form"], str(root), dismissed)
     finally:
         sources.close()
     if flags["record"]:
@@ -127,19 +132,40 @@ def _check_all(files: list[Path | None], options: Options, sources: Sources) -> 
         yield from check_text(source, display_name(file), options, sources)
 
 
-def _print_text(verdicts: list[Verdict], sources: Sources, root: str, *, every_claim: bool) -> None:
+def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[MergedFinding]]:
+    """Return the dismissed findings of each verdict; empty if the checkout has no file of dismissals."""
+    workspace = sources.workspace
+    if workspace is None or not (workspace.root / ".remit-dismissals.toml").is_file():
+        return []
+    from remit.ledger.dismissing import stored_dismissals
+    from remit.merging.dismissals import dismissed_in
+
+    entries = stored_dismissals(workspace.root)
+    return [dismissed_in(verdict, entries, workspace) for verdict in verdicts]
+
+
+def _print_text(
+    verdicts: list[Verdict],
+    sources: Sources,
+    root: str,
+    dismissed: Sequence[Sequence[MergedFinding]],
+    *,
+    every_claim: bool,
+) -> None:
     from remit.reports.layout import Piece, escape_control
     from remit.reports.text import check_text_lines
 
-    print_lines(check_text_lines(verdicts, columns(), sources.workspace, every_claim=every_claim))
+    print_lines(check_text_lines(verdicts, columns(), sources.workspace, every_claim=every_claim, dismissed=dismissed))
     print_lines([[Piece(f"claims checked against {escape_control(root)}", "dim")]])
 
 
-def _print_for_programs(verdicts: list[Verdict], form: str, root: str) -> None:
+def _print_for_programs(
+    verdicts: list[Verdict], form: str, root: str, dismissed: Sequence[Sequence[MergedFinding]]
+) -> None:
     if form == "json":
         from remit.reports.formats import check_json
 
-        print_text(check_json(verdicts, root))
+        print_text(check_json(verdicts, root, dismissed=dismissed))
     elif form == "github":
         from remit.reports.formats import check_github
 
