@@ -27,6 +27,8 @@ class Delegation:
         "retried",
         "retry_of",
         "state",
+        "teammate",
+        "untold",
     )
 
     def __init__(self, agent: str, at: float = 0.0, *, state: str = "open", retry_of: str = "") -> None:
@@ -47,6 +49,10 @@ class Delegation:
         self.contract_sent = False
         #: Whether a retry may help; false if the subagent reported that it does not.
         self.is_recoverable = True
+        #: The name of the teammate that runs it; empty for a subagent.
+        self.teammate = ""
+        #: Whether the orchestrator has not yet learned that its report was not accepted.
+        self.untold = False
 
     @property
     def is_open(self) -> bool:
@@ -95,6 +101,8 @@ class Delegation:
             values["told"] = True
         if not self.is_recoverable:
             values["recoverable"] = False
+        if self.teammate:
+            values |= {"teammate": self.teammate, "untold": self.untold}
         return values
 
     @classmethod
@@ -114,6 +122,8 @@ class Delegation:
         entry.mark = _text(values.get("mark"))
         entry.contract_sent = bool(values.get("told"))
         entry.is_recoverable = values.get("recoverable") is not False
+        entry.teammate = _text(values.get("teammate"))
+        entry.untold = values.get("untold") is True
         return entry
 
 

@@ -33,6 +33,7 @@ EXPECTED = {
     "PostToolUseFailure.Agent.json": "additionalContext",
     "SubagentStart.json": "additionalContext",
     "SubagentStop.json": "block",
+    "SubagentStop.teammate.json": "block",
 }
 #: Additional answers in `strict` mode: a person is asked about a command line that is not understood.
 STRICT = {**EXPECTED, "PreToolUse.Bash.json": "ask"}

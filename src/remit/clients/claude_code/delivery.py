@@ -10,6 +10,7 @@ from remit.clients.claude_code.runs import (
     SubagentRun,
     link_run,
     set_aside,
+    set_teammate,
     settle_launch,
     withdraw_launch,
     written_files,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 #: The client adds a block that begins with this to a report.
 _CLIENT_BLOCK = "<tools-used-before-summary>"
 _GENERAL = "general-purpose"
+#: The status of a launch that started a teammate: it reports when it becomes idle.
+_SPAWNED = "teammate_spawned"
 
 
 def agent_call_returned(payload: object, context: ProjectContext) -> Answer | None:
@@ -39,10 +42,12 @@ def agent_call_returned(payload: object, context: ProjectContext) -> Answer | No
     with context.session(run.session) as state:
         if not is_nested:
             link_delegation(state, call, text(response, "agentId"))
+        if text(response, "status") == _SPAWNED:
+            set_teammate(state, call, text(response, "name"))
         if not context.is_awaited(agent):
             set_aside(state, "" if is_nested else call)
     kept = results.latest_result(context.folder, run.session, run.agent_id)
-    if text(response, "status") == "async_launched":
+    if text(response, "status") in ("async_launched", _SPAWNED):
         return None
     if not context.is_checked(agent):
         if kept is None:

@@ -131,14 +131,14 @@ def task_notification(head: str, session: str, context: ProjectContext) -> str:
         return _unchecked_notice(entry)
     if kept is None or kept.outcome not in ("rejected", "failed") or not context.is_awaited(kept.agent):
         return ""
-    return _rejected_notice(kept, entry)
+    return rejected_notice(kept, entry)
 
 
 def _workflow_notice(listed: list[KeptResult], launched: set[str]) -> str:
     """Describe the reports that were not accepted and that the orchestrator did not request itself."""
     latest = {kept.agent_id: kept for kept in listed if kept.agent_id not in launched}
     rejected = [kept for kept in latest.values() if kept.outcome in ("rejected", "failed")][-_MAX_REPORTS:]
-    return "\n".join(_rejected_notice(kept, None) for kept in rejected)
+    return "\n".join(rejected_notice(kept, None) for kept in rejected)
 
 
 def _unchecked_notice(entry: Delegation) -> str:
@@ -148,7 +148,8 @@ def _unchecked_notice(entry: Delegation) -> str:
     )
 
 
-def _rejected_notice(kept: KeptResult, entry: Delegation | None) -> str:
+def rejected_notice(kept: KeptResult, entry: Delegation | None) -> str:
+    """Return the notice about a report that the orchestrator has already received and must not use."""
     retried = entry is not None and bool(entry.retry_of)
     if kept.failure:
         return failure_notice(kept, retried=retried)

@@ -13,30 +13,35 @@ from remit.gate.delegations import (
     link_delegation,
     release_writes,
 )
+from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session_store import safe_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from remit.gate.delegation import Delegation
     from remit.gate.session import SessionState
 
 _MAX_META_BYTES = 64_000
 
 
 class SubagentRun:
-    """A run of a subagent: its agent, its transcript, and its launch according to the client's metadata."""
+    """A run of a subagent: its agent, its transcript, and its launch according to the client's metadata.
+
+    The events of a teammate name the teammate; `agent` is the definition that it runs.
+    """
 
     __slots__ = ("agent", "agent_id", "call", "parent", "session", "transcript")
 
     def __init__(self, payload: object, agent: str, agent_id: str) -> None:
         self.session = text(payload, "session_id")
-        self.agent = agent
         self.agent_id = agent_id
         self.transcript = text(payload, "agent_transcript_path") or _transcript_path(
             text(payload, "transcript_path"), agent_id
         )
         meta = _meta(self.transcript)
+        self.agent = text(meta, "spawnedAgentType") or agent
         #: The id of the tool call that launched it.
         self.call = text(meta, "toolUseId")
         #: The subagent that launched it; empty if the orchestrator did, or if this is unknown.
@@ -71,6 +76,21 @@ def link_run(state: SessionState, run: SubagentRun) -> str:
         key = waiting[0] if len(waiting) == 1 else ""
     link_delegation(state, key, run.agent_id)
     return key
+
+
+def set_teammate(state: SessionState, key: str, name: str) -> None:
+    """Record that a teammate runs this delegation."""
+    if key in state.delegations and name:
+        state.delegations[key].teammate = name[:MAX_NAME_LENGTH]
+
+
+def teammate_launch(state: SessionState, agent_id: str, name: str = "") -> Delegation | None:
+    """Return the delegation that a teammate runs, by its id or else by its name; None for another agent."""
+    found = [one for one in state.delegations.values() if one.teammate]
+    for one in reversed(found):
+        if one.agent_id == agent_id if agent_id else one.teammate == name:
+            return one
+    return None
 
 
 def unlinked_launch(state: SessionState, agent: str) -> list[str]:

@@ -6,7 +6,14 @@ from remit.clients.claude_code import results
 from remit.clients.claude_code.payload import flag, text
 from remit.clients.claude_code.progress import record_delegation
 from remit.clients.claude_code.responses import add_context, block
-from remit.clients.claude_code.runs import SubagentRun, link_run, set_aside, settle_launch, unlinked_launch
+from remit.clients.claude_code.runs import (
+    SubagentRun,
+    link_run,
+    set_aside,
+    settle_launch,
+    teammate_launch,
+    unlinked_launch,
+)
 from remit.clients.claude_code.runs import written_files as files_written_by
 from remit.gate.delegations import release_writes
 
@@ -25,6 +32,9 @@ def subagent_started(payload: object, context: ProjectContext) -> Answer | None:
     """SubagentStart: link the run to its launch, and send the instructions if the launch did not."""
     run = SubagentRun(payload, text(payload, "agent_type"), text(payload, "agent_id"))
     with context.session(run.session) as state:
+        launch = teammate_launch(state, run.agent_id)
+        if launch is not None:  # its metadata may not be written yet
+            run.agent = launch.agent
         has_contract = _has_contract(state, run)
         key = link_run(state, run)
         if not context.is_awaited(run.agent):
@@ -134,6 +144,9 @@ def close(context: ProjectContext, state: SessionState, key: str, kept: KeptResu
         is_known = key in state.delegations and state.delegations[key].state == outcome
         settle_launch(state, key, kept.agent, outcome, kept.files, is_recoverable=kept.recoverable)
         release_writes(state, kept.agent_id)
+        if key in state.delegations:
+            entry = state.delegations[key]
+            entry.untold = bool(entry.teammate) and entry.has_failed and kept.outcome in ("rejected", "failed")
         if outcome == "accepted":
             state.cite(kept.cited)
         if not is_known:

@@ -1,7 +1,8 @@
 """Check what a teammate reports: when it becomes idle, and when it completes a task of the team's list.
 
-The client sends no report with these events, so the teammate's last message is read from its transcript. An agent that
-is launched with a name outside a team ends with SubagentStop and is checked there.
+A teammate in the process of its team also sends SubagentStop, which judges its report first; the same report is not
+judged twice. The events here contain no report, so the last message is read from the transcript. The client hands a
+report to the orchestrator without an event, so `untold_failures` tells it at its next call or stop.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from remit.clients.claude_code import results
 from remit.clients.claude_code.payload import text
 from remit.clients.claude_code.project import CLAIMS
 from remit.clients.claude_code.responses import block, message
-from remit.clients.claude_code.runs import SubagentRun
-from remit.clients.claude_code.subagents import keep, outcome_of
-from remit.gate.delegations import add_failure_warning
+from remit.clients.claude_code.runs import SubagentRun, link_run, teammate_launch
+from remit.clients.claude_code.subagents import close, keep, outcome_of
+from remit.gate.session_store import read_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from remit.clients.claude_code.project import ProjectContext
     from remit.clients.claude_code.responses import Answer
+    from remit.gate.session import SessionState
 
 #: The end of a transcript that is read for the last message.
 _MAX_TAIL = 4_000_000
@@ -28,8 +30,16 @@ _MAX_TAIL = 4_000_000
 
 def teammate_idle(payload: object, context: ProjectContext) -> Answer | None:
     """TeammateIdle: check the teammate's last message like the report of a subagent."""
-    agent = text(payload, "agent_type") or text(payload, "teammate_name")
+    agent = _agent_of(payload, context)
     return _check(payload, context, agent, text(payload, "agent_id") or f"teammate {text(payload, 'teammate_name')}")
+
+
+def _agent_of(payload: object, context: ProjectContext) -> str:
+    """Return the definition that a teammate runs, else the name that the event gives it."""
+    name = text(payload, "teammate_name")
+    state = read_session(context.folder, text(payload, "session_id"))
+    launch = teammate_launch(state, text(payload, "agent_id"), name) if state is not None else None
+    return launch.agent if launch is not None else text(payload, "agent_type") or name
 
 
 def task_completed(payload: object, context: ProjectContext) -> Answer | None:
@@ -37,7 +47,7 @@ def task_completed(payload: object, context: ProjectContext) -> Answer | None:
 
     The main agent's own list of tasks is not checked: its final answer is.
     """
-    name = text(payload, "agent_type") or text(payload, "teammate_name")
+    name = _agent_of(payload, context)
     if not name or not (text(payload, "teammate_name") or text(payload, "agent_id")):
         return None
     return _check(payload, context, name, f"task {text(payload, 'task_id')} of {name}", profile=CLAIMS)
@@ -47,13 +57,14 @@ def _check(
     payload: object, context: ProjectContext, agent: str, run_id: str, profile: str | None = None
 ) -> Answer | None:
     run = SubagentRun(payload, agent, run_id)
+    own = SubagentRun(payload, agent, text(payload, "agent_id")).transcript
+    agent = run.agent
     if not agent or not context.is_checked(agent):
         return None
-    own = SubagentRun(payload, agent, text(payload, "agent_id")).transcript
     transcript = own if os.path.isfile(own) else text(payload, "transcript_path")
     report = last_message(transcript)
     earlier = results.latest_result(context.folder, run.session, run_id)
-    if not report or (earlier is not None and earlier.digest == results.digest(report) and earlier.is_final):
+    if not report or (earlier is not None and earlier.is_final and results.read_text(earlier).strip() == report):
         return None
     from remit.clients.claude_code.judging import judge
 
@@ -61,13 +72,30 @@ def _check(
     judged = judge(report, context, agent, transcript, attempt, profile)
     would = outcome_of(judged, "returned" if attempt == 1 else "rejected")
     kept = keep(run, context, report, judged, would, attempt=attempt)
+    if profile is None:
+        with context.session(run.session) as state:
+            close(context, state, link_run(state, run), kept)
     if kept.outcome == "returned":
         return block(judged.correction)
     if kept.outcome in ("rejected", "failed"):
-        with context.session(run.session) as state:
-            add_failure_warning(state, agent)
         return message(f"remit: the last message of the teammate {agent[:80]} is not accepted; see `remit gate status`")
     return None
+
+
+def untold_failures(state: SessionState, context: ProjectContext) -> str:
+    """Return the notices about reports of teammates that were not accepted, once; "" if there are none."""
+    untold = [entry for entry in state.delegations.values() if entry.untold]
+    if not untold:
+        return ""
+    from remit.clients.claude_code.notices import rejected_notice
+
+    notices: list[str] = []
+    for entry in untold:
+        entry.untold = False
+        kept = results.latest_result(context.folder, state.session, entry.agent_id)
+        if kept is not None and kept.outcome in ("rejected", "failed"):
+            notices.append(rejected_notice(kept, entry))
+    return "\n".join(notices)
 
 
 def last_message(transcript: str) -> str:

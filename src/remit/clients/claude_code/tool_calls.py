@@ -32,6 +32,10 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     try:
         with context.session(call.session) as state:
             decision = _decide_once(call, state, context)
+            if not call.agent_id and any(entry.untold for entry in state.delegations.values()):
+                from remit.clients.claude_code.teams import untold_failures
+
+                note = add_context("PreToolUse", untold_failures(state, context))
         if decision.decision != "deny" and may_change_files(call.tool):
             from remit.gate.effects import record_before
 
@@ -72,6 +76,11 @@ def _mark(call: ToolUse) -> str:
 
 
 def _decide_first(call: ToolUse, state: SessionState, context: ProjectContext) -> Decision:
+    if call.agent_id:
+        from remit.clients.claude_code.runs import teammate_launch
+
+        launch = teammate_launch(state, call.agent_id)
+        call.agent_type = launch.agent if launch is not None else call.agent_type
     decision = decide(call, state, context.settings, context.project)
     entry = state.delegations.get(call.tool_use_id) if call.tool == "Agent" and not call.agent_id else None
     if entry is not None and decision.decision != "deny":
