@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from remit.aio import run_with_keepalive
-from remit.configuration import LEARNED
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
 from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, needs_person, render_inputs
@@ -153,8 +152,8 @@ class Driver:
     ) -> PlanState | None:
         """Merge the results of a phase and store the decision."""
         inputs = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
-        learned = await learned_note(self._database) if spec.policy == LEARNED else None
-        merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy, learned)
+        merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy)
+        merging.note = await learned_note(self._database) if merging.needs_note else None
         facts = KeyFacts()
         async for batch in delegation_batches(self._database, [*inputs, *delegations]):
             await asyncio.to_thread(merging.add, batch)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from remit.configuration import LEARNED, load
 from remit.contract.feedback import frame_file, frame_partial, frame_result
 from remit.contract.outcome import status_in
 from remit.failure_policy import failure_warning
@@ -16,6 +17,7 @@ from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_n
 from remit.registry.model import CLAIMS
 from remit.store import plans
 from remit.store.database import Database
+from remit.store.learning import learned_note
 from remit.store.plans import Delegation, PlanRow
 
 if TYPE_CHECKING:
@@ -34,9 +36,13 @@ class PlanReader:
 
     def __init__(self, spec: Plan, root: Path) -> None:
         from remit.evidence.sources import open_sources
+        from remit.orchestrate.merge_settings import learns_weights, workspace_settings
 
         self._spec = spec
         self._sources = open_sources(root)
+        #: How results are merged in this project.
+        self.merging = workspace_settings(root)
+        self.learns_weights = learns_weights(load(root))
         self._options: dict[str, Options] = {}
 
     def reports(self, one: Delegation) -> list[Report]:
@@ -94,14 +100,18 @@ class PlanReader:
 class PhaseMerge:
     """One merge of the results of delegations. They are added in batches, and only their reports are kept."""
 
-    def __init__(
-        self, reader: PlanReader, threshold: float = 80, policy: Policy = "mean", note: LearnedNote | None = None
-    ) -> None:
+    def __init__(self, reader: PlanReader, threshold: float | None = None, policy: Policy | None = None) -> None:
         self._reader = reader
-        self._note = note
         self._threshold = threshold
-        self._policy: Policy = policy
+        self._policy = policy
         self.inputs: list[Input] = []
+        #: What was learned from people's decisions; `needs_note` states whether the merge uses it.
+        self.note: LearnedNote | None = None
+
+    @property
+    def needs_note(self) -> bool:
+        """Whether the policy or the weights are learned."""
+        return self._reader.learns_weights or self._settings().policy == LEARNED
 
     def add(self, delegations: Iterable[Delegation]) -> None:
         """Add the results of delegations."""
@@ -111,21 +121,23 @@ class PhaseMerge:
 
     def merged(self) -> Merge:
         """Return the merge of everything that was added."""
+        from remit.ledger.learned import explained, with_learned
+        from remit.merging.api import merge_inputs
+
+        settings = self._settings()
+        if self.note is None:
+            return merge_inputs(self.inputs, settings)
+        has_weights = self._reader.learns_weights or self._policy == LEARNED
+        return explained(merge_inputs(self.inputs, with_learned(settings, self.note, has_weights=has_weights)), self.note)
+
+    def _settings(self) -> MergeSettings:
         from remit.merging.api import checked_settings
-        from remit.merging.model import MergeSettings
 
-        settings = checked_settings(MergeSettings(threshold=self._threshold, policy=self._policy))
-        return merge_learned(self.inputs, settings, self._note)
-
-
-def merge_learned(inputs: Sequence[Input], settings: MergeSettings, note: LearnedNote | None) -> Merge:
-    """Merge inputs. With the policy `learned`, `note` has the weights and the worth of agreement."""
-    from remit.ledger.learned import explained, with_learned
-    from remit.merging.api import merge_inputs
-
-    if note is None:
-        return merge_inputs(inputs, settings)
-    return explained(merge_inputs(inputs, with_learned(settings, note)), note)
+        project = self._reader.merging
+        threshold = project.threshold if self._threshold is None else self._threshold
+        return checked_settings(
+            msgspec.structs.replace(project, threshold=threshold, policy=self._policy or project.policy)
+        )
 
 
 def needs_person(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:
@@ -144,15 +156,19 @@ async def delegation_batches(database: Database, delegations: Sequence[Delegatio
         yield await plans.whole_delegations(database, [one.id for one in delegations[start : start + _BATCH]])
 
 
-async def plan_inputs(database: Database, row: PlanRow) -> list[Input]:
-    """Return the results of all phases of a plan as inputs of a merge."""
+async def whole_plan(database: Database, row: PlanRow) -> PhaseMerge:
+    """Return the merge of all phases of a plan. A finding that one of the phases keeps is kept."""
     spec = msgspec.convert(row.document, Plan)
     reader = await asyncio.to_thread(PlanReader, spec, Path(row.workspace))
+    default = reader.merging.threshold
+    lowest = min(default if one.threshold is None else one.threshold for one in spec.phases)
+    merging = PhaseMerge(reader, lowest, spec.phases[-1].policy)
     delegations = await plans.delegations_of(database, row.id, whole=False)
-    merging = PhaseMerge(reader)
     async for batch in delegation_batches(database, delegations):
         await asyncio.to_thread(merging.add, batch)
-    return merging.inputs
+    if merging.needs_note:
+        merging.note = await learned_note(database)
+    return merging
 
 
 async def render_inputs(

@@ -56,8 +56,9 @@ class PhaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     delegations: tuple[DelegationSpec, ...]
     #: Earlier phases whose results are added to its tasks.
     inputs: tuple[str, ...] = ()
-    threshold: float = 80
-    policy: Literal["mean", "max", "floor"] = "mean"
+    #: What its merge keeps, and how scores are combined; default: the project's settings.
+    threshold: float | None = None
+    policy: Literal["mean", "max", "floor", "learned"] | None = None
     #: Whether its delegations are critical, unless they set it themselves.
     critical: bool = False
     #: Seconds for each of its delegations, unless they set it themselves.

@@ -199,7 +199,7 @@ def _phase_problems(phase: PhaseSpec, earlier: list[str]) -> Iterator[_Problem]:
         yield ("timeout",), _not_positive("timeout", phase.timeout)
     if phase.parallel < 1:
         yield ("parallel",), f"parallel must be at least 1, not {phase.parallel}"
-    if not 0 <= phase.threshold <= 100:
+    if phase.threshold is not None and not 0 <= phase.threshold <= 100:
         yield ("threshold",), f"threshold must be from 0 to 100, not {phase.threshold:g}"
     for at, one in enumerate(phase.delegations):
         for field, text in _delegation_problems(one):

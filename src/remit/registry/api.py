@@ -74,6 +74,11 @@ def _current(configured: Configuration) -> Registry:
     return _loaded[0]
 
 
+def current_registry() -> Registry:
+    """Return the registry of this process. The plugins are read once."""
+    return _current(load())
+
+
 def reload_registry() -> Registry:
     """Read the plugins again, and replace the registry of this process if that succeeds."""
     configured = load()

@@ -46,7 +46,11 @@ def _observed_agents(kept: Sequence[KeptResult], reports: Sequence[KeptResult]) 
 
 
 def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, profile: str) -> list[str]:
-    """Return what the accepted reports of a session contradict each other in, a line for each conflict."""
+    """Return what the accepted reports of a session contradict each other in, a line for each conflict.
+
+    They are merged with the confirmed settings of the project.
+    """
+    from remit.clients.claude_code.compiled import read_compiled
     from remit.evidence.sources import open_sources
     from remit.merging.api import merge_inputs
     from remit.merging.model import MergeSettings
@@ -55,9 +59,10 @@ def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, 
     if len({one.agent for one in final_texts(accepted, state)}) < 2:
         return []
     options = Options(profile=profile).validated()
+    settings = msgspec.convert((read_compiled(project) or {}).get("merge", {}), MergeSettings)
     sources = open_sources(project)
     try:
-        merged = merge_inputs(merge_inputs_of(accepted, state, options, sources), MergeSettings())
+        merged = merge_inputs(merge_inputs_of(accepted, state, options, sources), settings)
     finally:
         sources.close()
     return [f"{one.finding} ({one.kind}; {', '.join(one.agents)}): {one.why}" for one in merged.conflicts]

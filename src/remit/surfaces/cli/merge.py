@@ -17,7 +17,7 @@ from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.merging.api import checked_settings, merge_inputs
+from remit.merging.api import merge_inputs
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
 from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
@@ -111,13 +111,13 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
 
 def _plan_inputs(plan: int) -> tuple[list[Input], Path]:
     """Return the results of a plan, and the folder that its subagents worked in."""
-    from remit.orchestrate.phase import plan_inputs
+    from remit.orchestrate.phase import whole_plan
     from remit.store import plans
     from remit.surfaces.cli.store import with_database
 
     async def work(database: Database, _: Settings) -> tuple[list[Input], Path]:
         row = await plans.get_plan(database, plan)
-        inputs = await plan_inputs(database, row)
+        inputs = (await whole_plan(database, row)).inputs
         if not inputs:
             raise UsageError(f"plan {plan} has no results yet")
         return inputs, Path(row.workspace)
@@ -150,18 +150,13 @@ def _warn_about_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:
 
 def _settings(flags: dict[str, Any], configured: Configuration) -> tuple[MergeSettings, LearnedNote | None]:
     """Return the settings, and what was learned from decisions if the settings use it."""
-    threshold = flags["threshold"] if flags["threshold"] is not None else configured["merge.threshold"]
-    has_learned = configured["merge.weights"] == LEARNED
-    own = {} if has_learned else configured["merge.weights"]
-    settings = checked_settings(
-        MergeSettings(
-            threshold=float(threshold),
-            policy=flags["policy"] or configured["merge.policy"],
-            weights=_expert_weights(float(configured["merge.expertise"])) | own,
-            window=int(configured["merge.window"]),
-            expect=flags["expect"],
-        )
+    from remit.orchestrate.merge_settings import learns_weights, merge_settings
+    from remit.registry.api import reload_registry
+
+    settings = merge_settings(
+        configured, reload_registry, threshold=flags["threshold"], policy=flags["policy"], expect=flags["expect"]
     )
+    has_learned = learns_weights(configured)
     if not has_learned and settings.policy != LEARNED:
         return settings, None
     from remit.ledger.learned import with_learned
@@ -187,15 +182,6 @@ def _merged(inputs: list[Input], settings: MergeSettings, note: LearnedNote | No
     from remit.ledger.learned import explained
 
     return explained(merged, note)
-
-
-def _expert_weights(weight: float) -> dict[str, float]:
-    """Return the weight of each agent in the categories that its definition names as its expertise."""
-    if weight == 1:
-        return {}
-    from remit.registry.api import reload_registry
-
-    return {f"{slug(one.name)}/{category.lower()}": weight for one in reload_registry() for category in one.expertise}
 
 
 def _filtered(merged: Merge, flags: dict[str, Any], sources: Sources) -> Merge:

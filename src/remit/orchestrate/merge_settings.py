@@ -1,0 +1,58 @@
+"""The settings of a project's merges: the same for `remit merge`, plans, reviews and sessions of a client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from remit.configuration import LEARNED, Configuration, load
+from remit.contract.kinds import slug
+from remit.merging.api import checked_settings
+from remit.merging.model import MergeSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from remit.registry.model import Definition
+
+
+def merge_settings(
+    configured: Configuration,
+    definitions: Callable[[], Iterable[Definition]],
+    *,
+    threshold: float | None = None,
+    policy: str | None = None,
+    expect: tuple[str, ...] = (),
+) -> MergeSettings:
+    """Return the configured settings; `threshold` and `policy` replace them.
+
+    The definitions are read only if a weight is set for their expertise.
+    """
+    weight = float(configured["merge.expertise"])
+    experts = {} if weight == 1 else _expert_weights(definitions(), weight)
+    return checked_settings(
+        MergeSettings(
+            threshold=float(configured["merge.threshold"] if threshold is None else threshold),
+            policy=policy or configured["merge.policy"],
+            weights=experts | ({} if learns_weights(configured) else configured["merge.weights"]),
+            window=int(configured["merge.window"]),
+            expect=expect,
+        )
+    )
+
+
+def learns_weights(configured: Configuration) -> bool:
+    """Return whether the weights of agents are learned from people's decisions."""
+    return bool(configured["merge.weights"] == LEARNED)
+
+
+def workspace_settings(workspace: Path) -> MergeSettings:
+    """Return the settings of the project in a folder, with the definitions of this process."""
+    from remit.registry.api import current_registry
+
+    return merge_settings(load(workspace), current_registry)
+
+
+def _expert_weights(definitions: Iterable[Definition], weight: float) -> dict[str, float]:
+    """Return the weight of each agent in the categories that its definition names as its expertise."""
+    return {f"{slug(one.name)}/{category.lower()}": weight for one in definitions for category in one.expertise}
