@@ -73,9 +73,16 @@ def _with_grant(ruling: Ruling, call: ToolUse, settings: GateSettings, project: 
     return ruling
 
 
-def decide_stop(state: SessionState, settings: GateSettings, what: str = "answer", *, shown_lines: int = 0) -> Decision:
-    """Return the decision about a final answer or a change of phase (`what`), which waits for open delegations."""
-    return with_fault_policy(lambda: _judge_stop(state, settings, what, shown_lines), ToolUse(what), state, settings)
+def decide_stop(
+    state: SessionState, settings: GateSettings, what: str = "answer", *, shown_lines: int = 0, waits: bool = True
+) -> Decision:
+    """Return the decision about a final answer or a change of phase (`what`), which waits for open delegations.
+
+    Nobody can be asked about an answer that is already shown, so its size is at most a warning.
+    """
+    return with_fault_policy(
+        lambda: _judge_stop(state, settings, what, shown_lines, waits=waits), ToolUse(what), state, settings, after=True
+    )
 
 
 def decide_final(contradicted: list[str], state: SessionState, settings: GateSettings) -> Decision:
@@ -121,7 +128,7 @@ def _judge(call: ToolUse, state: SessionState, settings: GateSettings, project: 
     if call.tool in ("Grep", "Glob"):
         return _judge_search_tool(call, state, settings, project)
     if call.tool == "Agent":
-        return judge_launch(call, state, project)
+        return judge_launch(call, state, settings, project)
     return Ruling()
 
 
@@ -154,8 +161,8 @@ def _judge_subagent(call: ToolUse, state: SessionState, settings: GateSettings, 
     return Ruling()
 
 
-def _judge_stop(state: SessionState, settings: GateSettings, what: str, shown_lines: int) -> Ruling:
-    waiting = open_delegations(state)
+def _judge_stop(state: SessionState, settings: GateSettings, what: str, shown_lines: int, *, waits: bool) -> Ruling:
+    waiting = open_delegations(state) if waits else []
     if waiting:
         count = "1 delegation is" if len(waiting) == 1 else f"{len(waiting)} delegations are"
         following = "the next phase" if what == "phase" else "you answer"
@@ -271,6 +278,12 @@ def _position(data: bytes, error: Exception) -> str:
     return str(error)
 
 
+def count_lines(answer: object) -> int:
+    """Return the number of lines of an answer, which may be any value."""
+    text = answer.strip() if isinstance(answer, str) else ""
+    return text.count("\n") + 1 if text else 0
+
+
 def read_payload(data: bytes) -> dict[str, Any]:
     """Parse the payload of a tool call or of the end of a turn."""
     try:
@@ -288,5 +301,5 @@ def dry_run(payload: dict[str, Any], state: SessionState | None, settings: GateS
     """Return what would be decided in a session with this state, or in a new session."""
     state = state or SessionState()
     if "tool_name" not in payload:
-        return decide_stop(state, settings)
+        return decide_stop(state, settings, shown_lines=count_lines(payload.get("last_assistant_message")))
     return decide(ToolUse.from_payload(payload), state, settings, project)

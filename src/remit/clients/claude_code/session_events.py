@@ -6,7 +6,7 @@ import os
 import time
 
 from remit.clients.claude_code.payload import flag, text
-from remit.clients.claude_code.responses import add_context, block
+from remit.clients.claude_code.responses import add_context, block, merge, message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +44,10 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
 def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | None:
     """Stop: block a final answer while a delegation is open, or if the record of the session contradicts it.
 
-    Each of the two blocks an answer once: an orchestrator that stops again may stop.
+    Each of the two blocks an answer once: an orchestrator that stops again may stop. An answer that is too long is
+    reported to the user.
     """
-    from remit.gate.decide import decide_stop
+    from remit.gate.decide import count_lines, decide_stop
 
     if text(payload, "agent_id"):
         return None
@@ -55,8 +56,13 @@ def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | No
     with context.session(text(payload, "session_id")) as state:
         if isinstance(tasks, list):
             _close_interrupted(state, tasks)
-        decision = None if flag(payload, "stop_hook_active") else decide_stop(state, context.settings)
-    if decision is not None and decision.decision == "deny" and not decision.fault:
+        notice = _teammates_notice(state, context)
+        lines = count_lines(fields.get("last_assistant_message"))
+        waits = not flag(payload, "stop_hook_active")
+        decision = decide_stop(state, context.settings, shown_lines=lines, waits=waits)
+    if notice:
+        return block(notice)
+    if decision.decision == "deny" and not decision.fault:
         return block(
             f"remit ({decision.rule}): {decision.reason}. If you can only wait, reply that you are waiting and draw no "
             "conclusions."
@@ -67,7 +73,16 @@ def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | No
 
         with context.session(text(payload, "session_id")) as state:
             record_stop(context, state)
-    return sent_back
+    is_long = decision.decision == "warn" and decision.rule == "presentation-size"
+    return merge(sent_back, message(f"remit ({decision.rule}): {decision.reason}") if is_long else None)
+
+
+def _teammates_notice(state: SessionState, context: ProjectContext) -> str:
+    if not any(entry.untold for entry in state.delegations.values()):
+        return ""
+    from remit.clients.claude_code.teams import untold_failures
+
+    return untold_failures(state, context)
 
 
 def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:
@@ -101,8 +116,11 @@ def _close_interrupted(state: SessionState, tasks: list[object]) -> None:
 
     running = {text(task, "id") for task in tasks}
     agents = [text(task, "agent_type") for task in tasks]
+    has_teammates = any(text(task, "type") == "teammate" for task in tasks)  # listed without name and agent
     for key, entry in list(state.delegations.items()):
-        if entry.agent_id:
+        if entry.teammate:
+            is_running = has_teammates
+        elif entry.agent_id:
             is_running = entry.agent_id in running
         else:
             is_running = any(is_same_agent(entry.agent, agent) for agent in agents if agent)
