@@ -1,7 +1,9 @@
 """Compare the orchestrator's final answer with the record of its session: code, test runs and delegations.
 
 A statement counts as contradicted only if the record is complete enough to show it. Plans, questions, conditions and
-statements that something does not exist are not claims.
+statements that something does not exist are not claims. Statements about runs and delegations are understood in the
+languages of the headings: English, Japanese and Chinese. A denial is understood in more languages, because a location
+is a claim in any of them.
 """
 
 from __future__ import annotations
@@ -35,14 +37,29 @@ _SENTENCE = lazy_pattern(r"[^.!?\n。！？]*(?:[.!?](?=\S)[^.!?\n。！？]*)*[
 _DENIED = lazy_pattern(
     r"\b(?:no such|there (?:is|are|was) no|not exist|n't exist|non-?existent|(?:is|are) missing|not found|no longer|"
     r"invent\w*|hallucinat\w*|removed?|deleted?|renamed?|moved|rejected|withheld|not accepted|not hold|unverified|will|"
-    r"would|should|could|plan|planned|propos\w*|suggest\w*|example)\b",
+    r"would|should|could|plan|planned|propos\w*|suggest\w*|example|"
+    r"nicht|kein\w*|fehl(?:t|en)|erfunden|gelöscht|entfernt|umbenannt|verschoben|würden?|sollten?|könnten?|geplant|Beispiel|"
+    r"pas|aucune?|inexistant\w*|introuvable|no existe|inexistente|ning[uú]n\w*|não|nenhum\w*|non esiste|inesistente|"
+    r"не|нет)\b|ない|ません|なし|削除|移動|改名|変更した|却下|拒否|予定|提案|つもり|でしょう|だろう|べき|かもしれ|例えば|たとえば|"
+    r"架空|捏造|誤り|不存在|没有|找不到|未找到|无此|缺失|删除|移除|重命名|移动|移到|拒绝|不成立|未验证|未通过|虚构|捏造|编造|"
+    r"将|会(?![话议])|应|可以|建议|计划|例如|示例|不是",
     re.IGNORECASE,
 )
 #: The sentence is not a statement about the past.
 _UNASSERTED = lazy_pattern(
     r"\b(?:will|would|should|must|shall|may|might|could|can|cannot|if|once|until|unless|before|whether|ensure|"
     r"make sure|expect\w*|want|wants|need|needs|needed|let|let's|please|not|never|no|without|instead|next|plan|planned|"
-    r"going to|recommend\w*|suggest\w*|propos\w*|failed to|denied|refused|wait\w*|you)\b|n't\b|\?\s*$",
+    r"going to|recommend\w*|suggest\w*|propos\w*|failed to|denied|refused|wait\w*|you)\b|n't\b|[?？]\s*$|"
+    r"ない|ません|ずに|未実行|でしょう|だろう|べき|予定|つもり|たら|れば|なら|場合|ください|お願い|必要|ますか|ですか|前に|まで|提案|"
+    r"推奨|可能|次に|これから|かもしれ|はず|失敗|拒否|待っ|待ち|"
+    r"将(?![^。]{0,30}(?:委托|委派|交给))|会(?![话议])|应|可以|可能|如果|若|一旦|直到|除非|之前|是否|需要|请|让我|没|未|不|尚|下一步|"
+    r"计划|建议|推荐|打算|失败|拒绝|等待|吗|能否|您|你",
+    re.IGNORECASE,
+)
+#: Part of a statement that everything passed, not a denial.
+_NO_FAILURES = lazy_pattern(
+    r"\b(?:no|without(?: any)?|zero) (?:failures?|errors?|failing tests?|regressions?|problems?)\b|"
+    r"失敗(?:は|が)?(?:なし|なく|ありません|ない)|エラー(?:は|が)?(?:なし|なく|ありません|ない)|(?:没有|无)(?:任何)?(?:失败|错误)",
     re.IGNORECASE,
 )
 _TASKED = r"(?:delegated|handed|sent|asked|launched|dispatched|ran|used|had|per|according to|via|through|by)"
@@ -51,6 +68,16 @@ _REPORTED = (
     r"fixed|returned|says|said|agreed|agrees|concluded|analy[sz]ed|explored|traced|tested|ran|signed off|completed|"
     r"identified|flagged|traces|found)"
 )
+_WORK_JA = r"(?:確認|検証|報告|発見|レビュー|調査|実装|修正|承認|分析|監査|追跡|特定|指摘|テスト|完了)"
+#: After the name of an agent: it did something, or was asked to.
+_AFTER = (
+    rf"\s?(?:エージェント)?(?:は|が|も|によ(?:り|って)|に)[^。\n]{{0,40}}?{_WORK_JA}(?:し(?:ました|た|ており|て)|済み)|"
+    r"\s?(?:エージェント)?に[^。\n]{0,30}?(?:依頼|委任|委譲|委託)し(?:ました|た)|"
+    r"\s?(?:代理|智能体)?[^。\n]{0,30}?(?:确认|验证|报告|发现|审查|审核|检查|实现|修复|批准|分析|完成|测试|追踪|指出)了|"
+    r"\s?(?:代理|智能体)?(?:已经|已)[^。\n]{0,20}?(?:确认|验证|报告|发现|审查|审核|检查|实现|修复|批准|分析|完成|测试)"
+)
+#: Before the name of an agent: it was asked.
+_BEFORE_ZH = r"(?:委托|委派|交)给?了?\s?"
 
 
 def may_state_claims(answer: str, agents: Iterable[str]) -> bool:
@@ -58,7 +85,7 @@ def may_state_claims(answer: str, agents: Iterable[str]) -> bool:
     lower = answer.lower()
     if not 0 < len(answer) <= MAX_CHARACTERS:
         return False
-    if "test" in lower or "passed" in lower or "```" in lower or "#l" in lower or "line " in lower:
+    if any(word in lower for word in ("test", "passed", "テスト", "测试", "```", "#l", "line ")):
         return True
     if any(before.isalnum() and after.isdigit() for before, after in _around_colons(lower)):
         return True
@@ -139,7 +166,7 @@ def _tests(answer: str, receipts: list[Receipt] | None) -> Iterator[str]:
     """Yield the statement that tests passed if no test ran in this session, or the last run failed."""
     from remit.evidence.changes import asserted_test_runs, settle_runs
 
-    claims = [one for one in asserted_test_runs(answer) if one.passed and not _UNASSERTED.search(one.text)]
+    claims = [one for one in asserted_test_runs(answer) if one.passed and _is_asserted(one.text)]
     if receipts is None or not claims or any(one.tool.startswith("mcp__") for one in receipts):
         return  # a tool of another server may have run the tests
     settle_runs(claims, [one for one in receipts if one.action == "run"])
@@ -170,16 +197,22 @@ def _states_work_of(answer: str, agent: str) -> bool:
     words = [re.escape(word) for word in agent_title(agent).split()]
     name = r"[ _-]".join(words)
     if len(words) == 1:  # a word of the language, unless it is marked as a name
-        name = rf"(?:`{name}`|{name}(?= (?:sub)?agent\b))"
+        name = rf"(?:`{name}`|{name}(?= (?:sub)?agent\b|\s?(?:エージェント|代理|智能体)))"
     pattern = re.compile(
-        rf"(?:\b{_TASKED}\b[^.\n]{{0,80}}?{name}|{name}`?(?: (?:sub)?agent)?[^.\n]{{0,20}}? {_REPORTED}\b)",
+        rf"(?:\b{_TASKED}\b[^.\n]{{0,80}}?{name}|{name}`?(?: (?:sub)?agent)?[^.\n]{{0,20}}? {_REPORTED}\b|"
+        rf"{_BEFORE_ZH}`?{name}|{name}`?(?:{_AFTER}))",
         re.IGNORECASE,
     )
     return any(
-        not _UNASSERTED.search(_sentence_with(line, found.group()))
+        _is_asserted(_sentence_with(line, found.group()))
         for line in answer.split("\n")
         for found in pattern.finditer(line)
     )
+
+
+def _is_asserted(sentence: str) -> bool:
+    """Return whether a sentence states that something happened: no plan, question, condition or denial."""
+    return not _UNASSERTED.search(_NO_FAILURES.sub("", sentence))
 
 
 def _sentence_with(line: str, part: str) -> str:
