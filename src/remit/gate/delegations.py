@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 #: The prefix of agents from the plugin that `remit install` writes.
 OUR_PLUGIN = "remit:"
 _WRITING_TOOLS = frozenset({"*", "Edit", "MultiEdit", "Write", "NotebookEdit"})
+MODEL_CLASSES = ("haiku", "sonnet", "opus")
+_MODELS = "Use haiku for lookups, sonnet for analysis and opus for requirements, unless the user asks for another model"
 OUTCOMES = ("accepted", "rejected", "failed")
 
 
-def judge_launch(call: ToolUse, state: SessionState, project: str) -> Ruling:
-    """Judge a launch. The files in its `writes` must not be locked by another open delegation."""
+def judge_launch(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
+    """Judge a launch. The files in its `writes` must not be locked by another open delegation, and a model that it
+    names must be that of the agent's definition."""
     writes = call.input.get("writes")
     named = [path for path in writes if isinstance(path, str)] if isinstance(writes, list | tuple) else []
     paths = tuple(locate(path, call.cwd, project).name[:MAX_NAME_LENGTH] for path in named[:64])
@@ -34,7 +37,8 @@ def judge_launch(call: ToolUse, state: SessionState, project: str) -> Ruling:
     def start(state: SessionState) -> None:
         open_delegation(state, call.tool_use_id, agent, writes=paths)
 
-    ruling = Ruling(paths=paths, apply=start)
+    ruling = _judge_model(call, agent, settings) or Ruling()
+    ruling.paths, ruling.apply = paths, start
     for path in paths:
         if path in state.locks:
             holder = _holder_name(state, state.locks[path])
@@ -48,6 +52,21 @@ def judge_launch(call: ToolUse, state: SessionState, project: str) -> Ruling:
             ruling.observed = start
             break
     return ruling
+
+
+def _judge_model(call: ToolUse, agent: str, settings: GateSettings) -> Ruling | None:
+    """Return a ruling if a launch names another model than the agent's definition."""
+    own = settings.models.get(agent) or settings.models.get(agent.rpartition(":")[2])
+    named = model_class(call.text("model"))
+    if not own or not named or named == own:
+        return None
+    fits = f"{agent} is defined with {own}, and the call names {named}. {_MODELS}"
+    return Ruling(2, "model-choice", fits)
+
+
+def model_class(model: str) -> str:
+    """Return the class of a model's name; "" for a model of another provider, `inherit` or no model."""
+    return next((name for name in MODEL_CLASSES if name in model.lower()), "")
 
 
 def judge_subagent_write(call: ToolUse, state: SessionState, names: Iterable[str]) -> Ruling:

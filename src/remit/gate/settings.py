@@ -94,6 +94,7 @@ class GateSettings:
         "guarded",
         "limits",
         "mode",
+        "models",
         "on_fault",
         "others",
         "paths",
@@ -109,6 +110,8 @@ class GateSettings:
         self.agents = dict(AGENTS)
         #: Agent -> the tools of its definition.
         self.tools: dict[str, tuple[str, ...]] = {}
+        #: Agent -> the model of its definition: haiku, sonnet or opus.
+        self.models: dict[str, str] = {}
         #: "delegate": only white space and marks are edited directly; "direct": all trivial edits.
         self.trivial_edits = "delegate"
         self.exceptions: tuple[Exemption, ...] = ()
@@ -187,6 +190,14 @@ def _tools(settings: GateSettings, key: str, value: object) -> None:
             settings.problems.append(f"gate.tools.{agent} must be a list of tools")
 
 
+def _models(settings: GateSettings, key: str, value: object) -> None:
+    for agent, model in _table(settings, key, value).items():
+        if isinstance(model, str):
+            settings.models[agent] = model
+        else:
+            settings.problems.append(f"gate.models.{agent} must be the name of a model")
+
+
 def _guarded(settings: GateSettings, key: str, value: object) -> None:
     """Add folders to those of the project."""
     if isinstance(value, list | tuple) and _texts(value):
@@ -262,6 +273,7 @@ _SETTERS: dict[str, Any] = {
     "paths": _paths,
     "agents": _agents,
     "tools": _tools,
+    "models": _models,
     "guarded": _guarded,
     "trivial_edits": _choice("delegate", "direct"),
     "exceptions": _exceptions,

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import remit
 from remit.checking import Options
 from remit.clients.claude_code.compiled import COMPILER, FILE, SCHEMA, environment, folder_of, read_compiled, stamp
@@ -15,8 +17,11 @@ from remit.clients.claude_code.trusted import confirm_settings, notice, unconfir
 from remit.configuration import Configuration, load
 from remit.contract.kinds import kind_of, slug
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
+from remit.gate.delegations import model_class
 from remit.gate.session_store import make_private
 from remit.gate.settings import settings_mapping
+from remit.merging.model import MergeSettings
+from remit.orchestrate.merge_settings import merge_settings
 from remit.orchestrate.progress_file import progress_path
 from remit.registry.model import Definition
 from remit.registry.plugin_root import PluginRoot
@@ -53,13 +58,14 @@ def compile_project(project: Path, *, confirm: bool = False) -> Path:
     values: dict[str, Any] = {
         "schema": SCHEMA,
         "version": remit.__version__,
-        "gate": {**settings_mapping(configured), "tools": _tools(definitions)},
+        "gate": {**settings_mapping(configured), "tools": _tools(definitions), "models": _models(definitions)},
         "contract": contract,
         "prompts": {kind: instructions(kind, configured["profile"]) for kind in sorted(set(contract.values()))},
         "profile": configured["profile"],
         "progress": str(progress_path(Path(configured["data"] or project / ".remit").absolute())),
         "check": check,
         "digests": {name: definition.digest for name, definition in sorted(definitions.items())},
+        "merge": msgspec.to_builtins(_merge_settings(configured, definitions)),
         "environment": environment(),
         "stamps": [stamp(path) for path in _dependencies(project, folders)],
         "notice": notice(changed) if changed else "",
@@ -109,6 +115,13 @@ def _tools(definitions: Mapping[str, Definition]) -> dict[str, list[str]]:
     }
 
 
+def _models(definitions: Mapping[str, Definition]) -> dict[str, str]:
+    """Return the class of the model of each definition that names one, the built-in team included."""
+    known = {one.name: one for one in built_in_team().definitions} | dict(definitions)
+    classes = {name: model_class(one.model or "") for name, one in sorted(known.items())}
+    return {name: found for name, found in classes.items() if found}
+
+
 def _check_settings(configured: Configuration) -> dict[str, Any]:
     """Return the rules that the project selects, ignores or overrides, as in `remit check`."""
     chosen = {
@@ -124,6 +137,15 @@ def _check_settings(configured: Configuration) -> dict[str, Any]:
     )
     _validate("profile, check.select, check.ignore or check.overrides", options)
     return chosen
+
+
+def _merge_settings(configured: Configuration, definitions: Mapping[str, Definition]) -> MergeSettings:
+    """Return how accepted reports are merged, as in `remit merge --session`."""
+    known = {one.name: one for one in built_in_team().definitions} | dict(definitions)
+    try:
+        return merge_settings(configured, known.values)
+    except UsageError as error:
+        raise ConfigurationError(f"merge: {error}") from error
 
 
 def _validate(key: str, options: Options) -> None:
