@@ -27,7 +27,7 @@ from remit.gate.settings import LIMITS
         (True, False, 0, False, "retry"),
         (True, True, 0, False, "retry"),
         (True, True, 1, False, "fall-back"),
-        (True, True, 1, True, "escalate"),
+        (True, True, 1, True, "gap"),
         (True, False, 1, False, "escalate"),
         (True, False, 4, False, "escalate"),
         (False, True, 0, False, "retry"),

@@ -8,7 +8,8 @@ it is handed on as partial, and these steps follow, in this order, each if it ap
    that the failure is not recoverable.
 2. `fall-back`: if it was loading context, the first lines of a few files are read in its place and shown to those that
    need them.
-3. `gap`: if it is not critical, the work continues and the gap is recorded.
+3. `gap`: if it is not critical, or was loading context, the work continues and the gap is recorded. A failed context
+   loader never blocks the user.
 4. `escalate`: if it is critical, a person is asked.
 
 The module uses the standard library only, because the gate runs before every tool call.
@@ -39,6 +40,7 @@ _REASONS: dict[FailureStep, str] = {
     "gap": "it is not critical, so the work goes on without it",
     "escalate": "it is critical and has failed {failures}",
 }
+_LOADER_GAP = "it was loading context and blocks nobody, so the work goes on without it"
 #: Step -> what an orchestrator that is a model has to do.
 _INSTRUCTIONS: dict[FailureStep, str] = {
     "retry": "Send {agent} the task again, once, with a reduced scope. If that fails too: ",
@@ -66,13 +68,14 @@ def next_step(
         return "retry"
     if loads_context and not has_fallback:
         return "fall-back"
-    return "escalate" if critical else "gap"
+    return "escalate" if critical and not loads_context else "gap"
 
 
-def explain_step(step: FailureStep, failure: str, retries: int) -> str:
+def explain_step(step: FailureStep, failure: str, retries: int, *, loads_context: bool = False) -> str:
     """Return the reason for a step: the failure, and why this step follows it."""
     failures = f"{retries + 1} time{'s' * (retries > 0)}"
-    return f"{failure}; {_REASONS[step].format(failures=failures)}"
+    reason = _LOADER_GAP if step == "gap" and loads_context else _REASONS[step]
+    return f"{failure}; {reason.format(failures=failures)}"
 
 
 def instructions(agent: str, retries: int, *, is_recoverable: bool = True) -> str:

@@ -285,7 +285,7 @@ def _failed_step(spec: DelegationSpec, delegation: Delegation, failure: str, *, 
         retries=delegation.retries,
         has_fallback=delegation.fallback is not None,
     )
-    return Step(step, explain_step(step, failure, delegation.retries))
+    return Step(step, explain_step(step, failure, delegation.retries, loads_context=spec.loads_context))
 
 
 def _failure_text(job: Job, failure: ReportedFailure | None) -> str:
