@@ -7,10 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from plan_building import agents, one, phase, plan
 
 from remit.errors import UsageError
+from remit.orchestrate.api import first_version_digest
 from remit.orchestrate.plan import MAX_DELEGATIONS, DelegationSpec, delegation_names
 from remit.orchestrate.plan_file import check_plan, read_plan
 
@@ -302,3 +304,45 @@ def test_a_plan_in_python_is_checked_alike() -> None:
     for spec, words in wrong:
         with pytest.raises(UsageError, match=words):
             check_plan(spec, "mine")
+
+
+def test_a_plan_has_the_digest_that_version_0_1_0_stored_for_it(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(
+        """name = "the plan"
+max_tokens = 5000
+[[phase]]
+name = "audit"
+critical = true
+timeout = 30
+threshold = 70
+[[phase.delegation]]
+agent = "code-explorer"
+task = "look"
+scope = ["a.py", "b.py"]
+loads_context = true
+[[phase]]
+name = "fix"
+inputs = ["audit"]
+[[phase.delegation]]
+agent = "qa-engineer"
+task = "check"
+model = "haiku"
+input_vars = {a = 1}
+""",
+        encoding="utf-8",
+    )
+    found = read_plan(tmp_path / "plan.toml")
+    recorded = "sha256:476115988a3799736f50258381dcb85272ef2019cb1113b0f250dcef55cd5290"
+    assert first_version_digest(found) == recorded
+    with_system = msgspec.structs.replace(found.phases[0].delegations[0], system="")
+    newer = msgspec.structs.replace(found.phases[0], delegations=(with_system,))
+    assert first_version_digest(msgspec.structs.replace(found, phases=(newer,))) is None
+
+
+def test_the_example_plan_replaces_parts_of_definitions() -> None:
+    look, decide = read_plan(Path(__file__).parents[2] / "examples/plans/release.toml").phases
+    command, review = look.delegations
+    assert (command.contract, command.allowed_tools, command.model) == ("none", ("Read",), "haiku")
+    assert command.system is not None
+    assert (review.profile, review.system) == ("v1", None)
+    assert (decide.threshold, look.threshold, look.policy) == (70, None, None)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from remit.configuration import LEARNED
 from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
@@ -18,7 +17,7 @@ from remit.errors import UsageError
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.driver import Driver
 from remit.orchestrate.local_worker import ensure_worker
-from remit.orchestrate.phase import merge_learned, plan_inputs
+from remit.orchestrate.phase import whole_plan
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.remote import RemoteServer
@@ -26,7 +25,6 @@ from remit.orchestrate.steps import ChangeCallback, PlanContext, SpareQueue
 from remit.registry.model import digest_of
 from remit.store import plans
 from remit.store.database import Database, open_database
-from remit.store.learning import learned_note
 from remit.store.plans import Delegation, Escalation, PhaseRow, PlanRow
 
 if TYPE_CHECKING:
@@ -139,10 +137,29 @@ async def begin_plan(database: Database, plan: Plan, root: Path, *, is_new: bool
         (phase.name, list(zip(delegation_names(phase), (one.agent for one in phase.delegations), strict=True)))
         for phase in plan.phases
     ]
+    workspace = await asyncio.to_thread(os.path.realpath, root)
+    earlier = first_version_digest(plan)
     number, _ = await plans.open_plan(
-        database, plan.name, digest, document, await asyncio.to_thread(os.path.realpath, root), phases, is_new=is_new
+        database, plan.name, digest, document, workspace, phases, is_new=is_new, earlier=earlier
     )
     return number
+
+
+def first_version_digest(plan: Plan) -> str | None:
+    """Return the digest that version 0.1.0 stored for a plan; None if the plan has fields that it did not know."""
+    new = ("system", "profile", "contract")
+    if any(getattr(one, name) is not None for phase in plan.phases for one in phase.delegations for name in new):
+        return None
+    phases = []
+    for phase in plan.phases:
+        delegations = [
+            {name: getattr(one, name) for name in one.__struct_fields__ if name not in new} for one in phase.delegations
+        ]
+        fields = {name: getattr(phase, name) for name in phase.__struct_fields__} | {"delegations": delegations}
+        defaults = {"threshold": 80, "policy": "mean", "on_review": "continue"}
+        phases.append({name: defaults.get(name) if value is None else value for name, value in fields.items()})
+    document = {name: getattr(plan, name) for name in plan.__struct_fields__} | {"phases": phases}
+    return digest_of(msgspec.json.encode(document, order="deterministic"))
 
 
 async def check_drivable(database: Database, plan: int) -> PlanRow:
@@ -203,17 +220,6 @@ async def plan_result(database: Database, plan: int, *, whole: bool = True) -> P
 
 
 async def merge_plan(database: Database, row: PlanRow) -> Merge | None:
-    """Return one merge of everything that the delegations of a plan reported so far, or None without a report.
-
-    A finding that one of the phases keeps is kept.
-    """
-    from remit.merging.api import checked_settings
-    from remit.merging.model import MergeSettings
-
-    inputs = await plan_inputs(database, row)
-    if not inputs:
-        return None
-    phases = msgspec.convert(row.document, Plan).phases
-    settings = MergeSettings(threshold=min(one.threshold for one in phases), policy=phases[-1].policy)
-    note = await learned_note(database) if settings.policy == LEARNED else None
-    return await asyncio.to_thread(merge_learned, inputs, checked_settings(settings), note)
+    """Return one merge of everything that the delegations of a plan reported so far, or None without a report."""
+    merging = await whole_plan(database, row)
+    return await asyncio.to_thread(merging.merged) if merging.inputs else None

@@ -103,14 +103,15 @@ async def open_plan(
     phases: list[tuple[str, list[tuple[str, str]]]],
     *,
     is_new: bool = False,
+    earlier: str | None = None,
 ) -> tuple[int, bool]:
     """Return the newest unfinished plan with this digest and workspace, or create one; and whether it is new.
 
-    `is_new` always creates one.
+    `is_new` always creates one. `earlier` is the digest that the first version stored.
     """
     async with database.transaction() as connection:
         await rows(connection, "jobs.lock_queue", queue=f"plan {digest}")
-        found = await rows(connection, "plans.open_by_digest", digest=digest, workspace=workspace)
+        found = await rows(connection, "plans.open_by_digest", digest=digest, workspace=workspace, earlier=earlier)
         if found and not is_new:
             return int(found[0]["id"]), False
         inserted = await rows(

@@ -1,6 +1,7 @@
 -- name: open_by_digest
 SELECT id FROM remit.plans
-WHERE digest = %(digest)s AND workspace = %(workspace)s AND state IN ('running', 'waiting') ORDER BY id DESC LIMIT 1
+WHERE (digest = %(digest)s OR digest = %(earlier)s::text OR starts_with(digest, %(earlier)s::text || ' '))
+    AND workspace = %(workspace)s AND state IN ('running', 'waiting') ORDER BY id DESC LIMIT 1
 
 -- name: insert
 INSERT INTO remit.plans (name, digest, document, workspace)
