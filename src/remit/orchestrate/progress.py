@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from remit.failure_policy import failure_note
+from remit.orchestrate.answers import owner_of
 from remit.orchestrate.progress_file import (
     add_facts,
     close_question,
+    open_questions,
     progress_path,
+    read_progress,
     replace_warning,
     set_work,
     update_progress,
 )
+from remit.store import plans
+from remit.store.database import Database
 from remit.store.plans import Delegation, Escalation
 
 #: Key files and blockers of one result.
@@ -213,6 +218,21 @@ async def record_orchestrator(data: Path, job: int, outcome: str, questions: Seq
 async def record_answer(data: Path, question: int, next_action: str) -> None:
     """Record that a person has answered a question."""
     await _update_existing(data, lambda progress: close_question(progress, question, next_action))
+
+
+async def refresh_questions(database: Database, data: Path) -> None:
+    """Close the questions of the progress file that were answered, or whose plan was cancelled, on another host."""
+    for one in open_questions(await asyncio.to_thread(read_progress, progress_path(data))):
+        asked = await plans.get_escalation(database, int(one["id"])) if isinstance(one.get("id"), int) else None
+        plan = await plans.get_plan(database, asked.plan) if asked is not None else None
+        owner = owner_of(plan) if plan is not None else None
+        if asked is None or plan is None or one["work"] != (f"job {owner.job}" if owner else f"plan {plan.id}"):
+            continue  # a question of another database
+        if plan.state == "cancelled":
+            await record_cancelled(data, one["work"])
+        elif asked.answer is not None:
+            resume = f"`remit logs -f {owner.job}`" if owner else f"`remit plan --resume {plan.id}`"
+            await record_answer(data, asked.id, f"Question {asked.id} was answered; continue with {resume}")
 
 
 async def record_cancelled(data: Path, key: str) -> None:

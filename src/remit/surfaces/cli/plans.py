@@ -173,7 +173,7 @@ def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
     help="The output format.",
 )
 def escalations_command(form: str, *, is_all: bool) -> int:
-    """List the open questions of plans and orchestrators.
+    """List the open questions of plans and orchestrators. The exit code is 1 if a question is open.
 
     \b
     Examples:
@@ -194,4 +194,4 @@ def escalations_command(form: str, *, is_all: bool) -> int:
         print_text(format_json(shape))
     else:
         print_lines(escalation_lines(found, columns()))
-    return 0
+    return 1 if any(one.answer is None for one in found) else 0

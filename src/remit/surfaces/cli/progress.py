@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from remit.errors import UsageError
+from remit.errors import RemitError, UsageError
 from remit.reports.layout import Line, Piece, escape_control, wrap_text
 from remit.surfaces.cli.printing import columns, print_lines, print_text
+
+if TYPE_CHECKING:
+    from remit.dispatch.settings import Settings
+    from remit.store.database import Database
 
 #: Delegations that `remit progress` shows.
 _MAX_DELEGATIONS = 20
@@ -40,12 +44,22 @@ def command(file: Path | None, form: str, *, resume: bool) -> int:
       remit progress --resume
     """
     from remit.dispatch.settings import load_settings
-    from remit.orchestrate.progress_file import find_progress, next_actions, open_questions, read_progress
+    from remit.orchestrate.progress_file import (
+        find_progress,
+        next_actions,
+        open_questions,
+        progress_path,
+        read_progress,
+    )
 
-    path = file or find_progress(Path.cwd(), load_settings().data)
+    settings = load_settings()
+    path = file or find_progress(Path.cwd(), settings.data)
     if path is None:
         raise UsageError("there is no progress file here; `remit plan` and `remit review` write one")
     progress = read_progress(path)
+    if path == progress_path(settings.data) and settings.database and open_questions(progress):
+        _refresh()
+        progress = read_progress(path)
     if form == "json":
         from remit.reports.formats import format_json
 
@@ -56,6 +70,21 @@ def command(file: Path | None, form: str, *, resume: bool) -> int:
     else:
         print_lines(_progress_lines(progress, path))
     return 1 if open_questions(progress) else 0
+
+
+def _refresh() -> None:
+    """Close the questions that were answered on another host of the same database, if it can be reached."""
+    from remit.surfaces.cli.store import with_database
+
+    async def work(database: Database, settings: Settings) -> None:
+        from remit.orchestrate.progress import refresh_questions
+
+        await refresh_questions(database, settings.data)
+
+    try:
+        with_database(work)
+    except RemitError as error:
+        click.echo(f"open questions could not be compared with the database: {escape_control(str(error))}", err=True)
 
 
 def _progress_lines(progress: dict[str, Any], file: Path) -> list[Line]:
