@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from support.client_session import GOOD, INVENTED, READ, SESSION, Client, context_of, is_block, notice_of
 
+from remit.clients.claude_code.compiling import compile_project
 from remit.orchestrate.progress_file import read_progress
 from remit.rules.examples import sample_text
 from remit.surfaces.cli.group import remit
@@ -86,6 +87,137 @@ class TestAFailedReportIsAFailure:
         client = begin('[gate]\nmode = "observe"\n')
         assert client.run(CALL, AGENT, FAILED) == [None, None]
         assert client.delegation(CALL) == "failed"
+
+
+class TestFailurePolicy:
+    """The steps after a failure are those of plans: partial output, one retry, a fallback read, go on or ask."""
+
+    FILES = ("tests/test_login.py", "docs/login.md", "app/clock.py", "app/extra.py")
+
+    def fill_the_window(self, client: Client) -> None:
+        """Use up the three files of quick lookups, and leave four more that nobody has read."""
+        for path in self.FILES:
+            file = client.project / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("# a line\n" * 250)
+        client.ask("UserPromptSubmit", prompt="go")
+        for path in READ:
+            assert read(client, path, limit=5) is None
+
+    def test_verified_lines_are_handed_on_then_one_retry_then_a_fallback_read_then_the_gap(
+        self, client: Client
+    ) -> None:
+        self.fill_the_window(client)
+        first = notice_of(client.run(CALL, AGENT, INVENTED, INVENTED)[-1])
+        partial = first.partition('state="partial">')[2].partition("</result>")[0]
+        assert "app/login.py:7" in partial, "partial output is handed on as such"
+        assert "Send code-explorer the task again, once, with a reduced scope" in first
+        early = read(client, self.FILES[0], limit=199)
+        assert "delegation-first" in str(early), "no fallback read before the retry"
+        assert "Retry it with a reduced scope before you read files" in str(early)
+
+        second = notice_of(client.run(RETRY, SECOND, INVENTED, INVENTED)[-1])
+        assert client.state.delegations[RETRY].retry_of == CALL
+        assert "Send code-explorer the task again" not in second, "only one retry"
+        assert "read what you need within the limits of a fallback" in second
+        assert "if the result is not critical, continue and state in your answer what is missing" in second
+        assert "if it is critical, ask the user" in second
+        for path in self.FILES[:3]:
+            assert read(client, path, limit=200) is None
+        assert "delegation-first" in str(read(client, self.FILES[3], limit=200)), "three files"
+        assert "delegation-first" in str(read(client, self.FILES[0], offset=201, limit=20)), "the first 200 lines"
+        assert client.state.used["fallback"] == 3
+
+        assert client.answer("I go on; what code-explorer should have found is missing.") is None
+        warnings = read_progress(client.project / ".remit/progress.json")["warnings"]
+        assert len(warnings) == 2, "the gap is recorded, for the task and for its retry"
+        assert warnings[-1].endswith("the orchestrator may read a few files instead, go on without it, or ask the user")
+
+    def test_a_failed_report_follows_the_same_steps(self, client: Client) -> None:
+        self.fill_the_window(client)
+        assert "Send code-explorer the task again" in context_of(client.run(CALL, AGENT, FAILED)[-1])
+        assert "delegation-first" in str(read(client, self.FILES[0], limit=199))
+        assert "Send code-explorer the task again" not in context_of(client.run(RETRY, SECOND, FAILED)[-1])
+        assert read(client, self.FILES[0], limit=200) is None
+
+    def test_a_run_that_ended_with_an_error_follows_the_same_steps(self, client: Client) -> None:
+        self.fill_the_window(client)
+        for call, again in ((CALL, True), (RETRY, False)):
+            client.launch(call)
+            given = {"subagent_type": "code-explorer", "prompt": "look"}
+            answer = client.ask("PostToolUseFailure.Agent", tool_use_id=call, tool_input=given)
+            assert ("Send code-explorer the task again" in context_of(answer)) is again
+            assert (read(client, self.FILES[0], limit=200 - again) is None) is not again
+
+    def test_a_retry_that_is_accepted_ends_the_fallback(self, client: Client) -> None:
+        client.run(CALL, AGENT, FAILED)
+        client.run(RETRY, SECOND, GOOD)
+        assert not any(one.allows_fallback or one.may_be_retried for one in client.state.delegations.values())
+
+
+class TestModelChoice:
+    """A launch that names another model than the agent's definition is a warning."""
+
+    def launch(self, client: Client, agent: str, model: str | None) -> Any:
+        given = {"description": "look", "prompt": "Look", "subagent_type": agent}
+        given |= {"model": model} if model else {}
+        return client.ask("PreToolUse.Agent", tool_use_id=f"toolu_{agent}_{model}", tool_input=given)
+
+    @pytest.mark.parametrize(
+        ("agent", "model"),
+        [
+            ("security-auditor", "haiku"),
+            ("product-manager", "sonnet"),
+            ("Explore", "opus"),
+            ("remit:qa-engineer", "opus"),
+        ],
+    )
+    def test_a_model_that_does_not_fit_the_task_is_reported_to_the_orchestrator(
+        self, client: Client, agent: str, model: str
+    ) -> None:
+        warned = self.launch(client, agent, model)
+        assert "remit (model-choice)" in context_of(warned)
+        assert "haiku for lookups, sonnet for analysis and opus for requirements" in context_of(warned)
+        assert "prompt" in warned["hookSpecificOutput"]["updatedInput"], "it is launched all the same"
+        assert [entry["rule"] for entry in client.state.decisions] == ["model-choice"]
+
+    @pytest.mark.parametrize(
+        ("agent", "model"),
+        [
+            ("security-auditor", None),
+            ("security-auditor", "sonnet"),
+            ("security-auditor", "claude-sonnet-5-5"),
+            ("product-manager", "inherit"),
+            ("general-purpose", "opus"),
+        ],
+    )
+    def test_the_model_of_the_definition_or_no_model_is_not_mentioned(
+        self, client: Client, agent: str, model: str | None
+    ) -> None:
+        assert context_of(self.launch(client, agent, model)) == ""
+        assert client.state.decisions == []
+
+    def test_strict_mode_asks_the_user(self, begin: Callable[[str], Client]) -> None:
+        answer = self.launch(begin('[gate]\nmode = "strict"\n'), "security-auditor", "haiku")
+        assert answer["hookSpecificOutput"]["permissionDecision"] == "ask"
+
+
+class TestPresentation:
+    """At most 300 lines are shown to the user; more is reported to the user, not blocked."""
+
+    def test_a_longer_answer_is_reported(self, client: Client) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        assert client.answer("a line\n" * 300) is None
+        shown = client.answer("a line\n" * 301)
+        assert not is_block(shown)
+        assert "remit (presentation-size): 301 lines are shown to the user (limit: 300)" in str(shown)
+        assert [(entry["rule"], entry["decision"]) for entry in client.state.decisions] == [
+            ("presentation-size", "warn")
+        ]
+
+    def test_an_answer_after_a_correction_is_measured_as_well(self, client: Client) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        assert "presentation-size" in str(client.answer("a line\n" * 301, stop_hook_active=True))
 
 
 class TestWhoSigns:
@@ -221,6 +353,15 @@ class TestFinalClaims:
         ("The security-auditor confirmed that the login is safe.", "security-auditor was not asked"),
         ("I delegated the review to the QA Engineer.", "qa-engineer was not asked"),
         ("I used the `Explore` subagent to find it.", "Explore was not asked"),
+        ("All tests pass, no failures.", "no tests ran in this session"),
+        ("修正は app/nowhere.py:36 にあります。", "app/nowhere.py:36"),
+        ("すべてのテストが成功しました。失敗はありません。", "no tests ran in this session"),
+        ("security-auditor がログインの安全性を確認しました。", "security-auditor was not asked"),
+        ("レビューは security-auditor に依頼しました。", "security-auditor was not asked"),
+        ("修复位于 app/nowhere.py:36。", "app/nowhere.py:36"),
+        ("测试全部通过，没有失败。", "no tests ran in this session"),
+        ("我将审查委托给了 security-auditor。", "security-auditor was not asked"),
+        ("`Explore` 代理发现了入口。", "Explore was not asked"),
     )
     HONEST = (
         "The login begins at app/login.py:7.",
@@ -234,6 +375,20 @@ class TestFinalClaims:
         "Next, the security-auditor should review this.",
         "You can have the qa-engineer check it.",
         "Let me explore the code first.",
+        "テストは実行していません。",
+        "テストが成功したら、マージしてください。",
+        "テストは失敗しました。",
+        "次に security-auditor がレビューすべきです。",
+        "security-auditor はまだ確認していません。",
+        "app/nowhere.py:36 は存在しません。",
+        "我没有运行测试。",
+        "测试未通过。",
+        "如果测试通过，就可以合并。",
+        "要不要请 security-auditor 审查？",
+        "security-auditor 将审查代码。",
+        "报告引用了 app/nowhere.py:36，但找不到该文件。",
+        "app/nowhere.py:36 existiert nicht.",
+        "app/nowhere.py:36 n'existe pas.",
         "Done.",
         "",
     )
@@ -431,6 +586,17 @@ class TestConflicts:
         self.run(client, RETRY, SECOND, self.QUALITY, "qa-engineer")
         assert self.run(client, "toolu_3", "c1", self.QUALITY, "qa-engineer") is None
 
+    @pytest.mark.parametrize(("settings", "is_conflict"), [("", False), ("[merge]\nwindow = 5\n", True)])
+    def test_the_settings_of_the_project_decide_what_is_one_location(
+        self, begin: Callable[[str], Client], settings: str, is_conflict: bool
+    ) -> None:
+        client = begin(settings)
+        self.run(client, CALL, AGENT, self.SECURITY, "security-auditor")
+        quote = "    token = str(random.randint(0, 10**9))"
+        moved = self.QUALITY.replace("session.py:10", "session.py:12").replace(quote, "    return token")
+        notice = context_of(self.run(client, RETRY, SECOND, moved, "qa-engineer"))
+        assert ("contradict each other" in notice) is is_conflict
+
     def test_reports_that_agree_are_not_mentioned(self, client: Client) -> None:
         self.run(client, CALL, AGENT, self.SECURITY, "security-auditor")
         same = self.SECURITY.replace("## Security Auditor Result", "## QA Engineer Result")
@@ -438,35 +604,116 @@ class TestConflicts:
 
 
 class TestTeams:
-    """A teammate's report is held to the same rules as a subagent's."""
+    """A teammate's report is held to the same rules as a subagent's. Its events name the teammate."""
 
     LIE = "The login begins at app/nowhere.py:99."
+    MATE = "ascout-408e3c97dad6b614"
 
-    def idle(self, client: Client, text: str, agent: str = "code-explorer", **fields: Any) -> Any:
-        path = client.transcript(AGENT)
+    def spawn(self, client: Client, agent: str = "code-explorer", *, has_metadata: bool = True) -> None:
+        client.launch(CALL, agent)
+        path = client.transcript(self.MATE)
+        if has_metadata:
+            meta = {"agentType": "scout", "name": "scout", "spawnedAgentType": agent}
+            path.with_suffix(".meta.json").write_text(json.dumps(meta))
+        given = {"subagent_type": agent, "name": "scout", "prompt": "look"}
+        assert client.ask("PostToolUse.Agent.teammate_spawned", tool_use_id=CALL, tool_input=given) is None
+        client.ask("SubagentStart.teammate")
+
+    def stop(self, client: Client, text: str, **fields: Any) -> Any:
+        path = client.transcripts / f"agent-{self.MATE}.jsonl"
+        fields = {"agent_transcript_path": str(path), "last_assistant_message": text, **fields}
+        return client.ask("SubagentStop.teammate", **fields)
+
+    def idle(self, client: Client, text: str, **fields: Any) -> Any:
+        path = client.transcripts / f"agent-{self.MATE}.jsonl"
         last = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
         path.write_text(path.read_text() + json.dumps(last) + "\n")
-        about = {"hook_event_name": "TeammateIdle", "teammate_name": "scout", "team_name": "session"}
-        return client.ask("SubagentStart", agent_id=AGENT, agent_type=agent, **{**about, **fields})
+        return client.ask("TeammateIdle", **fields)
+
+    def test_a_launch_that_starts_a_teammate_has_no_report_yet(self, client: Client) -> None:
+        self.spawn(client)
+        assert client.delegation(CALL) == "open"
+        assert client.kept == []
+
+    @pytest.mark.parametrize("has_metadata", [True, False])
+    def test_its_definition_counts_and_not_its_name(self, client: Client, has_metadata: bool) -> None:
+        self.spawn(client, has_metadata=has_metadata)
+        assert is_block(self.idle(client, "It is all fine."))
+        assert self.idle(client, GOOD) is None
+        assert client.delegation(CALL) == "accepted"
+        assert {kept.profile for kept in client.kept} == {"v2"}
 
     def test_a_report_that_is_not_accepted_is_sent_back_once(self, client: Client) -> None:
+        self.spawn(client)
         assert is_block(self.idle(client, INVENTED))
         second = self.idle(client, INVENTED + "\n")
         assert not is_block(second)
         assert "is not accepted" in second["systemMessage"]
         assert client.state.warnings == ["Agent code-explorer failed, results may be incomplete"]
+        assert client.delegation(CALL) == "rejected"
 
-    def test_an_accepted_report_is_not_touched(self, client: Client) -> None:
+    def test_a_report_that_was_judged_when_it_stopped_is_not_judged_again(self, client: Client) -> None:
+        self.spawn(client)
+        assert is_block(self.stop(client, INVENTED))
+        assert self.stop(client, GOOD, stop_hook_active=True) is None
         assert self.idle(client, GOOD) is None
+        assert client.outcomes == ["returned", "accepted"]
+
+    def test_the_lead_learns_once_of_a_report_that_is_not_accepted(self, client: Client) -> None:
+        self.spawn(client)
+        self.stop(client, INVENTED)
+        self.stop(client, INVENTED, stop_hook_active=True)
+        told = client.ask("Stop.teammate")
+        assert is_block(told)
+        assert "app/nowhere.py:14" in str(told)
+        assert "app/login.py:7" in str(told), "its verified lines are handed on"
+        assert client.ask("Stop.teammate") is None
+
+    def test_a_call_of_the_lead_brings_the_same_notice(self, client: Client) -> None:
+        self.spawn(client)
+        self.stop(client, INVENTED)
+        self.stop(client, INVENTED, stop_hook_active=True)
+        told = read(client, "app/login.py", limit=2)
+        assert isinstance(told, dict)
+        assert "app/nowhere.py:14" in context_of(told)
+        assert client.ask("Stop.teammate") is None
+
+    def test_a_lead_that_stops_while_a_teammate_works_has_lost_nothing(self, client: Client) -> None:
+        self.spawn(client)
+        assert is_block(client.ask("Stop.teammate")), "a delegation is open"
+        assert client.delegation(CALL) == "open"
+        assert client.state.warnings == []
+        client.answer("Done.", stop_hook_active=True)
+        assert client.delegation(CALL) == "failed", "the client lists no teammate any more"
 
     def test_a_teammate_that_is_not_under_contract_is_checked_by_its_claims(self, client: Client) -> None:
-        assert is_block(self.idle(client, self.LIE, "general-purpose"))
-        assert self.idle(client, "The login begins at app/login.py:7.", "general-purpose") is None
+        self.spawn(client, "general-purpose")
+        assert is_block(self.idle(client, self.LIE))
+        assert self.idle(client, "The login begins at app/login.py:7.") is None
+        assert client.delegation(CALL) == "accepted"
+
+    def test_a_teammate_of_another_process_is_known_by_its_name(self, client: Client) -> None:
+        self.spawn(client)
+        path = str(client.transcripts / f"agent-{self.MATE}.jsonl")
+        bare = {"agent_id": None, "agent_type": None, "transcript_path": path}
+        assert is_block(self.idle(client, "It is all fine.", **bare))
+
+    def test_the_tools_of_a_teammate_are_those_of_its_definition(self, client: Client) -> None:
+        agents = client.project / ".claude/agents"
+        agents.mkdir(parents=True)
+        (agents / "code-explorer.md").write_text("---\nname: code-explorer\ntools: Read\n---\nLook.\n")
+        compile_project(client.project)
+        self.spawn(client)
+        given = {"file_path": str(client.project / "app/login.py"), "content": "x"}
+        about = {"agent_id": self.MATE, "agent_type": "scout", "tool_name": "Write", "tool_use_id": "toolu_w"}
+        assert "tool-limits" in str(client.ask("PreToolUse.Read", tool_input=given, **about))
 
     def test_a_teammate_cannot_complete_a_task_with_an_invented_location(self, client: Client) -> None:
+        self.spawn(client)
         completed = {"hook_event_name": "TaskCompleted", "task_id": "1", "task_subject": "look"}
         assert is_block(self.idle(client, self.LIE, **completed))
         assert self.idle(client, "It begins at app/login.py:7.", **completed) is None
+        assert client.delegation(CALL) == "open", "its report may follow"
 
     def test_the_main_agents_own_list_of_tasks_is_not_checked(self, client: Client) -> None:
         assert client.ask("TaskCompleted") is None

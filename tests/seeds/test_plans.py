@@ -11,12 +11,29 @@ from pathlib import Path
 import pytest
 from support.place import CUT, MakePlace, Place, failed, says, signed
 
+from remit.orchestrate.api import first_version_digest
+from remit.orchestrate.plan_file import read_plan
+
 pytest_plugins = ("support.running", "support.place")
 pytestmark = pytest.mark.process
-AGENT = "---\nname: {name}\ntools: Read\nkind: {kind}\n---\nYou are the {name}.\n"
-KINDS = {"auditor": "review", "scout": "exploration", "planner": "design", "helper": "generic"}
+AGENT = "---\nname: {name}\ntools: Read\nkind: {kind}\n{more}---\nYou are the {name}.\n"
+EXPERTISE = {"auditor": "expertise: [security]\n"}
+KINDS = {"auditor": "review", "checker": "review", "scout": "exploration", "planner": "design", "helper": "generic"}
 REVIEW, DESIGN, HELP = signed("review", "auditor"), signed("design", "planner"), signed("generic", "helper")
 AGAIN = "An earlier attempt failed"
+#: The first finding of REVIEW, as a minor one.
+MILD = (
+    signed("review", "checker")
+    .replace("| Critical | 95 |", "| Minor | 90 |")
+    .replace("- Critical: 1", "- Critical: 0")
+    .replace("- Minor: 1", "- Minor: 2")
+)
+#: A result with a confidence under 60.
+UNSURE = (
+    HELP[: HELP.index("### Confidence\n")]
+    + "### Confidence\n50 - only names were compared\n\n### Uncertainty\n- uncertain: whether it is complete\n\n"
+    + HELP[HELP.index("### Verification Completed") :]
+)
 
 
 @pytest.fixture
@@ -25,7 +42,9 @@ def make(make_place: MakePlace) -> MakePlace:
 
     def made(**conversations: object) -> Place:
         place = make_place(**conversations)
-        agents = {name: AGENT.format(name=name, kind=kind) for name, kind in KINDS.items()}
+        agents = {
+            name: AGENT.format(name=name, kind=kind, more=EXPERTISE.get(name, "")) for name, kind in KINDS.items()
+        }
         place.remit.environment["REMIT_PLUGIN_PATH"] = place.plugin("team", **agents)
         return place
 
@@ -86,11 +105,13 @@ def test_run_of_an_agent_that_reports_failed_exits_1_although_the_document_is_ac
 def test_a_failed_context_loader_is_retried_replaced_by_a_read_and_never_blocks_the_user(make: MakePlace) -> None:
     rejected = signed("exploration", "scout").replace("app/login.py:7", "app/nowhere.py:7")
     place = make(alpha=says(rejected, rejected), beta=says(HELP))
-    loader = one("scout", "task alpha", loads_context=True, scope=["app/login.py"])
+    # Not even a critical one blocks: what was read in its place is handed on.
+    loader = one("scout", "task alpha", loads_context=True, critical=True, scope=["app/login.py"])
     text = plan(phase("load", loader), phase("use", one("helper", "task beta"), inputs=["load"]))
     ran = place("plan", place.plan(text))
     assert "retry scout" in ran.err
     assert "fall-back scout" in ran.err
+    assert "it was loading context and blocks nobody, so the work goes on without it" in ran.err
     assert place("escalations").out == "no open questions\n", "not even the only one of its phase blocks"
     [told] = place.told("task beta")
     assert '<file path="app/login.py" lines="1-' in told, "with its path intact"
@@ -153,6 +174,42 @@ def test_a_phase_that_needs_a_review_is_reported_or_stops_the_plan(make: MakePla
     assert place.shape("plan", "--resume", "2")["state"] == "finished"
 
 
+def test_a_conflict_and_a_score_under_60_are_reported_or_stop_the_plan(make: MakePlace) -> None:
+    place = make(alpha=says(REVIEW), beta=says(MILD), gamma=says(UNSURE), delta=says(HELP))
+    both = (one("auditor", "task alpha"), one("checker", "task beta"))
+    text = plan(
+        phase("audit", *both), phase("guess", one("helper", "task gamma")), phase("use", one("helper", "task delta"))
+    )
+    ran = place("plan", place.plan(text), REMIT_MERGE_EXPERTISE="3")
+    assert ran.code == 1
+    assert "audit: 1 conflict; no person has reviewed this, and the plan continues" in ran.err
+    assert "guess: a confidence under 60; no person has reviewed this, and the plan continues" in ran.err
+    assert len(place.told("task delta")) == 1
+    shape = place.shape("plan", "--resume", "1")
+    assert [one["decision"] for one in shape["phases"]] == ["review", "review", "continue"]
+    [conflict] = shape["phases"][0]["merge"]["conflicts"]
+    assert (conflict["kind"], conflict["agents"]) == ("severity", ["auditor", "checker"])
+    means = {one["title"]: one["mean"] for one in shape["phases"][0]["merge"]["findings"]}
+    assert means["Tokens can be guessed"] == (3 * 95 + 90) / 4, "the expertise of definitions counts in plans"
+
+    asking = plan(
+        phase("audit", *both, on_review="ask"), phase("use", one("helper", "task delta")), name="ask about it"
+    )
+    assert place("plan", place.plan(asking)).code == 1
+    unsure = plan(phase("guess", one("helper", "task gamma"), on_review="ask"), name="ask about the score")
+    assert place("plan", place.plan(unsure)).code == 1
+    assert len(place.told("task delta")) == 1, "nothing follows before a person has answered"
+    asked = place("escalations")
+    assert asked.code == 1, "a question is open"
+    reasons = " ".join(asked.out.split())
+    assert "a person has to review the results of audit: 1 conflict" in reasons
+    assert "a person has to review the results of guess: a confidence under 60" in reasons
+    for number in ("1", "2"):
+        assert place("answer", number, "skip", "--why", "it is known").code == 0
+    assert place("escalations").code == 0
+    assert place("escalations", "--all").code == 0, "answered questions are not open"
+
+
 def test_a_person_at_a_terminal_is_asked_before_the_next_phase(make: MakePlace) -> None:
     place = make(alpha=says(REVIEW.replace("SUCCESS", "PARTIAL")), beta=says(HELP))
     text = plan(phase("audit", one("auditor", "task alpha")), phase("use", one("helper", "task beta")))
@@ -183,6 +240,9 @@ def test_a_plan_begun_with_new_is_resumed_like_any_other(make: MakePlace) -> Non
     assert place("plan", text).code == 0
     place("plan", text, "--new", REMIT_STOP_AT="tool-ran:1", REMIT_TAKEOVER_SECONDS="1")
     assert [row[0] for row in place.rows("SELECT state FROM remit.plans ORDER BY id")] == ["finished", "running"]
+    # Version 0.1.0 stored another digest, with a random part after it for a plan that was started with --new.
+    earlier = first_version_digest(read_plan(place.project / text))
+    place.rows("UPDATE remit.plans SET digest = %s WHERE id = 2", f"{earlier} 5ee0c1d2")
     again = place("plan", text, REMIT_TAKEOVER_SECONDS="1")
     assert again.code == 0, again.err
     assert again.out.startswith("plan 2  ")
