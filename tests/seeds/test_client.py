@@ -317,6 +317,23 @@ class TestOtherSubagents:
         assert "app/nowhere.py:99" in context_of(delivered)
         assert "do not repeat them" in context_of(delivered)
 
+    def test_the_report_of_a_session_states_what_was_checked_of_them(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(client.project)
+        client.run(CALL, AGENT, GOOD)
+        client.run(RETRY, SECOND, self.HONEST, agent="general-purpose")
+        client.run("toolu_3", "c1", self.LIE, self.LIE, agent="Plan")
+        found = json.loads(CliRunner().invoke(remit, ["merge", "--session", "last", "--format", "json"]).stdout)
+        assert {(one["agent"], one["status"], one["verdict"]) for one in found["agents"]} == {
+            ("code-explorer", "SUCCESS", "accept"),
+            ("general-purpose", "OBSERVED", "accept"),
+            ("plan", "FAILED", "reject"),
+        }
+        assert "only claims were checked: general-purpose" in " ".join(
+            CliRunner().invoke(remit, ["merge", "--session", "last"]).stdout.split()
+        )
+
     def test_a_final_answer_waits_for_them(self, client: Client) -> None:
         client.launch(CALL, "general-purpose")
         client.start(AGENT, "general-purpose")

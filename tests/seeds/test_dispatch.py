@@ -119,8 +119,11 @@ def test_a_definition_with_contract_none_is_the_whole_prompt(make_place: MakePla
 
 def test_retry_of_a_job_whose_result_was_revise_asks_for_the_correction(make_place: MakePlace) -> None:
     good = signed("generic", "code-explorer")
-    place = make_place(alpha=says(good.replace("SUCCESS", "FINE"), good))
-    assert place("run", "code-explorer", "task alpha", "--kind", "generic").code == 1
+    place = make_place(alpha=says(good.replace("## code-explorer", "## security-auditor"), good))
+    wrong = place("run", "code-explorer", "task alpha", "--kind", "generic")
+    assert wrong.code == 1
+    assert "agent-mismatch" in wrong.out, "an agent cannot sign as another"
+    assert "You are Code Explorer." in place.systems("task alpha")[0], "it was told its name"
     assert place.shape("jobs", "show", "1")["verdict"] == "revise"
     retried = place("retry", "1")
     assert (retried.code, retried.out) == (0, "job 1 waits for a worker to correct its result\n")

@@ -168,6 +168,18 @@ def test_the_seeds_own_example_agrees_across_categories(remit: Remit, tmp_path: 
     ]
 
 
+def test_critical_and_minor_for_one_problem_are_a_conflict_across_categories(remit: Remit, tmp_path: Path) -> None:
+    test_the_seeds_own_example_agrees_across_categories(remit, tmp_path)
+    file = tmp_path / "QA-001.md"
+    file.write_text(file.read_text("utf-8").replace("| critical | 78 |", "| minor | 150 |"), encoding="utf-8")
+    merged = json.loads(remit("merge", str(tmp_path), "--repo", ".", "--format", "json"))
+    [conflict] = merged["conflicts"]
+    assert (conflict["kind"], conflict["agents"]) == ("severity", ["qa-engineer", "security-auditor"])
+    assert merged["decision"] == "review"
+    claimed = {one["agent"]: one["claimed_confidence"] for one in merged["findings"][0]["opinions"]}
+    assert claimed == {"qa-engineer": 150.0, "security-auditor": None}, "a score that was clamped is kept"
+
+
 def test_the_expertise_of_definitions_counts_if_a_project_sets_its_weight(
     remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

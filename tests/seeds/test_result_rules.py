@@ -230,14 +230,60 @@ def test_a_summary_that_agrees_with_its_tests_is_not_a_conflict(summary: str, ou
     assert ("self-conflict", "L2") not in rules(with_tests(summary, output), tmp_path)
 
 
+def two_severities(reason: str = "") -> str:
+    row = "| SEC-002 | Passwords compared in variable time | `app/login.py:19` | Minor | 85 |"
+    other = row.replace("SEC-002", "SEC-003").replace("Minor", "Critical")
+    quote = "**SEC-003: Passwords compared in variable time**\n```python\n# app/login.py:19\n"
+    quote += "    return user.password == password\n```\n\n#### Compliance Check"
+    text = sample("review", row, f"{row}\n{other}").replace("#### Compliance Check", quote)
+    text = text.replace("- Critical: 1", "- Critical: 2")
+    overrides = f"### Overrides\n- self-conflict: {reason}\n\n### Next Steps"
+    return text.replace("### Next Steps", overrides) if reason else text
+
+
+def test_a_conflict_that_an_agent_cannot_resolve_is_reported_as_such(tmp_path: Path) -> None:
+    assert rules(two_severities(), tmp_path) == [("self-conflict", "L2")]
+    reported = check(two_severities("two tools disagree about it; decide for me"), tmp_path)
+    assert reported["verdict"] == "accept"
+    [violation] = reported["violations"]
+    assert (violation["rule"], violation["overridden"]) == (
+        "self-conflict",
+        "two tools disagree about it; decide for me",
+    )
+
+
+# Lines and sources
+
+
+def test_a_line_beyond_the_end_is_refused_and_one_whose_symbol_is_elsewhere_is_corrected(tmp_path: Path) -> None:
+    invented = sample("generic", "`app/login.py:7` | where", "`app/login.py:999` | where")
+    assert rules(invented, tmp_path) == [("reference-out-of-range", "L1")]
+    assert check(invented, tmp_path, "--attempt", "2")["verdict"] == "reject"
+    wrong = sample("generic", "`app/login.py:7` | where", "`app/login.py:999` (login) | where")
+    assert rules(wrong, tmp_path) == [("reference-relocated", "L2")]
+    second = check(wrong, tmp_path, "--attempt", "2")
+    assert second["verdict"] == "accept"
+    assert [violation["rule"] for violation in second["violations"]] == ["reference-relocated"], "it stays listed"
+
+
+def test_a_result_with_a_single_source_states_that_it_needs_corroboration(tmp_path: Path) -> None:
+    text = sample("verification", "`app/session.py:10` | UNVERIFIED", "`app/login.py:14` | UNVERIFIED")
+    text = text.replace("`app/session.py:8` | where", "`app/login.py:14` | where")
+    assert ("single-source", "L2") in rules(text, tmp_path)
+    assert ("single-source", "L2") not in rules(text, tmp_path, "--scope", "app/login.py")
+    stated = text.replace("One holds and one does not.", "One holds and one does not; this needs corroboration.")
+    assert ("single-source", "L2") not in rules(stated, tmp_path)
+
+
 # Raw output
 
 
+@pytest.mark.parametrize("profile", ["v2", "v1"])
 @pytest.mark.parametrize("fence", ["```\n", ""])
-def test_raw_output_is_refused_with_and_without_a_fence(fence: str, tmp_path: Path) -> None:
+def test_raw_output_is_refused_with_and_without_a_fence(fence: str, profile: str, tmp_path: Path) -> None:
     output = fence + "tests/test_login.py::test_one PASSED\n" * 400 + fence
     text = sample("generic", "### Key References", f"{output}\n### Key References")
-    assert ("raw-dump", "L2") in rules(text, tmp_path)
+    assert ("raw-dump", "L2") in rules(text, tmp_path, "--profile", profile)
 
 
 def test_a_long_result_in_short_paragraphs_is_not_raw_output(tmp_path: Path) -> None:

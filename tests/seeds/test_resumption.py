@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.place import CUT, MakePlace, says, signed
+from support.place import CUT, MakePlace, failed, says, signed, system_text
 
 pytest_plugins = ("support.running", "support.place")
 pytestmark = pytest.mark.process
@@ -30,14 +30,36 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 def test_an_orchestrator_sees_what_was_read_in_place_of_a_failed_context_loader(make_place: MakePlace) -> None:
     loader = {"agent": "scout", "task": "task alpha", "loads_context": True, "scope": ["app/login.py"]}
-    turns = [call("Delegate", phase="load", delegations=[{**loader, "model": "haiku"}]), {"text": "I know enough."}]
-    place = make_place(You_are_an_orchestrator=turns, alpha=[CUT])
+    look = {"agent": "scout", "task": "task beta"}
+    short = {"question": "what follows?", "file_path": "app/session.py", "offset": 6, "limit": 5}
+    turns = [
+        call("Delegate", phase="load", delegations=[{**loader, "model": "haiku"}]),
+        call("Delegate", phase="look", delegations=[look]),
+        call("Lookup", **short),
+        call("Lookup", **{**short, "offset": 1, "limit": 100}),
+        {"text": "I know enough."},
+    ]
+    reads = [{"name": "Read", "input": {"file_path": f"app/{name}.py"}} for name in ("login", "session", "store")]
+    found = [{"tools": reads}, {"text": signed("exploration", "scout")}]
+    place = make_place(You_are_an_orchestrator=turns, alpha=says(failed("scout")), beta=found)
+    long = place.project / "app/session.py"
+    long.write_text(long.read_text("utf-8") + "# more\n" * 100, encoding="utf-8")
     ran = place("orchestrate", "look after it", REMIT_PLUGIN_PATH=place.plugin("team", scout=SCOUT))
     assert ran.code == 0, ran.err
     mine = [one for one in place.model.requests if one["marker"] == "You are an orchestrator"]
     answer = json.dumps(mine[-1]["body"]["messages"])
     assert '<file path=\\\\"app/login.py\\\\" lines=' in answer or '<file path=\\"app/login.py\\" lines=' in answer
     assert "which was read in place of scout" in answer
+    assert len(place.told("task alpha")) == 2, "a FAILED report is retried once"
+    assert "it reported FAILED: pytest is not installed" in answer
+    verified, refused = mine[-1]["body"]["messages"][-3]["content"][0], mine[-1]["body"]["messages"][-1]["content"][0]
+    assert "def open_session" in json.dumps(verified), "a short read around a cited line needs no declaration"
+    assert "reread-analysed" in json.dumps(refused)
+    told = system_text(mine[0])
+    assert "- a lookup: the value of one setting, such as CACHE_TTL" in told
+    assert "- not a lookup, delegate it to code-explorer: a summary of a document" in told
+    assert "- scout: " in told, "agents of plugins are offered"
+    assert "- product-manager (model opus): " in told
     [delegate] = [tool for tool in mine[0]["body"]["tools"] if tool["name"] == "Delegate"]
     fields = delegate["input_schema"]["properties"]["delegations"]["items"]["properties"]
     assert "haiku for a lookup" in fields["model"]["description"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
 from remit.merging.api import checked_settings
-from remit.merging.model import MergeSettings
+from remit.merging.model import MergeSettings, Policy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ def merge_settings(
     definitions: Callable[[], Iterable[Definition]],
     *,
     threshold: float | None = None,
-    policy: str | None = None,
+    policy: Policy | None = None,
     expect: tuple[str, ...] = (),
 ) -> MergeSettings:
     """Return the configured settings; `threshold` and `policy` replace them.

@@ -91,7 +91,9 @@ def test_a_payload_without_one_of_its_keys_is_still_answered(hooks: Hooks, name:
     # A delegation that returned no response has no report.
     empty = ("updatedToolOutput",) if key == "tool_response" else ()
     assert kind_of(reply) in ("nothing", "message", EXPECTED.get(name, "nothing"), *empty)
-    if key not in RELIED_ON[event] and key != "agent_id":
+    # An empty message of an agent outside the contract claims nothing.
+    is_silent = key == "last_assistant_message" and name == "SubagentStop.teammate.json"
+    if key not in RELIED_ON[event] and key != "agent_id" and not is_silent:
         assert kind_of(reply) == EXPECTED.get(name, "nothing")
     if key in NEEDED.get(event, ()) and payload.get("agent_type") != "":
         assert reply is not None

@@ -32,17 +32,24 @@ def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Op
     reports = [one for one in final_texts(kept, state) if not one.is_outside_contract]
     inputs = [Input([_report(one, options, sources)]) for one in reports]
     failed = _agents_without_report(state, {one.agent_id for one in reports})
-    inputs += [Input([failed_report(agent)]) for agent in failed]
+    others = _outside_contract(kept, reports)
+    inputs += [Input([msgspec.structs.replace(failed_report(one), verdict=others.pop(one, None))]) for one in failed]
     if not inputs:
         return []
-    return [*inputs, *(Input([_observed(agent)]) for agent in _observed_agents(kept, reports))]
+    return [*inputs, *(Input([_observed(agent, verdict)]) for agent, verdict in sorted(others.items()))]
 
 
-def _observed_agents(kept: Sequence[KeptResult], reports: Sequence[KeptResult]) -> list[str]:
-    """Return the agents whose reports were recorded and not checked."""
+def _outside_contract(kept: Sequence[KeptResult], reports: Sequence[KeptResult]) -> dict[str, str | None]:
+    """Return the agents that were not asked for a report, with the worst verdict on their claims, if checked."""
     checked = {one.agent_id for one in reports}
     others = (one for one in kept if one.outcome == "observed" or one.is_outside_contract)
-    return sorted({_name(one.agent) for one in others if one.agent_id not in checked})
+    latest = {one.agent_id: one for one in others if one.agent_id not in checked}
+    found: dict[str, str | None] = {}
+    for one in latest.values():
+        verdict = (one.verdict or None) if one.is_outside_contract else None
+        earlier = found.get(_name(one.agent), verdict)
+        found[_name(one.agent)] = max(verdict or "", earlier or "") or None  # accept < reject < revise
+    return found
 
 
 def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, profile: str) -> list[str]:
@@ -68,8 +75,8 @@ def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, 
     return [f"{one.finding} ({one.kind}; {', '.join(one.agents)}): {one.why}" for one in merged.conflicts]
 
 
-def _observed(agent: str) -> Report:
-    return Report(agent=agent, status=OBSERVED, verdict=None, kind="observed", looked=False)
+def _observed(agent: str, verdict: str | None) -> Report:
+    return Report(agent=agent, status=OBSERVED, verdict=verdict, kind="observed", looked=False)
 
 
 def _accepted_retries(state: SessionState) -> set[str]:

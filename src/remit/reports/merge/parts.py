@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from remit.evidence.carried_lines import without_line_mentions
@@ -200,9 +200,19 @@ def excerpt(finding: MergedFinding, workspace: Workspace | None, around: int) ->
 
 def decision_text(merge: Merge) -> str:
     """Return the reason for the decision. Names of agents in it are not escaped."""
-    observed = _named(merge, OBSERVED)
-    unchecked = f"not checked, only observed: {observed}" if observed else ""
-    return "; ".join(filter(None, [_main(merge), _unread_text(merge), broken_text(merge), unchecked]))
+    return "; ".join(
+        filter(None, [_main(merge), _unread_text(merge), broken_text(merge), *_outside_contract(merge.agents)])
+    )
+
+
+def _outside_contract(agents: Sequence[AgentReport]) -> list[str]:
+    """Return which agents were not asked for a report: only their claims were checked, or nothing."""
+    named: dict[str, list[str]] = {}
+    for one in agents:
+        if one.status == OBSERVED:
+            kind = "only claims were checked" if one.verdict else "not checked, only observed"
+            named.setdefault(kind, []).append(one.agent)
+    return [f"{kind}: {_join_names(names)}" for kind, names in named.items()]
 
 
 def _unread_text(merge: Merge) -> str:
@@ -237,13 +247,17 @@ def _main(merge: Merge) -> str:
 
 
 def _named(merge: Merge, status: str) -> str:
-    names = list(dict.fromkeys(truncate_text(report.agent, 80) for report in merge.agents if report.status == status))
+    return _join_names(report.agent for report in merge.agents if report.status == status)
+
+
+def _join_names(agents: Iterable[str]) -> str:
+    names = list(dict.fromkeys(truncate_text(agent, 80) for agent in agents))
     return join_words(names) if len(names) <= _MAX_NAMED else format_count(len(names), "agent")
 
 
 def broken_text(merge: Merge) -> str:
     """Return how many results break the contract; empty if none does."""
-    judged = [report.verdict for report in merge.agents if report.verdict]
+    judged = [report.verdict for report in merge.agents if report.verdict and report.status != OBSERVED]
     broken = sum(verdict != "accept" for verdict in judged)
     verb = "breaks" if broken == 1 else "break"
     return f"{broken:,} of {format_count(len(judged), 'result')} {verb} the contract" if broken else ""

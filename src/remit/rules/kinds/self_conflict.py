@@ -48,8 +48,14 @@ class SelfConflict(Rule):
     name = "self-conflict"
     code = "KND004"
     level = "L2"
-    help = "Decide which statement is correct and remove the other. If both are correct, merge them into one row."
-    prompt = "Do not contradict yourself: one statement for each location and category, and a Summary that agrees with the rest."
+    help = (
+        "Decide which statement is correct and remove the other. If both are correct, merge them into one row. If you "
+        "cannot decide, keep both and report the conflict under Overrides: `- self-conflict: why`."
+    )
+    prompt = (
+        "Do not contradict yourself: one statement for each location and category, and a Summary that agrees with the "
+        "rest. If you found a conflict that you cannot resolve, keep both statements and report it under Overrides."
+    )
     good = (
         Example("review", edits=(("| Standard | Status | Notes |", "| Standard | Verdict | Notes |"),)),
         Example(
