@@ -40,7 +40,7 @@ _REASONS: dict[FailureStep, str] = {
     "gap": "it is not critical, so the work goes on without it",
     "escalate": "it is critical and has failed {failures}",
 }
-_LOADER_GAP = "it was loading context and blocks nobody, so the work goes on without it"
+_LOADER_GAP = "it was loading context, so the work goes on without it"
 #: Step -> what an orchestrator that is a model has to do.
 _INSTRUCTIONS: dict[FailureStep, str] = {
     "retry": "Send {agent} the task again, once, with a reduced scope. If that fails too: ",

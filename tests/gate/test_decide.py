@@ -99,11 +99,12 @@ def test_invalid_settings_are_reported_and_the_defaults_are_used() -> None:
             "agents": {"explore": 3},
             "exceptions": [{"rule": "edit-code", "reason": "", "expires": "2999-01-01"}, 5],
             "tools": [],
+            "models": {"code-explorer": 1},
             "colour": 1,
         }
     )
     assert (found.mode, found.limits["files"], found.limits["lines"], found.exceptions) == ("standard", 3, 200, ())
-    assert len(found.problems) == 11
+    assert len(found.problems) == 12
 
 
 def test_classes_of_paths_and_agents_are_configurable(start) -> None:

@@ -95,7 +95,7 @@ class TestFailurePolicy:
     FILES = ("tests/test_login.py", "docs/login.md", "app/clock.py", "app/extra.py")
 
     def fill_the_window(self, client: Client) -> None:
-        """Use up the three files of quick lookups, and leave four more that nobody has read."""
+        """Use up the three files of quick lookups, and leave four more files."""
         for path in self.FILES:
             file = client.project / path
             file.parent.mkdir(parents=True, exist_ok=True)

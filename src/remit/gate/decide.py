@@ -78,7 +78,7 @@ def decide_stop(
 ) -> Decision:
     """Return the decision about a final answer or a change of phase (`what`), which waits for open delegations.
 
-    Nobody can be asked about an answer that is already shown, so its size is at most a warning.
+    An answer that is already shown cannot be asked about, so its size is at most a warning.
     """
     return with_fault_policy(
         lambda: _judge_stop(state, settings, what, shown_lines, waits=waits), ToolUse(what), state, settings, after=True

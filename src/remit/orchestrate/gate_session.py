@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from remit.acceptance import judge_report
+from remit.checking import Options
+from remit.contract.outcome import failure_in
+from remit.contract.parse import parse
+from remit.failure_policy import can_retry
 from remit.gate.decide import decide
 from remit.gate.delegations import close_delegation, open_delegation
 from remit.gate.model import ToolUse
 from remit.gate.session_store import open_session
 from remit.gate.settings import GateSettings
 from remit.gate.settle import settle
+from remit.registry.model import CLAIMS
 from remit.store.plans import Delegation
 
 _OUTCOMES = {"accepted": "accepted", "rejected": "rejected"}
@@ -58,18 +65,32 @@ class GateSession:
 
         await asyncio.to_thread(work)
 
-    async def close_delegation(self, key: str, one: Delegation, files: list[str]) -> None:
+    async def close_delegation(self, key: str, one: Delegation) -> None:
         """Report that a delegation has ended; a repeated call has no effect.
 
-        `files` are the files that an accepted result cites. They count as analysed.
+        The files that an accepted result names as key references count as analysed, and a short read around a location
+        that it cites is a verification. A failure that was retried, or that is not recoverable, allows a fallback read.
         """
 
         def work() -> None:
+            accepted = (one.result or "") if one.state == "accepted" else ""
+            failure = failure_in(one.result)
+            is_recoverable = can_retry(one.retries) and (failure is None or failure.is_recoverable)
+            cited = judge_report(accepted, Options(profile=CLAIMS), self._root).cited_locations if accepted else []
             with open_session(self._folder, self._session) as state:
-                if key not in state.delegations or state.delegations[key].is_open:
-                    close_delegation(state, key, _OUTCOMES.get(one.state, "failed"), files=files)
+                if key in state.delegations and not state.delegations[key].is_open:
+                    return
+                outcome = _OUTCOMES.get(one.state, "failed")
+                close_delegation(state, key, outcome, files=cited_files(accepted), is_recoverable=is_recoverable)
+                state.cite(cited)
 
         await asyncio.to_thread(work)
 
     def _call(self, tool: str, arguments: Mapping[str, Any], key: str) -> ToolUse:
         return ToolUse(tool, arguments, cwd=self._root, session=self._session, tool_use_id=key)
+
+
+def cited_files(document: str) -> list[str]:
+    """Return the files that the Key References of a result name."""
+    locations = [row.location.strip("` ") for one in parse(document) for row in one.result.references]
+    return sorted({re.split(r"[:#]", location)[0] for location in locations if location})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -133,8 +132,7 @@ class Orchestrator:
         found = await plan_result(self._database, plan)
         for at, one in enumerate(found.delegations):
             if one.state in SETTLED:
-                files = cited_files(one.result or "") if one.state == "accepted" else []
-                await self._gate.close_delegation(f"{key}-{at}", one, files)
+                await self._gate.close_delegation(f"{key}-{at}", one)
         return await self._result_text(found, agent), state != "finished"
 
     def _digest(self, key: str) -> str:
@@ -260,14 +258,6 @@ class Orchestrator:
         output = await self._toolbox.call(tool, arguments, key=key)
         await self._gate.settle(tool, arguments, key, time.monotonic() - started, failed=output.failed)
         return output.text, output.failed
-
-
-def cited_files(document: str) -> list[str]:
-    """Return the files that the Key References of a result name."""
-    from remit.contract.parse import parse
-
-    locations = [row.location.strip("` ") for one in parse(document) for row in one.result.references]
-    return sorted({re.split(r"[:#]", location)[0] for location in locations if location})
 
 
 def _one_line(text: object) -> str:

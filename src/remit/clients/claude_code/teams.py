@@ -2,7 +2,7 @@
 
 A teammate in the process of its team also sends SubagentStop, which judges its report first; the same report is not
 judged twice. The events here contain no report, so the last message is read from the transcript. The client hands a
-report to the orchestrator without an event, so `untold_failures` tells it at its next call or stop.
+report to the orchestrator without an event, so it is informed at its next call or stop (`untold_failures`).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _check(
 
 
 def untold_failures(state: SessionState, context: ProjectContext) -> str:
-    """Return the notices about reports of teammates that were not accepted, once; "" if there are none."""
+    """Return the notices about reports of teammates that were not accepted, once; "" without one."""
     untold = [entry for entry in state.delegations.values() if entry.untold]
     if not untold:
         return ""
