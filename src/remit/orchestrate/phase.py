@@ -128,7 +128,9 @@ class PhaseMerge:
         if self.note is None:
             return merge_inputs(self.inputs, settings)
         has_weights = self._reader.learns_weights or self._policy == LEARNED
-        return explained(merge_inputs(self.inputs, with_learned(settings, self.note, has_weights=has_weights)), self.note)
+        return explained(
+            merge_inputs(self.inputs, with_learned(settings, self.note, has_weights=has_weights)), self.note
+        )
 
     def _settings(self) -> MergeSettings:
         from remit.merging.api import checked_settings
