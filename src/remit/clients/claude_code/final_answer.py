@@ -29,6 +29,10 @@ MAX_CHARACTERS = 200_000
 #: Transcripts of subagents that are read, and statements that are listed.
 _MAX_TRANSCRIPTS = 100
 _MAX_LISTED = 10
+#: An answer with one of these words may state a claim.
+_WORDS = ("test", "passed", "テスト", "测试", "```", "#l", "line ", "`plan`", "plan agent")
+#: Agents of the client that are not under contract.
+_CLIENTS_AGENTS = ("general-purpose", "Plan")
 #: Outcomes of a location that does not exist, and the rules that report it.
 _ABSENT = ("missing-file", "out-of-range")
 _ABSENT_RULES = ("reference-missing-file", "reference-out-of-range")
@@ -85,12 +89,12 @@ def may_state_claims(answer: str, agents: Iterable[str]) -> bool:
     lower = answer.lower()
     if not 0 < len(answer) <= MAX_CHARACTERS:
         return False
-    if any(word in lower for word in ("test", "passed", "テスト", "测试", "```", "#l", "line ")):
+    if any(word in lower for word in _WORDS):
         return True
     if any(before.isalnum() and after.isdigit() for before, after in _around_colons(lower)):
         return True
     plain = lower.replace("-", " ").replace("_", " ")
-    return any(agent_title(agent).lower() in plain for agent in agents)
+    return "general purpose" in plain or any(agent_title(agent).lower() in plain for agent in agents)
 
 
 def _around_colons(text: str) -> Iterator[tuple[str, str]]:
@@ -188,7 +192,7 @@ def _delegations(
     for one in receipts:
         if one.tool in ("Agent", "Task"):
             asked.add(agent_slug(str(one.arguments.get("subagent_type") or "general-purpose").rpartition(":")[2]))
-    for agent in sorted({name.rpartition(":")[2] for name in context.contract}):
+    for agent in sorted({name.rpartition(":")[2] for name in (*context.contract, *_CLIENTS_AGENTS)}):
         if agent_slug(agent) not in asked and _states_work_of(answer, agent):
             yield f"{agent} was not asked to do anything in this session"
 
@@ -196,7 +200,7 @@ def _delegations(
 def _states_work_of(answer: str, agent: str) -> bool:
     words = [re.escape(word) for word in agent_title(agent).split()]
     name = r"[ _-]".join(words)
-    if len(words) == 1:  # a word of the language, unless it is marked as a name
+    if len(words) == 1 or agent in _CLIENTS_AGENTS:  # words of the language, unless they are marked as a name
         name = rf"(?:`{name}`|{name}(?= (?:sub)?agent\b|\s?(?:エージェント|代理|智能体)))"
     pattern = re.compile(
         rf"(?:\b{_TASKED}\b[^.\n]{{0,80}}?{name}|{name}`?(?: (?:sub)?agent)?[^.\n]{{0,20}}? {_REPORTED}\b|"

@@ -76,18 +76,16 @@ def _mark(call: ToolUse) -> str:
 
 
 def _decide_first(call: ToolUse, state: SessionState, context: ProjectContext) -> Decision:
-    if call.agent_id:
-        from remit.clients.claude_code.runs import teammate_launch
-
-        launch = teammate_launch(state, call.agent_id)
-        call.agent_type = launch.agent if launch is not None else call.agent_type
+    for entry in state.delegations.values() if call.agent_id else ():
+        if entry.teammate and entry.agent_id == call.agent_id:
+            call.agent_type = entry.agent  # its events name the teammate
     decision = decide(call, state, context.settings, context.project)
-    entry = state.delegations.get(call.tool_use_id) if call.tool == "Agent" and not call.agent_id else None
-    if entry is not None and decision.decision != "deny":
-        if not context.is_awaited(entry.agent):
-            entry.state = "observed"  # its report is not sent back, so no final answer waits for it
-        elif not context.is_observing and context.is_under_contract(entry.agent):
-            entry.contract_sent = True
+    launched = state.delegations.get(call.tool_use_id) if call.tool == "Agent" and not call.agent_id else None
+    if launched is not None and decision.decision != "deny":
+        if not context.is_awaited(launched.agent):
+            launched.state = "observed"  # its report is not sent back, so no final answer waits for it
+        elif not context.is_observing and context.is_under_contract(launched.agent):
+            launched.contract_sent = True
     if (
         call.agent_id
         and call.tool in EDITING
