@@ -324,8 +324,13 @@ class TestSettling:
 
     def test_more_lines_than_granted_are_counted_with_a_warning(self, session) -> None:
         session.run("grep -c x src/f0.py")
-        found = session.settle("Bash", {"stdout": "1\n2\n3"})
-        assert (found.decision, found.rule, session.state.window.lines) == ("warn", "lookup-lines", 3)
+        found = session.settle("Bash", {"stdout": "1\n" * 201})
+        assert (found.decision, found.rule, session.state.window.lines) == ("warn", "lookup-lines", 201)
+
+    def test_a_few_more_lines_than_the_file_has_are_counted_without_a_warning(self, session) -> None:
+        session.run("grep -c x src/f0.py")
+        assert session.settle("Bash", {"stdout": "1\n2\n3"}).decision == "allow"
+        assert session.state.window.lines == 3
 
     def test_a_call_is_settled_once(self, session) -> None:
         session.read("src/f0.py")

@@ -123,9 +123,10 @@ def test_settings_definitions_and_hooks_are_changed_by_a_person_only(start, path
         assert session.run(f"echo x > {path}", **own).rule == "guarded-state"
 
 
-def test_definitions_of_the_client_in_other_folders_are_code(start) -> None:
+def test_definitions_of_the_client_in_other_folders_are_guarded(start) -> None:
     for session in (start(), start(paths={"code": ["lib/**"], "prose": ["**"]})):
-        assert session.run("echo x > docs/.claude/agents/a.md").rule == "edit-code"
+        assert session.run("echo x > docs/.claude/agents/a.md").rule == "guarded-state"
+        assert session.run("echo x > docs/.claude/other.json").rule != "guarded-state"
 
 
 @pytest.mark.parametrize("path", ["~/.claude/plans/a.md", "~/.claude/projects/p/memory/MEMORY.md"])

@@ -250,3 +250,69 @@ def test_an_environment_that_a_person_made_between_two_calls_is_left_out(shop: S
     (shop.path / "src/venv/a.py").write_text("x")
     (shop.path / "scripts/evil.sh").write_text("echo x > src/venv/a.py\n")
     assert shop.run(HIDDEN)[1] == {}
+
+
+def test_agents_of_the_client_that_only_read_are_reported(shop: ScratchProject) -> None:
+    for agent in ("Explore", "Plan"):
+        (shop.path / "scripts/evil.sh").write_text(f"echo {agent} > src/app.py\n")
+        told = told_person(shop.run(HIDDEN, agent_id="a9", agent_type=agent)[1])
+        assert f"subagent {agent}" in told
+    assert shop.run(HIDDEN, agent_id="a9", agent_type="general-purpose") == ({}, {})
+
+
+def test_a_tool_that_the_gate_does_not_know_is_compared(shop: ScratchProject) -> None:
+    for number, tool in enumerate(("SomeNewTool", "LSP", "Skill", "bash")):
+        shop.hook("PreToolUse", tool, {}, f"toolu_new{number}")
+        (shop.path / "src/app.py").write_text(f"x = {number}\n")
+        answer = shop.hook("PostToolUse", tool, {}, f"toolu_new{number}", tool_response={})
+        assert "src/app.py" in told_person(answer), tool
+
+
+def test_settings_in_a_folder_below_are_guarded_too(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text(
+        "mkdir -p lib/.claude; echo {} > lib/.claude/settings.json; touch lib/remit.toml\n"
+    )
+    told = told_person(shop.run(HIDDEN, **WRITER)[1])
+    assert "lib/.claude/settings.json" in told
+    assert "lib/remit.toml" in told
+    for path in ("lib/remit.toml", "lib/.claude/agents/a.md", ".claude/worktrees/w/.claude/settings.json"):
+        call = {"file_path": str(shop.path / path), "content": "x"}
+        assert decision_of(shop.hook("PreToolUse", "Write", call, f"toolu_{path}", **WRITER)) == "deny"
+
+
+def test_the_index_of_a_repository_below_is_not_a_file_of_the_project(shop: ScratchProject) -> None:
+    shop.shell(
+        "mkdir libs && cd libs && git init -q inner && cd inner && touch a.py && git add . && git commit -qm one"
+    )
+    shop.run("true")
+    shop.shell("touch libs/inner/a.py")
+    assert shop.run("git -C libs/inner status") == ({}, {})
+    (shop.path / "scripts/evil.sh").write_text("git -C libs/inner config core.pager evil\n")
+    assert "libs/inner/.git/config" in told_person(shop.run(HIDDEN)[1])
+
+
+def test_a_second_name_of_a_file_does_not_make_it_prose(shop: ScratchProject) -> None:
+    (shop.path / "notes.md").hardlink_to(shop.path / "src/app.py")
+    write = {"file_path": str(shop.path / "notes.md"), "content": "x"}
+    assert decision_of(shop.hook("PreToolUse", "Write", write, "toolu_link")) == "deny"
+
+
+def test_a_name_that_no_file_can_have_is_not_prose(shop: ScratchProject) -> None:
+    write = {"file_path": "src/app.py\0.md", "content": "x"}
+    assert decision_of(shop.hook("PreToolUse", "Write", write, "toolu_nul")) == "deny"
+
+
+def test_instructions_of_the_next_session_are_announced_to_the_person(shop: ScratchProject) -> None:
+    for path in ("CLAUDE.md", ".claude/CLAUDE.md", ".claude/rules/a.md", ".claude/output-styles/b.md", "lib/AGENTS.md"):
+        _, first = shop.before(f"printf x > {path}")
+        assert path in told_person(first), path
+    assert told_person(shop.before("printf x > notes.md")[1]) == ""
+    (shop.path / "scripts/evil.sh").write_text("mkdir lib; echo x >> lib/CLAUDE.md\n")
+    assert "lib/CLAUDE.md" in told_person(shop.run(HIDDEN)[1])
+
+
+def test_a_program_that_prints_more_lines_than_its_file_has_is_not_accused(shop: ScratchProject) -> None:
+    line = "jq -r '.scripts | keys[]' package.json"
+    call, _ = shop.before(line)
+    assert shop.after(call, line, "a\nb\nc\n") == {}
+    assert shop.state.window.lines == 3

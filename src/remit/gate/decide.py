@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 EDITING = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 READING = ("Read", "NotebookRead")
+#: Tools that change no file of the project themselves. What a background command does is compared anyway.
+_HARMLESS_TEXT = """
+    LS Agent Task TaskCreate TaskUpdate TaskGet TaskList TaskOutput TaskStop TodoRead TodoWrite AskUserQuestion
+    EnterPlanMode ExitPlanMode WebFetch WebSearch BashOutput KillShell KillBash SendMessage ToolSearch StructuredOutput
+    ListMcpResourcesTool ReadMcpResourceTool
+"""
+HARMLESS = frozenset(_HARMLESS_TEXT.split())
 #: Tools that run a command line.
 SHELLS = ("Bash", "Monitor", "PowerShell")
 #: Mode -> the decision for level 0 (no rule is broken) to 3.
@@ -30,8 +37,8 @@ _ANSWERS: dict[str, tuple[str, str, str, str]] = {
 
 
 def may_change_files(tool: str) -> bool:
-    """Return whether the effects of a tool are not stated in its input: command lines, and tools of MCP servers."""
-    return tool in SHELLS or tool.startswith("mcp__")
+    """Return whether the effects of a tool are not stated in its input: all but tools that only read or edit."""
+    return tool not in (*READING, *EDITING, "Grep", "Glob") and tool not in HARMLESS
 
 
 def decide(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Decision:
@@ -45,7 +52,7 @@ def decide(call: ToolUse, state: SessionState, settings: GateSettings, project: 
 def _judge_call(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     """Judge a call. In strict, a change without permission must be decided on before the next write."""
     ruling = _judge(call, state, settings, project)
-    if call.tool in EDITING or call.tool.startswith("mcp__"):
+    if call.tool in EDITING or (call.tool not in SHELLS and may_change_files(call.tool)):
         ruling = _with_grant(ruling, call, settings, project)
     if state.changes and settings.mode == "strict" and ruling.level != 1 and (ruling.writes or call.tool in EDITING):
         from remit.gate.effects import judge_while_undecided

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The prefix of agents from the plugin that `remit install` writes.
 OUR_PLUGIN = "remit:"
+#: Agents of the client without tools that write.
+_READING_AGENTS = frozenset({"Explore", "Plan", "claude-code-guide"})
 _WRITING_TOOLS = frozenset({"*", "Edit", "MultiEdit", "Write", "NotebookEdit"})
 MODEL_CLASSES = ("haiku", "sonnet", "opus")
 _MODELS = "Use haiku for lookups, sonnet for analysis and opus for requirements, unless the user asks for another model"
@@ -215,7 +217,9 @@ def may_write(call: ToolUse, settings: GateSettings) -> bool:
     if not call.agent_id:
         return False
     allowed = settings.tools.get(call.agent_type) or settings.tools.get(call.agent_type.removeprefix(OUR_PLUGIN))
-    return allowed is None or any(entry.partition("(")[0].strip() in _WRITING_TOOLS for entry in allowed)
+    if allowed is None:
+        return call.agent_type not in _READING_AGENTS
+    return any(entry.partition("(")[0].strip() in _WRITING_TOOLS for entry in allowed)
 
 
 def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:

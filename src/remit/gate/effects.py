@@ -11,7 +11,7 @@ import os
 import time
 
 from remit.gate import file_versions, work_tree
-from remit.gate.guarded import changed_outside, is_guarded_name, outside_files, remit_table_digest
+from remit.gate.guarded import changed_outside, is_guarded_name, is_instruction, outside_files, remit_table_digest
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import ProjectPath, classify
 from remit.gate.ruling import Ruling
@@ -207,6 +207,8 @@ def _is_output(change: StatChange) -> bool:
 def _class_of(path: str, settings: GateSettings, *, is_table_changed: bool) -> str:
     if is_guarded_name(path, settings) or (path == "pyproject.toml" and is_table_changed):
         return "guarded"
+    if is_instruction(path):
+        return "spec"
     return classify(ProjectPath(path, path, inside=True), settings)
 
 

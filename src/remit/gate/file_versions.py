@@ -200,7 +200,7 @@ def uncommitted(project: str, commit: str = "HEAD") -> set[str] | None:
 
 
 def _ask_git(project: str, texts: list[str], end: str, *arguments: str) -> bytes | None:
-    """Return the output of a command that reads its questions from standard input, whatever its exit code is."""
+    """Return the output of a command that reads its questions from standard input, with any exit code."""
     import subprocess
 
     from remit.workspace.safe_git import command, environment

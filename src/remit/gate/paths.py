@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from remit.gate.guarded import is_guarded_outside, reaches
+from remit.gate.guarded import deciding_part, is_guarded_outside, reaches
 from remit.globs import MAX_PATH_LENGTH, expand_braces, matches_glob
 
 TYPE_CHECKING = False
@@ -61,6 +61,8 @@ def classify(target: ProjectPath, settings: GateSettings) -> str:
     """Return state, spec, tests, prose or code; scratch for temporary files and devices outside the project."""
     if not target.inside and _is_scratch(target.real):
         return "scratch"
+    if not target.real:  # a name that no file can have
+        return "code"
     name = target.name if target.inside else target.name.lstrip("/")
     if name.startswith(_WORKTREES):
         name = name.removeprefix(_WORKTREES).partition("/")[2] or name
@@ -83,7 +85,8 @@ def is_guarded(target: ProjectPath, settings: GateSettings, project: str, *, who
             # The folder may be reached through a link.
             names, folders = [target.real], [folder, os.path.realpath(folder)]
         elif target.inside:
-            names, folders = expand_braces(target.name), [folder]
+            names = [one for name in expand_braces(target.name) for one in (name, deciding_part(name))]
+            folders = [folder]
         else:
             continue
         if any(reaches(name, one) or (whole and name == ".") for name in names for one in folders):

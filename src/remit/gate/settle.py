@@ -81,7 +81,7 @@ def _settle(
         for name, lines in paths.items():
             state.window.subtract(name, lines, whole=True)
         return Ruling()
-    return _settle_time(paths, duration, state, settings) or _settle_read(call, paths, response, state)
+    return _settle_time(paths, duration, state, settings) or _settle_read(call, paths, response, state, settings)
 
 
 def _settle_output(call: ToolUse, response: object, state: SessionState) -> Ruling:
@@ -105,7 +105,9 @@ def _settle_time(
     return Ruling(2, "lookup-time", reason, paths=tuple(paths))
 
 
-def _settle_read(call: ToolUse, paths: dict[str, int], response: object, state: SessionState) -> Ruling:
+def _settle_read(
+    call: ToolUse, paths: dict[str, int], response: object, state: SessionState, settings: GateSettings
+) -> Ruling:
     granted = sum(paths.values())
     shown = _shown_lines(call, response)
     if shown is None or not paths:
@@ -116,6 +118,9 @@ def _settle_read(call: ToolUse, paths: dict[str, int], response: object, state: 
     if shown <= granted:
         return Ruling()
     state.window.add(last, shown - granted)
+    limits = settings.limits
+    if call.tool in SHELLS and state.window.files[last] <= limits["lines"] and state.window.lines <= limits["total"]:
+        return Ruling()  # a program may print more lines than its file has
     reason = f"{shown} lines were read, but only {granted} were allowed. All of them are counted"
     return Ruling(2, "lookup-lines", reason, paths=tuple(paths), lines=shown)
 

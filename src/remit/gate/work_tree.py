@@ -33,8 +33,9 @@ MAX_FILES = 100_000
 _MAX_NEW = 500
 #: A record with more folders to list than this is saved, although no file has changed.
 _MANY_FOLDERS = 8
-#: The parts of `.git` that decide what git runs and ignores.
-_GIT_PARTS = {b".git": (b"config", b"hooks", b"info"), b".git/info": (b"exclude", b"attributes"), b".git/hooks": ()}
+#: The parts of each `.git` that decide what git runs and ignores.
+_OF_GIT = (b"config", b"hooks", b"info")
+_OF_GIT_INFO = (b"exclude", b"attributes")
 #: Folders of dependencies: left out if git ignores them, if they were there from the start or if a package manager
 #: made them.
 _DEPENDENCIES = frozenset({b"node_modules", b".venv", b"venv"})
@@ -121,10 +122,10 @@ def scan(project: str, earlier: TreeRecord) -> tuple[TreeRecord, list[StatChange
     tree, root = earlier.successor(), os.fsencode(project) + b"/"
     waiting = [] if earlier.folders else [b""]
     count = 0
-    for folder, known in earlier.folders.items():
-        if _is_unchanged(root + folder, known):
-            tree.folders[folder] = known
-            count += len(known[1])
+    for folder, files in earlier.folders.items():
+        if _is_unchanged(root + folder, files):
+            tree.folders[folder] = files
+            count += len(files[1])
         else:
             waiting.append(folder)
     changes: list[StatChange] = []
@@ -146,8 +147,8 @@ def scan(project: str, earlier: TreeRecord) -> tuple[TreeRecord, list[StatChange
     return tree, changes if tree.is_complete else []
 
 
-def _is_unchanged(path: bytes, known: Folder) -> bool:
-    changed_at, names, times, _ = known
+def _is_unchanged(path: bytes, earlier: Folder) -> bool:
+    changed_at, names, times, _ = earlier
     lstat = os.lstat
     try:
         folder = os.open(path, _OPEN_FOLDER)
@@ -168,9 +169,9 @@ def _list_folder(
 ) -> Folder | None:
     """Return the files of a folder, or None if it does not exist. Add its new folders to `waiting`."""
     prefix = folder + b"/" if folder else b""
-    wanted = _GIT_PARTS.get(folder)
+    wanted = _wanted_names(folder)
     names: dict[bytes, Entry] = {}
-    known = set(before[1]) if before else ()
+    names_before = set(before[1]) if before else ()
     try:
         about = os.lstat(root + folder)
         if not stat.S_ISDIR(about.st_mode):
@@ -184,7 +185,7 @@ def _list_folder(
                 if entry.is_dir(follow_symlinks=False):
                     if path not in earlier.folders and _is_recorded(name, path, tree):
                         waiting.append(path)
-                elif name in known or path not in tree.ignored:
+                elif name in names_before or path not in tree.ignored:
                     about = entry.stat(follow_symlinks=False)
                     times = (about.st_ctime_ns, about.st_mtime_ns)
                     names[name] = (*times, about.st_size, about.st_mode, about.st_ino)
@@ -194,6 +195,14 @@ def _list_folder(
     tree.listed += 1
     tree.newest = max(tree.newest, changed_at, *times_of_files, 0)
     return changed_at, list(names), times_of_files, marshal.dumps([one[1:] for one in names.values()], 2)
+
+
+def _wanted_names(folder: bytes) -> tuple[bytes, ...]:
+    """Return the only names that are recorded in a folder of git; for other folders, nothing."""
+    parts = folder.split(b"/")[-2:]
+    if parts[-1] == b".git":
+        return _OF_GIT
+    return _OF_GIT_INFO if parts == [b".git", b"info"] else ()
 
 
 def _is_recorded(name: bytes, path: bytes, tree: TreeRecord) -> bool:

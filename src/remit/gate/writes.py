@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from remit.gate.delegations import has_failed_twice, judge_subagent_write
+from remit.gate.guarded import is_instruction
 from remit.gate.model import MAX_NAME_LENGTH
-from remit.gate.paths import classify, is_guarded, locate, read_text
+from remit.gate.paths import ProjectPath, classify, is_guarded, locate, read_text
 from remit.gate.ruling import Ruling
 
 TYPE_CHECKING = False
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from remit.gate.model import ToolUse
-    from remit.gate.paths import ProjectPath
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
     from remit.shell.command import Effects
@@ -55,7 +55,29 @@ def judge_subagent_edit(call: ToolUse, state: SessionState, settings: GateSettin
 
 def _write_class(target: ProjectPath, settings: GateSettings, project: str, *, whole: bool = False) -> str:
     """Return the class of a file that is written; `guarded` for files that only a person changes."""
-    return "guarded" if is_guarded(target, settings, project, whole=whole) else classify(target, settings)
+    if is_guarded(target, settings, project, whole=whole):
+        return "guarded"
+    kind = classify(target, settings)
+    if kind in ("prose", "state", "scratch"):
+        classes = [classify(ProjectPath(name, name, inside=True), settings) for name in _names_of(target.real, project)]
+        return next((one for one in classes if one in ("code", "tests", "spec")), kind)
+    return kind
+
+
+def _names_of(real: str, project: str) -> list[str]:
+    """Return the names in the project of a file that has more than one name, as few files have."""
+    import stat
+
+    try:
+        found = os.lstat(real)
+    except (OSError, ValueError):
+        return []
+    if found.st_nlink < 2 or not stat.S_ISREG(found.st_mode):
+        return []
+    from remit.gate.work_tree import TreeRecord, scan
+
+    _, changes = scan(project, TreeRecord())
+    return [change.path for change in changes if change.after[4] == found.st_ino]
 
 
 def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool = False) -> Ruling:
@@ -67,6 +89,10 @@ def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool 
         what = "contains guarded files" if name == "." else "is guarded"
         reason = f"{name} {what} and is changed by a person only, not{through or ' by an agent'}. You may read it"
         return Ruling(1, "guarded-state", reason, paths=(name,))
+    if kind == "prose" and is_instruction(name):
+        ruling = Ruling(3, None, f"{name} is an instruction for the next sessions; this edit{through} changes it")
+        ruling.tells_person, ruling.paths = True, (name,)
+        return ruling
     if kind == "prose":
         return Ruling(3, None, f"{name} is prose; the direct edit{through} is recorded", paths=(name,))
     if kind == "tests":

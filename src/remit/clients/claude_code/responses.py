@@ -99,7 +99,7 @@ def fault_answer(event: str, problem: str, *, is_closed: bool) -> Answer:
     """Show an internal error to the user; with `is_closed`, also deny the call."""
     start = f"remit could not answer {event[:40] or 'a hook'}: {problem}"
     if event != "PreToolUse":
-        return message(f"{start}. Nothing was checked or changed. Run `remit doctor` for details.")
+        return message(f"{start}. Nothing was checked. Run `remit doctor` for details.")
     if is_closed:
         return deny(f"{start}. The call is denied because gate.on_fault is closed. Run `remit doctor` for details.")
     return message(f"{start}. The call was allowed without a check. Run `remit doctor` for details.")

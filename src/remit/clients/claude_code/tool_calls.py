@@ -168,6 +168,8 @@ def _response(decision: Decision) -> Answer | None:
         return ask(reason)
     if decision.fault:
         return message(decision.reason)
+    if decision.decision == "allow" and decision.tells_person:
+        return message(f"remit: {decision.reason}")
     if decision.decision != "warn":
         return None
     return merge(add_context("PreToolUse", reason), message(reason) if decision.tells_person else None)
