@@ -32,7 +32,7 @@ def answers() -> list[score.Answer]:
 def test_every_document_is_labelled() -> None:
     entries = json.loads((BENCH / "corpus/labels.json").read_text(encoding="utf-8"))
     assert sorted(entry["document"] for entry in entries) == DOCUMENTS
-    assert sum(entry["set"] == "adversarial" for entry in entries) == 50
+    assert [sum(entry["set"] == name for entry in entries) for name in ("adversarial", "blind")] == [50, 50]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -59,7 +59,7 @@ def test_a_reference_that_is_labelled_as_found_elsewhere_names_a_line_of_the_pro
 
 def test_the_committed_figures_are_those_of_a_new_run(answers: list[score.Answer]) -> None:
     committed = json.loads((BENCH / "figures.json").read_text(encoding="utf-8"))
-    for name in ("all", "classes", "adversarial"):
+    for name in ("all", "classes", "adversarial", "blind"):
         labels = score.read_labels(only="" if name == "all" else name)
         rows = score.figures(labels, answers) + (GENERATED() if name == "all" else [])
         new = {row.name: [row.hits, row.total] for row in rows}

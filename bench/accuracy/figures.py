@@ -33,7 +33,7 @@ def main() -> int:
     """Write the figures."""
     answers = score.read_answers(json.loads(remit_answers.answers()))
     found: dict[str, object] = {}
-    for name in ("all", "classes", "adversarial"):
+    for name in ("all", "classes", "adversarial", "blind"):
         rows = score.figures(score.read_labels(only="" if name == "all" else name), answers)
         if name == "all":
             rows += generated_figures()

@@ -271,7 +271,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
     parser.add_argument("answers", type=Path, help="the answers of a tool, as JSON")
     parser.add_argument(
-        "--set", default="", choices=["", "classes", "adversarial"], help="only this part of the corpus"
+        "--set", default="", choices=["", "classes", "adversarial", "blind"], help="only this part of the corpus"
     )
     parser.add_argument("--wrong", action="store_true", help="list the answers that are not the labelled ones")
     parser.add_argument("--format", default="text", choices=["text", "json"], help="the output format")

@@ -177,6 +177,27 @@ def test_code_before_a_change_that_was_made_may_be_gone(above: str, tree: Path) 
     assert outcomes(f"{above}\n{fence(LOOKUP)}", tree) == ["src/app.py:14 verified"]
 
 
+def test_a_comment_can_call_the_code_old(tree: Path) -> None:
+    assert outcomes(fence("# OLD (broken) - src/app.py:14", NEW), tree) == ["src/app.py:14 unchecked"]
+    assert outcomes(fence("# OLD (broken) - src/app.py:14", LOOKUP), tree) == ["src/app.py:14 verified"]
+
+
+def test_a_heading_in_a_fence_is_not_a_comment_with_a_location(tree: Path) -> None:
+    found = evidence_of("```\n#### 1. Input (src/ghost.py:15)\nIt reads.\n```", tree)
+    assert (found.references, found.quotes) == ([], [])
+
+
+def test_a_comma_before_a_closing_bracket_belongs_to_the_line_break(tmp_path: Path) -> None:
+    code = ["state = {", "    pages: [", "        1,", "    ],", "    blocks: [],", "}", "pair = (1,)"]
+    (tmp_path / "a.js").write_text("\n".join(code), encoding="utf-8")
+    assert outcomes("`a.js:1`\n" + fence("state = { pages: [1], blocks: [] }"), tmp_path) == ["a.js:1 verified"]
+    assert outcomes("`a.js:2`\n" + fence("pages: [1], blocks: [],"), tmp_path) == ["a.js:2 verified"]
+    assert outcomes("`a.js:1`\n" + fence("state = { pages: [1] blocks: [] }"), tmp_path)[0].startswith(
+        "a.js:1 mismatch"
+    )
+    assert outcomes("`a.js:7`\n" + fence("pair = (1)"), tmp_path)[0].startswith("a.js:7 mismatch")
+
+
 def test_a_location_in_a_fence_of_the_past_may_be_gone(tree: Path) -> None:
     text = "#### P0-1 - FIXED\n" + fence("# src/app.py:99", NEW)
     assert [one.outcome for one in evidence_of(text, tree).references] == ["unchecked"]

@@ -213,9 +213,8 @@ def test_references_to_another_code_base_are_reported_once(tree: Path) -> None:
     assert [one.outcome for one in verdict.evidence.references] == ["missing-file", *["unchecked"] * 79]
 
 
-@pytest.mark.parametrize("folder", ["web/src", "web/lib"])
-def test_missing_files_in_a_folder_of_the_checkout_are_reported_each(folder: str, tree: Path) -> None:
-    text = "\n".join(f"- `{folder}/part_{number}.cc:{number + 1}`" for number in range(20))
+def test_missing_files_in_a_folder_of_the_checkout_are_reported_each(tree: Path) -> None:
+    text = "\n".join(f"- `web/src/part_{number}.cc:{number + 1}`" for number in range(20))
     assert {one.split(" ")[1] for one in outcomes(text, tree)} == {"missing-file"}
 
 
@@ -336,3 +335,65 @@ def test_a_path_that_stands_for_any_file_is_not_a_reference(text: str, tree: Pat
 def test_a_name_that_may_be_a_file_is_a_reference(text: str, expected: str, tree: Path) -> None:
     plant(tree, {"path/to/main.py": 9} if "path/to" in text else {})
     assert outcomes(text, tree) == [expected]
+
+
+# --- Other machines, submodules and other code bases
+
+
+def test_a_leading_slash_may_precede_the_end_of_a_path(tree: Path) -> None:
+    assert outcomes("`/src/app.ts:3`", tree) == ["src/app.ts:3 abbreviated > web/src/app.ts:3"]
+    assert outcomes("`/app.ts:3`", tree) == ["/app.ts:3 outside"]
+
+
+def test_two_files_of_the_root_make_their_folder_a_root(tree: Path) -> None:
+    plant(tree, {"serve.py": 9, "main.py": 9})
+    text = "`/home/user/shop/serve.py:3` and `/home/user/shop/main.py:4`"
+    assert outcomes(text, tree) == ["serve.py:3 verified", "main.py:4 verified"]
+    assert outcomes("`/home/user/shop/serve.py:3`", tree) == ["/home/user/shop/serve.py:3 outside"]
+
+
+def test_a_file_of_a_submodule_that_is_not_checked_out_is_not_checked(tree: Path) -> None:
+    (tree / "git/engine").mkdir(parents=True)
+    (tree / ".gitmodules").write_text('[submodule "engine"]\n\tpath = git/engine\n\turl = x\n')
+    text = "`git/engine/src/net.rs:3`, `net.rs:4`, `src/net.rs:5` and `ghost.rs:6`"
+    expected = ["unchecked", "unchecked", "unchecked", "missing-file"]
+    assert [one.split(" ")[1] for one in outcomes(text, tree)] == expected
+    plant(tree, {"git/engine/README.md": 3})
+    assert [one.split(" ")[1] for one in outcomes(text, tree)] == ["missing-file"] * 4
+
+
+def test_references_to_another_code_base_with_relative_paths_are_reported_once(tree: Path) -> None:
+    files = ["bench/truth.py", "bench/domain/metrics.py", "bench/io.py", "truth.py", "metrics.py", "io.py"]
+    evidence = evidence_of("\n".join(f"- `{file}:{line}`" for line, file in enumerate(files, 3)), tree)
+    assert [one.outcome for one in evidence.references] == ["missing-file", *["unchecked"] * 5]
+    assert evidence.references[0].why == "these 6 references point to another code base: there is no bench/ here"
+
+
+def test_another_code_base_may_have_a_folder_of_the_same_name(tree: Path) -> None:
+    files = [f"web/bench/mod{number}.py" for number in range(8)] + ["truth.py", "metrics.py"]
+    evidence = evidence_of("\n".join(f"- `{file}:{line}`" for line, file in enumerate(files, 3)), tree)
+    assert [one.outcome for one in evidence.references] == ["missing-file", *["unchecked"] * 9]
+
+
+def test_a_document_without_any_existing_file_is_reported_once(tree: Path) -> None:
+    evidence = evidence_of("\n".join(f"- `part{number}/mod{number}.py:3`" for number in range(12)), tree)
+    assert [one.outcome for one in evidence.references] == ["missing-file", *["unchecked"] * 11]
+    assert "almost none of these files exists here" in evidence.references[0].why
+
+
+# --- Texts that look like paths
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Marks items as disabled/enabled (lines 61-63)", "`users/{id}.json` (lines 4-8)", "see `users/{id}.json:4`"],
+)
+def test_words_with_a_slash_and_templates_are_not_files(text: str, tree: Path) -> None:
+    assert outcomes(text, tree) == []
+
+
+def test_a_path_with_an_unknown_ending_counts_in_a_column_if_a_file_ends_with_it(tree: Path) -> None:
+    plant(tree, {"themes/login/login.ftl": 9})
+    table = "| File | Use |\n|---|---|\n| {} | x |"
+    assert outcomes(table.format("login/login.ftl"), tree)[0].startswith("login/login.ftl abbreviated")
+    assert outcomes(table.format("other/other.ftl"), tree) == []

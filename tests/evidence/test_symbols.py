@@ -237,3 +237,23 @@ def test_a_file_with_many_symbols_is_indexed_once(monkeypatch: pytest.MonkeyPatc
     found = SymbolFinder(names)
     assert [found.find(file, name, 1, None) for name in names[:100]] == [int(name[1:]) + 1 for name in names[:100]]
     assert len(passes) == 1
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "| `src/app.py` (entire) | all |",
+        "| `src/app.py:12` | The `send_it()` interface of the server is missing and nothing replaces it here. |",
+        "| `src/app.py:12` | Create `new_helper()` |",
+    ],
+)
+def test_a_remark_a_sentence_or_a_proposal_names_no_symbol(row: str, tree: Path) -> None:
+    (reference,) = evidence_of(f"| File | Note |\n|---|---|\n{row}", tree).references
+    assert (reference.symbol, reference.outcome) == ("", "verified")
+
+
+def test_a_symbol_in_a_column_of_proposals_is_to_be_written(tree: Path) -> None:
+    (reference,) = evidence_of("| File | Fix |\n|---|---|\n| `src/app.py:12` | `new_helper()` |", tree).references
+    assert reference.outcome == "verified"
+    (reference,) = evidence_of("| File | Calls |\n|---|---|\n| `src/app.py:12` | `new_helper()` |", tree).references
+    assert reference.outcome == "mismatch"

@@ -366,6 +366,15 @@ class TestCommit:
         ran = remit("verify", "-", "--rev", "HEAD", given=text.encode())
         assert (ran.code, ran.out.splitlines()[0]) == (0, "2 claims: 2 verified")
 
+    def test_a_file_that_the_named_commit_does_not_have_is_looked_up_on_disk(self, remit: Remit, first: str) -> None:
+        text = (
+            f"---\ncommit: {first}\n---\n`src/app/basket.py:4`\n```python\ndef add(cart, line):\n```\n`src/app/x.py:4`"
+        )
+        ran = remit("verify", "-", "--claims", given=text.encode())
+        assert ran.code == 1
+        assert "3 claims: 2 verified, 1 missing-file" in ran.out
+        assert "the file is on disk, not in the commit" in ran.out
+
     def test_rev_has_priority(self, remit: Remit, first: str) -> None:
         text = f"---\ngit_commit: {first}\n---\n`src/app/cart.py:4`"
         ran = remit("verify", "-", "--rev", "HEAD", given=text.encode())

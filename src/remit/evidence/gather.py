@@ -16,7 +16,7 @@ from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.grammar import references_in
 from remit.evidence.model import Evidence, Location, Quote, Reference
-from remit.evidence.path_resolution import PathResolver, join_other_code, without_alternatives
+from remit.evidence.path_resolution import PathResolver, excuse_submodules, join_other_code, without_alternatives
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_locations import (
     Fence,
@@ -186,9 +186,22 @@ def _check_in_workspace(
     for reference in sorted(here, key=lambda reference: reference.file):
         reference.is_planned &= kind.name in ("generic", "design")
         look_up(reference, workspace, suggestions, symbols, planned)
+    if sources.on_disk is not None:
+        _look_up_on_disk(here, sources.on_disk, symbols)
+    excuse_submodules(here, workspace)
     evidence.references = without_alternatives(evidence.references)
     join_other_code(here, workspace)
     _check_quotes(quotes, workspace, document.text.strip(), permalinks)
+
+
+def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:
+    """Look up files that the commit named by the text does not have: the author may have cited work in progress."""
+    suggestions = SuggestionFinder(on_disk)
+    for reference in references:
+        if reference.outcome == "missing-file" and on_disk.exists(reference.path):
+            reference.is_on_disk, reference.found, reference.why = True, None, ""
+            look_up(reference, on_disk, suggestions, symbols, frozenset())
+            reference.why = "; ".join(filter(None, (reference.why, "the file is on disk, not in the commit")))
 
 
 def _check_quotes(

@@ -67,6 +67,8 @@ _LINE_WORD = lazy_pattern(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
 _MARK = lazy_pattern(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
 _DIGIT = lazy_pattern(r"\d")
 _METHOD = lazy_pattern(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[`*_\s:|]{1,6}$")
+#: A part of a path that stands for a value: `users/{id}.json`.
+_TEMPLATE = lazy_pattern(r"\{\w{1,40}\}")
 _GLOB = lazy_pattern(r"\*{1,2}[\w./]")
 _CURSOR = lazy_pattern(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.
@@ -191,7 +193,7 @@ def _in_brackets(text: str, start: int, end: int, exists: Exists) -> tuple[LineM
 
 
 def _is_file(text: str, start: int, path: str, exists: Exists) -> bool:
-    if not looks_like_file(path):
+    if not looks_like_file(path) or _TEMPLATE.search(path):
         return bool(path) and exists(path)
     return not is_url_or_host(text, start, path) or exists(path)
 
@@ -226,8 +228,8 @@ def _is_decoy(text: str, start: int, end: int, path: str) -> bool:
 
 
 def _is_route(text: str, end: int, path: str) -> bool:
-    """Return whether a path is more likely a route or a command: `/delete` (line 12)."""
-    return path[:1] == "/" and not has_known_ending(path) and text[end : end + 1] not in (":", "#")
+    """Return whether a path is more likely a route, a command or two words: `/delete` (line 12), on/off (line 12)."""
+    return "/" in path and not has_known_ending(path) and text[end : end + 1] not in (":", "#")
 
 
 def _is_globbed(text: str, start: int, end: int, path: str) -> bool:

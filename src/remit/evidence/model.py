@@ -81,6 +81,8 @@ class Reference(msgspec.Struct):
     is_quote_location: bool = False
     #: The commit that a permalink names; None: the reference is about the files that the document is checked against.
     commit: str | None = None
+    #: Whether the file is not in the commit that the text names, but on disk.
+    is_on_disk: bool = False
     #: Whether it is a link to lines that are not in the repository; it is not checked and supports nothing.
     is_elsewhere: bool = False
 

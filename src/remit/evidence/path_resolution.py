@@ -24,11 +24,15 @@ MAX_READ = 20
 MAX_READ_IN_ALL = 2_000
 #: Fewer references than this are reported one by one.
 MIN_OTHER_CODE = 5
+#: The references that must name a folder that does not exist, and those that must be lost if nearly all of them are.
+MIN_ROOTED = 3
+MIN_ALL_LOST = 10
 #: Folders of a machine that absolute paths start with, and that a checkout may have, too.
 _SYSTEM_FOLDERS = frozenset(
     {"etc", "usr", "var", "proc", "sys", "dev", "root", "home", "Users", "boot", "run", "tmp", "mnt"}
 )
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
+_SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
 _path = attrgetter("path")
 _PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
 
@@ -132,11 +136,14 @@ class PathResolver:
     def _starts_in_checkout(self, rest: str) -> bool:
         """Return whether the first part of a path is a folder of the checkout, or the only part is one of its files.
 
-        A path like `/etc/passwd` is one of the machine unless the checkout has exactly this file.
+        A path like `/etc/passwd` is one of the machine unless the checkout has exactly this file. Another path may also
+        be the end of a file's path.
         """
         first, slash, _ = rest.partition("/")
         if first in _SYSTEM_FOLDERS:
             return self._exists(rest)
+        if slash and self._ending_with(rest):
+            return True
         found = self._workspace.read(first)
         return isinstance(found, Absent) and found.why == "folder" if slash else self._exists(first)
 
@@ -179,9 +186,14 @@ def _only_known(candidates: tuple[str, ...], named: Iterable[Collection[str]]) -
 def _shared_roots(paths: Iterable[str], workspace: Workspace) -> tuple[str, ...]:
     """Return the folders of other machines under which the rest of a path exists, the most frequent first."""
     votes: Counter[str] = Counter()
+    # Two files of the root of the checkout that have the same folder make that folder a root.
+    tops: Counter[str] = Counter()
     for path in dict.fromkeys(paths):
         if workspace.normal(path) is None:
             votes.update(_root_of(path, workspace))
+            folder, _, name = path.rpartition("/")
+            tops[folder] += bool(folder) and workspace.exists(name)
+    votes.update({folder: 1 for folder, count in tops.items() if count > 1})
     return tuple(root for root, _ in votes.most_common())
 
 
@@ -212,20 +224,57 @@ def _written_at(reference: Reference) -> tuple[int, str, int | None, int | None]
     return reference.at, reference.text, reference.line, reference.end_line
 
 
+def excuse_submodules(references: list[Reference], workspace: Workspace) -> None:
+    """Leave references into submodules that are not checked out unchecked, and short forms of the same paths."""
+    lost = [one for one in references if one.outcome == "missing-file"]
+    listed = workspace.read(".gitmodules") if lost else None
+    if not isinstance(listed, SourceFile):
+        return
+    folders = [
+        path.strip("/") for path in _SUBMODULE.findall(listed.text) if workspace.is_empty_folder(path.strip("/"))
+    ]
+    inside: dict[str, str] = {}
+    for one in lost:
+        if folder := next((folder for folder in folders if one.path.startswith(f"{folder}/")), None):
+            inside[one.path] = folder
+    ends = {path[at:]: folder for path, folder in inside.items() for at in _part_starts(path)}
+    for one in lost:
+        if folder := ends.get(one.path):
+            one.outcome, one.found = "unchecked", None
+            one.why = f"it is in the submodule {folder}, which is not checked out"
+
+
+def _part_starts(path: str) -> Iterator[int]:
+    yield 0
+    yield from (at + 1 for at, character in enumerate(path) if character == "/")
+
+
 def join_other_code(references: list[Reference], workspace: Workspace) -> None:
     """Report references to another code base once: most of them do not exist and share a folder that is not here."""
     lost = [one for one in references if one.outcome in ("missing-file", "outside")]
     if len(lost) < MIN_OTHER_CODE or 2 * len(lost) <= len(references):
         return
-    roots = Counter(root for one in lost if (root := _first_folder(one.path)))
+    roots = Counter(root for one in lost if (root := _first_folder(one.path)) and not _is_there(root, workspace))
     root, count = roots.most_common(1)[0] if roots else ("", 0)
-    if count < MIN_OTHER_CODE or 2 * count <= len(references) or _is_there(root, workspace):
-        return
-    first, *others = (one for one in lost if _first_folder(one.path) == root)
-    first.why, first.found = f"these {count} references point to another code base: there is no {root}/ here", None
+    # A name without a folder may be short for a path below the same root.
+    same = [one for one in lost if (_first_folder(one.path) or (root if count >= MIN_ROOTED else "")) == root != ""]
+    why = f"there is no {root}/ here"
+    if len(same) < MIN_OTHER_CODE or 2 * len(same) <= len(references):
+        same, why = _without_folder(lost, workspace), "almost none of these files exists here"
+        if len(same) < MIN_ALL_LOST or 10 * len(same) < 9 * len(references):
+            return
+    first, *others = same
+    first.why, first.found = f"these {len(same)} references point to another code base: {why}", None
     for one in others:
         one.outcome, one.found = "unchecked", None
         one.why = f"it points to another code base, as the reference in line {first.at} does"
+
+
+def _without_folder(lost: list[Reference], workspace: Workspace) -> list[Reference]:
+    """Return the references that name a folder that is not in the checkout, or no folder if another one names one."""
+    folders = {one.path: one.path.rpartition("/")[0] for one in lost}
+    found = [one for one in lost if not folders[one.path] or not _is_there(folders[one.path], workspace)]
+    return found if any(folders[one.path] for one in found) else []
 
 
 def _first_folder(path: str) -> str:

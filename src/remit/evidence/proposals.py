@@ -16,7 +16,8 @@ _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
 _NOUNS = (
     r"(?:fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after|"
     r"(?:修正|変更|改善)(?:案|後|例|方法|コード)|修正|改善|対策|推奨|提案|解决方案|"
-    r"(?:建议|修复|改进|优化)(?:方案|建议|代码|修改|修复|做法|方法|后)?|修改(?:方案|建议|后))"
+    r"(?:建议|修复|改进|优化)(?:方案|建议|代码|修改|修复|做法|方法|后)?|修改(?:方案|建议|后)|"
+    r"대안(?:\s?\d)?|제안|(?:수정|개선)(?:안|\s?후)?|변경\s?후|권장)"
 )
 _KINDS = (
     r"(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|new|expected|"
@@ -37,7 +38,7 @@ _INSTRUCTION = lazy_pattern(
     r"can|could|should|must|would|will|to|let's|let us)[,:]?\s){0,4}"
     r"(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
     rf"wrap|define|append|prepend|consider|switch|convert|refactor|rewrite)\b[^\n]{{0,200}}{_LINE_END}|"
-    rf"[^\n]{{0,200}}[,.;]\s(?:then\s)?(?:add|insert|replace|append|prepend|handle)\b[^\n]{{0,100}}{_LINE_END}|"
+    rf"[^\n]{{0,200}}[,.;]\s(?:then\s)?(?:add|insert|replace|append|prepend|handle|extend)\b[^\n]{{0,100}}{_LINE_END}|"
     r"[^\n]{0,200}\b(?:would|should|could|might|must) (?:then )?(?:be|become|look like|read)(?: this)?"
     rf"{_LINE_END}",
     re.IGNORECASE,
@@ -71,7 +72,7 @@ _PLAN = lazy_pattern(r"\b(?:plan|proposal|rfc|roadmap)\b|計画|提案|计划|�
 _EXISTING = lazy_pattern(
     r"\b(?:current|existing|analysis|background|research|findings?|evidence|discoveries|root cause|problem|before|"
     r"issue|vulnerab\w{1,10}|actual|original|old|bug)\b|"
-    r"現状|现状",
+    r"現状|现状|현재|기존",
     re.IGNORECASE,
 )
 #: A text that reports a change that was made: the code before it is not in the files any more.

@@ -18,7 +18,7 @@ from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 
 _COMMENT = lazy_pattern(
-    r"\s*+(?://+|#+(?!!)|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
+    r"\s*+(?://+|#(?![!#])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
     r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$",
     re.IGNORECASE,
 )
@@ -34,6 +34,7 @@ _PROPOSED_REMARK = lazy_pattern(
     r"\b(?:after|before) line \d)",
     re.IGNORECASE,
 )
+_OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE)
 _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
@@ -103,6 +104,8 @@ class _Part(NamedTuple):
     lines: list[str]
     #: Whether the comment calls the code proposed: `# src/app.py (refactored)`.
     is_proposed: bool = False
+    #: Whether the comment calls it old: `# OLD (broken) - src/app.py:12`.
+    is_old: bool = False
 
 
 def claims_of_fence(
@@ -129,7 +132,7 @@ def claims_of_fence(
             candidates = lined[:1] or candidates
         has_line = any(one.line is not None for one in candidates)
         is_proposed = bool(candidates) and (part.is_proposed or proposals.is_proposed(fence.line, has_line=has_line))
-        is_past = bool(candidates) and proposals.is_past(fence.line)
+        is_past = part.is_old or (bool(candidates) and proposals.is_past(fence.line))
         if own is not None:
             own.is_past = is_past
         if own is not None and (own.line is not None or not (is_proposed or _is_missing(own, workspace))):
@@ -166,19 +169,20 @@ def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Itera
         yield _Part(written, written_at, fence.first, lines)
         return
     body: list[str] = []
-    is_proposed = False
+    is_proposed = is_old = False
     for at, line in enumerate(lines):
         location = _in_comment(line, exists, is_first=not any(map(str.strip, lines[:at])) if at < 3 else False)
         if location is None or (at and _is_own_comment(line, written, workspace)):
             body.append(line)
             continue
         if any(map(str.strip, body)):
-            yield _Part(written, written_at, fence.first + first, body, is_proposed)
+            yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old)
         elif written is not None:
             yield _Part(written, written_at, fence.first + first, [])
         written, written_at, first, body = location, fence.first + at, at + 1, []
         is_proposed = bool(_PROPOSED_REMARK.search(line, line.find(location.text) + len(location.text)))
-    yield _Part(written, written_at, fence.first + first, body, is_proposed)
+        is_old = bool(_OLD_REMARK.match(line))
+    yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old)
 
 
 def _is_own_comment(line: str, written: WrittenReference | None, workspace: Workspace | None) -> bool:

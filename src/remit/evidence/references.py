@@ -50,6 +50,9 @@ _NEW = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to cre
 #: Blocks whose files must exist.
 _DONE = ("files_created", "files_modified", "files")
 _MAX_CELLS = 40
+#: A cell with more words than this, without its code, is a sentence.
+_MAX_WORDS = 8
+_CODE_SPAN = lazy_pattern(r"`[^`]*+`")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
 #: Folders of installed dependencies; a checkout without them cannot show what is in them.
@@ -106,7 +109,8 @@ def find_references(
     for end, group in groupby(zip(ends, found, strict=True), key=itemgetter(0)):
         listed = [reference for _, reference in group]
         file = workspace.read(listed[-1].path) if workspace is not None and "(" in segment.text[end : end + 6] else None
-        if symbol := symbol_after(segment.text, end, file if isinstance(file, SourceFile) else None):
+        source = file if isinstance(file, SourceFile) else None
+        if symbol := symbol_after(segment.text, end, source, has_line=listed[-1].line is not None):
             _assign_symbols([symbol], listed[::-1], workspace)
     return found
 
@@ -119,8 +123,9 @@ def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | Non
         return False
     if workspace is None or has_known_ending(one.path) or is_absolute(one.path) or one.path.startswith("."):
         return True
-    first = workspace.read(one.path.replace("\\", "/").partition("/")[0])
-    return isinstance(first, Absent) and first.why != "missing"
+    path = one.path.replace("\\", "/")
+    first = workspace.read(path.partition("/")[0])
+    return (isinstance(first, Absent) and first.why != "missing") or bool(workspace.index.ending_with(path.strip("/")))
 
 
 def _is_new_name(segment: Segment, written: WrittenReference) -> bool:
@@ -163,11 +168,17 @@ def display_path(written: str, workspace: Workspace | None) -> str:
 def attach_symbols(references: list[Reference], row: list[Segment], workspace: Workspace | None) -> None:
     """Assign the symbols that a row contains as `name()` to its references, in order, at most one to each.
 
-    A cell that proposes something names symbols that are to be written.
+    A cell that proposes something names symbols that are to be written, and a sentence may name any symbol.
     """
-    called = [symbol for cell in row if not cell.proposes for symbol in symbols_called(cell.text)]
+    cells = [cell for cell in row if cell.is_location or not (cell.proposes or _is_prose(cell.text))]
+    called = [symbol for cell in cells for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)
+
+
+def _is_prose(cell: str) -> bool:
+    """Return whether a cell has a sentence besides its code."""
+    return len(_CODE_SPAN.sub("", cell).split()) > _MAX_WORDS if len(cell) > 2 * _MAX_WORDS else False
 
 
 def _assign_symbols(symbols: list[str], references: list[Reference], workspace: Workspace | None) -> None:

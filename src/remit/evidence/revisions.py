@@ -133,6 +133,7 @@ class PermalinkReader:
     def __init__(self, sources: Sources) -> None:
         self._commits = sources.commits
         self._workspace = sources.workspace
+        self._on_disk = sources.on_disk
 
     def extract(self, segment: Segment) -> tuple[Segment, list[Reference]]:
         """Return the references of a segment's permalinks, and the segment without these links."""
@@ -180,6 +181,8 @@ class PermalinkReader:
 
     def workspace_of(self, reference: Reference) -> Workspace | None:
         """Return the files that a reference is looked up in: those of its own commit, else the workspace."""
+        if reference.is_on_disk:
+            return self._on_disk
         if reference.commit is None or self._commits is None:
             return self._workspace
         return self._commits.get(reference.commit, is_from_top=True)

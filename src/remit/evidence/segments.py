@@ -21,8 +21,10 @@ from remit.lazy import lazy_pattern
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
 #: `- **File**: a/b.py`, and `- **Lines**: 12-18` below it.
 _FILE_LINE = lazy_pattern(r"[\s*_>\-+]*+(?:file|path|location|ファイル|文件)[*_]{0,2}\s?[:：]", re.IGNORECASE)
+#: One number after `Lines:` is the length of the file.
 _LINES_LINE = lazy_pattern(
-    r"[\s*_>\-+]*+(?:lines?|行番号|行号|行)[*_]{0,2}\s?[:：][*_]{0,2}\s*+([^\n]{1,80})$", re.IGNORECASE
+    r"[\s*_>\-+]*+(?!lines[*_]{0,2}\s?[:：][*_\s~]*+\d++\W*$)(?:lines?|行番号|行号|行)[*_]{0,2}\s?[:：][*_]{0,2}\s*+([^\n]{1,80})$",
+    re.IGNORECASE,
 )
 _LINE_COLUMNS = frozenset({"line", "line number", "line no.", "line #", "行", "行番号", "行号"})
 #: Columns of addresses; a column Path has either files or addresses.

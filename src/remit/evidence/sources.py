@@ -37,6 +37,8 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
     receipts_problem: str = ""
     #: Whether the caller chose the commit that the workspace shows.
     has_rev: bool = False
+    #: The files on disk, if the workspace is a commit that the text names.
+    on_disk: Workspace | None = None
 
     @cached_property
     def commits(self) -> Commits | None:
@@ -53,7 +55,7 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
 
     def with_workspace(self, workspace: Workspace) -> Sources:
         """Return the same sources with other files of the same repository. Its commits stay those of this object."""
-        other = msgspec.structs.replace(self, workspace=workspace)
+        other = msgspec.structs.replace(self, workspace=workspace, on_disk=self.workspace)
         other.__dict__["commits"] = self.commits
         return other
 

@@ -29,9 +29,11 @@ _REMARKS = frozenset(
     inside interface internal legacy likely low maybe medium method middleware migration minor missing mock modified
     modify module moved new none note ok old only optional outdated partial partially planned private probably public
     read related removed renamed return returns root same see server similar simplified snippet start static stub
-    success test tests this todo type types unchanged unused updated usage used util utils verified wip
+    success test tests this todo type types unchanged unused updated usage used util utils verified whole wip entire
+    all complete
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
+_PLAIN = lazy_pattern(r"[A-Z]?[a-z]+$")
 _SHORTHAND = lazy_pattern(r"[lvp]\d+$", re.IGNORECASE)
 _DEFINED = lazy_pattern(
     r"\b(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
@@ -47,10 +49,10 @@ _FEW = 20
 _MAX_FILES = 8
 
 
-def symbol_after(text: str, end: int, file: SourceFile | None = None) -> str:
+def symbol_after(text: str, end: int, file: SourceFile | None = None, *, has_line: bool = True) -> str:
     """Return the symbol in brackets directly after a reference that ends at `end`, or an empty string.
 
-    A plain word that is commonly a remark is a symbol only if the file defines it.
+    A plain word is a symbol only if the file defines it, if it is commonly a remark or the reference has no line.
     """
     near = text[end : end + 5]
     found = _AFTER.match(text, end) if "(" in near or "（" in near else None
@@ -61,7 +63,7 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None) -> str:
         return name
     if _SHORTHAND.match(name) or has_known_ending(name):
         return ""
-    if name.lower() in _REMARKS:
+    if name.lower() in _REMARKS or (not has_line and _PLAIN.match(name)):
         return name if file is not None and _defines(file, name) else ""
     return name
 

@@ -177,6 +177,10 @@ class Workspace(ABC):
         """Return the normalized paths of all files that are not ignored."""
         return self._list()
 
+    def is_empty_folder(self, path: str) -> bool:
+        """Return whether a path is a folder without entries, such as that of a submodule that is not checked out."""
+        return False
+
     def close(self) -> None:  # noqa: B027 (most trees hold nothing open)
         """Release open files and processes."""
 
@@ -217,6 +221,12 @@ class WorkTree(Workspace):
                 return Absent(path, "missing")
             folder = f"{folder}/{spelled}" if folder else spelled
         return folder
+
+    def is_empty_folder(self, path: str) -> bool:
+        """Return whether a path is a folder without entries, such as that of a submodule that is not checked out."""
+        inside = self.normal(path)
+        found = self._exact(inside) if inside else Absent(path, "outside")
+        return isinstance(found, str) and os.path.isdir(os.path.join(self.folder, found)) and not self._names(found)
 
     def _names(self, folder: str) -> dict[str, str] | Why:
         """Return the names in a folder; a folder outside the root is not listed."""
