@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 from psycopg.types.json import Jsonb
 
-from remit.acceptance import Judgement, judge_report
+from remit.acceptance import Judgement, claims_with_code, judge_report
 from remit.checking import Options
 from remit.demo.sessions import write_sessions
 from remit.demo.shop import REVIEWERS, ShopProblem, draw_problems, draw_review, review_document, write_checkout
@@ -230,7 +230,8 @@ async def _store_job(connection: Connection, chance: random.Random, week: _Week,
     await _store_transcript(connection, week.root, job, work)
     if verdict is not None:
         facts = facts_of(work.judgement.verdicts)
-        report = {"verdict": verdict, "violations": work.judgement.violations, "facts": facts}
+        claims = claims_with_code(work.judgement.verdicts, week.root)
+        report = {"verdict": verdict, "violations": work.judgement.violations, "facts": facts, "references": claims}
         stored = {"document": work.text, "verdict": verdict, "report": _json(report), "at": finished}
         await rows(connection, "demo.result", job=job, **stored)
     started = {"attempt": 1, "model": work.model, "tools": list(work.brief.tools)}

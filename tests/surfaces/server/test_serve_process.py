@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -36,10 +38,11 @@ def start(fleet: Fleet) -> tuple[Process, str, str]:
     return server, found[1], re.findall(r"http\S+token=\S+", server.output)[0]
 
 
-def signed_in(url: str, link: str) -> httpx.Client:
-    client = httpx.Client(base_url=url, headers={"origin": url}, timeout=60)
-    assert client.get(link).status_code == 200
-    return client
+@contextlib.contextmanager
+def signed_in(url: str, link: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=url, headers={"origin": url}, timeout=60) as client:
+        assert client.get(link).status_code == 200
+        yield client
 
 
 def test_a_decision_survives_a_crash_of_the_server(fleet: MakeFleet) -> None:

@@ -20,7 +20,7 @@ from remit.ledger.ledger_entries import LedgerEntry
 from remit.ledger.scorecards import Scorecard
 from remit.store import ledger, review_queue
 from remit.surfaces.server.agent_pages import version_id
-from remit.surfaces.server.review_pages import read_code
+from remit.surfaces.server.review_pages import CodeExcerpt, read_code
 
 
 @pytest.fixture(scope="module")
@@ -166,12 +166,32 @@ def test_the_code_is_that_of_the_commit(tmp_path: Path) -> None:
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True).stdout.decode()
     file.write_text("changed\n")
     (tmp_path / "secret.txt").write_text("not in the commit")
-    assert read_code(str(tmp_path), head.strip(), "a.py", 2, None).lines == ("one", "two", "three")
-    assert "no such" in read_code(str(tmp_path), "", "secret.txt", 1, None).problem
-    assert "no such" in read_code(str(tmp_path), "", "../../etc/passwd", 1, None).problem
-    assert "does not have the commit" in read_code(str(tmp_path), "f" * 40, "a.py", 1, None).problem
-    assert "not on the host" in read_code("/nowhere", "", "a.py", 1, None).problem
-    assert "not about one file" in read_code("", "", "", None, None).problem
+
+    def code(path: str = "a.py", project: str = str(tmp_path), revision: str = "", own: str = "/") -> CodeExcerpt:
+        return read_code(stored_item(path=path, project=project, revision=revision), Path(own))
+
+    assert code(revision=head.strip()).lines == ("one", "two", "three")
+    assert code().lines == ("one", "two", "three")
+    assert "no such" in code("secret.txt").problem
+    assert "no such" in code("../../etc/passwd").problem
+    assert "does not have the commit" in code(revision="f" * 40).problem
+    assert "not on the host" in code(project="/nowhere").problem
+    assert "not on the host" in code(project="").problem
+    assert "not about one file" in code("").problem
+
+
+def test_files_on_disk_are_read_in_the_folder_of_the_server_only(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/a.py").write_text("one\n")
+    item = stored_item(path="a.py", project=str(tmp_path / "shop"))
+    assert read_code(item, tmp_path).lines == ("one",)
+    assert "does not have the commit" in read_code(item, tmp_path / "other").problem
+
+
+def stored_item(**fields: Any) -> review_queue.ReviewItem:
+    names = review_queue.ReviewItem.__struct_fields__
+    values = {**dict.fromkeys(names), "body": {}, "line": 2, **fields}
+    return review_queue.ReviewItem(**values)
 
 
 def test_a_rejected_finding_is_dismissed_in_its_checkout(site: RunningSite, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import tempfile
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from remit.surfaces.cli.store import need_extra, with_database
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
+    from remit.surfaces.server.running import ServeOptions
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -28,7 +31,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--key", type=_FILE, metavar="FILE", help="The private key of the certificate.")
 @click.option("--behind-tls", "is_behind_tls", is_flag=True, help="A proxy in front of this server does HTTPS.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the browser.")
-def command(*, is_opened: bool, **options: Any) -> int:
+@click.option("--demo", "is_demo", is_flag=True, help="Show a week of made-up work in a scratch database.")
+def command(*, is_opened: bool, is_demo: bool, **options: Any) -> int:
     """Start the dashboard and the API on this machine, and print a link that signs you in.
 
     The link can be used once. It stops with Ctrl-C. Others get access with `remit tokens add`. With REMIT_DATABASE_URL
@@ -37,13 +41,14 @@ def command(*, is_opened: bool, **options: Any) -> int:
     \b
     Examples:
       remit serve --open
-      remit serve --port 0
+      remit serve --demo --open
       remit serve --host 0.0.0.0 --url https://remit.example --behind-tls
     """
     need_serve_extra()
-    from remit.surfaces.server.running import ServeOptions, check_options, serve
+    from remit.surfaces.server.running import ServeOptions as Options
+    from remit.surfaces.server.running import check_options, serve
 
-    wanted = ServeOptions(**options)
+    wanted = Options(**options)
     check_options(wanted)
 
     def announce(address: str, link: str) -> None:
@@ -54,9 +59,31 @@ def command(*, is_opened: bool, **options: Any) -> int:
     async def work(database: Database, settings: Settings) -> None:
         await serve(database, settings, wanted, _user(), announce)
 
-    with_database(work)
+    if is_demo:
+        _serve_demo(wanted, announce)
+    else:
+        with_database(work)
     click.echo("stopped", err=True)
     return 0
+
+
+def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> None:
+    """Serve a week of made-up work. The database and the checkout are removed at the end."""
+    import asyncio
+
+    from remit.demo.week import fill_demo
+    from remit.dispatch.settings import load_settings
+    from remit.store.database import open_database
+    from remit.surfaces.server.running import serve
+
+    async def work(folder: Path) -> None:
+        settings = load_settings()._replace(database=None, data=folder / "data")
+        async with open_database(None, settings.data) as database:
+            await fill_demo(database, folder / "shop")
+            await serve(database, settings, options, _user(), announce, folder / "shop")
+
+    with tempfile.TemporaryDirectory(prefix="remit-demo-", ignore_cleanup_errors=True) as name:
+        asyncio.run(work(Path(name).resolve()))
 
 
 def need_serve_extra() -> None:

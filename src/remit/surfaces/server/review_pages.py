@@ -35,7 +35,7 @@ from remit.surfaces.server.site import (
     write,
 )
 from remit.workspace.commit import Commit
-from remit.workspace.files import SourceFile
+from remit.workspace.files import SourceFile, Workspace, WorkTree
 
 PAGE_ITEMS = 100
 #: Lines of code before and after the cited ones.
@@ -129,7 +129,7 @@ async def item_page(request: Request) -> Response:
         "item.html",
         item=item,
         body=body_view(item),
-        code=await asyncio.to_thread(read_code, item.project, item.revision, item.path, item.line, item.end_line),
+        code=await asyncio.to_thread(read_code, item, site.folder),
         wanted=wanted,
         query=query_of(wanted),
         progress=await review_queue.progress(site.database, wanted, reviewer=person.name),
@@ -162,29 +162,34 @@ def body_view(item: ReviewItem) -> dict[str, Any]:
     }
 
 
-def read_code(project: str, revision: str, path: str, line: int | None, end_line: int | None) -> CodeExcerpt:
+def read_code(item: ReviewItem, own: Path) -> CodeExcerpt:
     """Return the code of an item at the commit it was checked against, if the checkout is on this host.
 
-    Only commits are read: rows of the database must not name other files of this host.
+    Rows of the database must not name other files of this host: only commits are read, and the files on disk of `own`,
+    the folder of the server, if it has no commit.
     """
-    if not path:
+    if not item.path:
         return CodeExcerpt(problem="The item is not about one file.")
-    if not project or not Path(project).is_dir():
+    root = Path(item.project or "/nowhere")
+    if not root.is_dir():
         return CodeExcerpt(problem="The checkout is not on the host of this server.")
     try:
-        commit = Commit(project, revision or "HEAD")
+        files: Workspace = Commit(root, item.revision or "HEAD")
     except RemitError:
-        return CodeExcerpt(problem="The checkout does not have the commit that the claims were checked against.")
+        if item.revision or not root.resolve().is_relative_to(own.resolve()):
+            return CodeExcerpt(problem="The checkout does not have the commit that the claims were checked against.")
+        files = WorkTree(root)
     try:
-        found = commit.read(path)
+        found = files.read(item.path)
     except RemitError:
         return CodeExcerpt(problem="The file cannot be read.")
     finally:
-        commit.close()
+        files.close()
     if not isinstance(found, SourceFile):
-        return CodeExcerpt(problem="The commit has no such text file.")
-    start = max(1, (line or 1) - _AROUND)
-    last = min(max(end_line or 0, line or 1) + _AROUND, start + _MAX_LINES)
+        return CodeExcerpt(problem="There is no such text file.")
+    line = item.line or 1
+    start = max(1, line - _AROUND)
+    last = min(max(item.end_line or 0, line) + _AROUND, start + _MAX_LINES)
     return CodeExcerpt(start, tuple(found.lines[start - 1 : last]))
 
 
