@@ -139,9 +139,9 @@ def _decision_times() -> list[float]:
     """Return the milliseconds of decisions over HTTP, one after the other in fifty open sessions."""
     payload = {
         "hook_event_name": "PreToolUse",
-        "tool_name": "Bash",
+        "tool_name": "Read",
         "tool_use_id": "t",
-        "tool_input": {"command": "git status"},
+        "tool_input": {"file_path": "src/app.py"},
     }
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
         folder = Path(name).resolve()

@@ -26,6 +26,8 @@ KEPT_DAYS = 14
 #: Other files in the folder, which are not removed with old states.
 RESERVED = frozenset({"compiled.json", "compiled.json.lock", "installed.json", "trusted.json", "tree"})
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+#: The ending of the old file while a state is saved.
+_SPARE = ".old"
 LAST = "last"
 #: The record of an installation.
 INSTALLED = "installed.json"
@@ -66,7 +68,8 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
 def read_session(folder: str, session: str) -> SessionState | None:
     """Return the last saved state of a session, without a lock, or None if it is missing or corrupt."""
     path = _path(folder, session, ".json")
-    return _parse(_read_bytes(path)) if os.path.lexists(path) else None
+    # While it is saved, the file is missing for a moment.
+    return _parse(_read_bytes(path) or _read_bytes(path + _SPARE) or _read_bytes(path))
 
 
 def list_sessions(folder: str) -> list[str]:
@@ -153,7 +156,7 @@ def _path(folder: str, session: str, ending: str) -> str:
 
 def _load(path: str, session: str) -> SessionState:
     """Load a state. A corrupt file is renamed, and the new state has a warning."""
-    if not os.path.lexists(path):
+    if not os.path.lexists(path) and not _move(path + _SPARE, path):
         return SessionState(session)
     state = _parse(_read_bytes(path))
     if state is None:
@@ -186,11 +189,32 @@ def _parse(data: bytes) -> SessionState | None:
 
 
 def _save(path: str, state: SessionState) -> None:
+    """Save a state. The old file is moved away first: if a file is replaced, ext4 writes the new one to disk at once.
+
+    A process that ends in between leaves the old file, which the next one uses.
+    """
     data = dumps(state.as_dict(), allow_nan=True)
+    spare = path + _SPARE
     try:
-        replace_file(path, data, mode=0o600, sync=False)
+        has_old = _move(path, spare)
+        try:
+            replace_file(path, data, mode=0o600, sync=False)
+        except BaseException:
+            _move(spare, path)
+            raise
+        if has_old:
+            os.unlink(spare)
     except OSError as error:
         raise _broken(f"cannot write the gate's state {path}: {error.strerror}") from error
+
+
+def _move(path: str, target: str) -> bool:
+    """Rename a file; return False if it does not exist."""
+    try:
+        os.rename(path, target)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 class RecordedSession:

@@ -41,6 +41,11 @@ _VARIABLES = ("REMIT_DATA", "REMIT_PROFILE")
 _VARIABLE_PREFIXES = ("REMIT_AGENTS_", "REMIT_CHECK_", "REMIT_GATE_")
 
 
+#: Path -> inode, time and size of the compiled files that were parsed, and their values, which must not be changed.
+_parsed: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+_MAX_PARSED = 100
+
+
 def folder_of(project: str) -> str:
     """Return the folder in which the gate keeps its files for a project."""
     return os.path.join(project, FOLDER)
@@ -81,15 +86,28 @@ def environment() -> dict[str, str]:
 
 
 def read_compiled(project: str) -> dict[str, Any] | None:
-    """Return the values of the compiled file, current or outdated; None if there is no valid file."""
+    """Return the values of the compiled file, current or outdated; None if there is no valid file.
+
+    A process that answers many events parses an unchanged file once.
+    """
+    path = os.path.join(folder_of(project), FILE)
     try:
-        descriptor = os.open(os.path.join(folder_of(project), FILE), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
+            about = os.fstat(descriptor)
+            mark = (about.st_ino, about.st_mtime_ns, about.st_size)
+            if path in _parsed and _parsed[path][0] == mark:
+                return _parsed[path][1]
             data = file.read(MAX_BYTES + 1)
         values = loads(data) if len(data) <= MAX_BYTES else None
     except (OSError, ValueError, RecursionError):
         return None
-    return values if _is_valid(values) else None
+    if not _is_valid(values):
+        return None
+    if len(_parsed) >= _MAX_PARSED:
+        _parsed.clear()
+    _parsed[path] = (mark, values)
+    return values
 
 
 def _is_valid(values: object) -> bool:
