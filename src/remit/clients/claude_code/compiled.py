@@ -102,7 +102,7 @@ def read_compiled(project: str) -> dict[str, Any] | None:
         values = loads(data) if len(data) <= MAX_BYTES else None
     except (OSError, ValueError, RecursionError):
         return None
-    if not _is_valid(values):
+    if values is None or not _is_valid(values):
         return None
     if len(_parsed) >= _MAX_PARSED:
         _parsed.clear()
