@@ -28,6 +28,7 @@ from remit.globs import matches_glob
 from remit.merging.model import SCALE, Report, ReportedFinding
 from remit.merging.sarif.read import open_sarif
 from remit.merging.sarif.values import Fields, as_dict, as_list, as_text, as_utf8, parse_object
+from remit.secrets.scan import redact
 from remit.workspace.files import SourceFile, Workspace, WorkTree
 
 #: Entries of the lists outside the table of findings.
@@ -41,8 +42,10 @@ _CHECKLIST = {
     "no_invented_paths": "a location that is not in the checkout is described and not cited",
     "evidence_documented": "each finding names its rule, and its location if that exists",
 }
-#: A program with more findings has not finished: the rest is counted.
-MAX_ROWS = 1_000
+#: A program with more findings, or with more characters of them, has not finished: the rest is counted. A result has
+#: at most 1 MiB.
+MAX_ROWS = 10_000
+_MAX_ROW_CHARACTERS = 500_000
 #: Findings with details, in addition to those on security.
 _MAX_DETAILS = 5
 _MAX_QUOTE = 3
@@ -114,7 +117,8 @@ def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review") -> s
 def _finished(name: str, review: SarifReview) -> model.Result:
     ticks = (model.Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in _CHECKLIST.items())
     # Findings that are probably false do not lower the confidence of the result.
-    confidence = _confidence([one for one in review.findings if not placeholder_password_reason(one)])
+    likely = [one for one in review.findings if one.opinion.confidence > _PLACEHOLDER_CONFIDENCE]
+    confidence = _confidence(likely or review.findings)
     unsure = "The program may raise false alarms and name locations that do not exist; check each of them."
     step = "Fix or dismiss each finding, the worst first" if review.entries else "Continue: nothing was reported"
     return model.Result(
@@ -245,7 +249,10 @@ def _overrides(review: SarifReview, confidence: model.Confidence | None, kind: s
     if kind == "review" and len({entry.finding.path for entry in cited}) == 1:
         yield "single-source", "all existing locations that the program names are in this file"
     if any(entry.finding.category == "security" and entry.quote is None for entry in review.entries):
-        yield "security-without-quote", "lines that are missing, too many, too long or not plain text are not quoted"
+        yield (
+            "security-without-quote",
+            "lines that are missing, too many, too long, not plain text or secret are not quoted",
+        )
     rated = {(entry.location, entry.finding.category, sarif_severity(entry.finding)) for entry in cited}
     if len({rating[:2] for rating in rated}) < len(rated):
         yield "self-conflict", "different rules of the program rate the same location independently"
@@ -260,12 +267,19 @@ def _counted(count: int, word: str) -> str:
 
 
 def build_review(reports: list[Report], unread: int, checkout: Workspace) -> SarifReview:
-    """Return the findings of all runs, with entries for the first `MAX_ROWS`."""
+    """Return the findings of all runs, with entries for the first of them, within the limits."""
     findings = sorted(
         (_adjusted(one) for report in reports for one in report.rows if not one.reason),
         key=lambda one: (-SCALE.index(sarif_severity(one)), one.category != "security", -one.opinion.confidence),
     )
-    entries = [_entry(one, number, checkout) for number, one in enumerate(findings[:MAX_ROWS], 1)]
+    entries: list[SarifEntry] = []
+    room = _MAX_ROW_CHARACTERS
+    for number, finding in enumerate(findings[:MAX_ROWS], 1):
+        entry = _entry(finding, number, checkout)
+        room -= sum(map(len, entry.row.cells))
+        if room < 0:
+            break
+        entries.append(entry)
     left = sum(estimate_tokens(" ".join(entry.row.cells)) for entry in entries)  # at most half of a result is code
     for position, entry in enumerate(entries):
         left -= estimate_tokens(entry.quote.text) if entry.quote is not None else 0
@@ -351,7 +365,7 @@ def _quote(finding: ReportedFinding, location: str, checkout: Workspace) -> mode
     last = min(finding.end_line or line, line + _MAX_QUOTE - 1)
     code = "\n".join(file.lines[line - 1 : last]).rstrip().split("\n")
     exact = all(len(row) <= _MAX_COLUMNS and row.replace("\t", " ").isprintable() for row in code)
-    if not exact or not any(map(str.isalnum, "".join(code))):
-        return None
+    if not exact or not any(map(str.isalnum, "".join(code))) or redact("\n".join(code)) != "\n".join(code):
+        return None  # of a secret only its place is shown: what is stored has no secrets, so the quote would not hold
     language = path.rpartition(".")[2] if "." in path.rpartition("/")[2] else "text"
     return model.Code(text="\n".join(code), info=f"{language} {location.strip('`')}")

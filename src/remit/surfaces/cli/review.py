@@ -13,6 +13,7 @@ from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
+    from remit.dispatch.analysers import Availability
     from remit.dispatch.settings import Settings
     from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
@@ -162,10 +163,21 @@ def _print_team(team: ReviewTeam) -> None:
     missing = [one.analyser.name for one in team.available if one.why_not == "install remit[review]"]
     if missing:
         click.echo(f"not installed: {', '.join(missing)}; install remit[review] to add them", err=True)
+    unused = [f"{one.analyser.name} ({one.why_not})" for one in team.available if _could_read_more(one)]
+    if unused:
+        click.echo(f"not used: {', '.join(unused)}", err=True)
     if team.why_no_model:
         click.echo(f"no subagents: {team.why_no_model}; set a key, or `model` in remit.toml, to add them", err=True)
         text = f"findings of analysers are kept from confidence {_ANALYSERS_THRESHOLD:g} (change it with --threshold)"
         click.echo(text, err=True)
+
+
+def _could_read_more(one: Availability) -> bool:
+    """Return whether an analyser that is not used has files here that it would review."""
+    from remit.dispatch.analysers import reads_any_file
+
+    is_optional = bool(one.why_not) and one.why_not != "install remit[review]"
+    return is_optional and bool(one.files) and not reads_any_file(one.analyser)
 
 
 def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
