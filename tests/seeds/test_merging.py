@@ -139,6 +139,9 @@ def test_two_designs_of_one_file_are_shown_side_by_side(remit: Remit, tmp_path: 
         start = report.index("Different Designs")
         assert "Modify (add wishes)" in report[start : start + 400]
         assert "Modify (add a column)" in report[start : start + 400]
+    assert "| By code-architect | By system-architect |" in remit(*words, "--format", "markdown")
+    (row,) = [line for line in remit(*words).split("\n") if "add wishes" in line and "add a column" in line]
+    assert row.index("add wishes") < 40 < row.index("add a column"), "next to each other in 80 columns"
 
 
 def test_a_merge_of_all_kinds_can_be_merged_again(remit: Remit, tmp_path: Path) -> None:

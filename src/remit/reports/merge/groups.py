@@ -28,6 +28,8 @@ class SectionEntry(NamedTuple):
     head: str = ""
     lines: tuple[str, ...] = ()
     code: str = ""
+    #: What each agent says, to be shown side by side.
+    sides: tuple[tuple[str, str], ...] = ()
 
 
 class SectionGroup(NamedTuple):
@@ -144,7 +146,7 @@ def _summaries(sections: Sections) -> Iterator[SectionEntry]:
 
 def _differences(sections: Sections) -> Iterator[SectionEntry]:
     for one in sections.differences:
-        yield SectionEntry(one.subject, "", tuple(f"{each.agent}: {each.text}" for each in one.statements))
+        yield SectionEntry(one.subject, sides=tuple((each.agent, each.text) for each in one.statements))
 
 
 def _design(one: Design) -> SectionEntry:

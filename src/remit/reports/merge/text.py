@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from remit.merging.model import Merge, MergedFinding
-from remit.reports.layout import Line, Piece, display_width, escape_control, format_count
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count
 from remit.reports.merge.groups import SectionEntry, no_findings_text, section_groups
 from remit.reports.merge.parts import (
     MAX_TITLE,
@@ -51,6 +52,8 @@ _MAX_SOURCE = 3
 #: The characters of a fingerprint that are shown; `remit dismiss` accepts a part.
 _SHOWN_ID = 8
 _MARGIN = " " * 6
+#: The columns that one of several statements needs to be next to the others.
+_MIN_SIDE = 30
 _BULLET = re.compile(r"(?:-|\d{1,3}\.) ")
 
 
@@ -164,12 +167,30 @@ def _entry(entry: SectionEntry, columns: int, *, is_same: bool) -> Iterator[Line
         style = "dim" if entry.head else ""
         yield [Piece(first, style)]
         yield from ([Piece(f"{hanging}{row}", style)] for row in rest)
+    yield from _sides(entry.sides[:_MAX_LINES], columns)
     code = entry.code.split("\n") if entry.code else []
     for line in code[:_MAX_LINES]:
         yield [Piece(_fit(_MARGIN + escape_control(line), columns), "dim")]
     hidden = max(0, len(entry.lines) - _MAX_LINES) + max(0, len(code) - _MAX_LINES)
     if hidden:
         yield [Piece(f"{_MARGIN}and {format_count(hidden, 'more line')}", "dim")]
+
+
+def _sides(sides: Sequence[tuple[str, str]], columns: int) -> Iterator[Line]:
+    """Yield what agents say: next to each other if there is room, else below each other."""
+    texts = [
+        (escape_control(agent), truncate_text(escape_control(" ".join(text.split())), 2 * MAX_TITLE))
+        for agent, text in sides
+    ]
+    room = (columns - len(_MARGIN)) // max(1, len(texts)) - 2
+    if room < _MIN_SIDE:
+        for agent, text in texts:
+            yield from ([Piece(row)] for row in _wrapped(f"{agent}: {text}", columns, _MARGIN))
+        return
+    blocks = [[cut_width(agent, room), *_wrapped(text, room, "")] for agent, text in texts]
+    for number, row in enumerate(zip_longest(*blocks, fillvalue="")):
+        cells = [cell + " " * (room - display_width(cell) + 2) for cell in row]
+        yield [Piece((_MARGIN + "".join(cells)).rstrip(), "" if number else "bold")]
 
 
 def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Workspace | None) -> Iterator[Line]:
