@@ -28,7 +28,7 @@ class SectionEntry(NamedTuple):
     head: str = ""
     lines: tuple[str, ...] = ()
     code: str = ""
-    #: What each agent says, to be shown side by side.
+    #: The statement of each agent, to be shown side by side.
     sides: tuple[tuple[str, str], ...] = ()
 
 

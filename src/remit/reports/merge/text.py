@@ -177,7 +177,7 @@ def _entry(entry: SectionEntry, columns: int, *, is_same: bool) -> Iterator[Line
 
 
 def _sides(sides: Sequence[tuple[str, str]], columns: int) -> Iterator[Line]:
-    """Yield what agents say: next to each other if there is room, else below each other."""
+    """Yield the statements of agents: next to each other if there is room, else below each other."""
     texts = [
         (escape_control(agent), truncate_text(escape_control(" ".join(text.split())), 2 * MAX_TITLE))
         for agent, text in sides
