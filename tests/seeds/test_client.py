@@ -330,9 +330,9 @@ class TestOtherSubagents:
             ("general-purpose", "OBSERVED", "accept"),
             ("plan", "FAILED", "reject"),
         }
-        assert "only claims were checked: general-purpose" in " ".join(
-            CliRunner().invoke(remit, ["merge", "--session", "last"]).stdout.split()
-        )
+        shown = " ".join(CliRunner().invoke(remit, ["merge", "--session", "last"]).stdout.split())
+        assert "only claims were checked: general-purpose" in shown
+        assert "Look the user up → app/store.py:14 (find_user)" in shown, "not only findings are merged"
 
     def test_a_final_answer_waits_for_them(self, client: Client) -> None:
         client.launch(CALL, "general-purpose")
@@ -696,6 +696,19 @@ class TestTeams:
         told = read(client, "app/login.py", limit=2)
         assert isinstance(told, dict)
         assert "app/nowhere.py:14" in context_of(told)
+        assert client.ask("Stop.teammate") is None
+
+    def test_the_lead_learns_of_a_conflict_between_accepted_reports(self, client: Client) -> None:
+        conflicts = TestConflicts()
+        conflicts.run(client, RETRY, SECOND, conflicts.SECURITY, "security-auditor")
+        self.spawn(client, "qa-engineer")
+        path = client.transcript(self.MATE, read=(*READ, "tests/test_login.py", "docs/login.md"))
+        path.with_suffix(".meta.json").write_text(json.dumps({"spawnedAgentType": "qa-engineer"}))
+        assert self.stop(client, conflicts.QUALITY) is None
+        assert client.delegation(CALL) == "accepted"
+        told = client.ask("Stop.teammate")
+        assert is_block(told)
+        assert "accepted reports contradict each other" in str(told)
         assert client.ask("Stop.teammate") is None
 
     def test_a_lead_that_stops_while_a_teammate_works_has_lost_nothing(self, client: Client) -> None:

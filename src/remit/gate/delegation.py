@@ -51,7 +51,7 @@ class Delegation:
         self.is_recoverable = True
         #: The name of the teammate that runs it; empty for a subagent.
         self.teammate = ""
-        #: Whether the orchestrator has not yet learned that its report was not accepted.
+        #: Whether its report may need a notice that the orchestrator has not got yet.
         self.untold = False
 
     @property

@@ -80,11 +80,11 @@ def _deliver(
         close(context, state, key, kept)
         entry = state.delegations.get(key)
         retried = entry is not None and bool(entry.retry_of)
-    conflicts = _new_conflicts(context, run.session) if kept.outcome == "accepted" else ""
+    conflicts = new_conflicts(context, run.session) if kept.outcome == "accepted" else ""
     return merge(_notice(output, kept, retried=retried), add_context("PostToolUse", conflicts) if conflicts else None)
 
 
-def _new_conflicts(context: ProjectContext, session: str) -> str:
+def new_conflicts(context: ProjectContext, session: str) -> str:
     """Return a notice about conflicts between accepted reports that were not reported yet, or ""."""
     kept = results.list_results(context.folder, session)
     if len({one.agent for one in kept if one.outcome == "accepted" and not one.is_outside_contract}) < 2:

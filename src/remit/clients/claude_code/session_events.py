@@ -56,10 +56,11 @@ def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | No
     with context.session(text(payload, "session_id")) as state:
         if isinstance(tasks, list):
             _close_interrupted(state, tasks)
-        notice = _teammates_notice(state, context)
+        has_notice = any(entry.untold for entry in state.delegations.values())
         lines = count_lines(fields.get("last_assistant_message"))
         waits = not flag(payload, "stop_hook_active")
         decision = decide_stop(state, context.settings, shown_lines=lines, waits=waits)
+    notice = _teammates_notice(payload, context) if has_notice else ""
     if notice:
         return block(notice)
     if decision.decision == "deny" and not decision.fault:
@@ -77,12 +78,10 @@ def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | No
     return merge(sent_back, message(f"remit ({decision.rule}): {decision.reason}") if is_long else None)
 
 
-def _teammates_notice(state: SessionState, context: ProjectContext) -> str:
-    if not any(entry.untold for entry in state.delegations.values()):
-        return ""
-    from remit.clients.claude_code.teams import untold_failures
+def _teammates_notice(payload: object, context: ProjectContext) -> str:
+    from remit.clients.claude_code.teams import untold_notices
 
-    return untold_failures(state, context)
+    return untold_notices(text(payload, "session_id"), context)
 
 
 def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:

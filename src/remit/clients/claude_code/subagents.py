@@ -146,7 +146,7 @@ def close(context: ProjectContext, state: SessionState, key: str, kept: KeptResu
         release_writes(state, kept.agent_id)
         if key in state.delegations:
             entry = state.delegations[key]
-            entry.untold = bool(entry.teammate) and entry.has_failed and kept.outcome in ("rejected", "failed")
+            entry.untold = bool(entry.teammate) and kept.outcome in ("accepted", "rejected", "failed")
         if outcome == "accepted":
             state.cite(kept.cited)
         if not is_known:

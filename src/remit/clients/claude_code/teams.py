@@ -2,7 +2,7 @@
 
 A teammate in the process of its team also sends SubagentStop, which judges its report first; the same report is not
 judged twice. The events here contain no report, so the last message is read from the transcript. The client hands a
-report to the orchestrator without an event, so it is informed at its next call or stop (`untold_failures`).
+report to the orchestrator without an event, so it is informed at its next call or stop (`untold_notices`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from remit.clients.claude_code.project import ProjectContext
     from remit.clients.claude_code.responses import Answer
-    from remit.gate.session import SessionState
 
 #: The end of a transcript that is read for the last message.
 _MAX_TAIL = 4_000_000
@@ -82,20 +81,23 @@ def _check(
     return None
 
 
-def untold_failures(state: SessionState, context: ProjectContext) -> str:
-    """Return the notices about reports of teammates that were not accepted, once; "" without one."""
-    untold = [entry for entry in state.delegations.values() if entry.untold]
-    if not untold:
-        return ""
+def untold_notices(session: str, context: ProjectContext) -> str:
+    """Return the notices about reports of teammates, once: what is not accepted, and conflicts; "" without one."""
+    from remit.clients.claude_code.delivery import new_conflicts
     from remit.clients.claude_code.notices import rejected_notice
 
-    notices: list[str] = []
+    with context.session(session) as state:
+        untold = [entry for entry in state.delegations.values() if entry.untold]
+        for entry in untold:
+            entry.untold = False
+    notices = []
     for entry in untold:
-        entry.untold = False
-        kept = results.latest_result(context.folder, state.session, entry.agent_id)
+        kept = results.latest_result(context.folder, session, entry.agent_id)
         if kept is not None and kept.outcome in ("rejected", "failed"):
             notices.append(rejected_notice(kept, entry))
-    return "\n".join(notices)
+    if any(entry.state == "accepted" for entry in untold):
+        notices.append(new_conflicts(context, session))
+    return "\n".join(filter(None, notices))
 
 
 def last_message(transcript: str) -> str:

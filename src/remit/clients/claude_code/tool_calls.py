@@ -32,10 +32,12 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     try:
         with context.session(call.session) as state:
             decision = _decide_once(call, state, context)
-            if not call.agent_id and any(entry.untold for entry in state.delegations.values()):
-                from remit.clients.claude_code.teams import untold_failures
+            has_notice = not call.agent_id and any(entry.untold for entry in state.delegations.values())
+        if has_notice:
+            from remit.clients.claude_code.teams import untold_notices
 
-                note = add_context("PreToolUse", untold_failures(state, context))
+            notice = untold_notices(call.session, context)
+            note = add_context("PreToolUse", notice) if notice else None
         if decision.decision != "deny" and may_change_files(call.tool):
             from remit.gate.effects import record_before
 
