@@ -106,8 +106,9 @@ def read_compiled(project: str) -> dict[str, Any] | None:
         return None
     if len(_parsed) >= _MAX_PARSED:
         _parsed.clear()
-    _parsed[path] = (mark, values)
-    return values
+    compiled: dict[str, Any] = values
+    _parsed[path] = (mark, compiled)
+    return compiled
 
 
 def _is_valid(values: object) -> bool:
