@@ -19,7 +19,8 @@ from reference_decoys import DECOYS
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from remit.checking import Options, check_text  # noqa: E402 (the path must be known first)
+from remit import __version__  # noqa: E402 (the path must be known first)
+from remit.checking import Options, check_text  # noqa: E402
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
 from remit.registry.plugins import built_in_team  # noqa: E402
 from remit.reports.formats import format_json  # noqa: E402
@@ -30,6 +31,8 @@ from remit.reports.shapes import brief_schema, check_schema, merge_schema, resul
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
 from remit.rules.catalog import CATALOG  # noqa: E402
 from remit.rules.examples import example_sources, example_text, sample_text  # noqa: E402
+from remit.surfaces.server.app import OPERATIONS  # noqa: E402
+from remit.surfaces.server.operations import openapi_document  # noqa: E402
 
 RULES = Path("docs/rules")
 FORMS = Path("docs/reference-forms.md")
@@ -79,6 +82,7 @@ def generate() -> dict[Path, str]:
     pages[SCHEMAS / "decision.json"] = format_json(decision_schema()) + "\n"
     pages[SCHEMAS / "job.json"] = format_json(job_schema()) + "\n"
     pages[SCHEMAS / "plan.json"] = format_json(plan_schema()) + "\n"
+    pages[SCHEMAS / "openapi.json"] = format_json(openapi_document(OPERATIONS, __version__)) + "\n"
     return pages
 
 

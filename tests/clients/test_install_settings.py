@@ -183,8 +183,8 @@ def test_entries_start_an_isolated_python_without_a_shell() -> None:
 
 
 def test_only_calls_are_denied_if_a_hook_fails() -> None:
-    closed = hook_entries(is_closed=True)
-    assert [event for event, entry in closed.items() if "onFailure" in entry] == ["PreToolUse"]
+    for closed in (hook_entries(is_closed=True), hook_entries("http://127.0.0.1:1", is_closed=True)):
+        assert [event for event, entry in closed.items() if "onFailure" in entry] == ["PreToolUse"]
 
 
 @pytest.mark.parametrize(

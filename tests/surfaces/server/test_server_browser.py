@@ -91,8 +91,15 @@ def test_no_page_runs_or_loads_what_a_text_contains(visit: Visit, paths: list[st
     visitor.problems = [one for one in visitor.problems if "404" not in one]  # of /nothing
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("size", "colours"),
+    [
+        pytest.param(size, colours, id=f"{size[0]}-{colours}")
+        for size in (WIDE, NARROW)
+        for colours in ("light", "dark")
+        if PICTURES or (size is WIDE) == (colours == "light")  # half of them, and all for pictures
+    ],
+)
 def test_pages_fit_the_window_in_light_and_dark(
     visit: Visit, paths: list[str], size: tuple[int, int], colours: str
 ) -> None:
