@@ -45,5 +45,5 @@ def test_a_state_that_cannot_be_written_keeps_the_old_one(tmp_path: Path, monkey
     assert found.warnings == ["first"]
 
 
-def test_a_session_without_a_state_is_none(tmp_path: Path) -> None:
+def test_a_session_without_a_state_reads_as_nothing(tmp_path: Path) -> None:
     assert read_session(str(tmp_path), "nothing") is None

@@ -275,7 +275,7 @@ def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateS
 
 
 def _position(data: bytes, error: Exception) -> str:
-    """Return where JSON is wrong, which only the slower parser says."""
+    """Return where JSON is wrong, which only the slower parser reports."""
     import json
 
     try:
