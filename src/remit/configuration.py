@@ -28,7 +28,7 @@ Shape = Literal["text", "list", "paths", "table", "number", "numbers", "weights"
 #: Shapes that an environment variable cannot hold.
 FILE_ONLY: tuple[Shape, ...] = ("table", "numbers", "weights", "lists", "tables")
 #: The value of `merge.weights` for weights from people's decisions.
-LEARNED = "learned"
+LEARNED: Literal["learned"] = "learned"
 
 
 class Setting(NamedTuple):

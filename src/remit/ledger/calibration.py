@@ -27,7 +27,7 @@ RESAMPLES = 200
 _STEP = 0.001
 _LOW, _HIGH = 0.025, 0.975
 #: From here on a Poisson variate is drawn as a rounded normal one.
-_LARGE = 30.0
+_LARGE = 16.0
 
 
 class Cell(NamedTuple):

@@ -61,6 +61,15 @@ def definition_digest(context: ProjectContext, agent_type: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def commit_of(context: ProjectContext) -> str:
+    """Return the commit that the project has checked out; empty without git."""
+    from pathlib import Path
+
+    from remit.workspace import git
+
+    return git.head(Path(context.project)) or ""
+
+
 def model_of(transcript_path: str) -> str:
     """Return the model that the last part of a transcript names; empty if it names no model."""
     if not is_readable(transcript_path):

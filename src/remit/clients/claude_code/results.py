@@ -53,10 +53,12 @@ class KeptResult:
         "changed",
         "check",
         "cited",
+        "commit",
         "definition",
         "digest",
         "failure",
         "files",
+        "findings",
         "model",
         "outcome",
         "partial",
@@ -97,7 +99,10 @@ class KeptResult:
         self.failure = _text(values.get("failure"))
         self.recoverable = values.get("recoverable") is not False
         self.digest = _text(values.get("digest"))
-        #: The digest of the agent's definition and its model, if they were known.
+        findings = values.get("findings")
+        self.findings = findings if isinstance(findings, int) else 0
+        #: The commit of the project, and the digest of the agent's definition and its model, if they were known.
+        self.commit = _text(values.get("commit"))
         self.definition = _text(values.get("definition"))
         self.model = _text(values.get("model"))
         #: The client's `stop_hook_active`: whether a hook had already made the subagent continue.

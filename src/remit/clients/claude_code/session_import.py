@@ -68,6 +68,8 @@ def entry_of(kept: KeptResult, session: str, project: str) -> LedgerEntry:
         kind=_text(first.get("kind")),
         profile=kept.profile,
         project=project,
+        revision=kept.commit,
+        findings=max(0, kept.findings),
         status=_text(first.get("status")),
         verdict=kept.verdict,
         outcome=kept.outcome,

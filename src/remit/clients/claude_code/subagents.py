@@ -111,7 +111,7 @@ def keep(
 ) -> KeptResult:
     """Store a judged report. In observe mode nothing is enforced."""
     from remit.acceptance import verified_part
-    from remit.clients.claude_code.judging import check_document, definition_digest, model_of
+    from remit.clients.claude_code.judging import check_document, commit_of, definition_digest, model_of
 
     failure = judged.failure if judged.is_accepted else None
     return results.keep_result(
@@ -132,6 +132,8 @@ def keep(
         failure=failure.text if failure else "",
         recoverable=failure is None or failure.is_recoverable,
         model=model_of(run.transcript),
+        commit=commit_of(context),
+        findings=sum(len(verdict.document.findings) for verdict in judged.verdicts),
         definition=definition_digest(context, run.agent),
         **about,
     )

@@ -39,6 +39,7 @@ CREATE TABLE remit.ledger (
     is_folded boolean NOT NULL DEFAULT false
 );
 CREATE INDEX ledger_agent ON remit.ledger (agent, id DESC);
+CREATE INDEX ledger_verdict ON remit.ledger (verdict, id DESC);
 CREATE INDEX ledger_source ON remit.ledger (source, id DESC);
 CREATE INDEX ledger_job ON remit.ledger (job) WHERE job IS NOT NULL;
 CREATE INDEX ledger_plan ON remit.ledger (plan) WHERE plan IS NOT NULL;
