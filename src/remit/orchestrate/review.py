@@ -17,7 +17,6 @@ from remit.dispatch.analysers import Availability, find_analysers
 from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.tools.sandbox import sandbox_problem
 from remit.errors import UsageError, did_you_mean
-from remit.merging.model import Policy
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.registry.models import full_name
 
@@ -82,7 +81,6 @@ def review_plan(
     scope: Sequence[str],
     *,
     threshold: float = 80,
-    policy: Policy = "mean",
     profile: str = "v2",
     verifier: str | None = None,
 ) -> Plan:
@@ -107,7 +105,7 @@ def review_plan(
         for name in team.analysers
     ]
     every = (*subagents, *analysers)
-    phases = [PhaseSpec(name="review", delegations=every, threshold=threshold, policy=policy, on_review="continue")]
+    phases = [PhaseSpec(name="review", delegations=every, threshold=threshold, on_review="continue")]
     if verifier is not None and team.subagents:
         judge = DelegationSpec(agent="verification-specialist", task=_VERIFY, scope=tuple(scope), model=verifier)
         phases.append(
@@ -117,7 +115,6 @@ def review_plan(
                 inputs=("review",),
                 merges_inputs=True,
                 threshold=threshold,
-                policy=policy,
                 on_review="continue",
             )
         )

@@ -15,7 +15,7 @@ from remit.surfaces.cli.store import with_database
 if TYPE_CHECKING:
     from remit.dispatch.analysers import Availability
     from remit.dispatch.settings import Settings
-    from remit.merging.model import Merge, Policy
+    from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
     from remit.orchestrate.plan import Plan
     from remit.orchestrate.review import ReviewTeam
@@ -64,7 +64,7 @@ def command(path: Path, **options: Any) -> int:
       remit review --agents security-auditor,bandit --open
       remit review --list
     """
-    from remit.configuration import LEARNED, load
+    from remit.configuration import load
     from remit.orchestrate.review import find_team, review_plan
     from remit.workspace import git
     from remit.workspace.safe_git import root_above
@@ -88,10 +88,7 @@ def command(path: Path, **options: Any) -> int:
     default = default if team.subagents else min(_ANALYSERS_THRESHOLD, default)
     threshold = options["threshold"] if options["threshold"] is not None else default
     verifier = (configured["verify_model"] or configured["model"]) if options["verify"] else None
-    policy: Policy = LEARNED if LEARNED in (configured["merge.policy"], configured["merge.weights"]) else "mean"
-    plan = review_plan(
-        team, [scope], threshold=threshold, policy=policy, profile=configured["profile"], verifier=verifier
-    )
+    plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
     _print_team(team)
     if not team.subagents and not team.analysers:
         return _not_reviewed(root, scope, options["form"])
