@@ -53,7 +53,7 @@ def command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
     facts = _facts(settings)
     settings = _without_password(settings)
     code = 1 if any(fact.level == "bad" for fact in facts) else 0
-    variables = {*(setting.variable for setting in SETTINGS), "REMIT_STOP_AT"}
+    variables = {*(setting.variable for setting in SETTINGS), "REMIT_SERVER_TOKEN", "REMIT_STOP_AT"}
     unknown = sorted(name for name in os.environ if name.startswith("REMIT_") and name not in variables)
     if form == "json":
         from remit.reports.formats import format_json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import ipaddress
 import logging
 import signal
@@ -167,6 +168,8 @@ async def serve(
             await catch_up(site)
             link, secret = await add_token(database, person, "operator", is_link=True)
             try:
+                gc.collect()
+                gc.freeze()  # what is loaded now stays: later collections, which delay hooks, need not look at it
                 announce(address.url, f"{address.url}/login?token={secret}")
                 await build_server(site, options).serve(sockets=[listener])
             finally:
