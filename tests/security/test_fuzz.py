@@ -57,3 +57,29 @@ def test_an_input_that_takes_too_long_is_found(monkeypatch: pytest.MonkeyPatch) 
 def test_an_edit_changes_the_input_within_limits(kind: str) -> None:
     assert fuzz.edited(b"some text of a seed", [(kind, 0.3, 0.2, "NEW")]) != b"some text of a seed"
     assert len(fuzz.edited(b"x" * 10_000, [("repeat", 0.1, 1.0, "")] * 7)) <= 50_000
+
+
+def test_the_random_generator_finds_an_error_that_comes_after_the_exploration(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fuzz, "_BATCH", 1)
+
+    def rare(data: bytes) -> None:
+        if b"[[a]]" in data:
+            raise LookupError("a bug")
+
+    done, failing = fuzz.fuzz("rare", fuzz.Target(rare, lambda: [b"one two three"]), 0, 5_000, 3)
+    assert failing == b"[[a]]", "it is made as small as possible"
+    assert 1 < done < 5_000
+    assert "LookupError" in capsys.readouterr().out
+
+
+def test_the_random_inputs_can_be_repeated_by_their_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzz, "_BATCH", 1)
+    seen: list[list[bytes]] = []
+    for _ in range(2):
+        inputs: list[bytes] = []
+        fuzz.fuzz("kept", fuzz.Target(inputs.append, lambda: [b"some text"]), 0, 450, 7)
+        seen.append(inputs[1:])
+    assert seen[0] == seen[1]
+    assert len(set(seen[0])) > 300

@@ -21,13 +21,18 @@ from pydantic_ai.messages import (
 from secret_kinds import KINDS, made
 from support.running import Play, tools
 
+from remit.clients.claude_code import results
 from remit.dispatch.events import EventWriter
 from remit.dispatch.stored_messages import incomplete_calls, read_messages, stored_json
 from remit.dispatch.worktree import WorktreeChanges, is_complete, without_secrets
+from remit.merging.model import MergedFinding, Opinion
+from remit.publishing.comments import comments_of
 from remit.reports.jobs import event_lines, job_lines, list_lines
-from remit.secrets.scan import redact, redact_all
+from remit.reports.merge.parts import excerpt, opinion_details
+from remit.secrets.scan import redact, redact_all, redact_lines
 from remit.store import jobs
 from remit.surfaces.cli import worker as worker_command
+from remit.workspace.files import WorkTree
 
 pytest_plugins = ("support.running",)
 NAMES = (
@@ -248,3 +253,65 @@ def test_log_lines_of_a_worker_have_no_secrets() -> None:
     formatter = worker_command._EscapingFormatter("%(message)s")
     record = logging.LogRecord("remit.worker", logging.INFO, __file__, 1, "failed: %s\x1b[0m", (TOKEN,), None)
     assert formatter.format(record) == "failed: [GitHub token removed]␛[0m"
+
+
+# Reports.
+
+
+def test_lines_of_an_excerpt_have_no_secrets_and_keep_their_numbers() -> None:
+    key = made(KINDS["Google service account"])[1].replace("\\n", "\n").split("\n")
+    lines = ["a = 1", f"token = '{TOKEN}'", *key, "b = 2"]
+    shown = redact_lines(lines, 0, len(lines))
+    assert len(shown) == len(lines)
+    assert (shown[0], shown[1], shown[-1]) == ("a = 1", "token = '[GitHub token removed]'", "b = 2")
+    assert not any(line and line in "\n".join(shown) for line in key)
+    assert redact_lines(lines, 3, 4) == [""], "the key begins before the excerpt"
+    assert redact_lines([], 0, 0) == []
+
+
+def test_a_report_and_a_comment_show_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(f"key = '{TOKEN}'\n")
+    details = f"Risk: {TOKEN} leaks\n\nFix: remove {TOKEN}\n\nIt is {TOKEN}."
+    opinion = Opinion(agent="x", id="S-1", severity="critical", confidence=90, line=1, title="t", details=details)
+    finding = MergedFinding(
+        id="S-1",
+        path="a.py",
+        line=1,
+        end_line=1,
+        category="security",
+        severity="critical",
+        title=f"Key {TOKEN}",
+        confidence=90,
+        max=90,
+        mean=90,
+        agreement=1.0,
+        agents=("x",),
+        opinions=(opinion,),
+        verified=True,
+        flags=(),
+    )
+    assert TOKEN not in "".join(opinion_details(opinion))
+    workspace = WorkTree(tmp_path)
+    assert [line.text for line in excerpt(finding, workspace, 1)] == ["key = '[GitHub token removed]'"]
+    (comment,) = comments_of([finding], workspace)
+    assert TOKEN not in comment.body
+    assert "[GitHub token removed]" in comment.body.replace("\\", "")
+
+
+def test_a_kept_report_of_a_subagent_has_no_secret(tmp_path: Path) -> None:
+    kept = results.keep_result(
+        str(tmp_path),
+        "session",
+        agent="qa-engineer",
+        agent_id="a1",
+        outcome="rejected",
+        text=f"It is {TOKEN}",
+        check=f'{{"violations": [{{"message": "{TOKEN}"}}]}}',
+        violations=[{"rule": "x", "message": f"{TOKEN} is not there"}],
+        partial=TOKEN,
+    )
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 3
+    assert not [path for path in files if TOKEN in path.read_text()]
+    assert results.read_text(kept) == "It is [GitHub token removed]"
+    assert kept.digest == results.digest(f"It is {TOKEN}"), "it is still recognised"

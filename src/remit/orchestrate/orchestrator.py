@@ -31,7 +31,6 @@ from remit.orchestrate.progress import record_orchestrator
 from remit.orchestrate.progress_file import add_facts, progress_path, set_work, update_progress
 from remit.registry.model import ORCHESTRATOR
 from remit.store import plans
-from remit.store.events import add_event
 from remit.store.jobs import AttemptFenced
 from remit.store.plans import SETTLED, Delegation
 from remit.store.storable import to_storable
@@ -207,7 +206,7 @@ class Orchestrator:
         return f"there is no phase {arguments.get('phase')!r}", True
 
     async def _ask_user(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
-        question = str(arguments.get("question") or "").strip()
+        question = self._parts.calls.redact(str(arguments.get("question") or "").strip())
         if not question:
             return "state the question", True
         plan = Plan(name="question", phases=(PhaseSpec(name="question", delegations=()),))
@@ -226,16 +225,18 @@ class Orchestrator:
 
     async def _show_text(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
         text = to_storable("\n".join(str(arguments.get("text") or "").split("\n")[:_MAX_TELL_LINES]))
-        await add_event(self._database, self._parts.job.id, "told", {"text": text}, self._parts.job.attempt)
+        await self._parts.events.emit("told", {"text": text})
         return "shown", False
 
     async def _record_progress(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
+        redact = self._parts.calls.redact
+
         def change(progress: dict[str, Any]) -> None:
-            position, next_action = (str(arguments.get(name) or "") for name in ("position", "next_action"))
+            position, next_action = (redact(str(arguments.get(name) or "")) for name in ("position", "next_action"))
             job = self._parts.job.id
             set_work(progress, f"job {job}", position=position, nextAction=next_action, isRecorded=True)
             if arguments.get("decision"):
-                add_facts(progress, "decisions", [str(arguments["decision"])])
+                add_facts(progress, "decisions", [redact(str(arguments["decision"]))])
 
         await asyncio.to_thread(update_progress, progress_path(self._parts.settings.data), change)
         return "written", False

@@ -23,6 +23,7 @@ from remit.reports.merge.parts import (
     score,
     severity_of,
 )
+from remit.secrets.scan import redact
 from remit.workspace.files import Workspace
 
 #: The most characters of an agent's explanation.
@@ -142,7 +143,7 @@ def _agents(merge: Merge) -> str:
 
 
 def _text(finding: MergedFinding) -> str:
-    title = safe_text(" ".join(filter(None, [finding.id, finding.title]))) or "no title"
+    title = safe_text(redact(" ".join(filter(None, [finding.id, finding.title])))) or "no title"
     lines = [f"**{severity_of(finding)}**, {score(finding.confidence)}: {_quiet(title)}"]
     opinions = opinions_by_score(finding)
     details = opinion_details(opinions[0]) if opinions else None

@@ -30,6 +30,9 @@ _PASSWORD_IN_ADDRESS = lazy_pattern(r"://[^\s/@]*:[^\s/@]+@")
 #: A shorter value may be an ordinary word, and so may one without a digit that is not much longer.
 _MIN_VALUE = 8
 _MIN_WORD = 20
+#: The names that were judged before: the environment is searched for every text.
+_judged_names: dict[str, bool] = {}
+_MAX_JUDGED = 4096
 _PATHS = ("/", "~", "./", "../")
 
 
@@ -44,8 +47,17 @@ def without_secrets() -> dict[str, str]:
 
 def own_secrets() -> Iterator[tuple[str, str]]:
     """Yield the secrets of this process, longest first: a provider may repeat an invalid key in an error."""
-    pairs = ((name, value.strip()) for name, value in os.environ.items() if SECRET_NAME.search(name))
+    pairs = ((name, value.strip()) for name, value in os.environ.items() if is_secret_name(name))
     yield from sorted((pair for pair in pairs if _is_distinct(pair[1])), key=lambda pair: -len(pair[1]))
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a name stands for a secret."""
+    if name not in _judged_names:
+        if len(_judged_names) >= _MAX_JUDGED:
+            _judged_names.clear()
+        _judged_names[name] = SECRET_NAME.search(name) is not None
+    return _judged_names[name]
 
 
 def _is_distinct(value: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -18,11 +18,15 @@ import msgspec
 
 from remit.lazy import lazy_pattern
 from remit.secrets import secret_kinds
-from remit.secrets.environment import own_secrets
+from remit.secrets.environment import is_secret_name, own_secrets
 from remit.secrets.secret_kinds import SecretRule, Span, first_group
 
 #: Changes the case of ASCII letters only, so that positions stay the same.
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+#: Lines before and after an excerpt that are searched for the rest of a secret: a private key has many lines.
+_CONTEXT_LINES = 60
+#: A shorter text contains no secret.
+_MIN_LENGTH = 8
 #: A longer key of a mapping is a text, not a name.
 _MAX_NAME = 100
 
@@ -44,17 +48,31 @@ class _Data(msgspec.Struct):
     rules: list[_Published]
 
 
-def redact(text: str, start: int = 0) -> str:
-    """Return a text from `start` on with each secret replaced by its kind. For long texts, call it in a thread."""
+def redact(text: str, start: int = 0, *, keeps_lines: bool = False) -> str:
+    """Return a text from `start` on with each secret replaced by its kind. For long texts, call it in a thread.
+
+    If it `keeps_lines`, a secret of several lines leaves empty ones, so that line numbers stay the same.
+    """
+    if len(text) < _MIN_LENGTH:
+        return text[start:]
     spans = sorted((*_own_spans(text), *find_secrets(text)))
     parts: list[str] = []
     position = start
     for begin, _, end, name in spans:
         if end > start and (begin >= position or begin < start == position):
             parts += text[position : max(begin, position)], f"[{name} removed]"
+        if keeps_lines and end > position:
+            parts.append("\n" * text.count("\n", max(begin, position), end))
         # Of two secrets that overlap, the rest of the second one is removed, too.
         position = max(position, end)
     return "".join((*parts, text[position:])) if parts else text[start:]
+
+
+def redact_lines(lines: Sequence[str], first: int, last: int) -> list[str]:
+    """Return the lines with these indices without secrets, also without parts of one that begins before them."""
+    start = max(0, first - _CONTEXT_LINES)
+    shown = redact("\n".join(lines[start : last + _CONTEXT_LINES]), keeps_lines=True).split("\n")
+    return shown[first - start : last - start]
 
 
 def _own_spans(text: str) -> Iterator[tuple[int, int, int, str]]:
@@ -78,7 +96,7 @@ def _redact_key(name: Any) -> Any:
 
 def _redact_entry(name: Any, value: Any) -> Any:
     redacted = redact_all(value)
-    if redacted == value and isinstance(name, str) and isinstance(value, str) and len(name) <= _MAX_NAME:
+    if redacted == value and isinstance(value, str) and isinstance(name, str) and is_secret_name(name[:_MAX_NAME]):
         # A password has no typical form: `{"password": "..."}` is recognised by its key.
         before = f'"{name}": "'
         return redact(f'{before}{value}"').removeprefix(before)[:-1]
@@ -90,14 +108,22 @@ def find_secrets(text: str) -> Iterator[tuple[int, int, int, str]]:
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text.translate(_LOWER)
-    is_present: dict[str, bool] = {}
+    rules, by_keyword = all_rules(), _rules_by_keyword()
+    ranks = {rank for keyword, found in by_keyword.items() if keyword in lowered for rank in found}
+    for rank in sorted(ranks):
+        rule = rules[rank]
+        for region in _regions(lowered, rule):
+            yield from ((start, rank, end, rule.name) for start, end in _matches(text, rule, *region))
+
+
+@lru_cache(maxsize=1)
+def _rules_by_keyword() -> dict[str, tuple[int, ...]]:
+    """Return the ranks of the rules that have a keyword: most texts contain few of them."""
+    found: dict[str, tuple[int, ...]] = {}
     for rank, rule in enumerate(all_rules()):
         for keyword in rule.keywords:
-            if keyword not in is_present:
-                is_present[keyword] = keyword in lowered
-        if any(is_present[keyword] for keyword in rule.keywords):
-            for region in _regions(lowered, rule):
-                yield from ((start, rank, end, rule.name) for start, end in _matches(text, rule, *region))
+            found[keyword] = (*found.get(keyword, ()), rank)
+    return found
 
 
 def _matches(text: str, rule: SecretRule, start: int, end: int) -> Iterator[Span]:

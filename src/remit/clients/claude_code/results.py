@@ -1,7 +1,7 @@
 """Store the reports of subagents with their verdicts, in private files that are limited in size and number.
 
-A report has three files with one base name: `.md` (the exact text), `.check.json` (the verdicts) and `.json` (the
-entry). The entry is written last, so every listed report is complete.
+A report has three files with one base name: `.md` (the text without secrets), `.check.json` (the verdicts) and `.json`
+(the entry). The entry is written last, so every listed report is complete.
 """
 
 # Without pathlib, which takes as long to load as the whole gate.
@@ -141,13 +141,16 @@ def keep_result(
         remove_expired(folder)
     for path in (os.path.dirname(session_folder), session_folder):
         make_private(path)
+    report_digest = digest(text or "")
+    if text is not None or about.get("violations"):
+        text, check, about = _without_secrets(text, check, about)
     data = None if text is None else text.encode("utf-8", "surrogatepass")
     entry = {
         "schema": SCHEMA,
         "agent": agent[:MAX_NAME_LENGTH],
         "agent_id": agent_id[:MAX_NAME_LENGTH],
         "outcome": outcome,
-        "digest": digest(text or ""),
+        "digest": report_digest,
         "at": round(time.time(), 3),
         "has_text": data is not None,
         "has_check": bool(check) and len(check) <= MAX_CHECK_BYTES,
@@ -170,6 +173,15 @@ def keep_result(
     _write(base + ".json", json.dumps(entry).encode("ascii"))
     _prune(session_folder, newest=os.path.basename(base))
     return KeptResult(entry, base)
+
+
+def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> tuple[str | None, str, dict[str, Any]]:
+    """Return a report, its check and the other fields as they are stored: without what looks like a secret."""
+    from remit.secrets.scan import redact_all  # late, and only for a report that was judged: its libraries are loaded
+
+    named = {name: redact_all(about[name]) for name in ("violations", "partial", "failure") if about.get(name)}
+    stored = json.dumps(redact_all(json.loads(check))) if check else check
+    return redact_all(text), stored, {**about, **named}
 
 
 def list_results(folder: str, session: str) -> list[KeptResult]:

@@ -11,6 +11,7 @@ from remit.evidence.grammar import Exists, WrittenReference, looks_like_file, re
 from remit.merging.merge import name_of
 from remit.merging.model import OBSERVED, SCALE, AgentReport, Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
+from remit.secrets.scan import redact, redact_lines
 from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.languages import NOT_CODE
 
@@ -194,7 +195,8 @@ def excerpt(finding: MergedFinding, workspace: Workspace | None, around: int) ->
         return
     last = min(finding.end_line or finding.line, finding.line + MAX_CITED - 1)
     first = max(1, finding.line - around)
-    for number, text in enumerate(file.lines[first - 1 : last + around], first):
+    shown = redact_lines(file.lines, first - 1, min(last + around, len(file.lines)))
+    for number, text in enumerate(shown, first):
         yield SourceLine(number, truncate_text(text, MAX_COLUMNS), finding.line <= number <= last)
 
 
@@ -278,7 +280,7 @@ def opinion_details(opinion: Opinion) -> OpinionDetails:
     parts: dict[str, list[str]] = {"risk": [], "fix": [], "also": [], "words": [], "code": []}
     repeated = {_bare(opinion.title), _bare(f"{opinion.id}: {opinion.title}")}
     part, in_code = "words", False
-    for line in opinion.details[:_MAX_READ].split("\n"):
+    for line in redact(opinion.details[:_MAX_READ]).split("\n"):
         if line.lstrip().startswith(_FENCE):
             in_code, part = not in_code, "words"
         elif in_code:
