@@ -83,6 +83,17 @@ def test_a_critical_agent_that_reports_failed_is_retried_once_and_then_a_person_
     assert progress.code == 1, "a question is open"
     assert "question 1 (plan 1): auditor: it reported FAILED" in " ".join(progress.out.split())
     assert place.progress["delegations"][0]["state"] == "escalated"
+    # What it reported stays in the report if a person continues without it.
+    assert place("answer", "1", "skip", "--why", "it is not needed").code == 0
+    assert place("plan", "--resume", "1").code == 1
+    merged = place.shape("merge", "--plan", "1")
+    assert [(one["agent"], one["status"]) for one in merged["agents"]] == [
+        ("auditor", "SKIPPED"),
+        ("helper", "SUCCESS"),
+    ]
+    assert merged["sections"]["blockers"] != []
+    assert merged["decision"] == "continue"
+    assert "skipped by a person: auditor" in " ".join(place("merge", "--plan", "1").out.split())
 
 
 def test_a_failure_that_is_not_recoverable_is_not_retried(make: MakePlace) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from remit.contract.findings import Severity
 from remit.ledger.ledger_entries import EntrySource, digest_parts
 from remit.merging.merge import CLARIFY_BELOW, name_of
-from remit.merging.model import OBSERVED, SCALE, AgentReport, Conflict, Merge, MergedFinding
+from remit.merging.model import NOT_COUNTED, SCALE, AgentReport, Conflict, Merge, MergedFinding
 from remit.secrets.scan import redact, redact_all
 
 ItemKind = Literal["finding", "conflict", "result"]
@@ -177,7 +177,7 @@ def result_item(
 
 def _needs_person(report: AgentReport) -> str:
     """Return why a person has to look at a result; empty if the result needs none."""
-    if report.status == OBSERVED:
+    if report.status in NOT_COUNTED:
         return ""
     if report.status == "FAILED":
         return "the agent failed"

@@ -13,8 +13,9 @@ from remit.merging.agree import combine, is_disputed
 from remit.merging.content import Sections, combine_sections
 from remit.merging.grouping import group_findings
 from remit.merging.model import (
-    OBSERVED,
+    NOT_COUNTED,
     SCALE,
+    SKIPPED,
     AgentReport,
     Conflict,
     Counts,
@@ -46,7 +47,7 @@ def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: S
     `earlier` are the merges that some of the reports come from; their conflicts are kept.
     """
     reports = [*reports, *_missing(reports, settings)]
-    answered = len({report.agent for report in reports if report.status not in ("FAILED", OBSERVED)})
+    answered = len({report.agent for report in reports if report.status not in ("FAILED", *NOT_COUNTED)})
     rows = [row for report in reports for row in report.rows]
     kept: list[MergedFinding] = []
     dropped: list[MergedFinding] = []
@@ -196,19 +197,19 @@ def _location_key(finding: MergedFinding) -> tuple[object, ...]:
 
 
 def _status(reports: Sequence[Report]) -> MergeStatus:
-    statuses = {report.status for report in reports if report.status != OBSERVED}
+    statuses = {report.status for report in reports if report.status not in NOT_COUNTED}
     if statuses == {"SUCCESS"}:
         return "SUCCESS"
     return "FAILED" if statuses <= {"FAILED"} else "PARTIAL"
 
 
 def _decision(reports: Sequence[Report], conflicts: Sequence[Conflict], earlier: Sequence[Merge]) -> MergeDecision:
-    if any(report.status == "FAILED" for report in reports) or not reports:
+    if any(report.status == "FAILED" for report in reports) or all(report.status == SKIPPED for report in reports):
         return "retry"
     if any(merge.decision == "review" for merge in earlier):
         return "review"
     unsure = any(report.confidence is not None and report.confidence < CLARIFY_BELOW for report in reports)
-    partial = any(report.status not in ("SUCCESS", OBSERVED) for report in reports)
+    partial = any(report.status not in ("SUCCESS", *NOT_COUNTED) for report in reports)
     return "review" if partial or conflicts or unsure else "continue"
 
 

@@ -15,6 +15,9 @@ MERGED_AGENT = "Merged Review"
 
 #: The status of an agent whose report was recorded and not checked: it changes neither status nor decision.
 OBSERVED = "OBSERVED"
+#: The status of an agent that a person skipped: what it reported is kept, and it changes neither status nor decision.
+SKIPPED = "SKIPPED"
+NOT_COUNTED = (OBSERVED, SKIPPED)
 
 MergeStatus = Literal["SUCCESS", "PARTIAL", "FAILED"]
 MergeDecision = Literal["continue", "review", "retry"]

@@ -48,8 +48,11 @@ class PlanReader:
     def reports(self, one: Delegation) -> list[Report]:
         """Return the reports of a delegation. Without a result it counts as failed, unless it was skipped or waits."""
         from remit.merging.inputs import failed_report
-        from remit.merging.model import Report
+        from remit.merging.model import SKIPPED, Report
 
+        if one.state == "skipped":
+            report = self._read(one) if one.result else failed_report(one.agent)
+            return [msgspec.structs.replace(report, status=SKIPPED)]
         if one.result and one.state in ("accepted", "rejected", "failed", "escalated"):
             if one.verdict == "accept" and status_in(one.result) is None:  # its answer is not a report: contract none
                 return [Report(agent=one.agent, status="SUCCESS", verdict=one.verdict)]

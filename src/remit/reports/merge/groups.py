@@ -10,7 +10,7 @@ import msgspec
 
 from remit.merging.collect import bare_text
 from remit.merging.content import Design, Exploration, Sections
-from remit.merging.model import OBSERVED, Merge
+from remit.merging.model import NOT_COUNTED, Merge
 from remit.reports.layout import format_count
 
 #: The outcomes of a location or change that are worth a word; the others hold, or could not be checked.
@@ -69,7 +69,7 @@ def no_findings_text(merge: Merge) -> str:
         return NOT_REVIEWED
     if merge.dropped:
         return "No findings were kept."
-    looked = {report.looked for report in merge.agents if report.status not in ("FAILED", OBSERVED)}
+    looked = {report.looked for report in merge.agents if report.status not in ("FAILED", *NOT_COUNTED)}
     if True in looked:
         return "No issues were found."
     return "There are no findings." if None in looked else NOBODY_LOOKED

@@ -31,7 +31,7 @@ from remit.contract.model import (
     Tick,
 )
 from remit.contract.render import render
-from remit.merging.model import MERGED_AGENT, OBSERVED, Merge, MergedFinding
+from remit.merging.model import MERGED_AGENT, NOT_COUNTED, Merge, MergedFinding
 from remit.reports.layout import format_count
 from remit.reports.merge.entries import MarkdownEntry, SourceLines, add_quotes, entries_of
 from remit.reports.merge.groups import NOBODY_LOOKED, no_findings_text, section_groups
@@ -270,7 +270,7 @@ def _unfinished(merge: Merge) -> list[tuple[str, str]]:
     return [
         (safe_agent(one.agent), safe_text(one.status, 20))
         for one in merge.agents
-        if one.status not in ("SUCCESS", OBSERVED)
+        if one.status not in ("SUCCESS", *NOT_COUNTED)
     ]
 
 

@@ -9,7 +9,17 @@ from typing import NamedTuple, Protocol
 from remit.evidence.carried_lines import without_line_mentions
 from remit.evidence.grammar import Exists, WrittenReference, looks_like_file, references_in
 from remit.merging.merge import name_of
-from remit.merging.model import OBSERVED, SCALE, AgentReport, Conflict, Merge, MergedFinding, Opinion
+from remit.merging.model import (
+    NOT_COUNTED,
+    OBSERVED,
+    SCALE,
+    SKIPPED,
+    AgentReport,
+    Conflict,
+    Merge,
+    MergedFinding,
+    Opinion,
+)
 from remit.reports.layout import escape_control, format_count
 from remit.secrets.scan import redact, redact_lines
 from remit.workspace.files import SourceFile, Workspace
@@ -125,7 +135,7 @@ def notes_of(opinion: Opinion, finding: MergedFinding) -> list[str]:
 
 def answered_agents(merge: Merge) -> int:
     """Return the number of agents that answered; agreement is relative to it."""
-    return len({report.agent for report in merge.agents if report.status not in ("FAILED", OBSERVED)})
+    return len({report.agent for report in merge.agents if report.status not in ("FAILED", *NOT_COUNTED)})
 
 
 def agreement(finding: MergedFinding, agents: int) -> str:
@@ -208,11 +218,12 @@ def decision_text(merge: Merge) -> str:
 
 
 def _outside_contract(agents: Sequence[AgentReport]) -> list[str]:
-    """Return which agents were not asked for a report: only their claims were checked, or nothing."""
+    """Return which agents do not count, and why: they were not asked for a report, or a person skipped them."""
     named: dict[str, list[str]] = {}
     for one in agents:
-        if one.status == OBSERVED:
+        if one.status in NOT_COUNTED:
             kind = "only claims were checked" if one.verdict else "not checked, only observed"
+            kind = "skipped by a person" if one.status == SKIPPED else kind
             named.setdefault(kind, []).append(one.agent)
     return [f"{kind}: {_join_names(names)}" for kind, names in named.items()]
 
@@ -228,12 +239,15 @@ def _unread_text(merge: Merge) -> str:
 
 def contract_status(report: AgentReport) -> str:
     """Return the verdict of a report; `tool` for a tool, and words for an agent that sent nothing or was observed."""
-    return report.verdict or {"FAILED": "no result", OBSERVED: "not checked"}.get(report.status, "tool")
+    return report.verdict or {"FAILED": "no result", SKIPPED: "no result", OBSERVED: "not checked"}.get(
+        report.status, "tool"
+    )
 
 
 def _main(merge: Merge) -> str:
     if merge.decision == "continue":
-        checked = "all agents" if all(one.status != OBSERVED for one in merge.agents) else "all checked agents"
+        others = {one.status for one in merge.agents} & {*NOT_COUNTED}
+        checked = "all other agents" if SKIPPED in others else "all checked agents" if others else "all agents"
         return f"{checked} finished and there are no conflicts"
     if merge.decision == "retry":
         if merge.is_unread:
@@ -259,7 +273,7 @@ def _join_names(agents: Iterable[str]) -> str:
 
 def broken_text(merge: Merge) -> str:
     """Return how many results break the contract; empty if none does."""
-    judged = [report.verdict for report in merge.agents if report.verdict and report.status != OBSERVED]
+    judged = [report.verdict for report in merge.agents if report.verdict and report.status not in NOT_COUNTED]
     broken = sum(verdict != "accept" for verdict in judged)
     verb = "breaks" if broken == 1 else "break"
     return f"{broken:,} of {format_count(len(judged), 'result')} {verb} the contract" if broken else ""
