@@ -110,9 +110,9 @@ def test_the_command_of_the_hooks_is_shown_completely(site: Site) -> None:
     assert "".join(f"each entry calls {sys.executable} -I -S {entry_file()} EVENT".split()) in words
 
 
-def test_the_help_lists_the_modes_and_mentions_the_missing_server(site: Site) -> None:
+def test_the_help_lists_the_modes_and_names_the_server_of_http_hooks(site: Site) -> None:
     text = " ".join(site.remit("install", "--help").output.split())
     assert "[observe|standard|strict]" in text
-    assert "a later version will include the server" in text
+    assert "Let hooks call the `remit serve` at this" in text
     refused = site.remit("install", "claude-code", "--mode", "lax")
     assert "'lax' is not one of 'observe', 'standard', 'strict'" in str(refused.exception)
