@@ -156,3 +156,10 @@ def test_every_analyser_states_why_it_does_not_apply(tmp_path: Path, monkeypatch
             one for one in find_analysers(tmp_path, ["."], has_sandbox=sandbox) if one.analyser.name == "rubocop"
         ]
         assert rubocop.why_not == reason
+
+
+def test_scripts_without_an_ending_are_read_by_the_analyser_of_their_language(tmp_path: Path) -> None:
+    (tmp_path / "install").write_text("#!/bin/sh\n")
+    (tmp_path / "tool").write_text("#!/usr/bin/env python3\n")
+    files = {one.analyser.name: one.files for one in find_analysers(tmp_path, ["."], has_sandbox=False)}
+    assert (files["shellcheck"], files["ruff"]) == (("install",), ())

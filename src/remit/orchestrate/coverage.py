@@ -19,7 +19,7 @@ from remit.merging.model import LanguageCoverage
 from remit.orchestrate.api import PlanResult
 from remit.store.database import Database
 from remit.store.transcript import receipts_of
-from remit.workspace.languages import NOT_CODE, language_of
+from remit.workspace.languages import NOT_CODE, languages_of
 
 #: States of a delegation that has ended with a report.
 _REPORTED = ("accepted", "rejected")
@@ -30,6 +30,7 @@ async def review_coverage(
 ) -> tuple[LanguageCoverage, ...]:
     """Return the coverage of a finished review."""
     files = scoped_files(root, scope)
+    languages = languages_of(root, files)
     readers: dict[str, Collection[str]] = {}
     searched: set[str] = set()
     for delegation in found.delegations:
@@ -39,23 +40,22 @@ async def review_coverage(
             analyser = ANALYSERS[delegation.agent]
             receipts = await receipts_of(database, delegation.job)
             unread = {path for one in receipts for path in one.arguments.get(UNREAD, ())}
-            readers[delegation.agent] = [path for path in files_of(analyser, files) if path not in unread]
+            readers[delegation.agent] = [path for path in files_of(analyser, files, languages) if path not in unread]
             if reads_any_file(analyser):
                 searched.add(delegation.agent)
         else:
             seen = ReceiptIndex(await receipts_of(database, delegation.job), str(root))
             readers[delegation.agent] = [path for path in files if path in seen.read]
-    return language_coverage(files, readers, searched)
+    return language_coverage(languages, readers, searched)
 
 
 def language_coverage(
-    files: Sequence[str], readers: Mapping[str, Collection[str]], searched: Collection[str] = ()
+    languages: Mapping[str, str], readers: Mapping[str, Collection[str]], searched: Collection[str] = ()
 ) -> tuple[LanguageCoverage, ...]:
     """Return, for each language, the number of its files, how many each reviewer read, and how many none of them.
 
-    Readers in `searched` do not count as reviewers.
+    `languages` has the language of each file. Readers in `searched` do not count as reviewers.
     """
-    languages = {path: language_of(path) for path in files}
     total = Counter(languages.values())
     read_by: dict[str, dict[str, int]] = {language: {} for language in total}
     unread = dict(total)

@@ -1,6 +1,11 @@
-"""The language of a file, by its name. Reviews report per language which files were read."""
+"""The language of a file, by its name or its first line. Reviews report per language which files were read."""
 
 from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
 
 _ENDINGS = {
     "Python": "py pyi pyw",
@@ -60,6 +65,18 @@ _BY_NAME = {
     "jenkinsfile": "Groovy",
     "cmakelists.txt": "CMake",
 }
+#: The interpreters in the first line of a script without an ending.
+_BY_INTERPRETER = {
+    **dict.fromkeys(("sh", "bash", "dash", "ksh"), "Shell"),
+    "python": "Python",
+    "node": "JavaScript",
+    "ruby": "Ruby",
+    "perl": "Perl",
+    "php": "PHP",
+    "lua": "Lua",
+}
+_SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env\s+(?:-S\s+)?)?(?:\S*/)?([a-z]+)[\d.]*(?:\s|$)")
+_MAX_HEAD = 128
 OTHER = "other"
 #: Prose and data: the first line of a report does not list them among the files that were not reviewed.
 NOT_CODE = frozenset({"Markdown", "Text", "JSON", "TOML", "XML", OTHER})
@@ -73,3 +90,26 @@ def language_of(path: str) -> str:
     if name.startswith("dockerfile.") or name.endswith(".dockerfile"):
         return "Dockerfile"
     return _BY_ENDING.get(name.rpartition(".")[2], OTHER) if "." in name else OTHER
+
+
+def languages_of(root: Path, paths: Iterable[str]) -> dict[str, str]:
+    """Return the language of each file of a checkout. Of a file whose name has no ending, the first line is read."""
+    found = {path: language_of(path) for path in paths}
+    for path, language in found.items():
+        if language == OTHER and "." not in path.rpartition("/")[2]:
+            found[path] = _by_first_line(root / path)
+    return found
+
+
+def _by_first_line(path: Path) -> str:
+    """Return the language of a script; `other` for everything else. A link is not followed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            head = os.read(descriptor, _MAX_HEAD)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return OTHER
+    match = _SHEBANG.match(head)
+    return _BY_INTERPRETER.get(match[1].decode(), OTHER) if match else OTHER

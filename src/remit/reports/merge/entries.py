@@ -19,6 +19,7 @@ from remit.reports.merge.parts import (
     Located,
     evidence_state,
     has_location,
+    has_secret,
     location_of,
     neutralize_line,
     notes_of,
@@ -200,7 +201,7 @@ def _copied(finding: MergedFinding, place: str, workspace: Workspace) -> Code | 
     last = min(finding.end_line or finding.line, finding.line + _MAX_QUOTE - 1)
     code = "\n".join(file.lines[finding.line - 1 : last]).rstrip().split("\n")
     exact = all(len(line) <= _MAX_COLUMNS and escape_control(line) == line.replace("\t", "    ") for line in code)
-    if not exact or not any(any(map(str.isalnum, line)) for line in code):
+    if not exact or not any(any(map(str.isalnum, line)) for line in code) or has_secret(finding, "\n".join(code)):
         return None
     language = finding.path.rpartition(".")[2] if "." in finding.path.rpartition("/")[2] else "text"
     return Code(text="\n".join(code), info=f"{language} {place}")

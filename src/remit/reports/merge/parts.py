@@ -210,6 +210,11 @@ def excerpt(finding: MergedFinding, workspace: Workspace | None, around: int) ->
         yield SourceLine(number, truncate_text(text, MAX_COLUMNS), finding.line <= number <= last)
 
 
+def has_secret(finding: MergedFinding, code: str) -> bool:
+    """Return whether the code of a finding on security contains a secret, which no report shows."""
+    return finding.category == "security" and redact(code) != code
+
+
 def decision_text(merge: Merge) -> str:
     """Return the reason for the decision. Names of agents in it are not escaped."""
     return "; ".join(

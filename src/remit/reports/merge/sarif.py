@@ -19,7 +19,7 @@ import msgspec
 from remit.merging.model import Conflict, LanguageCoverage, Merge, MergedFinding, Opinion
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
-from remit.reports.merge.parts import evidence_state, location_of, opinions_by_score
+from remit.reports.merge.parts import evidence_state, has_secret, location_of, opinions_by_score
 from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.git import public_address
 
@@ -272,7 +272,7 @@ def _location(finding: MergedFinding, line: int | None, last: int | None, cited:
     location: Object = {"artifactLocation": _artifact(finding.path or "")}
     if line is not None and line > 0:
         location["region"] = {"startLine": line, "endLine": max(line, last or line)}
-        if cited:
+        if cited and not has_secret(finding, cited):
             location["region"]["snippet"] = {"text": cited}
     elif profile == "github":
         location["region"] = {"startLine": 1}  # code scanning refuses a location without a line

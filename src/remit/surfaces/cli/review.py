@@ -148,9 +148,12 @@ def _not_reviewed(root: Path, scope: str, form: str) -> int:
     from remit.merging.merge import merge_reports, with_coverage
     from remit.merging.model import MergeSettings
     from remit.orchestrate.coverage import language_coverage
+    from remit.workspace.languages import languages_of
 
     _print(
-        with_coverage(merge_reports([], MergeSettings()), language_coverage(scoped_files(root, [scope]), {})),
+        with_coverage(
+            merge_reports([], MergeSettings()), language_coverage(languages_of(root, scoped_files(root, [scope])), {})
+        ),
         root,
         form,
     )
