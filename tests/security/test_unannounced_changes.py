@@ -316,3 +316,17 @@ def test_a_program_that_prints_more_lines_than_its_file_has_is_not_accused(shop:
     call, _ = shop.before(line)
     assert shop.after(call, line, "a\nb\nc\n") == {}
     assert shop.state.window.lines == 3
+
+
+def test_a_task_that_prints_a_file_uses_up_the_budget(shop: ScratchProject) -> None:
+    (shop.path / "src/long.py").write_text("".join(f"number_{one} = {one} * factor\n" for one in range(250)))
+    (shop.path / "scripts/evil.sh").write_text("echo building; cat src/long.py\n")
+    assert shop.run(HIDDEN) == ({}, {}), "a note is recorded, and nobody is interrupted"
+    assert shop.state.window.files == {"src/long.py": 250}
+    assert decision_of(shop.before("cat src/long.py")[1]) == "deny"
+
+
+def test_a_test_run_does_not_use_up_the_budget(shop: ScratchProject) -> None:
+    call, _ = shop.before("make all")
+    shop.after(call, "make all", "".join(f"tests/test_app.py::test_{one} PASSED\n" for one in range(500)))
+    assert shop.state.window.files == {}

@@ -55,7 +55,7 @@ def _judge_call(call: ToolUse, state: SessionState, settings: GateSettings, proj
     if call.tool in EDITING or (call.tool not in SHELLS and may_change_files(call.tool)):
         ruling = _with_grant(ruling, call, settings, project)
     if state.changes and settings.mode == "strict" and ruling.level != 1 and (ruling.writes or call.tool in EDITING):
-        from remit.gate.effects import judge_while_undecided
+        from remit.gate.change_report import judge_while_undecided
 
         return judge_while_undecided(state, settings) or ruling
     return ruling

@@ -11,9 +11,10 @@ import os
 import time
 
 from remit.gate import file_versions, work_tree
+from remit.gate.change_report import mark_reverted, named, report_changes
 from remit.gate.guarded import changed_outside, is_guarded_name, is_instruction, outside_files, remit_table_digest
-from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import ProjectPath, classify
+from remit.gate.leftover_processes import last_process, left_running
 from remit.gate.ruling import Ruling
 from remit.gate.session_store import make_private, safe_name
 from remit.workspace.atomic_write import replace_file
@@ -31,11 +32,10 @@ if TYPE_CHECKING:
 #: Relative to the gate's folder: the records made before calls that still run.
 CALLS = "calls"
 PROTECTED = ("code", "tests", "spec", "guarded")
+#: Tools whose processes may outlive them.
+_STARTERS = ("Bash", "Monitor", "PowerShell")
 #: A call without an end is over after this time: the client was stopped, or the call was interrupted.
 _LONGEST_CALL = 660.0
-#: How many files the record of a change names, and how many a message.
-_MAX_KEPT = 200
-_MAX_NAMED = 6
 #: What tools leave behind in projects without a .gitignore.
 _OUTPUT = frozenset({".coverage", "coverage.xml", ".DS_Store", "nohup.out", ".eslintcache", ".remit-check"})
 _OUTPUT_ENDINGS = (".pyc", ".pyo", ".log", ".tsbuildinfo", ".swp", ".o", ".class", ".lcov", ".profraw")
@@ -77,7 +77,7 @@ def record_before(call: ToolUse, folder: str, project: str) -> None:
     tree.wait_for_the_clock()
     path = os.path.join(calls, safe_name(call.tool_use_id))
     _link(os.path.join(folder, work_tree.FILE), path + ".tree", tree)
-    values = (outside_files(folder), remit_table_digest(project), time.time())
+    values = (outside_files(folder), remit_table_digest(project), time.time(), last_process())
     replace_file(path, marshal.dumps(values, 2), mode=0o600, sync=False)
 
 
@@ -110,8 +110,9 @@ def judge_effects(call: ToolUse, state: SessionState, settings: GateSettings, pr
         own["end"] = time.time()
     if values is None or before is None:
         return _lost_record(call) if own is not None else Ruling()
-    outside, table, at = values
-    _mark_reverted(own or {}, state)
+    outside, table, at, process = values
+    _note_processes(call, own or {}, process, state, project)
+    mark_reverted(own or {}, state)
     after, changes = work_tree.scan(project, before)
     changes += _new_dependencies(after, call, own or {}, at, state, project, folder)
     work_tree.record_again(folder, project, after, changes)
@@ -119,39 +120,37 @@ def judge_effects(call: ToolUse, state: SessionState, settings: GateSettings, pr
         return Ruling(2, "unannounced-change", f"the project has more than {work_tree.MAX_FILES} files; not compared")
     is_table_changed = table != remit_table_digest(project)
     is_remit = own is not None and bool(own.get("remit"))
-    left = [
-        change
-        for change in _protected(changes, settings, is_table_changed=is_table_changed)
-        if not _is_reported(change, state)
-    ]
+    left = protected_changes(changes, state, settings, is_table_changed=is_table_changed)
     moved: list[StatChange] = []
     if left:
         left = file_versions.without_rewritten(folder, project, before.copies, before.head, left)
-        left, moved = _unexplained(left, call, own or {}, at, state, settings, project, folder)
+        left, moved = unexplained(left, call, own or {}, at, state, settings, project, folder)
     names = [] if is_remit else changed_outside(folder, project, outside, at)
     if moved and not left and not names:
-        return Ruling(3, None, f"git checked out other content of {_named([change.path for change in moved])}")
+        return Ruling(3, None, f"git checked out other content of {named([change.path for change in moved])}")
     if not left and not names:
         return Ruling()
-    return _report(call, left, names, before, state, settings, project, folder)
+    return report_changes(call, left, names, before, state, settings, project, folder)
 
 
-def _mark_reverted(own: dict[str, Any], state: SessionState) -> None:
-    """Record that a patch of the gate was applied, so that the user has nothing left to decide."""
-    for entry in state.changes:
-        if own.get("revert") and entry.get("patch") == own["revert"]:
-            entry["decided"] = "reverted"
+def _note_processes(call: ToolUse, own: dict[str, Any], since: int, state: SessionState, project: str) -> None:
+    """Record the processes that a call left running. What they change later is compared at the next event."""
+    known = {one[0] for entry in state.background for one in entry.get("processes", ()) if one}
+    found = [one for one in left_running(project, since) if one[0] not in known] if call.tool in _STARTERS else []
+    if found:
+        own = {"paths": [], **own}
+        state.background.append({**own, "since": time.time(), "processes": [list(one) for one in found]})
 
 
-def _load_record(call: ToolUse, folder: str) -> tuple[dict[str, int], str, float] | None:
+def _load_record(call: ToolUse, folder: str) -> tuple[dict[str, int], str, float, int] | None:
     import marshal
 
     data = file_versions.read_bytes(os.path.join(folder, CALLS, safe_name(call.tool_use_id)), 4_000_000)
     try:
-        outside, table, at = marshal.loads(data or b"")  # noqa: S302 - plain data
+        outside, table, at, process = marshal.loads(data or b"")  # noqa: S302 - plain data
     except (ValueError, EOFError, TypeError):
         return None
-    return (outside, table, at) if isinstance(outside, dict) else None
+    return (outside, table, at, process) if isinstance(outside, dict) else None
 
 
 def _lost_record(call: ToolUse) -> Ruling:
@@ -188,12 +187,16 @@ def _is_made(path: str, own: dict[str, Any], project: str) -> bool:
     )
 
 
-def _protected(changes: list[StatChange], settings: GateSettings, *, is_table_changed: bool) -> list[StatChange]:
-    """Return the changes of protected files. Output of builds is left out."""
+def protected_changes(
+    changes: list[StatChange], state: SessionState, settings: GateSettings, *, is_table_changed: bool = True
+) -> list[StatChange]:
+    """Return the changes of protected files. Output of builds and reported changes are left out."""
     return [
         change
         for change in changes
-        if not _is_output(change) and _class_of(change.path, settings, is_table_changed=is_table_changed) in PROTECTED
+        if not _is_output(change)
+        and _class_of(change.path, settings, is_table_changed=is_table_changed) in PROTECTED
+        and not _is_reported(change, state)
     ]
 
 
@@ -218,7 +221,7 @@ def _is_reported(change: StatChange, state: SessionState) -> bool:
     return any(change.path in entry.get("paths", ()) and seen in entry.get("seen", ()) for entry in state.changes)
 
 
-def _unexplained(
+def unexplained(
     changes: list[StatChange],
     call: ToolUse,
     own: dict[str, Any],
@@ -288,85 +291,3 @@ def _is_allowed(path: str, writers: list[dict[str, Any]]) -> bool:
         if any(name in (path, ".") or path.startswith(f"{name}/") for name in named):
             return True
     return False
-
-
-def _report(
-    call: ToolUse,
-    changes: list[StatChange],
-    outside: list[str],
-    before: TreeRecord,
-    state: SessionState,
-    settings: GateSettings,
-    project: str,
-    folder: str,
-) -> Ruling:
-    """Record a change without permission, and return the ruling that names its files and how to revert it."""
-    paths = [change.path[:MAX_NAME_LENGTH] for change in changes]
-    entry: dict[str, Any] = {
-        "id": call.tool_use_id,
-        "at": state.updated,
-        "paths": paths[:_MAX_KEPT],
-        "seen": [f"{change.after[0]}" for change in changes[:_MAX_KEPT]],
-        "decided": "",
-        **({"more": True} if len(paths) > _MAX_KEPT else {}),
-    }
-    kept = _keep_patch(call, changes, before, project, folder)
-    if kept is not None:
-        entry |= {"patch": kept.name, "digest": kept.digest, "command": kept.command}
-    state.changes.append(entry)
-    state.record_exception("unannounced-change", tuple(paths or outside), state.updated)
-    named = _named([*paths, *outside])
-    who = f"subagent {call.agent_type[:80]}" if call.agent_id else "orchestrator"
-    revert = f"This reverts exactly this change: {kept.command}" if kept else "It cannot be reverted exactly"
-    reason = (
-        f"{named} changed without permission while this {call.tool} call of the {who} ran. Tell the user. "
-        f"{revert}. To keep it, the user runs: remit gate trust"
-    )
-    if settings.mode == "strict":
-        reason += ". Until then, no further write is allowed in this session"
-    state.warn(reason)
-    return Ruling(1, "unannounced-change", reason, paths=tuple(paths[:8] or outside[:8]))
-
-
-def _keep_patch(call: ToolUse, changes: list[StatChange], before: TreeRecord, project: str, folder: str) -> Any:
-    """Keep the patch that reverts these changes, or return None if the earlier content of one of them is lost."""
-    from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
-
-    versions = {}
-    known = [change for change in changes if not change.is_new]
-    contents = file_versions.contents_before(folder, project, before.copies, before.head, known)
-    for change in changes:
-        old, new = contents.get(change.path), None
-        if not change.is_new and old is None:
-            return None
-        if not change.is_removed:
-            path = os.path.join(project, change.path)
-            new = file_versions.read_version(path, change.after[3], file_versions.MAX_COPY)
-            if new is None:
-                return None
-        versions[change.path] = (FileVersion(old, change.before[3]), FileVersion(new, change.after[3]))
-    return keep_reverse_patch(folder, project, versions, call.tool_use_id) if versions else None
-
-
-def _named(paths: list[str]) -> str:
-    more = len(paths) - _MAX_NAMED
-    return ", ".join(paths[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def undecided(state: SessionState) -> dict[str, Any] | None:
-    """Return a change without permission and no person has decided on yet."""
-    return next((entry for entry in state.changes if not entry.get("decided")), None)
-
-
-def judge_while_undecided(state: SessionState, settings: GateSettings) -> Ruling | None:
-    """In strict, deny a write while a change without permission waits for a person's decision."""
-    entry = undecided(state) if settings.mode == "strict" else None
-    if entry is None:
-        return None
-    paths = [str(path) for path in entry.get("paths", ())]
-    revert = f"revert it with `{entry['command']}`, or " if entry.get("command") else ""
-    reason = (
-        f"{_named(paths) or 'a guarded file'} changed without permission, and the user has not decided on it yet. "
-        f"Ask the user: {revert}keep it with `remit gate trust`"
-    )
-    return Ruling(1, "unannounced-change", reason, paths=tuple(paths[:8]))

@@ -115,7 +115,7 @@ def _committed(project: str, head: str, paths: list[str]) -> dict[str, bytes]:
     """Return the content of files in a commit, as far as it can be read: one process for all of them."""
     prefix = _git_line(project, "rev-parse", "--show-prefix")
     asked = [path for path in paths if "\n" not in path]
-    output = _ask_git(project, [f"{head}:{prefix}{path}" for path in asked], "\n", "cat-file", "--batch") or b""
+    output = ask_git(project, [f"{head}:{prefix}{path}" for path in asked], "\n", "cat-file", "--batch") or b""
     found, at = {}, 0
     for path in asked:
         line, _, _ = output[at : at + 4_000].partition(b"\n")
@@ -182,7 +182,7 @@ def ignored_paths(project: str) -> frozenset[bytes]:
 
 def are_ignored(project: str, paths: list[str]) -> set[str]:
     """Return the paths that git ignores."""
-    output = _ask_git(project, paths, "\0", "check-ignore", "-z", "--stdin") or b""
+    output = ask_git(project, paths, "\0", "check-ignore", "-z", "--stdin") or b""
     return {os.fsdecode(name) for name in output.split(b"\0") if name}
 
 
@@ -199,7 +199,7 @@ def uncommitted(project: str, commit: str = "HEAD") -> set[str] | None:
     return None if changed is None or others is None else {*changed, *others}
 
 
-def _ask_git(project: str, texts: list[str], end: str, *arguments: str) -> bytes | None:
+def ask_git(project: str, texts: list[str], end: str, *arguments: str) -> bytes | None:
     """Return the output of a command that reads its questions from standard input, with any exit code."""
     import subprocess
 

@@ -19,6 +19,7 @@ SCHEMA = "remit.gate/1"
 #: How many entries of each list or table are kept. The oldest are dropped first.
 MAX_ENTRIES: dict[str, int] = {
     "analysed": 2000,
+    "background": 20,
     "changes": 20,
     "cited": 2000,
     "conflicts": 50,
@@ -34,9 +35,10 @@ MAX_ENTRIES: dict[str, int] = {
 #: Cited lines of one file.
 _MAX_CITED = 200
 #: Written only if they have entries: earlier versions do not know them.
-_OPTIONAL = ("changes", "writers")
+_OPTIONAL = ("background", "changes", "writers")
 _ENTRY_TYPES: dict[str, type] = {
     "analysed": str,
+    "background": dict,
     "changes": dict,
     "cited": list,
     "conflicts": str,
@@ -57,6 +59,7 @@ class SessionState:
 
     __slots__ = (
         "analysed",
+        "background",
         "changes",
         "cited",
         "conflicts",
@@ -113,6 +116,9 @@ class SessionState:
         #: Calls that may write, each {id, at, end, agent, paths}; `paths` is None if any file may be written, and
         #: `end` is 0 while the call runs.
         self.writers: list[dict[str, Any]] = []
+
+        #: Calls that left processes running: their entry in `writers`, and {since, processes, reported}.
+        self.background: list[dict[str, Any]] = []
 
     def as_dict(self) -> dict[str, Any]:
         """Return the content of the state file, within the limits of `MAX_ENTRIES`."""

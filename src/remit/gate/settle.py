@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import time
+
 from remit.gate.decide import SHELLS, with_fault_policy
-from remit.gate.model import Decision
+from remit.gate.model import Decision, ToolUse
 from remit.gate.ruling import Ruling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
 
 
 #: The output of command lines that were not understood counts as one file.
 _OUTPUT = "(output of commands)"
+#: Files that are not reported again for the same processes.
+_MAX_REPORTED = 200
 
 
 def settle(
@@ -60,6 +63,51 @@ def settle_effects(
     return with_fault_policy(judge, call, state, settings, after=True)
 
 
+def settle_between_calls(state: SessionState, settings: GateSettings, project: str, folder: str) -> Decision:
+    """Compare the project with its last record, if processes of earlier calls were left running.
+
+    Without such a process, a change between two calls is a person's: it is recorded and not reported. With one, the
+    process or a person made the change, so the report accuses neither, and it stops nothing.
+    """
+
+    def judge() -> Ruling:
+        ruling = _judge_between_calls(state, settings, project, folder)
+        ruling.tells_person = True
+        return ruling
+
+    return with_fault_policy(judge, ToolUse("background"), state, settings, after=True)
+
+
+def _judge_between_calls(state: SessionState, settings: GateSettings, project: str, folder: str) -> Ruling:
+    from remit.gate import effects, file_versions, work_tree
+    from remit.gate.change_report import report_between
+    from remit.gate.leftover_processes import is_running
+
+    entries = state.background
+    last = work_tree.load_tree(folder)
+    since = min((entry["since"] for entry in entries if isinstance(entry.get("since"), float)), default=0.0)
+    running = [entry for entry in entries if any(is_running(one) for one in entry.get("processes", ()))]
+    state.background = [{**entry, "since": time.time()} for entry in running]
+    if last is None or not last.is_complete:
+        return Ruling()
+    tree, changes = work_tree.scan(project, last)
+    work_tree.record_again(folder, project, tree, changes)
+    reported = {path for entry in entries for path in entry.get("reported", ())}
+    left = [change for change in effects.protected_changes(changes, state, settings) if change.path not in reported]
+    left = file_versions.without_rewritten(folder, project, last.copies, last.head, left)
+    call = ToolUse("background", tool_use_id=f"background-{time.time_ns()}", session=state.session)
+    if left:
+        own = {**entries[-1], "id": ""}
+        left, _ = effects.unexplained(left, call, own, since, state, settings, project, folder)
+    if not left:
+        return Ruling()
+    for entry in state.background:
+        entry["reported"] = [*entry.get("reported", ()), *(change.path for change in left)][-_MAX_REPORTED:]
+    processes = [one for entry in entries for one in entry.get("processes", ()) if len(one) == 3]
+    named = ", ".join(f"{number} ({name})" for number, _, name in processes)
+    return report_between(call, left, last, named, state, project, folder)
+
+
 def _settle(
     call: ToolUse,
     response: object,
@@ -73,7 +121,7 @@ def _settle(
 ) -> Ruling:
     grant = state.pending.pop(call.tool_use_id, None) if call.tool_use_id and not call.agent_id else None
     if grant is None:
-        return _settle_output(call, response, state)
+        return _settle_output(call, response, state, settings, project)
     paths: dict[str, int] = grant["paths"] if isinstance(grant.get("paths"), dict) else {}
     if grant.get("kind") == "edit":
         return Ruling() if failed else _settle_edit(call, paths, grant, response, state, settings, project, folder)
@@ -84,13 +132,34 @@ def _settle(
     return _settle_time(paths, duration, state, settings) or _settle_read(call, paths, response, state, settings)
 
 
-def _settle_output(call: ToolUse, response: object, state: SessionState) -> Ruling:
-    """Count the lines that a command line showed although the gate did not understand what it reads."""
+def _settle_output(
+    call: ToolUse, response: object, state: SessionState, settings: GateSettings, project: str
+) -> Ruling:
+    """Count what a command line showed although it names no file to read.
+
+    All lines count if the line was not understood, else those that are in files: a task prints other lines, too.
+    """
     own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), {})
-    shown = _shown_lines(call, response) if own.get("opaque") and not call.agent_id else None
-    if shown:
+    shown = _shown_lines(call, response) if call.tool in SHELLS and not call.agent_id else None
+    if not shown or not isinstance(response, dict):
+        return Ruling()
+    if own.get("opaque"):
         state.window.add(_OUTPUT, shown)
-    return Ruling()
+        return Ruling()
+    from remit.gate.paths import classify, locate
+    from remit.gate.shown_content import count_shown_lines
+
+    found = {
+        path: lines
+        for path, lines in count_shown_lines(response["stdout"], project).items()
+        if classify(locate(path, project, project), settings) != "state"
+    }
+    for path, lines in found.items():
+        state.window.add(path, lines)
+    if not found:
+        return Ruling()
+    reason = f"the output shows {sum(found.values())} lines of {len(found)} files, which count as read directly"
+    return Ruling(3, None, reason, paths=tuple(found), lines=sum(found.values()))
 
 
 def _settle_time(

@@ -42,15 +42,32 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
 
 
 def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | None:
-    """Stop: block a final answer while a delegation is open, or if the record of the session contradicts it.
+    """Stop: judge the final answer, and report what background processes changed since the last call."""
+    if text(payload, "agent_id"):
+        return None
+    return merge(_judge_stop(payload, context), _compare_background(payload, context))
+
+
+def _compare_background(payload: object, context: ProjectContext) -> Answer | None:
+    from remit.gate.session_store import read_session
+
+    saved = read_session(context.folder, text(payload, "session_id"))
+    if saved is None or not saved.background:
+        return None
+    from remit.clients.claude_code.tool_calls import compare_background
+
+    with context.session(text(payload, "session_id")) as state:
+        return compare_background(state, context, "Stop")
+
+
+def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
+    """Block a final answer while a delegation is open, or if the record of the session contradicts it.
 
     Each of the two blocks an answer once: an orchestrator that stops again may stop. An answer that is too long is
     reported to the user.
     """
     from remit.gate.decide import count_lines, decide_stop
 
-    if text(payload, "agent_id"):
-        return None
     fields: dict[str, Any] = payload if isinstance(payload, dict) else {}
     tasks = fields.get("background_tasks")
     with context.session(text(payload, "session_id")) as state:

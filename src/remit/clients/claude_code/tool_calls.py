@@ -32,19 +32,34 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     try:
         with context.session(call.session) as state:
             decision = _decide_once(call, state, context)
+            note = compare_background(state, context, "PreToolUse")
             has_notice = not call.agent_id and any(entry.untold for entry in state.delegations.values())
         if has_notice:
             from remit.clients.claude_code.teams import untold_notices
 
             notice = untold_notices(call.session, context)
-            note = add_context("PreToolUse", notice) if notice else None
+            note = merge(note, add_context("PreToolUse", notice) if notice else None)
         if decision.decision != "deny" and may_change_files(call.tool):
             from remit.gate.effects import record_before
 
             record_before(call, context.folder, context.project)
     except Exception as error:  # noqa: BLE001 - a lock or a disk failed: a call that would be denied still is
-        decision, note = _decide_unrecorded(call, decision, error, context)
+        decision, fault = _decide_unrecorded(call, decision, error, context)
+        note = merge(note, fault)
     return merge(_response(decision), _launch_input(call, decision, context), note)
+
+
+def compare_background(state: SessionState, context: ProjectContext, event: str) -> Answer | None:
+    """Report what changed since the last event, if a process of an earlier call may have changed it."""
+    if not state.background:
+        return None
+    from remit.gate.settle import settle_between_calls
+
+    decision = settle_between_calls(state, context.settings, context.project, context.folder)
+    if decision.decision != "warn":
+        return None
+    reason = f"remit ({decision.rule}): {decision.reason}"
+    return merge(add_context(event, reason) if event == "PreToolUse" else None, message(reason))
 
 
 def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext) -> Decision:

@@ -1,0 +1,72 @@
+"""Find out how many lines of the project's files the output of a command shows.
+
+Tasks, tests and tools such as `git log -p` print files among other text. Only lines that are in a file count, so that
+the output of a test run does not.
+"""
+
+from __future__ import annotations
+
+import os
+
+from remit.gate.file_versions import ask_git, read_bytes
+
+#: Characters of an output that are looked at.
+_MAX_OUTPUT = 400_000
+#: A shorter line can be in any file.
+_TELLING = 12
+#: With fewer telling lines of a file, they are there by chance, or as a quotation.
+_FEW = 5
+_MAX_SAMPLES = 60
+_MAX_FILES = 20
+_MAX_FILE = 2_000_000
+_MARKS = "+->|│ \t"
+
+
+def count_shown_lines(output: str, project: str) -> dict[str, int]:
+    """Return the files of which an output shows lines, with the number of these lines."""
+    lines = [text for line in output[:_MAX_OUTPUT].splitlines() if (text := _content_of(line))]
+    telling = list(dict.fromkeys(line for line in lines if _is_telling(line)))
+    if len(telling) < _FEW:
+        return {}
+    step = -(-len(telling) // _MAX_SAMPLES)
+    found: dict[str, int] = {}
+    for path in _files_with(telling[::step], project):
+        data = read_bytes(os.path.join(project, path), _MAX_FILE) or b""
+        own = {line.strip() for line in data.decode("utf-8", "replace").splitlines()}
+        shown = [line for line in lines if line in own]
+        if sum(_is_telling(line) for line in shown) >= _FEW:
+            found[path] = len(shown)
+            lines = [line for line in lines if line not in own]
+    return found
+
+
+def _content_of(line: str) -> str:
+    """Return a line without indentation, the marks of a difference, the name of a file and a line number."""
+    text = line.strip().lstrip(_MARKS)
+    name, colon, rest = text.partition(":")
+    number, more, content = rest.partition(":")
+    if colon and more and number.isdigit() and " " not in name:
+        return content.strip()
+    digits = len(text) - len(text.lstrip("0123456789"))
+    if digits and text[digits : digits + 1] in (":", "|", "\t", " ", "│", "-"):
+        return text[digits + 1 :].strip(_MARKS)
+    return text
+
+
+def _is_telling(line: str) -> bool:
+    return len(line) >= _TELLING and any(letter.isalpha() for letter in line)
+
+
+def _files_with(samples: list[str], project: str) -> list[str]:
+    """Return the files that contain some of the lines, those with the most first."""
+    texts = [text for text in samples if "\0" not in text]
+    options = ("-I", "-z", "-c", "-F", "-f", "-")
+    output = ask_git(project, texts, "\n", "grep", "--untracked", *options)
+    if not output:
+        output = ask_git(project, texts, "\n", "grep", "--no-index", "--exclude-standard", *options) or b""
+    counted = []
+    for line in output.splitlines():
+        name, _, count = line.partition(b"\0")
+        if count.isdigit():
+            counted.append((-int(count), os.fsdecode(name)))
+    return [name for _, name in sorted(counted)[:_MAX_FILES]]

@@ -1,0 +1,141 @@
+"""Changes by processes that outlive their command are reported at the next event, without an accusation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scratch_project import SESSION, ScratchProject, decision_of, told_person
+
+from remit.clients.claude_code.events import handle_event
+from remit.gate import leftover_processes as processes
+from remit.gate.leftover_processes import is_running, last_process, left_running
+
+pytestmark = pytest.mark.skipif(not Path("/proc/loadavg").exists(), reason="this system has no /proc")
+
+
+def waiting(folder: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process that waits until it is ended."""
+    return subprocess.Popen(["sh", "-c", "read line"], cwd=folder, stdin=subprocess.PIPE, **options)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
+
+
+@contextmanager
+def left_behind(shop: ScratchProject, line: str = "make all &", **fields: Any) -> Iterator[int]:
+    """A call that ends while a process that it started still waits."""
+    call, _ = shop.before(line, **fields)
+    process = waiting(shop.path / "src")
+    try:
+        shop.after(call, line, **fields)
+        yield process.pid
+    finally:
+        end(process)
+
+
+def test_a_change_between_two_calls_is_reported_while_a_process_of_a_call_runs(shop: ScratchProject) -> None:
+    with left_behind(shop) as pid:
+        (shop.path / "src/app.py").write_text("written later\n")
+        told = told_person(shop.before("git status")[1])
+        assert "src/app.py changed between two calls" in told
+        assert f"{pid} (sh)" in told
+        assert "or a person did" in told, "it is not an accusation"
+        assert told_person(shop.before("git status")[1]) == "", "it is reported once"
+        (shop.path / "src/app.py").write_text("written again\n")
+        assert told_person(shop.before("git status")[1]) == ""
+
+
+def test_a_change_is_reported_once_more_after_the_process_has_ended(shop: ScratchProject) -> None:
+    with left_behind(shop):
+        pass
+    (shop.path / "src/app.py").write_text("written last\n")
+    assert "src/app.py" in told_person(shop.before("git status")[1])
+    (shop.path / "src/util.py").write_text("a person writes\n")
+    assert shop.run("git status") == ({}, {}), "without a process, a change between two calls is a person's"
+
+
+def test_the_change_can_be_reverted_exactly(shop: ScratchProject) -> None:
+    before = (shop.path / "src/app.py").read_text()
+    with left_behind(shop):
+        (shop.path / "src/app.py").write_text("written later\n")
+        shop.before("git status")
+        shop.run(shop.state.changes[-1]["command"])
+    assert (shop.path / "src/app.py").read_text() == before
+
+
+def test_strict_does_not_stop_for_a_change_that_a_person_may_have_made(start: Callable[..., ScratchProject]) -> None:
+    shop = start(mode="strict")
+    with left_behind(shop):
+        (shop.path / "src/app.py").write_text("written later\n")
+        assert "src/app.py" in told_person(shop.before("git status")[1])
+        assert decision_of(shop.before("echo x > notes.md")[1]) == "allow"
+
+
+def test_the_end_of_a_turn_reports_too(shop: ScratchProject) -> None:
+    stop = {"hook_event_name": "Stop", "session_id": SESSION, "cwd": str(shop.path), "stop_hook_active": False}
+    stop["background_tasks"] = []  # type: ignore[assignment]
+    with left_behind(shop):
+        (shop.path / "src/app.py").write_text("written later\n")
+        answer = handle_event(stop, project=str(shop.path)) or {}
+        assert "src/app.py" in told_person(answer)
+        assert "decision" not in answer
+        assert "systemMessage" not in (handle_event(stop, project=str(shop.path)) or {})
+
+
+def test_edits_of_subagents_explain_a_change(shop: ScratchProject) -> None:
+    writer = {"agent_id": "a2", "agent_type": "backend-specialist"}
+    edit = {"file_path": str(shop.path / "src/app.py"), "old_string": "1", "new_string": "2"}
+    with left_behind(shop):
+        shop.hook("PreToolUse", "Edit", edit, "toolu_edit", **writer)
+        (shop.path / "src/app.py").write_text("edited\n")
+        shop.hook("PostToolUse", "Edit", edit, "toolu_edit", **writer)
+        assert told_person(shop.before("git status")[1]) == ""
+
+
+def test_a_process_of_an_agent_with_write_tools_may_change_code(shop: ScratchProject) -> None:
+    with left_behind(shop, agent_id="a2", agent_type="backend-specialist"):
+        (shop.path / "src/app.py").write_text("built\n")
+        (shop.path / "docs/notes.md").write_text("prose\n")
+        assert told_person(shop.before("git status")[1]) == ""
+
+
+def test_processes_are_found_by_their_folder_or_where_they_were_started(tmp_path: Path) -> None:
+    since = last_process()
+    variables = {"PATH": os.environ["PATH"], "PWD": str(tmp_path.resolve() / "a")}
+    started = [waiting(tmp_path), waiting("/", env={**variables, "ENV": ""}), waiting("/")]
+    found: list[Any] = []
+    deadline = time.monotonic() + 10
+    while len(found) < 2 and time.monotonic() < deadline:  # until both have replaced their parent's image
+        found = left_running(str(tmp_path), since)
+    assert {one[0] for one in found} == {started[0].pid, started[1].pid}
+    assert left_running(str(tmp_path), 0) == []
+    for process in started:
+        end(process)
+    assert not any(map(is_running, found))
+
+
+def test_a_number_that_belongs_to_another_process_now_is_not_the_recorded_one() -> None:
+    about = processes._about(str(os.getpid()))
+    assert about is not None
+    assert is_running([os.getpid(), *about])
+    assert not is_running([os.getpid(), "1", "other"])
+    assert not is_running([])
+    assert not is_running("x")
+
+
+def test_without_proc_no_process_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_PROC", str(tmp_path))
+    assert last_process() == 0
+    assert left_running(str(tmp_path), 5) == []
+    (tmp_path / "loadavg").write_text("0.1 0.1 0.1 1/2 77\n")
+    (tmp_path / "78").mkdir()
+    assert left_running(str(tmp_path), 5) == [], "it has ended"
