@@ -13,8 +13,8 @@ import time
 from remit.gate import file_versions, work_tree
 from remit.gate.change_report import mark_reverted, named, report_changes
 from remit.gate.guarded import changed_outside, is_guarded_name, is_instruction, outside_files, remit_table_digest
-from remit.gate.paths import ProjectPath, classify
 from remit.gate.leftover_processes import last_process, left_running
+from remit.gate.paths import ProjectPath, classify
 from remit.gate.ruling import Ruling
 from remit.gate.session_store import make_private, safe_name
 from remit.workspace.atomic_write import replace_file

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from remit.gate.settings import GateSettings
 
 
-#: The output of command lines that were not understood counts as one file.
-_OUTPUT = "(output of commands)"
 #: Files that are not reported again for the same processes.
 _MAX_REPORTED = 200
 
@@ -135,31 +133,13 @@ def _settle(
 def _settle_output(
     call: ToolUse, response: object, state: SessionState, settings: GateSettings, project: str
 ) -> Ruling:
-    """Count what a command line showed although it names no file to read.
-
-    All lines count if the line was not understood, else those that are in files: a task prints other lines, too.
-    """
-    own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), {})
+    """Count what a command line showed although it names no file to read."""
     shown = _shown_lines(call, response) if call.tool in SHELLS and not call.agent_id else None
     if not shown or not isinstance(response, dict):
         return Ruling()
-    if own.get("opaque"):
-        state.window.add(_OUTPUT, shown)
-        return Ruling()
-    from remit.gate.paths import classify, locate
-    from remit.gate.shown_content import count_shown_lines
+    from remit.gate.shown_content import count_output
 
-    found = {
-        path: lines
-        for path, lines in count_shown_lines(response["stdout"], project).items()
-        if classify(locate(path, project, project), settings) != "state"
-    }
-    for path, lines in found.items():
-        state.window.add(path, lines)
-    if not found:
-        return Ruling()
-    reason = f"the output shows {sum(found.values())} lines of {len(found)} files, which count as read directly"
-    return Ruling(3, None, reason, paths=tuple(found), lines=sum(found.values()))
+    return count_output(call, response["stdout"], shown, state, settings, project)
 
 
 def _settle_time(

@@ -9,7 +9,17 @@ from __future__ import annotations
 import os
 
 from remit.gate.file_versions import ask_git, read_bytes
+from remit.gate.paths import classify, locate
+from remit.gate.ruling import Ruling
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from remit.gate.model import ToolUse
+    from remit.gate.session import SessionState
+    from remit.gate.settings import GateSettings
+
+#: The output of command lines that were not understood counts as one file.
+_OUTPUT = "(output of commands)"
 #: Characters of an output that are looked at.
 _MAX_OUTPUT = 400_000
 #: A shorter line can be in any file.
@@ -20,6 +30,27 @@ _MAX_SAMPLES = 60
 _MAX_FILES = 20
 _MAX_FILE = 2_000_000
 _MARKS = "+->|│ \t"
+
+
+def count_output(
+    call: ToolUse, output: str, lines: int, state: SessionState, settings: GateSettings, project: str
+) -> Ruling:
+    """Count what a command line showed: all lines if it was not understood, else those that are in files."""
+    own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), {})
+    if own.get("opaque"):
+        state.window.add(_OUTPUT, lines)
+        return Ruling()
+    found = {
+        path: count
+        for path, count in count_shown_lines(output, project).items()
+        if classify(locate(path, project, project), settings) != "state"
+    }
+    for path, count in found.items():
+        state.window.add(path, count)
+    if not found:
+        return Ruling()
+    reason = f"the output shows {sum(found.values())} lines of {len(found)} files, which count as read directly"
+    return Ruling(3, None, reason, paths=tuple(found), lines=sum(found.values()))
 
 
 def count_shown_lines(output: str, project: str) -> dict[str, int]:
