@@ -80,9 +80,9 @@ def stamp(path: str) -> list[Any]:
 
 def environment() -> dict[str, str]:
     """Return the variables that the compiled settings may come from."""
-    return {
-        name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)
-    }
+    # Not `items`: that would decode the value of each variable, at every event.
+    names = [name for name in os.environ if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)]
+    return {name: os.environ[name] for name in names}
 
 
 def read_compiled(project: str) -> dict[str, Any] | None:

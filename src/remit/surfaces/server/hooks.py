@@ -41,6 +41,7 @@ class HookServer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._home = str(Path.home())
         self._threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="hook")
         #: Path of an install record -> its time and size, and its secret.
         self._secrets: dict[str, tuple[tuple[int, int], str]] = {}
@@ -82,7 +83,7 @@ class HookServer:
         scheme, _, sent = authorization.partition(b" ")
         if scheme.lower() != b"bearer" or not sent:
             return False
-        for project in dict.fromkeys([*projects, str(Path.home())]):
+        for project in dict.fromkeys([*projects, self._home]):
             secret = self._secret_of(os.path.join(folder_of(project), INSTALLED))  # noqa: PTH118 (a hook is fast)
             if secret and hmac.compare_digest(secret.encode(), sent):
                 return True
