@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -101,6 +102,11 @@ class RunningSite:
     def bearer(self, role: Role = "operator", name: str = "ci") -> httpx.Client:
         """Return a client with a token, as a program is."""
         return self._opened({"authorization": f"Bearer {self.token(name, role)}"})
+
+    @functools.cached_property
+    def anonymous(self) -> httpx.Client:
+        """A client without a session, for many requests: making one takes longer than a request."""
+        return self._opened({})
 
     def _opened(self, headers: dict[str, str]) -> httpx.Client:
         return self._clients.enter_context(httpx.Client(base_url=self.url, headers=headers, timeout=30))
