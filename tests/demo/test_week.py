@@ -19,6 +19,7 @@ from remit.demo.week import _draw_week, fill_demo
 from remit.errors import UsageError
 from remit.gate.session_store import recorded_sessions
 from remit.ledger.calibration import calibrate
+from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard
 from remit.store import jobs, learning, ledger, plans, review_queue
 from remit.store.database import Database, open_database
@@ -71,7 +72,7 @@ def test_every_finished_job_and_every_plan_is_in_the_ledger_once(demo: Demo) -> 
 
 def test_there_are_enough_decisions_for_a_calibration_and_items_to_decide(demo: Demo) -> None:
     opinions = demo.run(learning.decided_opinions)
-    found = calibrate((one.claimed / 100, one.is_confirmed) for one in opinions if one.claimed is not None)
+    found = calibrate(decision_points(opinions))
     progress = demo.run(review_queue.progress)
 
     assert found.recalibration is not None
@@ -115,7 +116,7 @@ def test_sessions_are_imported_once(demo: Demo) -> None:
     assert new > 0
     assert again == 0
     entries = demo.run(lambda database: ledger.list_entries(database, ledger.EntryFilter(source="hook")))
-    assert all(entry.model == "claude-sonnet-5-5" and entry.claims for entry in entries)
+    assert all(entry.model == "anthropic:claude-sonnet-5-5" and entry.claims for entry in entries)
 
 
 def test_a_filled_database_is_left_as_it_is(demo: Demo, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.ledger.learned import STRENGTH, DecidedOpinion, learn, shrunk_share
+from remit.ledger.learned import STRENGTH, DecidedOpinion, decision_points, learn, shrunk_share
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -85,6 +85,27 @@ def test_without_decisions_agreement_adds_what_the_default_policy_adds() -> None
 
     assert [one.bonus for one in found.agreement] == [0.0, 10.0, 10.0, 10.0, 10.0]
     assert (found.decisions, found.weights, found.team, found.until) == (0, (), 0.5, "")
+
+
+def test_more_agents_than_ever_agreed_add_what_the_most_agents_added() -> None:
+    alone = [opinion(n, "a", right=n % 4 == 0) for n in range(100)]
+    found = learn([*alone, *(opinion(500 + n, "a", right=True, agents=3) for n in range(100))])
+    bonus = {one.agents: one.bonus for one in found.agreement}
+
+    assert bonus[3] > 50
+    assert bonus[5] == bonus[4] == bonus[3]
+
+
+def test_a_calibration_has_a_point_for_each_decision() -> None:
+    both = [
+        DecidedOpinion(item=1, agent="a", confidence=70, claimed=90, is_confirmed=True),
+        DecidedOpinion(item=1, agent="b", confidence=50, claimed=70, is_confirmed=True),
+        DecidedOpinion(item=2, agent="ruff", confidence=80, claimed=None, is_confirmed=False),
+    ]
+
+    assert decision_points(both) == [(pytest.approx(0.8), True)]
+    assert decision_points(both, agent="b") == [(pytest.approx(0.7), True)]
+    assert decision_points(both, is_checked=True) == [(pytest.approx(0.6), True), (pytest.approx(0.8), False)]
 
 
 def test_a_finding_of_two_agents_counts_once_for_agreement_and_once_for_each_agent() -> None:

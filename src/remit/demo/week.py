@@ -165,7 +165,7 @@ def _brief(agent: str, prompt: str, model: str) -> Brief:
 def _review(chance: random.Random, root: Path, at: datetime, day: int) -> _Review:
     """Draw a review: three agents look at the same places, and each reports some of them."""
     options, sources = Options(kind="review"), open_sources(root)
-    problems = draw_problems(chance, 50)
+    problems = draw_problems(chance, 58)
     works, reports = [], []
     for agent in REVIEWERS:
         found = draw_review(chance, agent, problems)

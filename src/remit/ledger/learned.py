@@ -8,7 +8,7 @@ decisions in other categories state. The same decisions give the same weights; `
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -68,6 +68,24 @@ def learn(opinions: Iterable[DecidedOpinion]) -> LearnedNote:
     )
 
 
+def decision_points(
+    opinions: Iterable[DecidedOpinion], *, agent: str | None = None, is_checked: bool = False
+) -> list[tuple[float, bool]]:
+    """Return a point for each decision, for a calibration: the score from 0 to 1, and whether it was confirmed.
+
+    The score is the mean of what the agents gave the finding, or with `is_checked` of their scores after the check of
+    their evidence. With `agent` it is that of one agent. A finding that no agent scored has no point.
+    """
+    scores: dict[int, list[float]] = defaultdict(list)
+    outcomes: dict[int, bool] = {}
+    for one in opinions:
+        score = one.confidence if is_checked else one.claimed
+        if score is not None and agent in (None, one.agent):
+            scores[one.item].append(score / 100)
+            outcomes[one.item] = one.is_confirmed
+    return [(sum(own) / len(own), outcomes[item]) for item, own in scores.items()]
+
+
 def shrunk_share(successes: float, trials: float, mean: float) -> float:
     """Return a share that is shrunk to a mean: the posterior mean of a Beta-Binomial model."""
     return (successes + STRENGTH * mean) / (trials + STRENGTH)
@@ -81,14 +99,15 @@ def _mean(successes: float, trials: float) -> float:
 def _agreement(ordered: Sequence[DecidedOpinion]) -> Iterable[AgreementWorth]:
     """Yield how often findings of one, two and more agents were right, and the points that agreement adds.
 
-    Without decisions, two agents add as much as the default policy does.
+    Without decisions, two agents add as much as the default policy does, and one more agent adds nothing.
     """
     items = {one.item: one for one in ordered}.values()
     decided: Counter[int] = Counter(min(MAX_AGREEING, max(1, one.agents)) for one in items)
     confirmed: Counter[int] = Counter(min(MAX_AGREEING, max(1, one.agents)) for one in items if one.is_confirmed)
     alone = shrunk_share(confirmed[1], decided[1], _mean(sum(confirmed.values()), sum(decided.values())))
+    rate = alone
     for agents in range(1, MAX_AGREEING + 1):
-        expected = min(1.0, alone + FLAT_BONUS / 100)
+        expected = min(1.0, alone + FLAT_BONUS / 100) if agents == 2 else rate
         rate = alone if agents == 1 else shrunk_share(confirmed[agents], decided[agents], expected)
         yield AgreementWorth(
             agents=agents,

@@ -72,17 +72,17 @@ def _near(curve: tuple[CurvePoint, ...], score: float) -> CurvePoint | None:
 
 
 def _band_table(calibration: Calibration) -> Iterator[Line]:
-    yield [Piece(f"{'score':<28}{'decisions':>10}{'confirmed':>11}   95 % interval", "bold")]
+    yield [Piece(f"{'score':<33}{'decisions':>10}{'confirmed':>11}   95 % interval", "bold")]
     highest = 100.0
     for band in calibration.bands:
         name = f"{band.name} ({band.above:g} to {highest:g})"
         highest = band.above
         if not band.decisions:
-            yield [Piece(f"{name:<28}{'0':>10}{'-':>11}", "dim")]
+            yield [Piece(f"{name:<33}{'0':>10}{'-':>11}", "dim")]
             continue
         rate = _percent(band.confirmed / band.decisions)
         interval = _interval(band.interval.low, band.interval.high)
-        yield [Piece(f"{name:<28}{band.decisions:>10}{rate:>11}   {interval}")]
+        yield [Piece(f"{name:<33}{band.decisions:>10}{rate:>11}   {interval}")]
 
 
 def _percent(share: float) -> str:

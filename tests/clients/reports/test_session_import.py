@@ -53,7 +53,7 @@ def test_an_entry_has_the_facts_of_the_verdict(tmp_path: Path) -> None:
     entry = entry_of(keep(tmp_path), "s1", "/shop")
 
     assert (entry.source, entry.agent, entry.verdict, entry.session) == ("hook", "security-auditor", "accept", "s1")
-    assert (entry.model, entry.definition, entry.revision) == ("claude-x", "sha256:d", "c" * 40)
+    assert (entry.model, entry.definition, entry.revision) == ("anthropic:claude-x", "sha256:d", "c" * 40)
     assert (entry.kind, entry.status, entry.findings, entry.claimed) == ("review", "SUCCESS", 2, 90.0)
     assert entry.claims == sum(entry.outcomes.values()) == entry.outcomes["verified"]
 

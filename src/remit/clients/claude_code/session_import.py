@@ -15,6 +15,7 @@ from remit.gate.session_store import recorded_sessions
 from remit.ledger.items import ItemOrigin, NewItem, result_item
 from remit.ledger.ledger_entries import INVENTED, LedgerEntry
 from remit.merging.model import AgentReport
+from remit.registry.models import full_name
 from remit.store import ledger, review_queue
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def entry_of(kept: KeptResult, session: str, project: str) -> LedgerEntry:
         path=kept.path,
         agent=slug(kept.agent.rpartition(":")[2]),
         definition=kept.definition,
-        model=kept.model,
+        model=full_name(kept.model, {}) if kept.model else "",
         kind=_text(first.get("kind")),
         profile=kept.profile,
         project=project,

@@ -183,7 +183,7 @@ def weights_command(source: Path | None, form: str) -> int:
     type=click.Choice(["claimed", "checked"]),
     default="claimed",
     show_default=True,
-    help="The score that the agent gave, or the score after the check of its evidence.",
+    help="The score that agents gave, or the score after the check of their evidence.",
 )
 @_from_option
 @click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
@@ -206,12 +206,11 @@ def calibration_command(agent: str | None, score: str, source: Path | None, outp
       remit calibration --agent security-auditor --format svg --output calibration.svg
     """
     from remit.ledger.calibration import calibrate
+    from remit.ledger.learned import decision_points
     from remit.reports.calibration import calibration_lines, calibration_svg
     from remit.reports.layout import plain_lines
 
-    decided = [one for one in _decided(source) if agent is None or one.agent == agent]
-    scores = [(one.claimed if score == "claimed" else one.confidence, one.is_confirmed) for one in decided]
-    found = calibrate((value / 100, right) for value, right in scores if value is not None)
+    found = calibrate(decision_points(_decided(source), agent=agent, is_checked=score == "checked"))
     if form == "json":
         text = msgspec.json.format(msgspec.json.encode(found)).decode()
     elif form == "svg":
