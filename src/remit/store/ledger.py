@@ -41,11 +41,11 @@ async def record(database: Database, entries: Sequence[LedgerEntry]) -> int:
 
 async def record_in(connection: Connection, entries: Sequence[LedgerEntry]) -> int:
     """Store entries in an open transaction, and return how many were new."""
+    unique = list({entry.key: entry for entry in entries}.values())
     new = 0
-    for entry in entries:
-        values = to_storable({name: getattr(entry, name) for name in LedgerEntry.__struct_fields__ if name != "id"})
-        values |= {"outcomes": Jsonb(values["outcomes"]), "violations": Jsonb(values["violations"])}
-        new += len(await rows(connection, "ledger.record", **values))
+    for start in range(0, len(unique), _BATCH):
+        batch = to_storable(msgspec.to_builtins(unique[start : start + _BATCH]))
+        new += len(await rows(connection, "ledger.record", entries=Jsonb(batch)))
     return new
 
 

@@ -27,6 +27,8 @@ VERBS: tuple[Verb, ...] = get_args(Verb)
 LEASE_SECONDS = 300.0
 #: Characters of a note.
 MAX_NOTE = 4_000
+#: Items that one statement stores.
+_BATCH = 500
 _STATES: dict[str, ItemState] = {"confirm": "confirmed", "reject": "rejected", "unsure": "unsure"}
 
 
@@ -144,18 +146,17 @@ async def add_items(database: Database, items: Sequence[NewItem]) -> list[int]:
 
 async def add_items_in(connection: Connection, items: Sequence[NewItem]) -> list[int]:
     """Store items in an open transaction."""
-    added = []
-    for item in sorted(items, key=lambda one: one.key):  # in one order, so that two writers never wait for each other
-        values = to_storable(msgspec.to_builtins(item))
-        opinions = values.pop("opinions")
-        values["body"] = Jsonb(values["body"])
-        found = await rows(connection, "review_queue.add", **values)
-        if found:
-            number = found[0]["id"]
-            added.append(number)
-            await rows(connection, "review_queue.drop_opinions", item=number)
-            for opinion in opinions:
-                await rows(connection, "review_queue.add_opinion", item=number, **opinion)
+    # By key, so that two writers never wait for each other, and one item for each key.
+    unique = sorted({one.key: one for one in items}.values(), key=lambda one: one.key)
+    added: list[int] = []
+    for start in range(0, len(unique), _BATCH):
+        batch = {one["key"]: one for one in to_storable(msgspec.to_builtins(unique[start : start + _BATCH]))}
+        found = await rows(connection, "review_queue.add", items=Jsonb(list(batch.values())))
+        numbers = [row["id"] for row in found]
+        opinions = [{"item": row["id"], **one} for row in found for one in batch[row["key"]]["opinions"]]
+        await rows(connection, "review_queue.drop_opinions", items=numbers)
+        await rows(connection, "review_queue.add_opinions", opinions=Jsonb(opinions))
+        added += numbers
     return sorted(added)
 
 

@@ -9,11 +9,16 @@ INSERT INTO remit.ledger (
     key, at, source, job, plan, session, path, agent, definition, model, kind, profile, project, revision, status,
     verdict, outcome, attempt, claimed, supported, verified, inferred, claims, invented, outcomes, violations, findings,
     cost, tokens, turns, seconds)
-VALUES (
-    %(key)s, %(at)s, %(source)s, %(job)s, %(plan)s, %(session)s, %(path)s, %(agent)s, %(definition)s, %(model)s,
-    %(kind)s, %(profile)s, %(project)s, %(revision)s, %(status)s, %(verdict)s, %(outcome)s, %(attempt)s, %(claimed)s,
-    %(supported)s, %(verified)s, %(inferred)s, %(claims)s, %(invented)s, %(outcomes)s, %(violations)s, %(findings)s,
-    %(cost)s, %(tokens)s, %(turns)s, %(seconds)s)
+SELECT
+    key, at, source, job, plan, session, path, agent, definition, model, kind, profile, project, revision, status,
+    verdict, outcome, attempt, claimed, supported, verified, inferred, claims, invented, outcomes, violations, findings,
+    cost, tokens, turns, seconds
+FROM jsonb_to_recordset(%(entries)s) AS given (
+    key text, at timestamptz, source text, job bigint, plan bigint, session text, path text, agent text,
+    definition text, model text, kind text, profile text, project text, revision text, status text, verdict text,
+    outcome text, attempt integer, claimed double precision, supported double precision, verified double precision,
+    inferred double precision, claims integer, invented integer, outcomes jsonb, violations jsonb, findings integer,
+    cost numeric, tokens bigint, turns integer, seconds double precision)
 ON CONFLICT (key) DO NOTHING
 RETURNING id
 

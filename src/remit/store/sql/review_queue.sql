@@ -23,24 +23,30 @@
 INSERT INTO remit.review_items AS items (
     key, kind, rank, source, job, plan, session, project, revision, fingerprint, agents, category, severity, title,
     path, line, end_line, confidence, body)
-VALUES (
-    %(key)s, %(kind)s, %(rank)s, %(source)s, %(job)s, %(plan)s, %(session)s, %(project)s, %(revision)s,
-    %(fingerprint)s, %(agents)s, %(category)s, %(severity)s, %(title)s, %(path)s, %(line)s, %(end_line)s,
-    %(confidence)s, %(body)s)
+SELECT key, kind, rank, source, job, plan, session, project, revision, fingerprint, agents, category, severity, title,
+    path, line, end_line, confidence, body
+FROM jsonb_to_recordset(%(items)s) AS given (
+    key text, kind text, rank integer, source text, job bigint, plan bigint, session text, project text, revision text,
+    fingerprint text, agents text[], category text, severity text, title text, path text, line integer,
+    end_line integer, confidence double precision, body jsonb)
+ORDER BY key
 ON CONFLICT (key) DO UPDATE SET
     kind = excluded.kind, rank = excluded.rank, source = excluded.source, job = excluded.job, plan = excluded.plan,
     session = excluded.session, revision = excluded.revision, agents = excluded.agents, severity = excluded.severity,
     title = excluded.title, path = excluded.path, line = excluded.line, end_line = excluded.end_line,
     confidence = excluded.confidence, body = excluded.body, updated = now()
 WHERE items.state = 'open'
-RETURNING id
+RETURNING id, key
 
 -- name: drop_opinions
-DELETE FROM remit.opinions WHERE item = %(item)s
+DELETE FROM remit.opinions WHERE item = ANY (%(items)s::bigint[])
 
--- name: add_opinion
+-- name: add_opinions
 INSERT INTO remit.opinions (item, agent, definition, model, category, severity, confidence, claimed)
-VALUES (%(item)s, %(agent)s, %(definition)s, %(model)s, %(category)s, %(severity)s, %(confidence)s, %(claimed)s)
+SELECT item, agent, definition, model, category, severity, confidence, claimed
+FROM jsonb_to_recordset(%(opinions)s) AS given (
+    item bigint, agent text, definition text, model text, category text, severity text, confidence double precision,
+    claimed double precision)
 ON CONFLICT DO NOTHING
 
 -- name: get
