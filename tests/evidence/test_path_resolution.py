@@ -259,6 +259,14 @@ def test_a_large_group_of_equal_names_is_searched_as_well(count: int, end: str) 
     assert FileIndex(files).ending_with("3/src/index.ts") == []
 
 
+@given(st.lists(paths, max_size=30, unique=True), st.lists(paths, max_size=4))
+def test_prepared_names_are_found_like_others(files: list[str], ends: list[str]) -> None:
+    prepared = FileIndex(files)
+    for group in (ends[:2], ends[1:], ends):
+        prepared.prepare(end.rpartition("/")[2] for end in group)
+        assert [prepared.ending_with(end) for end in ends] == [FileIndex(files).ending_with(end) for end in ends]
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["ghost.ts:3", "src/ghost.ts:3", "lib/src/ghost.ts:3", ".../ghost.ts:3"]),

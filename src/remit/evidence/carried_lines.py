@@ -28,11 +28,11 @@ _NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{_DASH}|\bto\b|\bthrough\b)\s?L?\d{{
 _LIST = rf"{_NUMBER}(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&)\s|\s?/\s?){_NUMBER}){{0,19}}"
 #: Nothing may follow that makes the number a part of something else.
 _AFTER = r"(?![\w%]|[.:]\d|-[\w])"
-_HINT = lazy_pattern(rf"lines?\W{{0,4}}\d|\bL\d|[`(\[,/\s（【「，、；：{CJK}]:\d|`\d|行", re.IGNORECASE)
+_HINT = lazy_pattern(rf"lines?\W{{0,4}}\d|\bL\d|[`(,/\s（【「，、；：{CJK}]:\d|`\d|行", re.IGNORECASE)
 _MENTION = lazy_pattern(
     rf"(?<![\w\-.])(?P<word>lines?|ln)[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
     rf"|(?<![\w/.\-:#@])(?P<letter>L\d{{2,6}}(?:{_DASH}L?\d{{1,6}})?|L\d{_DASH}L?\d{{1,6}})(?![\w.\-/]\w)"
-    rf"|(?:(?<=[`(\[（【「，、；：{CJK}])|(?<=\bat\s)|(?<=[`\d](?:,|/)\s)|(?<=[{CJK}]\s)|(?P<loose>(?<=\w\s))):"
+    rf"|(?:(?<=[`(（【「，、；：{CJK}])|(?<=\bat\s)|(?<=[`\d](?:,|/)\s)|(?<=[{CJK}]\s)|(?P<loose>(?<=\w\s))):"
     rf"(?P<colon>\d{{1,6}}(?:{_DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{_DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
     rf"|第\s?(?P<row>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?)\s?行"
     rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目",

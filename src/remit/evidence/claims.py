@@ -24,6 +24,8 @@ class Claim(NamedTuple):
     found: Location | None = None
     #: Whether it is the location of a quote that failed, which is a separate claim.
     has_failed_quote: bool = False
+    #: Whether a report only counts it.
+    is_silent: bool = False
     #: The first line of a quote that differs from the file.
     difference: Difference | None = None
 
@@ -33,7 +35,8 @@ def claims_of(evidence: Evidence) -> list[Claim]:
     found: list[Claim] = []
     for one in evidence.references:
         unseen = " · never opened" if one.seen == "no" and one.outcome != "missing-file" else ""
-        found.append(Claim(one.at, one.text, one.outcome, one.why + unseen, one.found, one.is_quote_location))
+        claim = Claim(one.at, one.text, one.outcome, one.why + unseen, one.found, one.is_quote_location, one.is_silent)
+        found.append(claim)
     for quote in evidence.quotes:
         location = format_location(Location(quote.path, quote.line))
         note = quote.why or (quote.match if quote.match in ("annotated", "condensed") else "")

@@ -81,6 +81,8 @@ class Reference(msgspec.Struct):
     is_quote_location: bool = False
     #: The commit that a permalink names; None: the reference is about the files that the document is checked against.
     commit: str | None = None
+    #: Whether a report only counts it: another reference states the same reason, or it is not about this repository.
+    is_silent: bool = False
     #: Whether the file is not in the commit that the text names, but on disk.
     is_on_disk: bool = False
     #: Whether it is a link to lines that are not in the repository; it is not checked and supports nothing.

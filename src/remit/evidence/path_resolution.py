@@ -59,11 +59,14 @@ class PathResolver:
         #: The files that the agent opened.
         self._opened = opened
         self._resolved: dict[str, Resolved] = {}
+        #: The names of all paths of the document; empty when the index knows them.
+        self._names: set[str] = set()
         self._reads_left = MAX_READ_IN_ALL
 
     def resolve_all(self, references: Iterable[Reference], text: str) -> None:
         """Set the path, target and candidates of each reference; `text` is the whole document."""
         references = list(references)
+        self._names = {one.path.rpartition("/")[2] for one in references}
         self._roots += _shared_roots((one.path for one in references if is_absolute(one.path)), self._workspace)
         for one in references:
             found = self._resolve_once(one.path)
@@ -106,10 +109,14 @@ class PathResolver:
 
     def _ending_with(self, end: str) -> list[str]:
         """Return the files whose path ends with another one; `src/.../app.ts` omits folders in the middle."""
+        index = self._workspace.index
+        if self._names:
+            index.prepare(self._names)
+            self._names = set()
         start, dots, tail = end.rpartition("/.../")
         if not dots:
-            return self._workspace.index.ending_with(end)
-        found = self._workspace.index.ending_with(tail)
+            return index.ending_with(end)
+        found = index.ending_with(tail)
         return [path for path in found if f"/{start}/" in f"/{path.removesuffix(tail)}"]
 
     def _exists(self, path: str) -> bool:
@@ -238,9 +245,11 @@ def excuse_submodules(references: list[Reference], workspace: Workspace) -> None
         if folder := next((folder for folder in folders if one.path.startswith(f"{folder}/")), None):
             inside[one.path] = folder
     ends = {path[at:]: folder for path, folder in inside.items() for at in _part_starts(path)}
+    named: set[str] = set()
     for one in lost:
         if folder := ends.get(one.path):
-            one.outcome, one.found = "unchecked", None
+            one.outcome, one.found, one.is_silent = "unchecked", None, folder in named
+            named.add(folder)
             one.why = f"it is in the submodule {folder}, which is not checked out"
 
 
@@ -266,7 +275,7 @@ def join_other_code(references: list[Reference], workspace: Workspace) -> None:
     first, *others = same
     first.why, first.found = f"these {len(same)} references point to another code base: {why}", None
     for one in others:
-        one.outcome, one.found = "unchecked", None
+        one.outcome, one.found, one.is_silent = "unchecked", None, True
         one.why = f"it points to another code base, as the reference in line {first.at} does"
 
 

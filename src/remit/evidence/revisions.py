@@ -162,6 +162,7 @@ class PermalinkReader:
                     block=segment.block,
                     commit=commit.id if commit is not None else None,
                     is_elsewhere=commit is None,
+                    is_silent=commit is None,
                     why=why,
                 )
             )

@@ -11,6 +11,7 @@ from remit.checking import Verdict
 from remit.evidence.claims import claims_of, claims_text
 from remit.reports.layout import escape_control
 from remit.reports.shapes import FixShape, check_shape
+from remit.rules.base import Violation
 
 if TYPE_CHECKING:
     from remit.merging.model import MergedFinding
@@ -41,7 +42,7 @@ def check_github(verdicts: Sequence[Verdict]) -> str:
 def _lines(verdict: Verdict) -> Iterator[str]:
     for violation in verdict.violations:
         title = f"{violation.rule} ({violation.level})"
-        message = f"{violation.message}. {violation.help}"
+        message = _with_help(violation)
         yield (
             f"::{_COMMAND[violation.level]} file={_property(verdict.path)},line={violation.line},"
             f"title={_property(title)}::{_data(message)}"
@@ -72,7 +73,7 @@ def check_junit(verdicts: Sequence[Verdict], command: str = "check") -> str:
             suite, "testcase", {"classname": escape_control(verdict.path), "name": escape_control(name)}
         )
         text = "\n".join(
-            escape_control(f"{v.level} {v.rule}, line {v.line}: {v.message}. {v.help}") for v in verdict.violations
+            escape_control(f"{v.level} {v.rule}, line {v.line}: {_with_help(v)}") for v in verdict.violations
         )
         if not verdict.accepted:
             failure = ElementTree.SubElement(case, "failure", {"type": verdict.verdict, "message": _message(verdict)})
@@ -81,6 +82,11 @@ def check_junit(verdicts: Sequence[Verdict], command: str = "check") -> str:
             ElementTree.SubElement(case, "system-out").text = text
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
+
+
+def _with_help(violation: Violation) -> str:
+    """Return a violation's message and help as sentences; a question has its own mark."""
+    return f"{violation.message}{'' if violation.message.endswith(('?', '.')) else '.'} {violation.help}"
 
 
 def _message(verdict: Verdict) -> str:

@@ -53,7 +53,8 @@ def entries_of(verdict: Verdict, *, every: bool = False) -> Iterator[Entry]:
 
 
 def _is_reported(claim: Claim) -> bool:
-    return not (claim.outcome in HOLDING or claim.outcome == "abbreviated" or claim.has_failed_quote)
+    holds = claim.outcome in HOLDING or claim.outcome == "abbreviated"
+    return not (holds or claim.has_failed_quote or claim.is_silent)
 
 
 def _of_claim(verdict: Verdict, claim: Claim) -> Entry:

@@ -16,7 +16,7 @@ from remit.workspace.paths import folded_name
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 #: Folders of installed or copied packages. A short path does not mean a file in them.
 DEPENDENCIES = SKIPPED_DIRECTORIES | {
@@ -25,6 +25,8 @@ DEPENDENCIES = SKIPPED_DIRECTORIES | {
 }
 #: A group of files with the same name that is larger than this is sorted before it is searched.
 _FEW = 16
+#: After this many passes over all files, all names are indexed.
+_PASSES = 2
 
 
 class FileIndex:
@@ -33,6 +35,9 @@ class FileIndex:
     def __init__(self, paths: list[str]) -> None:
         self._paths = paths
         self._sorted_groups: dict[str, list[str]] = {}
+        #: The paths of the names that `prepare` was called for, and how often it may still be called.
+        self._prepared: dict[str, list[str]] = {}
+        self._passes_left = _PASSES
 
     @cached_property
     def paths(self) -> list[str]:
@@ -55,6 +60,24 @@ class FileIndex:
                 names[name] = [group, path]
         return names
 
+    def prepare(self, names: Iterable[str]) -> None:
+        """Collect the paths of these names in one pass, which is faster than an index of all names."""
+        wanted = {name for name in names if name not in self._prepared}
+        if not wanted or "_by_name" in self.__dict__ or not self._passes_left:
+            return
+        self._passes_left -= 1
+        self._prepared.update((name, []) for name in wanted)
+        for path in [path for path in self._paths if path[path.rfind("/") + 1 :] in wanted]:
+            self._prepared[path[path.rfind("/") + 1 :]].append(path)
+
+    def _named(self, name: str) -> list[str]:
+        """Return the paths with this last part."""
+        found = self._prepared.get(name)
+        if found is None:
+            other = self._by_name.get(name, [])
+            found = other if isinstance(other, list) else [other]
+        return found
+
     @cached_property
     def by_folded_name(self) -> dict[str, list[str]]:
         """Paths by their file name in lower case, each group sorted."""
@@ -73,8 +96,7 @@ class FileIndex:
 
     def _ending_with(self, end: str) -> list[str]:
         name = end[end.rfind("/") + 1 :]
-        found = self._by_name.get(name, [])
-        group = found if isinstance(found, list) else [found]
+        group = self._named(name)
         if len(end) == len(name):
             return group
         if len(group) <= _FEW:
@@ -86,7 +108,7 @@ class FileIndex:
         """Yield the matches in a group, which is sorted by the reversed paths: those with the same end are adjacent."""
         group = self._sorted_groups.get(name)
         if group is None:
-            group = self._sorted_groups[name] = sorted({path[::-1] for path in self._by_name[name]})
+            group = self._sorted_groups[name] = sorted({path[::-1] for path in self._named(name)})
         wanted = end[::-1]
         for at in range(bisect_left(group, wanted), len(group)):
             if not group[at].startswith(wanted):
