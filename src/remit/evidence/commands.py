@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from remit.evidence.model import WHOLE, Span
 from remit.lazy import lazy_pattern
-from remit.shell import command_list
-from remit.shell.command_list import join_folder
 from remit.shell.programs.lists import LISTING, READERS
 
 #: Programs that show something and change nothing: their success proves nothing.
@@ -79,6 +77,8 @@ class ReceiptCommand(NamedTuple):
 
 def simple_commands(command: str) -> list[ReceiptCommand]:
     """Return the commands of a line in order, as far as it can be read."""
+    from remit.shell import command_list  # late import: few checks have receipts
+
     return [
         ReceiptCommand(
             simple.operator,
@@ -92,6 +92,8 @@ def simple_commands(command: str) -> list[ReceiptCommand]:
 
 def only_reads(command: str) -> bool:
     """Return whether a line only shows things, so that its success proves nothing."""
+    from remit.shell import command_list  # late import: as above
+
     if not command_list.is_understood(command[:_MAX_COMMAND]):
         return False
     return all(simple.shows and not simple.writes for simple in simple_commands(command))
@@ -99,6 +101,8 @@ def only_reads(command: str) -> bool:
 
 def shell_reads(command: str) -> list[tuple[str, Span | None]]:
     """Return the files that a line reads, each with the lines that it shows (None: not known)."""
+    from remit.shell.command_list import join_folder  # late import: as above
+
     found: list[tuple[str, Span | None]] = []
     commands = simple_commands(command)
     for number, simple in enumerate(commands):
@@ -114,6 +118,8 @@ def shell_reads(command: str) -> list[tuple[str, Span | None]]:
 
 def shell_writes(command: str) -> list[str]:
     """Return the files that a line writes by a redirection, `tee` or `sed -i`."""
+    from remit.shell.command_list import join_folder  # late import: as above
+
     found: list[str | None] = []
     for simple in simple_commands(command):
         edits = simple.program == "tee" or (simple.program == "sed" and not simple.shows)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from remit.checking import Verdict
-from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -50,6 +49,8 @@ def _record(entries: list[LedgerEntry], items: list[NewItem]) -> None:
         from remit.store import ledger, review_queue
 
         return await ledger.record(database, entries), len(await review_queue.add_items(database, items))
+
+    from remit.surfaces.cli.store import with_database  # late import: most commands do not open the database
 
     new, queued = with_database(work)
     text = f"recorded: {new} new {'entry' if new == 1 else 'entries'} in the ledger"
