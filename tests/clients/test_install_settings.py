@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from remit.clients.claude_code.setup.hook_entries import (
     is_this_install,
     loopback_address,
 )
+from remit.clients.claude_code.setup.plan import write_bytes
 from remit.clients.claude_code.setup.settings_file import (
     MAX_BYTES,
     added_by,
@@ -245,3 +247,14 @@ def test_hooks_may_not_call_other_machines(url: str) -> None:
 )
 def test_entries_of_other_tools_are_not_remits(hook: object) -> None:
     assert not is_ours(hook)
+
+
+def test_no_folder_or_file_that_is_created_can_be_written_by_others(tmp_path: Path) -> None:
+    earlier = os.umask(0)
+    try:
+        write_bytes(tmp_path / "a" / "b" / "c" / "file.json", b"{}")
+    finally:
+        os.umask(earlier)
+    created = list(tmp_path.rglob("*"))
+    assert len(created) == 4
+    assert not [path for path in created if path.stat().st_mode & 0o022]

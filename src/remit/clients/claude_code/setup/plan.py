@@ -170,7 +170,10 @@ def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
     Not every user can write the file, and only its owner can read a file with the secret of hooks.
     """
     try:
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        # One by one: with `parents=True`, folders between would get the permissions that the umask allows.
+        for folder in reversed([path.parent, *path.parent.parents]):
+            if not folder.exists():
+                folder.mkdir(mode=0o755, exist_ok=True)
         current = permissions(path)
         wanted = (_NEW_FILE if mode is None else mode) if current is None else current
         # A file that others can write would let them decide what the client runs.
