@@ -78,7 +78,7 @@ def send(client: httpx.Client, item: int, form: dict[str, str]) -> None:
         client.post(f"/review/{item}/decide", data=form)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 def test_a_signal_stops_the_server_and_its_streams(fleet: MakeFleet, number: int) -> None:
     place = fleet()
     server, url, link = start(place)

@@ -38,7 +38,7 @@ _GRACE_SECONDS = 3
 #: Bytes of the head of a request, and requests at a time.
 _MAX_HEAD = 32 * 1024
 _MAX_REQUESTS = 500
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ServeOptions(NamedTuple):
