@@ -21,13 +21,12 @@ from remit.merging.model import Merge, MergeSettings, Policy
 from remit.reports.shapes import CheckShape, check_shape
 from remit.surfaces.server.api_jobs import inside
 from remit.surfaces.server.operations import Operation
-from remit.surfaces.server.site import Site, site_of
+from remit.surfaces.server.site import site_of
 from remit.verifying import OPTIONS as CLAIMS_OPTIONS
 
-#: Documents that are checked at the same time; the others wait.
-_MAX_AT_A_TIME = 2
+#: Requests whose documents are checked at the same time; the others wait.
+MAX_AT_A_TIME = 2
 _MAX_DOCUMENTS = 200
-_working = asyncio.Semaphore(_MAX_AT_A_TIME)
 
 
 class CheckBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -88,16 +87,16 @@ async def check(request: Request, body: CheckBody) -> CheckShape:
         ignore=tuple(configured["check.ignore"]),
         use_named_commit=profile == "claims",
     ).validated()
-    return await _checked(site, body, options)
+    return await _checked(request, body, options)
 
 
 async def verify(request: Request, body: VerifyBody) -> CheckShape:
     """Check the claims of any text, as `remit verify` does."""
-    return await _checked(site_of(request), body, CLAIMS_OPTIONS)
+    return await _checked(request, body, CLAIMS_OPTIONS)
 
 
-async def _checked(site: Site, body: CheckBody | VerifyBody, options: Options) -> CheckShape:
-    root = inside(site, body.repo)
+async def _checked(request: Request, body: CheckBody | VerifyBody, options: Options) -> CheckShape:
+    root = inside(site_of(request), body.repo)
 
     def work() -> Sequence[Verdict]:
         sources = open_sources(root, rev=body.rev)
@@ -106,7 +105,7 @@ async def _checked(site: Site, body: CheckBody | VerifyBody, options: Options) -
         finally:
             sources.close()
 
-    async with _working:
+    async with request.app.state.checks:
         return check_shape(await asyncio.to_thread(work), str(root))
 
 
@@ -129,7 +128,7 @@ async def merge(request: Request, body: MergeBody) -> Merge:
         finally:
             sources.close()
 
-    async with _working:
+    async with request.app.state.checks:
         return await asyncio.to_thread(work)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.resources import files
 
 import msgspec
@@ -124,4 +125,5 @@ def build_app(site: Site) -> ASGIApp:
     app = Starlette(routes=routes, exception_handlers=HANDLERS)
     app.state.site = site
     app.state.streams = streams.StreamCount()
+    app.state.checks = asyncio.Semaphore(api_documents.MAX_AT_A_TIME)
     return Guard(app, HookServer(site.folder), site)

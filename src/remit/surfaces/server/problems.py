@@ -49,6 +49,7 @@ async def on_remit_error(request: Request, error: Exception) -> Response:
     title = "The request failed"
     if isinstance(error, Forbidden):
         status, title = 403, "Not permitted"
+    # The modules below raise UsageError for a number that does not exist, with a message that starts so.
     elif isinstance(error, NotFound) or (isinstance(error, UsageError) and str(error).startswith("there is no ")):
         status, title = 404, "Not found"
     elif isinstance(error, ItemTaken | AlreadyDecided):
