@@ -17,13 +17,17 @@ from typing import Any
 
 import pytest
 from real_client import ALLOWED, Stage, binary, text_of, under_contract
-from scripts import GOOD, INVENTED, does, reads, says
+from scripts import GOOD, INVENTED, call, does, reads, says
 from support.waiting import until
 
 from remit.clients.claude_code import results
 from remit.clients.claude_code.results import KeptResult
 
 _LIE = f"The refund is at {INVENTED}."
+_TRUE = "The order is written at shop/orders.py:26."
+
+
+_TOOLS = f"{ALLOWED},TaskCreate,TaskUpdate"
 
 
 def spawn(key: str, agent: str, name: str) -> dict[str, Any]:
@@ -33,11 +37,22 @@ def spawn(key: str, agent: str, name: str) -> dict[str, Any]:
 
 _CONVERSATIONS = {
     "begin-a-team": [
-        does(spawn("mate-well", "code-explorer", "scout"), spawn("mate-lying", "general-purpose", "liar")),
+        does(call("task", "TaskCreate", subject="look", description="look at it", activeForm="looking")),
+        does(
+            spawn("mate-well", "code-explorer", "scout"),
+            spawn("mate-lying", "general-purpose", "liar"),
+            spawn("mate-closing", "general-purpose", "closer"),
+        ),
         *(says(f"I wait ({number}).") for number in range(20)),
     ],
     "mate-well": [reads("well", GOOD), says("It is all fine."), says(GOOD)],
     "mate-lying": [says(_LIE), says(f"{_LIE} Really.")],
+    "mate-closing": [
+        does(call("look", "Read", file_path="shop/orders.py")),
+        {"text": _LIE, **does(call("early", "TaskUpdate", taskId="1", status="completed"))},
+        {"text": _TRUE, **does(call("late", "TaskUpdate", taskId="1", status="completed"))},
+        says(_TRUE),
+    ],
 }
 
 
@@ -53,7 +68,7 @@ def terminal(stage: Stage, prompt: str) -> Iterator[None]:
     }
     (stage.home / ".claude.json").write_text(json.dumps(settings), encoding="utf-8")
     environment = stage.environment | {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1", "TERM": "xterm-256color"}
-    command = [str(binary()), "--permission-mode", "acceptEdits", "--allowedTools", ALLOWED, "--", prompt]
+    command = [str(binary()), "--permission-mode", "acceptEdits", "--allowedTools", _TOOLS, "--", prompt]
     child, screen = pty.fork()
     if child == 0:  # pragma: no cover - another process
         os.chdir(stage.project)
@@ -88,7 +103,7 @@ def stage(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
         hook = [{"hooks": [{"type": "command", "command": write}]}]
         (stage.home / ".claude/settings.json").write_text(json.dumps({"hooks": {"TeammateIdle": hook}}))
         with terminal(stage, "begin-a-team"):
-            until(lambda: len(idle(stage)) == 2 and told(stage, "remit: the report of general-purpose"))
+            until(lambda: len(idle(stage)) == 3 and told(stage, "remit: the report of general-purpose"))
         yield stage
 
 
@@ -109,7 +124,14 @@ def reports_of(stage: Stage, agent: str) -> list[KeptResult]:
 
 
 def test_the_client_sends_an_event_when_a_teammate_becomes_idle(stage: Stage) -> None:
-    assert {(one["teammate_name"], one["agent_type"]) for one in idle(stage)} == {("scout", "scout"), ("liar", "liar")}
+    names = {(one["teammate_name"], one["agent_type"]) for one in idle(stage)}
+    assert names == {("scout", "scout"), ("liar", "liar"), ("closer", "closer")}
+
+
+def test_a_teammate_completes_no_task_with_an_invented_location(stage: Stage) -> None:
+    answers = stage.results("mate-closing")
+    assert f"{INVENTED}: there is no such file" in answers["toolu_early"]
+    assert "no such file" not in answers["toolu_late"]
 
 
 def test_a_teammate_is_held_to_the_contract_of_its_definition_not_of_its_name(stage: Stage) -> None:
@@ -122,14 +144,12 @@ def test_a_teammate_is_held_to_the_contract_of_its_definition_not_of_its_name(st
 
 
 def test_the_lead_learns_that_claims_of_a_teammate_do_not_hold(stage: Stage) -> None:
-    assert [(one.outcome, one.profile) for one in reports_of(stage, "general-purpose")] == [
-        ("returned", "claims"),
-        ("rejected", "claims"),
-    ]
+    liar = [one for one in reports_of(stage, "general-purpose") if one.agent_id.startswith("aliar")]
+    assert [(one.outcome, one.profile) for one in liar] == [("returned", "claims"), ("rejected", "claims")]
     assert told(stage, f"{INVENTED}: there is no such file")
 
 
 def test_a_teammate_that_works_has_not_failed(stage: Stage) -> None:
     status = stage.remit("gate", "status", "--session", str(idle(stage)[0]["session_id"]))
-    assert "1 accepted" in status
+    assert "2 accepted" in status
     assert "Agent code-explorer failed" not in status
