@@ -139,7 +139,7 @@ def test_the_same_seed_gives_the_same_week(demo: Demo, tmp_path: Path) -> None:
     stored = demo.store.rows("SELECT merge FROM remit.phases ORDER BY plan")
     texts = demo.store.rows("SELECT result FROM remit.jobs WHERE state = 'finished' AND idempotency_key IS NULL")
 
-    assert [msgspec.to_builtins(review.merge) for review in week.reviews] == [
+    assert [msgspec.json.decode(msgspec.json.encode(review.merge)) for review in week.reviews] == [
         msgspec.json.decode(msgspec.json.encode(row["merge"])) for row in stored
     ]
     assert sorted(work.text for work in week.single) == sorted(row["result"] for row in texts)

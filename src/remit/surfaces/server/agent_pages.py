@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from remit.lazy import digest
 from remit.ledger.calibration import MIN_CURVE, MIN_RECALIBRATION, Calibration, calibrate
+from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard, compare
 from remit.reports.calibration import calibration_svg
 from remit.store import learning, ledger
@@ -103,11 +104,7 @@ async def calibration_page(request: Request) -> Response:
     opinions = await learning.decided_opinions(site.database)
     agents = sorted({one.agent for one in opinions if one.agent.isprintable()})
     wanted = [one for one in opinions if not agent or one.agent == agent]
-    points = [
-        (value / 100, one.is_confirmed)
-        for one in wanted
-        if (value := one.claimed if score == "claimed" else one.confidence) is not None
-    ]
+    points = decision_points(opinions, agent=agent or None, is_checked=score != SCORES[0])
     key = _Key(agent, score, len(points), str(max((one.at for one in wanted if one.at), default="")))
     found = await _calibration(key, points)
     title = f"Calibration of {agent}" if agent else "Calibration"
