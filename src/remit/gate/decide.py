@@ -7,6 +7,7 @@ import time
 from remit.errors import UsageError
 from remit.gate.delegations import judge_launch, judge_tools, may_write, open_delegations
 from remit.gate.model import MAX_NAME_LENGTH, Decision, ToolUse
+from remit.gate.redaction import redacted
 from remit.gate.ruling import Ruling, strictest
 from remit.gate.session import SessionState
 from remit.lean_json import loads
@@ -236,8 +237,8 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
             "decision": decision.decision,
             "would": decision.would,
             "rule": decision.rule,
-            "reason": decision.reason.removesuffix(ruling.detail)[: 2 * MAX_NAME_LENGTH],
-            "paths": [path[:MAX_NAME_LENGTH] for path in ruling.paths[:8]],
+            "reason": redacted(decision.reason.removesuffix(ruling.detail)[: 2 * MAX_NAME_LENGTH]),
+            "paths": [redacted(path[:MAX_NAME_LENGTH]) for path in ruling.paths[:8]],
             "lines": ruling.lines,
             "exception": decision.exception,
             "delegate_to": decision.delegate_to,

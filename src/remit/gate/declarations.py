@@ -10,6 +10,7 @@ import time
 from remit.errors import UsageError
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, locate
+from remit.gate.redaction import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def declare(state: SessionState, kind: str, paths: Iterable[str], why: str, *, c
         raise UsageError(f"a declaration of {kind!r} needs at least one path")
     if not why.strip():
         raise UsageError("state the reason with --why; it is stored with the declaration")
-    state.declarations.append({"kind": kind, "paths": names, "why": why[:MAX_NAME_LENGTH], "at": time.time()})
+    reason = redacted(why[:MAX_NAME_LENGTH])
+    state.declarations.append({"kind": kind, "paths": names, "why": reason, "at": time.time()})
     return names
 
 

@@ -6,6 +6,7 @@ import time
 
 from remit.gate.delegation import Delegation
 from remit.gate.model import COSTS, MAX_NAME_LENGTH
+from remit.gate.redaction import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,15 +189,22 @@ class SessionState:
     def record_exception(self, kind: str, paths: tuple[str, ...], now: float) -> None:
         """Record the use of an exception and the tokens that it saved."""
         cost, instead = COSTS.get(kind, (0, 0))
-        entry = {"kind": kind, "paths": list(paths[:8]), "cost": cost, "instead": instead, "at": now}
+        entry = {
+            "kind": kind,
+            "paths": [redacted(path) for path in paths[:8]],
+            "cost": cost,
+            "instead": instead,
+            "at": now,
+        }
         self.exceptions = [*self.exceptions[1 - MAX_ENTRIES["exceptions"] :], entry]
         self.used[kind] = self.used.get(kind, 0) + 1
         self.saved += 0 if instead is None else instead - cost
 
     def warn(self, text: str) -> None:
         """Add a warning for the user, once."""
+        text = redacted(text[: 2 * MAX_NAME_LENGTH])
         if text not in self.warnings:
-            self.warnings.append(text[: 2 * MAX_NAME_LENGTH])
+            self.warnings.append(text)
 
 
 def _entries(name: str, value: Any) -> Any:

@@ -7,10 +7,12 @@ import os
 from remit.clients.claude_code.compiled import FILE, folder_of, is_fresh, read_compiled
 from remit.clients.claude_code.libraries import make_libraries_importable
 from remit.errors import EnvironmentBroken
+from remit.gate.redaction import load_rules
 from remit.gate.settings import GateSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from remit.gate.session_store import open_session
@@ -21,6 +23,16 @@ AGENT_NAME = "[Agent Name]"
 CLAIMS = "claims"
 #: Other processes wait this long while one of them compiles.
 COMPILE_SECONDS = 20.0
+
+
+def _rules_for_secrets() -> Callable[[str], str]:
+    make_libraries_importable()
+    from remit.secrets.scan import redact
+
+    return redact
+
+
+load_rules[:] = [_rules_for_secrets]
 
 
 class ProjectContext:
