@@ -16,11 +16,15 @@ from remit.failure_policy import can_retry
 from remit.gate.decide import decide
 from remit.gate.delegations import close_delegation, open_delegation
 from remit.gate.model import ToolUse
+from remit.gate.redaction import load_rules
 from remit.gate.session_store import open_session
 from remit.gate.settings import GateSettings
 from remit.gate.settle import settle
 from remit.registry.model import CLAIMS
+from remit.secrets.scan import redact
 from remit.store.plans import Delegation
+
+load_rules[:] = [lambda: redact]
 
 _OUTCOMES = {"accepted": "accepted", "rejected": "rejected"}
 
