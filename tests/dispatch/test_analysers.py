@@ -163,3 +163,13 @@ def test_scripts_without_an_ending_are_read_by_the_analyser_of_their_language(tm
     (tmp_path / "tool").write_text("#!/usr/bin/env python3\n")
     files = {one.analyser.name: one.files for one in find_analysers(tmp_path, ["."], has_sandbox=False)}
     assert (files["shellcheck"], files["ruff"]) == (("install",), ())
+
+
+def test_large_scripts_are_a_command_of_their_own_without_the_slow_analysis(tmp_path: Path) -> None:
+    for name, size in (("a.sh", 10), ("b.sh", 60_000), ("c.sh", 10)):
+        (tmp_path / name).write_text("#" * size)
+    files = ("a.sh", "b.sh", "c.sh", "gone.sh")
+    small, large = analyser_commands(found("shellcheck", files), tmp_path, ["."], "/out")
+    assert (small.files, large.files) == (("a.sh", "c.sh", "gone.sh"), ("b.sh",))
+    assert "--extended-analysis=false" not in small.words
+    assert large.words == ["tool", "--extended-analysis=false", "--norc", "--format", "json1", "b.sh"]

