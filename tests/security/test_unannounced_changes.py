@@ -330,3 +330,15 @@ def test_a_test_run_does_not_use_up_the_budget(shop: ScratchProject) -> None:
     call, _ = shop.before("make all")
     shop.after(call, "make all", "".join(f"tests/test_app.py::test_{one} PASSED\n" for one in range(500)))
     assert shop.state.window.files == {}
+
+
+def test_an_agent_that_only_reads_may_not_write_what_its_line_names(shop: ScratchProject) -> None:
+    _, after = shop.run("echo x > src/app.py", agent_id="a9", agent_type="Explore")
+    assert "src/app.py changed without permission" in told_person(after)
+
+
+def test_a_rule_for_ignored_files_does_not_hide_itself_and_the_files_of_the_same_call(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("echo '*' > src/.gitignore\necho x > src/hidden.py\n")
+    told = told_person(shop.run(HIDDEN)[1])
+    assert "src/.gitignore" in told
+    assert "src/hidden.py" in told

@@ -87,7 +87,8 @@ def _with_grant(
 ) -> Ruling:
     """Let a ruling record, if it allows the call, which files the call may change."""
     count = ruling.apply
-    names = None if may_write(call, settings) else paths
+    # A subagent without a tool that writes has no permission for what its line is seen to write.
+    names = None if may_write(call, settings) else [] if call.agent_id else paths
     flags: dict[str, object] = {
         "revert": revert,
         "opaque": effects.unknown,

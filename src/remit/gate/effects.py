@@ -100,6 +100,10 @@ def forget_call(call: ToolUse, folder: str) -> None:
             continue
 
 
+#: Files that decide what git ignores; `exclude` is that of `.git/info`.
+_IGNORE_FILES = frozenset({".gitignore", "exclude"})
+
+
 def judge_effects(call: ToolUse, state: SessionState, settings: GateSettings, project: str, folder: str) -> Ruling:
     """Judge what changed while a call ran. A change without permission is recorded, with a patch that reverts it."""
     own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), None)
@@ -251,7 +255,8 @@ def unexplained(
         moved = [change for change in rest if change.path not in dirty]
         rest = [change for change in rest if change.path in dirty]
     fresh = [change.path for change in rest if change.is_new]
-    if fresh:
+    # A rule that came with the same call would hide its other files, and itself.
+    if fresh and not any(os.path.basename(change.path) in _IGNORE_FILES for change in changes):
         ignored = file_versions.are_ignored(project, fresh)
         rest = [change for change in rest if change.path not in ignored]
         if ignored:
