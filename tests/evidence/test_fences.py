@@ -107,6 +107,7 @@ def test_a_thousand_locations_in_one_fence_are_a_thousand_quotes(tree: Path) -> 
         "#### 変更案\n`src/app.py:14`",
         "#### Proposed fix\n**Step A: compare in constant time**\n`src/app.py:14`",
         "#### Example: `src/app.py` (line 14)",
+        "- [ ] **Step 5: pass the name**\n\nIn `src/app.py:14`, read the name from the state:",
     ],
 )
 def test_code_that_the_text_calls_proposed_is_not_a_quote(above: str, tree: Path) -> None:
@@ -180,6 +181,12 @@ def test_code_before_a_change_that_was_made_may_be_gone(above: str, tree: Path) 
 def test_a_comment_can_call_the_code_old(tree: Path) -> None:
     assert outcomes(fence("# OLD (broken) - src/app.py:14", NEW), tree) == ["src/app.py:14 unchecked"]
     assert outcomes(fence("# OLD (broken) - src/app.py:14", LOOKUP), tree) == ["src/app.py:14 verified"]
+
+
+def test_a_fence_with_comments_only_has_nothing_to_compare(tree: Path) -> None:
+    assert outcomes("`src/app.py:14`\n" + fence("# looks the user up", "# and nothing else"), tree) == [
+        "src/app.py:14 unchecked"
+    ]
 
 
 def test_a_heading_in_a_fence_is_not_a_comment_with_a_location(tree: Path) -> None:

@@ -374,6 +374,8 @@ class TestCommit:
         assert ran.code == 1
         assert "3 claims: 2 verified, 1 missing-file" in ran.out
         assert "the file is on disk, not in the commit" in ran.out
+        short = f"---\ncommit: {first}\n---\n`basket.py:4`"
+        assert remit("verify", "-", given=short.encode()).out.startswith("1 claim: 1 abbreviated")
 
     def test_rev_has_priority(self, remit: Remit, first: str) -> None:
         text = f"---\ngit_commit: {first}\n---\n`src/app/cart.py:4`"

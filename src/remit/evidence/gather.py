@@ -14,6 +14,7 @@ from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
+from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.grammar import references_in
 from remit.evidence.model import Evidence, Location, Quote, Reference
 from remit.evidence.path_resolution import PathResolver, excuse_submodules, join_other_code, without_alternatives
@@ -196,10 +197,14 @@ def _check_in_workspace(
 
 def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:
     """Look up files that the commit named by the text does not have: the author may have cited work in progress."""
-    suggestions = SuggestionFinder(on_disk)
+    suggestions, resolver = SuggestionFinder(on_disk), PathResolver(on_disk)
     for reference in references:
-        if reference.outcome == "missing-file" and on_disk.exists(reference.path):
+        if reference.outcome != "missing-file":
+            continue
+        resolved = resolver.resolve(reference.path)
+        if on_disk.exists(resolved.target or resolved.path):
             reference.is_on_disk, reference.found, reference.why = True, None, ""
+            reference.target = resolved.target
             look_up(reference, on_disk, suggestions, symbols, frozenset())
             reference.why = "; ".join(filter(None, (reference.why, "the file is on disk, not in the commit")))
 
@@ -268,6 +273,8 @@ def _compare(quote: Quote, file: SourceFile | Absent, checker: QuoteChecker) -> 
     elif not checker.check(quote, file):
         if checker.is_exhausted:
             quote.outcome, quote.why = "unchecked", "the quotes are too large or too many to check"
+        elif not CodeTokens(quote.text, file.path).words:
+            quote.outcome, quote.why = "unchecked", "it consists of comments only"
         else:
             quote.outcome, quote.why = "mismatch", "the file does not contain these lines"
 

@@ -270,7 +270,7 @@ def join_other_code(references: list[Reference], workspace: Workspace) -> None:
     why = f"there is no {root}/ here"
     if len(same) < MIN_OTHER_CODE or 2 * len(same) <= len(references):
         same, why = _without_folder(lost, workspace), "almost none of these files exists here"
-        if len(same) < MIN_ALL_LOST or 10 * len(same) < 9 * len(references):
+        if len(same) < MIN_ALL_LOST or 5 * len(same) < 4 * len(references):
             return
     first, *others = same
     first.why, first.found = f"these {len(same)} references point to another code base: {why}", None

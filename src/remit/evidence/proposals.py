@@ -99,6 +99,8 @@ _AFTER = lazy_pattern(
     rf"fix|solution|replace with|変更後|修正後){_END}|(?:should|could|would) be(?:come)?\b)",
     re.IGNORECASE,
 )
+#: A step of a plan that is still to be done.
+_STEP = lazy_pattern(r"\s*[-*+]\s\[ \]\s")
 #: At most this many lines above a fence are searched for its label.
 _REACH = 12
 
@@ -137,6 +139,8 @@ class Proposals:
                 return True
             if _INTRODUCES_EXISTING.match(text):
                 return False
+            if _STEP.match(text):
+                return True
             if _LABEL.match(text):
                 if _EXISTING.search(text) and not _LOCATION_LABEL.match(text):
                     return False

@@ -55,6 +55,7 @@ _MAX_WORDS = 8
 _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
+_MAX_BEFORE = 200
 #: Folders of installed dependencies; a checkout without them cannot show what is in them.
 _DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", "Pods"})
 _WHY = {
@@ -98,9 +99,7 @@ def find_references(
             section=segment.section,
             block=segment.block,
             carried=places.get(one, ""),
-            is_placeholder=is_placeholder(
-                one.path, segment.text[: one.start][-_AROUND:], segment.text[one.end :][:_AROUND]
-            ),
+            is_placeholder=is_placeholder(one.path, *_around(segment.text, one)),
             is_planned=one.line is None and (creates or _is_new(segment.text, one)),
         )
         for one in written
@@ -135,7 +134,12 @@ def _is_new_name(segment: Segment, written: WrittenReference) -> bool:
 
 def _is_new(text: str, one: WrittenReference) -> bool:
     """Return whether the words around a path state that it is new: `2 new (a.py, b.py)`, `a.py (new)`."""
-    return bool(_NEW.match(text, one.end) or _NEW_BEFORE.search(text[: one.start]))
+    return bool(_NEW.match(text, one.end) or _NEW_BEFORE.search(text[max(0, one.start - _MAX_BEFORE) : one.start]))
+
+
+def _around(text: str, one: WrittenReference) -> tuple[str, str]:
+    """Return some characters before and after a reference."""
+    return text[max(0, one.start - _AROUND) : one.start], text[one.end : one.end + _AROUND]
 
 
 def known_files(workspace: Workspace | None) -> Exists:
