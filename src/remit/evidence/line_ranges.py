@@ -87,6 +87,8 @@ _BRACKETED = lazy_pattern(
 _LISTED_ONE = lazy_pattern(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
 _CLOSING = lazy_pattern(r"[`\"'*]{0,3}[)）\]]")
 _LOOK_BACK = 80
+#: The first digit of a line is at most this far behind its path.
+_LOOK_AHEAD = 200
 _DIGIT = lazy_pattern(r"\d")
 #: The characters that continue a range or a list; of a word, its first letter.
 _RANGE_SIGNS = frozenset("-–—‑tuTU")
@@ -113,7 +115,7 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
 
     In a location column a space may follow the colon. After the name of a source file, `#12` is a line.
     """
-    if not _DIGIT.search(text, at):
+    if not _DIGIT.search(text, at, at + _LOOK_AHEAD):
         return None
     return (
         _after_colon(text, at, _COLON)
