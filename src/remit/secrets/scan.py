@@ -6,15 +6,14 @@ text without them costs one fast search for each keyword, and the time is linear
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from remit.lazy import lazy_pattern
 from remit.secrets import secret_kinds
@@ -31,21 +30,15 @@ _MIN_LENGTH = 8
 _MAX_NAME = 100
 
 
-class _Published(msgspec.Struct):
-    """A rule of gitleaks."""
+class _Published(NamedTuple):
+    """A rule of gitleaks; `tools/secret_rules.py` writes them. Without a library: hooks redact reports, too."""
 
     id: str
     regex: str
-    keywords: tuple[str, ...]
+    keywords: list[str]
     reach: int
     entropy: float = 0.0
     group: int | None = None
-
-
-class _Data(msgspec.Struct):
-    """The converted rules of gitleaks; `tools/secret_rules.py` writes them."""
-
-    rules: list[_Published]
 
 
 def redact(text: str, start: int = 0, *, keeps_lines: bool = False) -> str:
@@ -161,7 +154,7 @@ def _occurrences(text: str, keyword: str) -> Iterator[int]:
 def all_rules() -> tuple[SecretRule, ...]:
     """Return every rule: Remit's own, those of gitleaks, and last the values that only their names give away."""
     data = resources.files("remit.secrets").joinpath("gitleaks.json").read_bytes()
-    published = msgspec.json.decode(data, type=_Data).rules
+    published = [_Published(**one) for one in json.loads(data)["rules"]]
     return (*secret_kinds.KINDS, *map(_rule, published), *secret_kinds.NAMED)
 
 
@@ -172,7 +165,7 @@ def _rule(one: _Published) -> SecretRule:
         span = found.span(one.group) if one.group is not None else first_group(found)
         return span if not one.entropy or entropy(found.string[slice(*span)]) >= one.entropy else None
 
-    return SecretRule(one.id.replace("-", " "), one.keywords, pattern, one.reach, judge)
+    return SecretRule(one.id.replace("-", " "), tuple(one.keywords), pattern, one.reach, judge)
 
 
 def entropy(text: str) -> float:
