@@ -342,3 +342,14 @@ def test_a_rule_for_ignored_files_does_not_hide_itself_and_the_files_of_the_same
     told = told_person(shop.run(HIDDEN)[1])
     assert "src/.gitignore" in told
     assert "src/hidden.py" in told
+
+
+def test_a_command_that_removes_all_records_is_reported(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("rm -rf .remit; echo x > src/app.py\n")
+    assert "guarded-state" in told_person(shop.run(HIDDEN)[1])
+
+
+def test_an_event_that_is_delivered_twice_is_reported_once(shop: ScratchProject) -> None:
+    call, _ = shop.before("make all")
+    assert shop.after(call, "make all") == {}
+    assert shop.after(call, "make all") == {}

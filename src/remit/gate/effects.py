@@ -104,16 +104,21 @@ def forget_call(call: ToolUse, folder: str) -> None:
 _IGNORE_FILES = frozenset({".gitignore", "exclude"})
 
 
-def judge_effects(call: ToolUse, state: SessionState, settings: GateSettings, project: str, folder: str) -> Ruling:
+def judge_effects(
+    call: ToolUse, state: SessionState, settings: GateSettings, project: str, folder: str, *, is_reset: bool = False
+) -> Ruling:
     """Judge what changed while a call ran. A change without permission is recorded, with a patch that reverts it."""
     own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), None)
     values = _load_record(call, folder)
     before = work_tree.load_tree(folder, os.path.join(CALLS, safe_name(call.tool_use_id) + ".tree"))
     forget_call(call, folder)
+    is_settled = own is not None and bool(own.get("end"))
     if own is not None:
         own["end"] = time.time()
     if values is None or before is None:
-        return _lost_record(call) if own is not None else Ruling()
+        # An event may be delivered twice. After a reset, the records of the session are gone, too.
+        is_lost = not is_settled if own is not None else is_reset
+        return _lost_record(call) if is_lost else Ruling()
     outside, table, at, process = values
     _note_processes(call, own or {}, process, state, project)
     mark_reverted(own or {}, state)

@@ -44,9 +44,19 @@ def settle(
 
 
 def settle_effects(
-    call: ToolUse, state: SessionState, settings: GateSettings, project: str, folder: str, *, has_run: bool = True
+    call: ToolUse,
+    state: SessionState,
+    settings: GateSettings,
+    project: str,
+    folder: str,
+    *,
+    has_run: bool = True,
+    is_reset: bool = False,
 ) -> Decision:
-    """Compare the project with the record made before a call, and report changes without permission."""
+    """Compare the project with the record made before a call, and report changes without permission.
+
+    With `is_reset`, the gate's folder had to be made again for this event.
+    """
     from remit.gate.effects import forget_call, judge_effects
 
     def judge() -> Ruling:
@@ -54,7 +64,7 @@ def settle_effects(
             forget_call(call, folder)
             state.writers = [entry for entry in state.writers if entry.get("id") != call.tool_use_id]
             return Ruling()
-        ruling = judge_effects(call, state, settings, project, folder)
+        ruling = judge_effects(call, state, settings, project, folder, is_reset=is_reset)
         ruling.tells_person = True
         return ruling
 

@@ -233,7 +233,13 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
     with context.session(call.session) as state:
         if changes_files:
             decision = settle_effects(
-                call, state, context.settings, context.project, context.folder, has_run=event != "PermissionDenied"
+                call,
+                state,
+                context.settings,
+                context.project,
+                context.folder,
+                has_run=event != "PermissionDenied",
+                is_reset=context.is_recompiled,
             )
             compared = _settle_response(decision, event)
         elif call.tool in EDITING:
