@@ -25,7 +25,7 @@ from remit.dispatch.models import OUTPUT_TOKENS
 from remit.dispatch.runners import PRESETS
 from remit.dispatch.tools.catalogue import TOOLS
 from remit.dispatch.tools.model import ToolLimits
-from remit.evidence import quotes, references, similarity, sources, transcripts
+from remit.evidence import quotes, similarity, sources, suggestions, transcripts
 from remit.evidence.model import OUTCOMES
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_warning
 from remit.gate.declarations import KINDS as DECLARATIONS
@@ -237,7 +237,7 @@ def megabytes(number: int) -> str:
         ("a file that is read", [megabytes(files.MAX_FILE)]),
         ("text kept in memory", [megabytes(files.MAX_CACHE)]),
         ("files listed for suggestions and moved quotes", [f"{files.MAX_LISTED:,}"]),
-        ("misspelt names compared with all others", [f"{references.MAX_GUESSES} for each result"]),
+        ("misspelt names compared with all others", [f"{suggestions.MAX_GUESSES} for each result"]),
         (
             "looking for moved quotes in other files",
             [

@@ -207,3 +207,77 @@ def test_an_invented_file_around_a_result_is_reported_with_its_line(tree: Path) 
     text = "See `src/ghost.py:1`.\n\n## Explore Result\n\n### Status\nSUCCESS\n\n## Notes\n\nSee `src/phantom.py:2`."
     (verdict,) = check_text(text, "-", Options(select=("reference-missing-file",)), Sources(workspace=WorkTree(tree)))
     assert [one.line for one in verdict.violations] == [1, 10]
+
+
+# --- A line that its file does not have
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- `src/app.py`\n  - `src/store.py:3` is checked (line 300)", "src/app.py:300"),
+        ("### Sync (`src/app.py`)\n\n- `src/store.py:3` is checked (line 300)", "src/app.py:300"),
+        ("`src/app.py:3` reads `src/store.py:4` and closes it (line 300)", "src/app.py:300"),
+        (
+            "| File | Note |\n|---|---|\n| `src/app.py`, `src/store.py` | documented at lines 264-380 |",
+            "src/app.py:264-380",
+        ),
+        (
+            "| File | Note |\n|---|---|\n| `src/app.py` | reads `page.md`, which it splits (line 300) |",
+            "src/app.py:300",
+        ),
+    ],
+)
+def test_a_line_that_its_file_lacks_belongs_to_another_file_named_around_it(
+    text: str, expected: str, tree: Path
+) -> None:
+    assert found(text, tree)[-1] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- `src/app.py:3` parses\n- `src/store.py:3` is checked (line 300)",
+        "Checks that `docs/page.md` exists first (lines 434-439)",
+        f"Checks that `docs/page.md` {'really ' * 20} exists (lines 434-439)",
+        "| File | Note |\n|---|---|\n| `docs/page.md` | resolved by the loader at lines 623-665 |",
+        "The types of `docs/page.md`\n\n- in the installed version: `:12` (emitMessage)",
+    ],
+)
+def test_a_line_that_may_belong_to_an_unnamed_file_is_not_checked(text: str, tree: Path) -> None:
+    assert found(text, tree)[-1].endswith(" unchecked")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`src/store.py` (line 999)",
+        "The call is in `src/store.py` at line 999",
+        "`src/store.py` closes the file much later (line 999)",
+        "- **File:** `src/store.py` closes it (line 999)",
+        "- `src/app.py:3` parses\n- `src/store.py:3` is checked (line 999)",
+        "| File | Note |\n|---|---|\n| `src/store.py` | closed at line 999 |",
+    ],
+)
+def test_a_line_that_no_named_file_has_is_out_of_range(text: str, tree: Path) -> None:
+    assert found(text, tree)[-1] == "src/store.py:999 out-of-range > src/store.py:200"
+
+
+def test_a_line_of_a_plan_is_not_a_line_of_the_file(tree: Path) -> None:
+    assert found("**File:** `src/app.py:3`\n**Plan reference:** Task 7, line 595", tree) == ["src/app.py:3"]
+    assert found("**File:** `src/app.py:3`\n**Reference:** the loop, line 95", tree) == [
+        "src/app.py:3",
+        "src/app.py:95",
+    ]
+
+
+def test_a_file_at_the_start_of_an_entry_is_reported_if_it_does_not_exist(tree: Path) -> None:
+    assert found("- `src/gone.py` - the cache (lines 23-102)", tree) == ["src/gone.py:23-102 missing-file"]
+    assert found("- the cache of `src/gone.py` is filled (lines 23-102)", tree) == []
+    assert found("- `src/gone.py` - create the cache (lines 23-102)", tree) == []
+
+
+def test_a_data_file_that_is_mentioned_next_to_a_line_of_code_may_be_missing(tree: Path) -> None:
+    assert found("`src/app.py:3` embeds `keys/digest.txt` (line 11)", tree) == ["src/app.py:3"]
+    assert found("It embeds `keys/digest.txt` (line 11)", tree) == ["keys/digest.txt:11 missing-file"]
+    assert found("`src/app.py:3` calls `src/gone.py` (line 11)", tree)[-1] == "src/gone.py:11 missing-file"

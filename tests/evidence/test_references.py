@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from remit.contract.kinds import KINDS
 from remit.contract.parse import MAX_BYTES, parse
-from remit.evidence import references
+from remit.evidence import suggestions
 from remit.evidence.gather import gather
 from remit.evidence.sources import Sources
 from remit.workspace.files import MAX_FILE, Absent, SourceFile, WorkTree
@@ -228,7 +228,7 @@ def test_a_folder_suggests_its_main_file(tmp_path: Path) -> None:
 
 
 def test_the_number_of_suggestions_is_limited(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(references, "MAX_GUESSES", 1)
+    monkeypatch.setattr(suggestions, "MAX_GUESSES", 1)
     assert outcomes("src/sture.py:1 src/appp.py:1 src/sture.py:2", tree) == [
         "src/sture.py:1 missing-file",
         "src/appp.py:1 missing-file > src/app.py:1",
@@ -237,7 +237,7 @@ def test_the_number_of_suggestions_is_limited(tree: Path, monkeypatch: pytest.Mo
 
 
 def test_of_too_many_equal_names_the_first_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(references, "MAX_COMPARISONS", 0)
+    monkeypatch.setattr(suggestions, "MAX_COMPARISONS", 0)
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.py").write_text("x\n", encoding="utf-8")

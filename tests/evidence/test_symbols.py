@@ -245,6 +245,8 @@ def test_a_file_with_many_symbols_is_indexed_once(monkeypatch: pytest.MonkeyPatc
         "| `src/app.py` (entire) | all |",
         "| `src/app.py:12` | The `send_it()` interface of the server is missing and nothing replaces it here. |",
         "| `src/app.py:12` | Create `new_helper()` |",
+        "| `src/app.py:12` | Thread the state; add `new_helper()` |",
+        "| `src/app.py:12` | Extract a shared helper `new_helper()` |",
     ],
 )
 def test_a_remark_a_sentence_or_a_proposal_names_no_symbol(row: str, tree: Path) -> None:
@@ -256,4 +258,20 @@ def test_a_symbol_in_a_column_of_proposals_is_to_be_written(tree: Path) -> None:
     (reference,) = evidence_of("| File | Fix |\n|---|---|\n| `src/app.py:12` | `new_helper()` |", tree).references
     assert reference.outcome == "verified"
     (reference,) = evidence_of("| File | Calls |\n|---|---|\n| `src/app.py:12` | `new_helper()` |", tree).references
+    assert reference.outcome == "mismatch"
+
+
+def test_a_plain_word_after_a_reference_in_a_sentence_is_a_symbol_only_if_it_occurs(tree: Path) -> None:
+    assert outcomes("It is lost in src/app.py:12 (dropped).", tree) == ["src/app.py:12 verified"]
+    assert outcomes("It is lost in src/app.py:31 (login).", tree) == ["src/app.py:31 relocated > src/app.py:12"]
+    for name in ("`dropped`", "dropped()", "drop_it", "dropIt", "drop2"):
+        assert outcomes(f"It is lost in src/app.py:12 ({name}).", tree) == ["src/app.py:12 mismatch"]
+    assert outcomes("- src/app.py:12 (dropped)", tree) == ["src/app.py:12 mismatch"]
+
+
+def test_a_symbol_that_a_row_adds_is_to_be_written(tree: Path) -> None:
+    (reference,) = evidence_of("| File | 拆法 |\n|---|---|\n| `src/app.py:12` | `new_helper()` |", tree).references
+    assert reference.outcome == "verified"
+    row = "| File | Calls |\n|---|---|\n| `src/app.py:12` | it has added `new_helper()` |"
+    (reference,) = evidence_of(row, tree).references
     assert reference.outcome == "mismatch"

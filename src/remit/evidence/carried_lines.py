@@ -2,7 +2,8 @@
 
 They belong to the last file that is named in the same sentence, list entry (or an entry above it), table row or heading
 above. If the file is only named further above in the section, the line may belong to another file: such a reference is
-*loose*, and a line that the file lacks is not reported.
+*loose*, and a line that the file lacks is not reported. A line that its file lacks may belong to another file that is
+named around it, so these files are collected, too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from remit.lazy import lazy_pattern
 
 #: The files that a segment names, with or without a line, in order.
 NamedFiles = Callable[[Segment], list[WrittenReference]]
+
+Place = Literal["near", "start", "bare", "far"]
 
 _DASH = "[-–—‑]"
 _NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{_DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
@@ -60,8 +63,40 @@ _JOINS = lazy_pattern(
 )
 #: An ID in a table or heading: `L2-1`. A line has two digits or a second L.
 _ID = lazy_pattern(r"L\d[-–]\d", re.IGNORECASE)
+#: Words before a line of another text: `Plan reference: task 7, line 595`.
+_OTHER_TEXT = lazy_pattern(
+    r"\b(?:plan|spec|specification|rfc|ticket|story)s?\b[^.;|`]{0,40}[,:：]\W{0,4}$", re.IGNORECASE
+)
+#: What may come between a file and its line: `src/app.py` (line 12), `src/app.py` at line 12.
+_NEXT_TO = lazy_pattern(r"[`*_)\]\s\"',:：–—-]*+(?:(?:at|on|@)\s)?[\s(（\[`*_]*+$")
+_ITEM_START = lazy_pattern(
+    r"\s*+(?:[-+*]\s++|\d{1,9}[.)]\s++)?+[`*_\[\s]*+(?:in\s[`*_\[]*+|files?[*_]{0,2}[:：][\s`*_]*+)?+$", re.IGNORECASE
+)
+_DATA = (
+    ".yaml",
+    ".yml",
+    ".json",
+    ".txt",
+    ".md",
+    ".csv",
+    ".tsv",
+    ".log",
+    ".lock",
+    ".toml",
+    ".ini",
+    ".cfg",
+    ".env",
+    ".xml",
+)
+#: A line of an entry that starts with a file that is to be written: the file may be missing.
+_TO_WRITE = lazy_pattern(
+    r"\b(?:new|create[sd]?|add(?:ed|s)?|will|planned|to be|todo)\b|新規|新建|创建|作成", re.IGNORECASE
+)
 _LOOK_BACK = 40
+#: At most this many files around a line are tried.
+_MAX_OTHERS = 8
 _MAX_JOIN = 100
+_MAX_LEAD = 400
 #: At most this many cells of a row are searched for a file.
 _MAX_CELLS = 40
 
@@ -70,8 +105,13 @@ class CarriedLine(NamedTuple):
     """A reference whose file is named elsewhere."""
 
     written: WrittenReference
-    #: Where the file is named: next to the line, next to it without a line, or far above.
-    place: Literal["near", "bare", "far"]
+    #: Where the file is named: next to the line, at the start of its entry, without a line, or far above.
+    place: Place
+    #: The other files that are named around it, and in the entries or paragraphs above it.
+    others: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
+    #: Whether the file is only mentioned: `checks that data.md exists (line 12)`.
+    is_doubtful: bool = False
 
 
 class _Mention(NamedTuple):
@@ -89,6 +129,7 @@ class _Scope:
         self._segments: list[Segment] = []
         self._searched = 0
         self._last: WrittenReference | None = None
+        self._paths: dict[str, None] = {}
 
     def add(self, segment: Segment) -> None:
         self._segments.append(segment)
@@ -99,8 +140,16 @@ class _Scope:
         for at in range(self._searched, end):
             if files := named_files(self._segments[at]):
                 self._last = files[-1]
+                for file in files[-_MAX_OTHERS:]:
+                    self._paths.pop(file.path, None)
+                    self._paths[file.path] = None
         self._searched = max(self._searched, end)
         return self._last
+
+    def paths(self, named_files: NamedFiles, current: Segment) -> list[str]:
+        """Return the last files that are named before the current segment, the nearest first."""
+        self.last_file(named_files, current)
+        return list(islice(reversed(self._paths), _MAX_OTHERS))
 
 
 class LineCarrier:
@@ -112,6 +161,8 @@ class LineCarrier:
         self._paragraph = _Scope()
         #: The paragraph directly above a list or table.
         self._lead = _Scope()
+        #: The whole list or paragraph.
+        self._siblings = _Scope()
         #: The entries of a list that contain the current line: how far each is indented, and its lines.
         self._entries: list[tuple[int, _Scope]] = []
         #: The headings above: the level, the heading, and the paragraphs below it.
@@ -122,6 +173,7 @@ class LineCarrier:
         if segment.group != self._group:
             self._lead = self._paragraph if segment.group == self._group + 1 else _Scope()
             self._paragraph, self._entries, self._group = _Scope(), [], segment.group
+            self._siblings = _Scope()
         if segment.kind == "heading":
             while self._headings[-1][0] >= segment.depth > 0:
                 self._headings.pop()
@@ -133,6 +185,7 @@ class LineCarrier:
             if segment.starts_item or not self._entries:
                 self._entries.append((segment.depth, _Scope()))
             self._entries[-1][1].add(segment)
+            self._siblings.add(segment)
         elif segment.kind == "text":
             self._paragraph.add(segment)
             self._headings[-1][2].add(segment)
@@ -147,22 +200,42 @@ class LineCarrier:
             return
         named = self._named_files(segment)
         elsewhere: tuple[WrittenReference | None, bool] | None = None
+        others: tuple[list[str], list[str]] | None = None
         for mention in mentions:
             file, is_far = _in_segment(mention, segment.text, named), False
             if mention.is_loose and (file is None or file.line is None or mention.ranges[0][0] in PORTS):
                 continue
+            is_here = file is not None
             if file is None:
+                if _OTHER_TEXT.search(segment.text, max(0, mention.start - 2 * _LOOK_BACK), mention.start):
+                    continue
                 elsewhere = elsewhere or self._file_elsewhere(segment, row)
                 file, is_far = elsewhere
             if file is not None:
-                text = segment.text[mention.start : mention.end]
-                is_doubtful = is_far or mention.is_loose
-                place: Literal["near", "bare", "far"] = (
-                    "far" if is_doubtful else "bare" if file.line is None else "near"
-                )
+                others = self._others(segment, row, named) if others is None else others
+                place, is_doubtful = _place(mention, segment, file, is_here=is_here)
+                around, further = (tuple(path for path in paths if path != file.path) for paths in others)
                 for line, last in mention.ranges:
+                    text = segment.text[mention.start : mention.end]
                     written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
-                    yield CarriedLine(written, place)
+                    is_loose = is_far or mention.is_loose
+                    yield CarriedLine(written, "far" if is_loose else place, around, further, is_doubtful)
+
+    def _others(
+        self, segment: Segment, row: Iterable[Segment], named: list[WrittenReference]
+    ) -> tuple[list[str], list[str]]:
+        """Return the files that are named around a segment, the nearest first, and those in the entries above it."""
+        paths = [one.path for one in named[-_MAX_OTHERS:]]
+        if segment.kind == "cell":
+            paths += [one.path for cell in islice(row, _MAX_CELLS) for one in self._named_files(cell)[-_MAX_OTHERS:]]
+        scopes = [scope for _, scope in self._entries[: -_MAX_OTHERS - 1 : -1]]
+        scopes += [self._paragraph, self._lead]
+        scopes += [heading for _, heading, _ in self._headings[: -_MAX_OTHERS - 1 : -1]]
+        paths += [path for scope in scopes for path in scope.paths(self._named_files, segment)]
+        near = list(islice(dict.fromkeys(paths), _MAX_OTHERS))
+        above = (self._siblings, self._headings[-1][2])
+        further = [path for scope in above for path in scope.paths(self._named_files, segment)]
+        return near, further
 
     def _file_elsewhere(self, segment: Segment, row: Iterable[Segment]) -> tuple[WrittenReference | None, bool]:
         """Return the file of the lines in a segment that names none before them, and whether it is named far above."""
@@ -196,6 +269,20 @@ class LineCarrier:
                 return above, True
             is_nearest = False
         return None, True
+
+
+def _place(mention: _Mention, segment: Segment, file: WrittenReference, *, is_here: bool) -> tuple[Place, bool]:
+    """Return how the file of a line is named, and whether it is only mentioned."""
+    if file.line is not None:
+        return "near", False
+    if not is_here:
+        return "bare", segment.kind == "cell" and file.path.lower().endswith(_DATA)
+    is_start = bool(_ITEM_START.match(segment.text[: file.start][:_MAX_JOIN]))
+    if segment.kind == "item" and is_start and "/" in file.path and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
+        return "start", False
+    between = segment.text[file.end : mention.start]
+    is_next = len(between) <= _MAX_JOIN and bool(_NEXT_TO.match(between))
+    return "bare", not (is_start or is_next)
 
 
 def _in_segment(mention: _Mention, text: str, named: list[WrittenReference]) -> WrittenReference | None:
@@ -247,6 +334,12 @@ def _mentions(text: str, *, has_ids: bool) -> Iterator[_Mention]:
             continue
         if not _OTHER_OWNER.match(text, end):
             yield _Mention(start, end, _ranges(listed), found["loose"] is not None)
+
+
+def is_passing(text: str, one: WrittenReference, named: list[WrittenReference]) -> bool:
+    """Return whether a text mentions a data file before a line of code: `app.py:3` embeds `key.txt` (line 11)."""
+    is_apart = one.line is not None and "(" in one.text and one.path.lower().endswith(_DATA)
+    return is_apart and named[0].start < one.start and not named[0].path.lower().endswith(_DATA)
 
 
 def without_line_mentions(text: str) -> str:

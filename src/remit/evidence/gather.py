@@ -9,6 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import groupby
 
+from msgspec.structs import replace
+
 from remit.contract.kinds import Kind
 from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
@@ -29,10 +31,10 @@ from remit.evidence.quote_locations import (
 )
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.references import (
+    DOUBTFUL,
     PAST,
     PLACEHOLDER,
     UNNAMED,
-    SuggestionFinder,
     attach_symbols,
     display_path,
     find_references,
@@ -42,6 +44,7 @@ from remit.evidence.references import (
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments
 from remit.evidence.sources import Sources
+from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.support import supported_confidence
 from remit.evidence.symbols import SymbolFinder
 from remit.evidence.tables import planned_rows
@@ -187,12 +190,39 @@ def _check_in_workspace(
     for reference in sorted(here, key=lambda reference: reference.file):
         reference.is_planned &= kind.name in ("generic", "design")
         look_up(reference, workspace, suggestions, symbols, planned)
+    _settle_carried(here, workspace, resolver, symbols)
     if sources.on_disk is not None:
         _look_up_on_disk(here, sources.on_disk, symbols)
     excuse_submodules(here, workspace)
     evidence.references = without_alternatives(evidence.references)
     join_other_code(here, workspace)
     _check_quotes(quotes, workspace, document.text.strip(), permalinks)
+
+
+def _settle_carried(
+    references: list[Reference], workspace: Workspace, resolver: PathResolver, symbols: SymbolFinder
+) -> None:
+    """Look up lines that their file does not have in the other files that the text names around them."""
+    suggestions = SuggestionFinder(workspace)
+
+    def in_file(reference: Reference, path: str) -> Reference | None:
+        found = resolver.resolve(path)
+        one = replace(reference, path=found.path, target=found.target, candidates=(), found=None, why="")
+        look_up(one, workspace, suggestions, symbols, frozenset())
+        return one if one.outcome in ("verified", "abbreviated") and not found.candidates else None
+
+    for reference in references:
+        if not reference.carried or reference.outcome not in ("out-of-range", "mismatch"):
+            continue
+        if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
+            reference.path, reference.target, reference.candidates = other.path, other.target, ()
+            reference.outcome, reference.found, reference.why = other.outcome, other.found, ""
+        elif (
+            reference.is_doubtful
+            or (reference.carried == "bare" and reference.outcome == "mismatch")
+            or any(in_file(reference, path) for path in reference.further)
+        ):
+            reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
 
 
 def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:

@@ -63,16 +63,22 @@ class Reference(msgspec.Struct):
     target: str = ""
     #: Some of the files that may be meant, if there are several.
     candidates: tuple[str, ...] = ()
-    #: Where the text names the file of a line without one: next to it, next to it without a line, or far above.
-    carried: Literal["", "near", "bare", "far"] = ""
+    #: Where the text names the file of a line without one: next to it, at the start of its entry, without a line, or
+    #: far above.
+    carried: Literal["", "near", "start", "bare", "far"] = ""
+    #: The other files that the text names around a line without a file, and whether its file is only mentioned.
+    others: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
+    is_doubtful: bool = False
     #: Whether it is the location of code as it was before a change, which may be gone.
     is_past: bool = False
     #: Whether the path stands for any file: `path/to/file.py`. It is a reference only if there is such a file.
     is_placeholder: bool = False
     #: Whether the file is to be created, according to the text.
     is_planned: bool = False
-    #: The symbol that should be there.
+    #: The symbol that should be there, and whether it may be a plain word instead: `(crash)`.
     symbol: str = ""
+    is_word: bool = False
     #: The line of its table row, which groups the references of a row; 0 outside tables.
     row: int = 0
     section: str | None = None

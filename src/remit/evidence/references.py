@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
-from typing import Literal
 
-from remit.evidence.carried_lines import LineCarrier
+from remit.evidence.carried_lines import CarriedLine, LineCarrier, is_passing
 from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, is_usual_name, looks_like_route
 from remit.evidence.grammar import WrittenReference, never_exists, references_in
 from remit.evidence.line_ranges import lines_alone
 from remit.evidence.model import Location, Reference
 from remit.evidence.segments import Segment
-from remit.evidence.similarity import similarity_to
-from remit.evidence.symbols import SymbolFinder, is_near, occurs_near, symbol_after, symbols_called
+from remit.evidence.suggestions import SuggestionFinder
+from remit.evidence.symbols import (
+    SymbolFinder,
+    is_near,
+    is_plain_word,
+    occurs_near,
+    symbol_after,
+    symbols_called,
+)
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
-from remit.workspace.paths import folded_name, is_absolute, normalize_path
-
-#: Misspelt names are compared with all names of the tree, at most this often; then only equal names are suggested.
-MAX_GUESSES = 50
-#: Paths with the same name are compared at most this often; then the first one is suggested.
-MAX_COMPARISONS = 1_000_000
-_NEAR_NAME = 85
-#: Up to this many names are compared in Python; loading the library takes longer than that.
-_FEW_NAMES = 300
-_FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "main.py", "README.md")
+from remit.workspace.paths import is_absolute, normalize_path
 
 #: Why a loose reference that does not hold is left unchecked.
 UNNAMED = "the text does not name the file next to the line"
+DOUBTFUL = "the text only mentions this file; the line may be one of another file"
 PLACEHOLDER = "the path stands for any file"
 PAST = "the text shows it as the code before a change"
 #: A text without one of these names no file: a dot in a name, a slash, `Makefile`.
@@ -79,10 +76,10 @@ def find_references(
         own = written[0]
         written = [own._replace(line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
     written = [one for one in written if one.line is not None or _is_path(segment, one, workspace, exists)]
-    places: dict[WrittenReference, Literal["near", "bare", "far"]] = {}
-    if carrier is not None and (carried := list(carrier.carried(segment, written, row))):
-        places = dict(carried)
-        written = sorted([*written, *places], key=attrgetter("start"))
+    carried: dict[WrittenReference, CarriedLine] = {}
+    if carrier is not None and (lines := list(carrier.carried(segment, written, row))):
+        carried = {one.written: one for one in lines}
+        written = sorted([*written, *carried], key=attrgetter("start"))
     creates = (
         segment.is_location
         and segment.block not in _DONE
@@ -98,19 +95,24 @@ def find_references(
             row=segment.row,
             section=segment.section,
             block=segment.block,
-            carried=places.get(one, ""),
+            carried=carried[one].place if one in carried else "bare" if is_passing(segment.text, one, written) else "",
+            others=tuple(display_path(path, workspace) for path in carried[one].others) if one in carried else (),
+            further=tuple(display_path(path, workspace) for path in carried[one].further) if one in carried else (),
+            is_doubtful=one in carried and carried[one].is_doubtful,
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)),
             is_planned=one.line is None and (creates or _is_new(segment.text, one)),
         )
         for one in written
     ]
-    ends = [one.end for one in written]
-    for end, group in groupby(zip(ends, found, strict=True), key=itemgetter(0)):
+    spans = [(one.start, one.end) for one in written]
+    for (start, end), group in groupby(zip(spans, found, strict=True), key=itemgetter(0)):
         listed = [reference for _, reference in group]
         file = workspace.read(listed[-1].path) if workspace is not None and "(" in segment.text[end : end + 6] else None
         source = file if isinstance(file, SourceFile) else None
         if symbol := symbol_after(segment.text, end, source, has_line=listed[-1].line is not None):
             _assign_symbols([symbol], listed[::-1], workspace)
+            for one in listed:
+                one.is_word = is_plain_word(segment.text, start, end)
     return found
 
 
@@ -208,92 +210,6 @@ def _occurs_at(symbol: str, reference: Reference, workspace: Workspace | None) -
     return isinstance(file, SourceFile) and occurs_near(file, symbol, reference.line, reference.end_line)
 
 
-class SuggestionFinder:
-    """Suggests a path for one that does not exist. Each path is looked up once, within limits."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._suggestions: dict[str, str | None] = {}
-        self._guesses_left = MAX_GUESSES
-        self._comparisons_left = MAX_COMPARISONS
-
-    def suggest(self, path: str) -> str | None:
-        """Return the most likely path for one that does not exist, or None."""
-        if path not in self._suggestions:
-            self._suggestions[path] = self._find(path)
-        return self._suggestions[path]
-
-    def _find(self, path: str) -> str | None:
-        names = self._workspace.index.by_folded_name
-        same = names.get(folded_name(path))
-        if same:
-            return self._closest(same, path)
-        return self._file_in_folder(path.rstrip("/") + "/") or self._similar(path, names)
-
-    def _closest(self, paths: list[str], path: str) -> str:
-        self._comparisons_left -= len(paths)
-        if self._comparisons_left < 0:
-            return paths[0]
-        wanted = path.lower().split("/")
-        return max(paths, key=lambda other: (_common_tail(other, path), _in_order(wanted, other), -len(other), other))
-
-    def _file_in_folder(self, folder: str) -> str | None:
-        """Return the main file of a folder, else its first file."""
-        paths = self._workspace.index.paths
-        main = next((folder + name for name in _FOLDER_FILES if _is_in(folder + name, paths)), None)
-        first = bisect_left(paths, folder)
-        return main or (paths[first] if first < len(paths) and paths[first].startswith(folder) else None)
-
-    def _similar(self, path: str, names: dict[str, list[str]]) -> str | None:
-        if self._guesses_left <= 0:
-            return None
-        self._guesses_left -= 1
-        wanted = folded_name(path)
-        if len(names) <= _FEW_NAMES:
-            name = _nearest([name for name in names if _may_be_near(name, wanted)], wanted)
-            return self._closest(names[name], path) if name else None
-        from rapidfuzz import fuzz, process  # late import: only needed for a missing file in a large tree
-
-        near = process.extractOne(wanted, names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
-        return self._closest(names[near[0]], path) if near is not None else None
-
-
-def _nearest(names: list[str], wanted: str) -> str | None:
-    """Return the name most similar to `wanted`, if it is similar enough."""
-    similarity = similarity_to(wanted, sum(map(len, names)))
-    score, _, name = max(((similarity(name, 0.0), -at, name) for at, name in enumerate(names)), default=(0.0, 0, None))
-    return name if score >= _NEAR_NAME / 100 else None
-
-
-def _may_be_near(name: str, wanted: str) -> bool:
-    """Return whether two names share enough characters, in any order, to be similar."""
-    shared = sum(min(name.count(character), wanted.count(character)) for character in set(wanted))
-    return 200 * shared >= (_NEAR_NAME - 0.001) * (len(name) + len(wanted))
-
-
-def _is_in(path: str, paths: list[str]) -> bool:
-    at = bisect_left(paths, path)
-    return at < len(paths) and paths[at] == path
-
-
-def _common_tail(one: str, other: str) -> int:
-    """Return the number of last parts that two paths share, ignoring case."""
-    count = 0
-    for a, b in zip(reversed(one.lower().split("/")), reversed(other.lower().split("/")), strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
-
-
-def _in_order(wanted: list[str], path: str) -> int:
-    """Return how many parts of a path occur in another one, in their order, from the end."""
-    count = 0
-    for part in reversed(path.lower().split("/")):
-        count += count < len(wanted) and part == wanted[-1 - count]
-    return count
-
-
 def look_up(
     reference: Reference,
     workspace: Workspace,
@@ -326,8 +242,8 @@ def look_up(
         reference.outcome, reference.found, reference.why = "unchecked", None, PLACEHOLDER
     if reference.is_past and reference.outcome in ("missing-file", "out-of-range"):
         reference.outcome, reference.found, reference.why = "unchecked", None, PAST
-    is_doubtful = reference.carried == "bare" and reference.outcome == "missing-file"
-    if is_doubtful or (reference.carried == "far" and reference.outcome not in ("verified", "abbreviated")):
+    is_passing = reference.carried == "bare" and reference.outcome == "missing-file"
+    if is_passing or (reference.carried == "far" and reference.outcome not in ("verified", "abbreviated")):
         reference.outcome, reference.found = "unchecked", None
         reference.why = UNNAMED
 
@@ -393,7 +309,9 @@ def _range_problem(reference: Reference, file: SourceFile) -> str | None:
 
 def _check_symbol(reference: Reference, file: SourceFile, symbols: SymbolFinder) -> None:
     line = symbols.find(file, reference.symbol, reference.line, reference.end_line)
-    if line is None:
+    if line is None and reference.is_word:
+        reference.symbol = ""
+    elif line is None:
         reference.outcome, reference.why = "mismatch", f"{reference.symbol} does not occur in the file"
     elif not is_near(line, reference.line, reference.end_line):
         reference.outcome, reference.found = "relocated", Location(file.path, line)

@@ -17,6 +17,13 @@ REACH = 5
 _NAME = r"[A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#|->)[\w$]{1,80}){0,6}"
 _AFTER = lazy_pattern(rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)]))\s?[)）]")
 _CALL = lazy_pattern(rf"`({_NAME})\(\)`")
+#: Words before a symbol that is to be written: add `drain()`, a new `drain()`.
+_TO_WRITE = lazy_pattern(
+    r"(?:\b(?:add|adds|create|creates|extract|extracts|introduce|introduces|implement|define|write|new)\s"
+    r"(?:(?:a|an|the|new|shared|helper|function|method|public|private)\s){0,3}|新增\s?|抽出\s?|抽取\s?|新建\s?|追加\s?)$",
+    re.IGNORECASE,
+)
+_LOOK_BACK = 60
 _SEPARATOR = lazy_pattern(r"\.|::|#|->")
 _WORD = lazy_pattern(r"[\w$]+")
 #: Plain words in brackets after a reference that are remarks, not symbols.
@@ -30,7 +37,8 @@ _REMARKS = frozenset(
     modify module moved new none note ok old only optional outdated partial partially planned private probably public
     read related removed renamed return returns root same see server similar simplified snippet start static stub
     success test tests this todo type types unchanged unused updated usage used util utils verified whole wip entire
-    all complete
+    all complete breaks broken bug crash crashes dead duplicated fails failing hang hangs hardcoded leak leaks panic
+    panics race slow typo unreachable unsafe wrong
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 _PLAIN = lazy_pattern(r"[A-Z]?[a-z]+$")
@@ -68,6 +76,15 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None, *, has_lin
     return name
 
 
+def is_plain_word(text: str, start: int, end: int) -> bool:
+    """Return whether the symbol after a reference may be a plain word: `It fails in src/app.py:12 (crash)`.
+
+    It has only lower-case letters, no code marks and no call, and the reference does not start its line.
+    """
+    found = _AFTER.match(text, end) if _WORD.search(text[:start][:_LOOK_BACK]) else None
+    return bool(found and not found[1] and not found[3] and found[2].isalpha() and found[2].islower())
+
+
 def _defines(file: SourceFile, name: str) -> bool:
     if len(file.text) > _GLANCE or name not in file.text:
         return False
@@ -75,8 +92,11 @@ def _defines(file: SourceFile, name: str) -> bool:
 
 
 def symbols_called(text: str) -> list[str]:
-    """Return the `name()` in backticks of a cell."""
-    return _CALL.findall(text) if "()" in text else []
+    """Return the `name()` in backticks of a cell, except those that are to be written."""
+    if "()" not in text:
+        return []
+    found = _CALL.finditer(text)
+    return [one[1] for one in found if not _TO_WRITE.search(text[max(0, one.start() - _LOOK_BACK) : one.start()])]
 
 
 def is_near(line: int, cited: int | None, end_line: int | None) -> bool:
