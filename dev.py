@@ -344,11 +344,11 @@ def test(extra: list[str]) -> None:
     if extra:
         pytest(extra)
         return
-    check([])
-    with step("wheel"):
-        smoke_test()
-    prepare_client()
-    prepare_system_programs()
+    with step("static checks and set-up"), static_checks():
+        with step("wheel"):
+            smoke_test()
+        prepare_client()
+        prepare_system_programs()
     with step("all tests"):
         run_python("all tests", ["tools/all_tests.py"])
     report(f"everything passed in {time.monotonic() - started:.0f} s")

@@ -37,6 +37,8 @@ _MAX_VIOLATIONS = 60
 _MAX_FILES = 500
 #: Characters of the verified part of a report.
 _MAX_PARTIAL = 20_000
+#: Characters beyond a limit that are searched for secrets before the text is cut.
+_MARGIN = 10_000
 _SUFFIXES = (".json", ".check.json", ".md")
 
 
@@ -142,6 +144,7 @@ def keep_result(
     for path in (os.path.dirname(session_folder), session_folder):
         make_private(path)
     report_digest = digest(text or "")
+    is_whole = len((text or "").encode("utf-8", "surrogatepass")) <= MAX_TEXT_BYTES
     if text is not None or about.get("violations"):
         text, check, about = _without_secrets(text, check, about)
     data = None if text is None else text.encode("utf-8", "surrogatepass")
@@ -154,7 +157,7 @@ def keep_result(
         "at": round(time.time(), 3),
         "has_text": data is not None,
         "has_check": bool(check) and len(check) <= MAX_CHECK_BYTES,
-        "whole": data is None or len(data) <= MAX_TEXT_BYTES,
+        "whole": is_whole,
         **about,
         "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
         "files": [path[:MAX_NAME_LENGTH] for path in list(about.get("files") or ())[:_MAX_FILES]],
@@ -176,12 +179,23 @@ def keep_result(
 
 
 def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> tuple[str | None, str, dict[str, Any]]:
-    """Return a report, its check and the other fields as they are stored: without what looks like a secret."""
+    """Return a report, its check and the other fields as they are stored: without what looks like a secret.
+
+    Texts are shortened first, to a bit more than what is stored: a search takes time for each character, and a secret
+    must not be cut before it is recognised.
+    """
     from remit.secrets.scan import redact_all  # late, and only for a report that was judged: its libraries are loaded
 
-    named = {name: redact_all(about[name]) for name in ("violations", "partial", "failure") if about.get(name)}
-    stored = json.dumps(redact_all(json.loads(check))) if check else check
-    return redact_all(text), stored, {**about, **named}
+    limits = {"partial": _MAX_PARTIAL, "failure": MAX_NAME_LENGTH}
+    named: dict[str, Any] = {
+        name: redact_all(_text(about[name])[: limit + _MARGIN]) for name, limit in limits.items() if about.get(name)
+    }
+    if about.get("violations"):
+        violations = list(about["violations"])[:_MAX_VIOLATIONS]
+        named["violations"] = redact_all([_bounded(one, MAX_NAME_LENGTH + _MARGIN) for one in violations])
+    is_stored = bool(check) and len(check) <= MAX_CHECK_BYTES
+    stored = json.dumps(redact_all(json.loads(check))) if is_stored else check
+    return redact_all(text[: MAX_TEXT_BYTES + _MARGIN] if text else text), stored, {**about, **named}
 
 
 def list_results(folder: str, session: str) -> list[KeptResult]:
@@ -317,9 +331,9 @@ def _remove(paths: Iterable[str]) -> None:
             continue
 
 
-def _bounded(violation: Mapping[str, Any]) -> dict[str, Any]:
+def _bounded(violation: Mapping[str, Any], limit: int = MAX_NAME_LENGTH) -> dict[str, Any]:
     """Return a violation for the entry, with limited texts: some come from the report."""
-    texts = {key: str(violation.get(key, ""))[:MAX_NAME_LENGTH] for key in ("rule", "level", "message", "help")}
+    texts = {key: str(violation.get(key, ""))[:limit] for key in ("rule", "level", "message", "help")}
     line = violation.get("line")
     return {**texts, "line": line if isinstance(line, int) else 0}
 

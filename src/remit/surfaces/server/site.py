@@ -39,6 +39,7 @@ NAVIGATION = (
 )
 _MAX_FIELDS = 50
 _MAX_NUMBER = 2**63 - 1
+_MAX_DIGITS = len(str(_MAX_NUMBER))
 
 
 class Address(NamedTuple):
@@ -117,7 +118,8 @@ def number_of(request: Request, name: str = "number") -> int:
 def before_of(request: Request) -> int | None:
     """Return the number that a page of a list continues before, if there is one."""
     text = request.query_params.get("before", "")
-    return int(text) if text.isascii() and text.isdecimal() and int(text) <= _MAX_NUMBER else None
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+    return int(text) if is_number and int(text) <= _MAX_NUMBER else None
 
 
 def choice_of(request: Request, name: str, choices: Collection[str]) -> str | None:
