@@ -13,15 +13,16 @@ import pytest
 from support.fleet import Store
 from support.postgres import Postgres
 
+from remit.aio import cancel_and_wait
 from remit.clients.claude_code.compiled import folder_of
 from remit.clients.claude_code.session_import import import_sessions
-from remit.demo.week import _draw_week, fill_demo
+from remit.demo.week import _draw_week, beat_forever, fill_demo
 from remit.errors import UsageError
 from remit.gate.session_store import recorded_sessions
 from remit.ledger.calibration import calibrate
 from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard
-from remit.store import jobs, learning, ledger, plans, review_queue
+from remit.store import jobs, learning, ledger, plans, review_queue, workers
 from remit.store.database import Database, open_database
 
 T = TypeVar("T")
@@ -143,3 +144,21 @@ def test_the_same_seed_gives_the_same_week(demo: Demo, tmp_path: Path) -> None:
         msgspec.json.decode(msgspec.json.encode(row["merge"])) for row in stored
     ]
     assert sorted(work.text for work in week.single) == sorted(row["result"] for row in texts)
+
+
+def test_the_worker_and_its_job_stay_alive(demo: Demo) -> None:
+    async def beat(database: Database) -> None:
+        beating = asyncio.create_task(beat_forever(database))
+        async with asyncio.timeout(30):
+            while not await alive(database):  # noqa: ASYNC110 (the task writes to the database)
+                await asyncio.sleep(0.01)
+        await cancel_and_wait(beating)
+
+    async def alive(database: Database) -> bool:
+        found = await workers.live_workers(database, 10)
+        running = demo.store.rows(
+            "SELECT 1 FROM remit.jobs WHERE state = 'running' AND checkpoint > now() - interval '9 s'"
+        )
+        return bool(found) and bool(running)
+
+    demo.run(beat)

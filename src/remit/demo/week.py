@@ -42,6 +42,9 @@ _SONNET, _OPUS = "anthropic:claude-sonnet-5-5", "anthropic:claude-opus-5-5"
 #: Price of a thousand tokens.
 _PRICES = {_SONNET: 0.006, _OPUS: 0.03}
 _REVIEWERS = ("Ada", "Grace")
+#: The worker, which no process stands for, and how often it seems to beat.
+_WORKER: dict[str, Any] = {"host": "build-1", "pid": 4711}
+_BEAT_SECONDS = 5.0
 #: Agent, task, kind of its result, and edits that break the contract.
 _TASKS: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
     ("code-explorer", "How does a login become a session?", "exploration", ()),
@@ -184,11 +187,18 @@ def _review(chance: random.Random, root: Path, at: datetime, day: int) -> _Revie
 _TEST_RUN = Receipt(tool="Bash", arguments={"command": "python -m pytest tests"}, exit=0, failed=False)
 
 
+async def beat_forever(database: Database) -> None:
+    """Keep the worker of the demonstration and the job that it runs alive."""
+    while True:
+        await database.rows("demo.beat", **_WORKER)
+        await asyncio.sleep(_BEAT_SECONDS)
+
+
 async def _store_week(connection: Connection, week: _Week) -> None:
     chance = random.Random(week.seed + 1)  # noqa: S311
     worker = str(uuid.UUID(int=chance.getrandbits(128), version=4))
     started = week.now - timedelta(days=2)
-    await rows(connection, "demo.worker", id=worker, host="build-1", pid=4711, started=started)
+    await rows(connection, "demo.worker", id=worker, **_WORKER, started=started)
     for work in sorted(week.single, key=lambda one: one.at):
         await _store_job(connection, chance, week, work)
     for number, review in enumerate(week.reviews):

@@ -59,6 +59,11 @@ INSERT INTO remit.escalations (plan, phase, reason, created) VALUES (%(plan)s, %
 INSERT INTO remit.workers (id, host, pid, queues, concurrency, started)
 VALUES (%(id)s, %(host)s, %(pid)s, '{}', 5, %(started)s) ON CONFLICT DO NOTHING
 
+-- name: beat
+-- The worker and the job it runs stay alive.
+WITH worker AS (UPDATE remit.workers SET heartbeat = now() WHERE host = %(host)s AND pid = %(pid)s RETURNING id)
+UPDATE remit.jobs SET checkpoint = now() FROM worker WHERE jobs.worker = worker.id AND jobs.state = 'running'
+
 -- name: decide
 WITH added AS (
     INSERT INTO remit.decisions (id, item, verb, reviewer, note, at)

@@ -71,7 +71,8 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
     """Serve a week of made-up work. The database and the checkout are removed at the end."""
     import asyncio
 
-    from remit.demo.week import fill_demo
+    from remit.aio import cancel_and_wait
+    from remit.demo.week import beat_forever, fill_demo
     from remit.dispatch.settings import load_settings
     from remit.store.database import open_database
     from remit.surfaces.server.running import serve
@@ -80,7 +81,11 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
         settings = load_settings()._replace(database=None, data=folder / "data")
         async with open_database(None, settings.data) as database:
             await fill_demo(database, folder / "shop")
-            await serve(database, settings, options, _user(), announce, folder / "shop")
+            beating = asyncio.create_task(beat_forever(database))
+            try:
+                await serve(database, settings, options, _user(), announce, folder / "shop")
+            finally:
+                await cancel_and_wait(beating)
 
     with tempfile.TemporaryDirectory(prefix="remit-demo-", ignore_cleanup_errors=True) as name:
         asyncio.run(work(Path(name).resolve()))
