@@ -281,3 +281,54 @@ def test_a_huge_quote_in_a_huge_repetitive_file_is_checked_in_bounded_time(line:
     start = time.process_time()
     check("\n".join([line] * 20_000 + ["gone"]), [line] * 100_000, 5)
     assert time.process_time() - start < 20
+
+
+# --- Docstrings, and comment signs that a language does not have
+
+DOCUMENTED = [
+    "def split(files):",
+    '    """Split files into code and text.',
+    "",
+    "    Binary files are ignored.",
+    '    """',
+    "    return [one for one in files if one.is_text]",
+]
+
+
+def test_a_docstring_may_be_shortened_to_its_first_line() -> None:
+    short = [DOCUMENTED[0], '    """Split files into code and text."""', DOCUMENTED[-1]]
+    found = check("\n".join(short), DOCUMENTED, 1, 6)
+    assert (found.outcome, found.match) == ("verified", "annotated")
+    below = ["class A:", '    """', "    One.", '    """', "    x = 1"]
+    assert check('class A:\n    """One."""\n    x = 1', below, 1).outcome == "verified"
+
+
+def test_a_docstring_with_another_first_line_is_altered() -> None:
+    other = [DOCUMENTED[0], '    """Split files into code and data."""', DOCUMENTED[-1]]
+    assert check("\n".join(other), DOCUMENTED, 1, 6).outcome == "mismatch"
+
+
+@pytest.mark.parametrize(
+    "before", ["query = (", "run(", 'query = {"a":', "return ("], ids=["brackets", "call", "value", "return"]
+)
+def test_a_changed_string_in_an_expression_is_altered(before: str) -> None:
+    code = ["def run():", f"    {before}", '        """SELECT a', "        FROM b", '        """', "    )"]
+    for changed in (code[3].replace("b", "c"), ""):
+        assert check("\n".join([*code[:3], changed, *code[4:]]), code, 1, 6).outcome == (
+            "mismatch" if changed else "verified"
+        )
+    assert check("\n".join([*code[:2], '        """SELECT a"""', "    )"]), code, 1, 6).outcome == "mismatch"
+
+
+def test_a_long_string_is_not_a_docstring_in_another_language() -> None:
+    lines = [line.replace("def split(files):", "split(files):") for line in DOCUMENTED]
+    short = "\n".join([lines[0], '    """Split files into code and text."""', lines[-1]])
+    assert check(short, lines, 1, 6, "a.kt").outcome == "mismatch"
+
+
+@pytest.mark.parametrize("path", ["a.sh", "a.yaml", "a.toml", "Makefile", "Dockerfile", "a.py", "a.rb"])
+def test_a_pattern_of_file_names_does_not_start_a_comment(path: str) -> None:
+    lines = ["set -e", "git add release/*.csv", "# keep the notes", "cp /* notes/", "rm -r out/*"]
+    found = check("\n".join([*lines[:2], *lines[3:]]), lines, 1, 5, path)
+    assert (found.outcome, found.match) == ("verified", "annotated")
+    assert check("\n".join([*lines[:4], "rm -r src/*"]), lines, 1, 5, path).outcome == "mismatch"

@@ -108,6 +108,12 @@ def test_a_thousand_locations_in_one_fence_are_a_thousand_quotes(tree: Path) -> 
         "#### Proposed fix\n**Step A: compare in constant time**\n`src/app.py:14`",
         "#### Example: `src/app.py` (line 14)",
         "- [ ] **Step 5: pass the name**\n\nIn `src/app.py:14`, read the name from the state:",
+        "`src/app.py:14` 的示例：",
+        "直接从 `src/app.py:14` 复制文本到新的方法：",
+        "`src/app.py:14` の使用例：",
+        "# A plan\n\n### Changes required\n\n#### 2. The sites\n\n**Lookup** (`src/app.py:14`):",
+        "# A plan\n\n## Design\n\nThe new module is pinned to the lookup in\n(`src/app.py:14`).\n",
+        "# A plan\n\n## Design\n\nThe module is like `src/app.py:14`.\n",
     ],
 )
 def test_code_that_the_text_calls_proposed_is_not_a_quote(above: str, tree: Path) -> None:
@@ -133,6 +139,12 @@ def test_code_that_the_text_calls_proposed_is_not_a_quote(above: str, tree: Path
         "#### Proposed fix\n**Vulnerable code** (src/app.py:14):",
         "修改前（`src/app.py:14`）：",
         "In `src/app.py:14`, use of a name is unsafe:",
+        "- [ ] **Step 5: pass the name**\n\n`src/app.py:14` currently reads:",
+        "目前 `src/app.py:14` 的代码：",
+        "# A plan\n\n## Design\n\n`src/app.py:14`.\n",
+        "# A plan\n\n## Current state\n\nThe lookup is in `src/app.py:14`.\n",
+        "# A review\n\n### Changes required\n\n#### 2. The sites\n\n**Lookup** (`src/app.py:14`):",
+        "# A review\n\n## Design\n\nThe module is like `src/app.py:14`.\n",
     ],
 )
 def test_code_that_exists_is_a_quote(above: str, tree: Path) -> None:
@@ -183,9 +195,12 @@ def test_a_comment_can_call_the_code_old(tree: Path) -> None:
     assert outcomes(fence("# OLD (broken) - src/app.py:14", LOOKUP), tree) == ["src/app.py:14 verified"]
 
 
-def test_a_fence_with_comments_only_has_nothing_to_compare(tree: Path) -> None:
-    assert outcomes("`src/app.py:14`\n" + fence("# looks the user up", "# and nothing else"), tree) == [
-        "src/app.py:14 unchecked"
+def test_a_fence_with_comments_only_is_not_a_quote(tree: Path) -> None:
+    found = evidence_of("`src/app.py:14`\n" + fence("# looks the user up", "# and nothing else"), tree)
+    assert found.quotes == []
+    assert [reference.outcome for reference in found.references] == ["verified"]
+    assert outcomes("`src/app.py:14`\n" + fence("# looks the user up", "launch(it)"), tree) == [
+        "src/app.py:14 mismatch"
     ]
 
 
@@ -260,3 +275,21 @@ def test_the_code_above_the_proposed_part_of_a_fence_is_a_quote(tree: Path) -> N
 @pytest.mark.parametrize("line", ["# After login, the session is opened", "# new_token is random", "# good_names = []"])
 def test_an_ordinary_comment_does_not_start_proposed_code(line: str) -> None:
     assert before_and_after(["x = 1", line, "y = 2"]) is None
+
+
+@pytest.mark.parametrize(
+    "command", ["cargo bench --bench app", "$ pytest -q", "npm run build", "# run it\ngit log -p", "sudo make install"]
+)
+@pytest.mark.parametrize("language", ["", "console"])
+def test_commands_below_a_reference_are_not_a_quote(language: str, command: str, tree: Path) -> None:
+    found = evidence_of(f"The benchmark is src/app.py:14. Run it:\n```{language}\n{command}\n```", tree)
+    assert found.quotes == []
+    assert [reference.outcome for reference in found.references] == ["verified"]
+
+
+def test_code_that_looks_like_a_command_is_a_quote(tree: Path) -> None:
+    for code in ("go = start(now)", "make(the_missiles)", "launch(the_missiles)\ngit log -p"):
+        assert outcomes(f"`src/app.py:14`:\n```\n{code}\n```", tree) == ["src/app.py:14 mismatch"]
+    (tree / "run.sh").write_text("set -e\ngit log -p\n", encoding="utf-8")
+    assert outcomes("`run.sh:2`:\n```\ngit log -p\n```", tree) == ["run.sh:2 verified"]
+    assert outcomes("`run.sh:2`:\n```\ngit log -q\n```", tree) == ["run.sh:2 mismatch > run.sh:2"]

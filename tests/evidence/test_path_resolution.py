@@ -370,6 +370,23 @@ def test_a_file_of_a_submodule_that_is_not_checked_out_is_not_checked(tree: Path
     assert [one.split(" ")[1] for one in outcomes(text, tree)] == ["missing-file"] * 4
 
 
+def test_a_name_alone_may_be_in_a_submodule_that_the_text_often_names(tree: Path) -> None:
+    (tree / "vendor/mesh").mkdir(parents=True)
+    (tree / ".gitmodules").write_text('[submodule "mesh"]\n\tpath = vendor/mesh\n\turl = x\n')
+    files = ["vendor/mesh/a.rs", "vendor/mesh/b.rs", "vendor/mesh/c.rs", "ghost.rs", "ghost.py", "src/ghost.rs"]
+    evidence = evidence_of("\n".join(f"- `{file}:3`" for file in files), tree)
+    assert [one.outcome for one in evidence.references] == [*["unchecked"] * 4, *["missing-file"] * 2]
+    assert evidence.references[3].why == "it may be in the submodule vendor/mesh, which is not checked out"
+
+
+def test_lines_without_a_named_file_do_not_hide_another_code_base(tree: Path) -> None:
+    files = ["bench/truth.py", "bench/metrics.py", "bench/io.py", "truth.py", "metrics.py", "other.py"]
+    text = "#### A note\n**File**: `src/only.py:1`\n\n" + "The call at line 9999 is late.\n\n" * 9
+    evidence = evidence_of(text + "\n".join(f"- `{file}:3`" for file in files), tree)
+    lost = [one.outcome for one in evidence.references if one.path != "src/only.py"]
+    assert lost == ["missing-file", *["unchecked"] * 5]
+
+
 def test_references_to_another_code_base_with_relative_paths_are_reported_once(tree: Path) -> None:
     files = ["bench/truth.py", "bench/domain/metrics.py", "bench/io.py", "truth.py", "metrics.py", "io.py"]
     evidence = evidence_of("\n".join(f"- `{file}:{line}`" for line, file in enumerate(files, 3)), tree)

@@ -695,3 +695,17 @@ def test_a_long_quote_is_compared_with_windows_that_share_lines(tmp_path: Path) 
     every = "\n".join(lines[300:600]).replace("computed", "complted")
     assert outcomes(at("a.py:301", every), tmp_path) == ["a.py:301 mismatch > a.py:301"]
     assert outcomes(at("a.py:304", every), tmp_path) == ["a.py:304 mismatch > a.py:301"]
+
+
+def test_a_condensed_quote_of_the_only_other_file_of_that_name_is_relocated(tmp_path: Path) -> None:
+    code = ["install:", "\t@if [ -f bashrc ]; then \\", "\t\techo one; \\", "\telse \\", "\t\techo two; \\", "\tfi"]
+    (tmp_path / "tool").mkdir()
+    (tmp_path / "tool/Makefile").write_text("\n".join(code), encoding="utf-8")
+    (tmp_path / "Makefile").write_text("all:\n" * 9, encoding="utf-8")
+    quoted = "\n".join(["@if [ -f bashrc ]; then \\", "    echo one; \\", "    fi"])
+    assert outcomes(f"Makefile:2-6:\n{fence(quoted)}", tmp_path) == ["Makefile:2-6 relocated > tool/Makefile:2"]
+    altered = quoted.replace("one", "three")
+    assert outcomes(f"Makefile:2-6:\n{fence(altered)}", tmp_path)[0].startswith("Makefile:2-6 mismatch")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/Makefile").write_text("\n".join(code), encoding="utf-8")
+    assert outcomes(f"Makefile:2-6:\n{fence(quoted)}", tmp_path)[0].startswith("Makefile:2-6 mismatch")

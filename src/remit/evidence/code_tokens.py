@@ -68,6 +68,13 @@ _CHARACTER = r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'"
 _LEXEME = r"(?P<dots>\.{3,}+|…)|\\.|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|[^\s]"
 _WORD = lazy_pattern(rf"(?:{_LEXEME})")
 _NAME_FOLLOWS = lazy_pattern(r"[\w$\[({\"'`*&]")
+#: A string of three quotation marks that starts a statement, after a colon, or at the beginning of an excerpt.
+_DOCSTRING = lazy_pattern(
+    r"(?P<start>(?:\A|(?<=[\w)\]]):[ \t]*+(?:\#[^\n]*+)?\n)\s*+)(?P<mark>\"{3}|'{3})"
+    r"(?P<body>(?:(?!(?P=mark))[^\\]|\\.)*+)(?P=mark)(?=[ \t]*+(?:\n|\Z))",
+    re.DOTALL,
+)
+_DOCUMENTED = frozenset(("py", "pyi", "pyx"))
 _CLOSING = frozenset(")]}")
 _ORPHAN_END = lazy_pattern(r"\*/")
 
@@ -75,17 +82,18 @@ _ORPHAN_END = lazy_pattern(r"\*/")
 class CodeTokens:
     """The tokens of some lines: `words` in order, and for each word the index of its line in `lines`."""
 
-    def __init__(self, text: str, path: str, *, without_commas: bool = False) -> None:
-        """Split a text; with `without_commas`, leave out a comma before a closing bracket, which means nothing."""
+    def __init__(self, text: str, path: str, *, relaxed: bool = False) -> None:
+        """Split a text; if `relaxed`, leave out commas before a closing bracket, and shorten docstrings to a line."""
         self.words: list[str] = []
         self.lines: list[int] = []
         #: The comments in order: the index of the line, and the text without white space.
         self.comments: list[tuple[int, str]] = []
-        for kind, word, line in _tokens(text.translate(TYPOGRAPHY), path):
+        text = text.translate(TYPOGRAPHY)
+        for kind, word, line in _tokens(_with_short_docstrings(text, path) if relaxed else text, path):
             if kind:
                 self.comments.append((line, "".join(word.split())))
                 continue
-            if without_commas and word in _CLOSING and self._ends_with_comma(word, line):
+            if relaxed and word in _CLOSING and self._ends_with_comma(word, line):
                 self.words.pop()
                 self.lines.pop()
             self.words.append(word)
@@ -110,6 +118,24 @@ class CodeTokens:
         while last + 1 < len(self.words) and self.lines[last + 1] == self.lines[at]:
             last += 1
         return self.words[first : last + 1]
+
+
+def has_docstring(text: str, path: str) -> bool:
+    """Return whether a text has a string that is a statement of its own, in a language that documents code with it."""
+    return _ending(path) in _DOCUMENTED and bool(_DOCSTRING.search(text))
+
+
+def _with_short_docstrings(text: str, path: str) -> str:
+    """Return a text in which the lines of a docstring below its first one are comments."""
+    return _DOCSTRING.sub(_shortened, text) if _ending(path) in _DOCUMENTED else text
+
+
+def _shortened(found: re.Match[str]) -> str:
+    start, mark, body = found.group("start", "mark", "body")
+    first, _, rest = body.strip().partition("\n")
+    # The number of lines stays the same, so that the tokens below keep their lines.
+    removed = body.count("\n")
+    return f"{start}{mark}{first.rstrip()}{mark}" + "\n# " * removed + " ".join(rest.split()) * bool(removed)
 
 
 def _tokens(text: str, path: str) -> Iterator[tuple[bool, str, int]]:

@@ -50,6 +50,9 @@ from remit.evidence.symbols import SymbolFinder
 from remit.evidence.tables import planned_rows
 from remit.workspace.files import Absent, SourceFile, Workspace
 
+#: The reason for a quote that has nothing to compare.
+_NO_CODE = "it consists of comments only"
+
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
@@ -73,7 +76,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
         _check_in_workspace(document, kind, evidence, quotes, sources, permalinks, path)
         # A line without a file next to it may be a line of something else, and a placeholder states nothing.
         evidence.references = [one for one in evidence.references if one.why not in (UNNAMED, PLACEHOLDER)]
-        evidence.quotes = [quote for quote in evidence.quotes if quote.why != PLACEHOLDER]
+        evidence.quotes = [quote for quote in evidence.quotes if quote.why not in (PLACEHOLDER, _NO_CODE)]
         checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
         evidence.changes = checker.claims(document.result)
     _apply_receipts(evidence, sources)
@@ -195,7 +198,7 @@ def _check_in_workspace(
         _look_up_on_disk(here, sources.on_disk, symbols)
     excuse_submodules(here, workspace)
     evidence.references = without_alternatives(evidence.references)
-    join_other_code(here, workspace)
+    join_other_code([one for one in here if one.why != UNNAMED], workspace)
     _check_quotes(quotes, workspace, document.text.strip(), permalinks)
 
 
@@ -265,7 +268,7 @@ def _check_quotes(
             quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
         elif reference.why == PLACEHOLDER:
             quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
-        else:
+        elif quote.why != _NO_CODE:
             _apply_quote_outcome(reference, quote)
 
 
@@ -304,7 +307,7 @@ def _compare(quote: Quote, file: SourceFile | Absent, checker: QuoteChecker) -> 
         if checker.is_exhausted:
             quote.outcome, quote.why = "unchecked", "the quotes are too large or too many to check"
         elif not CodeTokens(quote.text, file.path).words:
-            quote.outcome, quote.why = "unchecked", "it consists of comments only"
+            quote.outcome, quote.why = "unchecked", _NO_CODE
         else:
             quote.outcome, quote.why = "mismatch", "the file does not contain these lines"
 

@@ -245,12 +245,22 @@ def excuse_submodules(references: list[Reference], workspace: Workspace) -> None
         if folder := next((folder for folder in folders if one.path.startswith(f"{folder}/")), None):
             inside[one.path] = folder
     ends = {path[at:]: folder for path, folder in inside.items() for at in _part_starts(path)}
+    endings = _endings_of(inside)
     named: set[str] = set()
     for one in lost:
-        if folder := ends.get(one.path):
+        folder = ends.get(one.path, "")
+        guessed = "" if folder or "/" in one.path else endings.get(one.path.rpartition(".")[2], "")
+        if folder or guessed:
             one.outcome, one.found, one.is_silent = "unchecked", None, folder in named
             named.add(folder)
-            one.why = f"it is in the submodule {folder}, which is not checked out"
+            verb = "is" if folder else "may be"
+            one.why = f"it {verb} in the submodule {folder or guessed}, which is not checked out"
+
+
+def _endings_of(inside: dict[str, str]) -> dict[str, str]:
+    """Map the endings of files that the text often names in a submodule to its folder: a name alone may be one."""
+    counts = Counter((folder, path.rpartition(".")[2]) for path, folder in inside.items())
+    return {ending: folder for (folder, ending), count in counts.items() if count >= MIN_ROOTED}
 
 
 def _part_starts(path: str) -> Iterator[int]:

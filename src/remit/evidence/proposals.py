@@ -48,7 +48,8 @@ _INTRODUCTION = lazy_pattern(
     rf"{_LEAD}(?:(?:the|a|an)\s)?(?:proposed|suggested|recommended|planned|possible|corrected|improved|new version|"
     r"(?:(?:expected|actual|sample|example|test|console|terminal|command|program)\s)?(?:output|stdout|stderr|traceback|"
     r"stack ?trace)|出力(?:例|結果)?|输出)\b[^\n]{0,200}[:：][\s*_]{0,4}$|"
-    r"[^\n]{0,200}\b(?:prints|outputs|logs)[:：][\s*_]{0,4}$",
+    r"[^\n]{0,200}\b(?:prints|outputs|logs)[:：][\s*_]{0,4}$|"
+    r"[^\n]{0,200}(?:示例|例如|样例|参考实现|サンプル|記述例|使用例|예시|复制[^\n]{0,60}到[^\n]{0,60})[\s*_]{0,4}[:：][\s*_]{0,4}$",
     re.IGNORECASE,
 )
 #: A line that introduces code as it is: `src/app.py:8 currently says:`
@@ -69,6 +70,11 @@ _PROPOSED_HEADING = lazy_pattern(
     re.IGNORECASE,
 )
 _PLAN = lazy_pattern(r"\b(?:plan|proposal|rfc|roadmap)\b|計画|提案|计划|方案", re.IGNORECASE)
+#: A heading of a plan below which code is to be written.
+_PLANNED_HEADING = lazy_pattern(
+    rf"{_LEAD}(?:(?:code )?changes (?:required|needed|to make)\b|implementation steps\b)",
+    re.IGNORECASE,
+)
 _EXISTING = lazy_pattern(
     r"\b(?:current|existing|analysis|background|research|findings?|evidence|discoveries|root cause|problem|before|"
     r"issue|vulnerab\w{1,10}|actual|original|old|bug)\b|"
@@ -147,6 +153,11 @@ class Proposals:
                 break
         return self._under_proposal(line, has_line=has_line)
 
+    def _follows_sentence(self, line: int) -> bool:
+        """Return whether a blank line and the end of a sentence are above a fence: nothing introduces the code."""
+        sentence, above, gap = (self._document.line_text(line - back).strip(" \t>") for back in (2, 3, 1))
+        return not gap and sentence.endswith((".", "。")) and bool(" " in sentence or above)
+
     def is_past(self, line: int) -> bool:
         """Return whether the fence at a line shows code as it was before a change that the text reports as made."""
         above = next(filter(str.strip, (self._document.line_text(line - back) for back in (1, 2))), "")
@@ -162,18 +173,22 @@ class Proposals:
         return False
 
     def _under_proposal(self, line: int, *, has_line: bool) -> bool:
-        """Return whether a heading above a line proposes code: the nearest if a line is cited, else all."""
-        at = bisect_left(self._headings, (line, 0, "")) - 1
+        """Return whether a heading above a line proposes code: the nearest if a line is cited, else all.
+
+        In a plan, `Changes required` further above does, too, and so does code that no sentence introduces.
+        """
+        nearest = at = bisect_left(self._headings, (line, 0, "")) - 1
         while at >= 0:
             text = self._headings[at][2]
             if _EXISTING.search(text):
                 return False
-            if _PROPOSED_HEADING.match(text):
+            decides = _PROPOSED_HEADING if at == nearest or not has_line else _PLANNED_HEADING
+            if decides.match(text):
                 return True
-            if has_line:
+            if has_line and not self._is_plan:
                 return False
             at = self._parents[at]
-        return self._is_plan and not has_line
+        return self._is_plan and (not has_line or self._follows_sentence(line))
 
 
 def before_and_after(lines: list[str]) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from remit.contract.parse import Document
@@ -46,6 +47,16 @@ _OUTPUT: dict[str, tuple[str, ...]] = {
     "log": (".log",),
     **dict.fromkeys(("markdown", "md", "mdx"), (".md", ".mdx", ".markdown")),
 }
+#: A line that runs a program, and the files that have such lines.
+_COMMAND = lazy_pattern(
+    r"\s*+(?:[$%>]\s+\S|(?:sudo\s+)?(?:cargo|npm|npx|pnpm|yarn|bun|git|python3?|pip3?|uv|pytest|make|docker|kubectl|go|"
+    r"dotnet|mvn|gradle|\./gradlew|bundle|rake|composer|php|ruby|node|deno|terraform|helm|curl|wget|cd|ls|cat|grep|rg|"
+    r"bash|sh|ssh|brew|apt|apt-get)\s+(?![=(:.])[\w\-./~\"'$]|#\s)"
+)
+_SCRIPTS = (*(".sh", ".bash", ".zsh", ".ksh", ".bats", ".fish", ".ps1", ".bat", ".cmd", ".mk"), ".yml", ".yaml", ".md")
+_COMMAND_FILES = frozenset(("makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", "package.json"))
+_UNNAMED = frozenset(("", "console", "terminal", "shell-session"))
+_MAX_COMMANDS = 200
 #: Fences in these languages show a text or a change as a whole; comments inside are part of it.
 _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
 _LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
@@ -210,9 +221,16 @@ def _reference(written: WrittenReference, at: int, segment: Segment, workspace: 
 def _may_quote(fence: Fence, path: str) -> bool:
     """Return whether a fence that does not name a location may quote a file: it is not output."""
     language = fence.segment.info.split(" ")[0].lower()
-    if fence.segment.block == "test_results":
+    if fence.segment.block == "test_results" or (language in _UNNAMED and _shows_commands(fence, path)):
         return False
     return language not in _OUTPUT or path.lower().endswith(_OUTPUT[language])
+
+
+def _shows_commands(fence: Fence, path: str) -> bool:
+    """Return whether every line of a fence is a command, or a comment, and the file is not a script of commands."""
+    is_script = path.lower().endswith(_SCRIPTS) or path.rpartition("/")[2].lower() in _COMMAND_FILES
+    lines = [line for line in islice(fence.segment.text.split("\n"), _MAX_COMMANDS) if line.strip()]
+    return not is_script and bool(lines) and all(_COMMAND.match(line) for line in lines)
 
 
 def _in_info(info: str, exists: Exists) -> WrittenReference | None:

@@ -55,6 +55,8 @@ _NO_TEXT = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
     *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
 )
+#: At most this many files of the same name are compared with a quote.
+_MAX_NAMESAKES = 20
 _BRACKETS = frozenset(")]}")
 _NO_WORD = lazy_pattern(r"\W")
 
@@ -149,15 +151,16 @@ class QuoteChecker:
         self, quote: Quote, file: SourceFile, readings: list[list[str]], cited: tuple[int, int] | None
     ) -> TokenMatch | None:
         """Compare a quote token by token: with the lines around the cited ones, or with the whole file."""
+        from remit.evidence.code_tokens import has_docstring  # late import: as above
         from remit.evidence.token_match import QuoteTokens, cost, find_tokens, is_too_large  # late import: as above
 
         around = cited or (quote.line or 1, quote.line or 1)
         reach = REACH if cited is not None else len(file.lines)
-        for pieces, without_commas in product(readings, (False, True)):
-            tokens = QuoteTokens(pieces, file.path, without_commas=without_commas)
-            if without_commas and not _BRACKETS.intersection(tokens.words):
+        for pieces, relaxed in product(readings, (False, True)):
+            tokens = QuoteTokens(pieces, file.path, relaxed=relaxed)
+            if relaxed and not (_BRACKETS.intersection(tokens.words) or has_docstring(quote.text, file.path)):
                 continue
-            indexed = self._file_tokens(file, around, without_commas=without_commas)
+            indexed = self._file_tokens(file, around, relaxed=relaxed)
             if is_too_large(tokens, indexed):
                 self._is_skipped = True
                 continue
@@ -170,18 +173,18 @@ class QuoteChecker:
                 return found
         return None
 
-    def _file_tokens(self, file: SourceFile, around: tuple[int, int], *, without_commas: bool) -> FileTokens:
+    def _file_tokens(self, file: SourceFile, around: tuple[int, int], *, relaxed: bool) -> FileTokens:
         """Return the tokens of a file, or those near some lines if the file is large."""
         from remit.evidence.token_match import FileTokens
 
         first, last = 1, len(file.lines)
         if len(file.text) > _MAX_TOKENIZED:
             first, last = max(1, around[0] - _NEAR_LINES), min(last, around[0] + _NEAR_LINES)
-        key = file.path, first, without_commas
+        key = file.path, first, relaxed
         found = self._tokens.get(key)
         if found is None:
             text = "\n".join(file.lines[first - 1 : last])
-            found = self._tokens[key] = FileTokens(text, file.path, first, without_commas=without_commas)
+            found = self._tokens[key] = FileTokens(text, file.path, first, relaxed=relaxed)
             if len(self._tokens) > _MAX_TOKEN_FILES:
                 self._tokens.popitem(last=False)
         return found
@@ -246,8 +249,21 @@ class QuoteChecker:
                 if len(missing.locations) < 2 and (location := self._locate(file, missing)):
                     missing.locations.append(location)
         for missing in wanted:
+            if not missing.locations:
+                missing.locations += self._in_namesakes(missing.quote)
             if len(missing.locations) == 1:
                 missing.quote.found = missing.locations[0]
+
+    def _in_namesakes(self, quote: Quote) -> Iterator[Location]:
+        """Yield the places of a quote in other files of the same name, compared token by token."""
+        name = quote.path.rpartition("/")[2]
+        for path in self._workspace.index.ending_with(name)[:_MAX_NAMESAKES]:
+            file = self._workspace.read(path) if path != quote.path else None
+            if isinstance(file, SourceFile):
+                one = Quote(path=path, line=quote.line, end_line=quote.end_line, at=quote.at, text=quote.text)
+                cited = cited_lines(one, file)
+                if cited is not None and (found := self._by_tokens(one, file, _long_readings(one), cited)) is not None:
+                    yield Location(path, found.line)
 
     def _other_files(self) -> Iterator[SourceFile]:
         searched = skipped = 0

@@ -40,15 +40,15 @@ class TokenMatch(NamedTuple):
 class QuoteTokens:
     """The tokens of a quote. `gaps` has the positions before which the quote marks an omission."""
 
-    def __init__(self, pieces: list[str], path: str, *, without_commas: bool = False) -> None:
+    def __init__(self, pieces: list[str], path: str, *, relaxed: bool = False) -> None:
         self.words: list[str] = []
         self.starts: set[int] = set()
         self.gaps: set[int] = set()
         self.comments: list[str] = []
         self.has_dots = False
         for number, piece in enumerate(pieces):
-            tokens = CodeTokens(piece, path, without_commas=without_commas)
-            if without_commas and tokens.words[-1:] == [","] and tokens.words[-2:-1] in ([")"], ["]"], ["}"]):
+            tokens = CodeTokens(piece, path, relaxed=relaxed)
+            if relaxed and tokens.words[-1:] == [","] and tokens.words[-2:-1] in ([")"], ["]"], ["}"]):
                 del tokens.words[-1], tokens.lines[-1]  # the bracket that follows it is not part of the excerpt
             if number:
                 self.gaps.add(len(self.words))
@@ -75,8 +75,8 @@ class QuoteTokens:
 class FileTokens:
     """The tokens of a file, or of a part of it that begins at line `first`, with an index."""
 
-    def __init__(self, text: str, path: str, first: int, *, without_commas: bool = False) -> None:
-        self.tokens = CodeTokens(text, path, without_commas=without_commas)
+    def __init__(self, text: str, path: str, first: int, *, relaxed: bool = False) -> None:
+        self.tokens = CodeTokens(text, path, relaxed=relaxed)
         self.first = first
         self.size = len(self.tokens)
         self._positions: dict[str, list[int]] = {}
