@@ -322,6 +322,25 @@ def test_a_hundred_thousand_references_in_one_document(tmp_path: Path) -> None:
     assert sum(reference.outcome == "verified" for reference in found) == 99_800
 
 
+@pytest.mark.parametrize("end", [" ", "\n", ""])
+def test_the_same_windows_path_many_times_is_looked_up_a_few_times(end: str, tmp_path: Path) -> None:
+    class Asked(Counting):
+        """Counts the questions whether a file exists."""
+
+        asked = 0
+
+        def exists(self, path: str) -> bool:
+            self.asked += 1
+            return super().exists(path)
+
+    few, many = Asked(tmp_path), Asked(tmp_path)
+    found = [len(evidence_of(f"C:\\x:1{end}" * count, one).references) for count, one in ((50, few), (1_000, many))]
+    assert found == ([50, 1_000] if end else found)
+    assert (many.loaded, many.listed) == (few.loaded, few.listed)
+    per_line = 950 if end == "\n" else 0
+    assert many.asked <= few.asked + 4 * per_line
+
+
 @pytest.mark.slow
 def test_one_line_of_a_megabyte(tree: Path) -> None:
     line = "the words around it take up most of the line, src/app.py:1 does not " * ((MAX_BYTES - 1000) // 68)

@@ -121,7 +121,7 @@ class CodeTokens:
 
 
 def has_docstring(text: str, path: str) -> bool:
-    """Return whether a text has a string that is a statement of its own, in a language that documents code with it."""
+    """Return whether a text has a docstring: a string of three quotation marks that is a whole statement."""
     return _ending(path) in _DOCUMENTED and bool(_DOCSTRING.search(text))
 
 

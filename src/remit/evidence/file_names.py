@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from remit.lazy import lazy_pattern
 
@@ -41,6 +42,8 @@ PORTS = frozenset({22, 25, 53, 80, 443, 3000, 3306, 5000, 5432, 6379, 8000, 8080
 MAX_PATH = 1024
 #: The number of endings of a Japanese or Chinese run that are tried as names.
 _MAX_TRIES = 12
+#: A text often names the same files again: the answers for this many names are kept.
+_MEMORY = 2_048
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f"
 #: `https://host/owner/name/blob/branch/path`, on GitHub, GitLab, Gitea and Bitbucket.
@@ -85,6 +88,7 @@ _LEAD = lazy_pattern(rf"[^/\\]*[{CJK}](?=[A-Za-z0-9_@.$~+(\[])")
 Exists = Callable[[str], bool]
 
 
+@lru_cache(_MEMORY)
 def looks_like_file(path: str) -> bool:
     """Return whether a name has a slash or a known ending; other names count only if such a file exists."""
     if not has_letter(path) or path.lower() in _NOT_FILES:
@@ -94,6 +98,7 @@ def looks_like_file(path: str) -> bool:
     return has_known_ending(path)
 
 
+@lru_cache(_MEMORY)
 def is_usual_name(path: str) -> bool:
     """Return whether a path without an ending is the usual name of a file: `Dockerfile`, `.eslintrc`."""
     name = path.rpartition("/")[2].lower()
@@ -129,6 +134,7 @@ def has_letter(name: str) -> bool:
     return bool(_LETTER.search(name))
 
 
+@lru_cache(_MEMORY)
 def has_known_ending(path: str) -> bool:
     """Return whether a name has the ending of a source file; `.env` is a name without an ending."""
     ending = _EXTENSION.search(path)
@@ -158,6 +164,7 @@ def path_in_address(address: str, exists: Exists) -> str:
     return next((path for path in longer if "/" in path and exists(path)), "")
 
 
+@lru_cache(_MEMORY)
 def unwrap(path: str) -> tuple[int, int]:
     """Return the start and end of the path inside surrounding brackets."""
     first, end = 0, len(path)

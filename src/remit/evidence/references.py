@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 
@@ -148,7 +149,9 @@ def known_files(workspace: Workspace | None) -> Exists:
     """Return a function that looks files up; one that is known by its name may be in any folder."""
     if workspace is None:
         return never_exists
-    return lambda path: workspace.exists(path) or (is_usual_name(path) and bool(workspace.index.ending_with(path)))
+    return cache(
+        lambda path: workspace.exists(path) or (is_usual_name(path) and bool(workspace.index.ending_with(path)))
+    )
 
 
 def named_files(segment: Segment, workspace: Workspace | None) -> list[WrittenReference]:
