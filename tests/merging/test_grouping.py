@@ -104,6 +104,7 @@ def _different(index: int) -> str:
     return "".join(chr(ord("a") + (index * 7 + step * step * (index + 3)) % 26) for step in range(12))
 
 
+@pytest.mark.slow
 def test_ten_thousand_ranges_on_top_of_each_other_are_one_group() -> None:
     nested = [at(1 + index, 30_000 - index, title=f"{index:x}") for index in range(10_000)]
     random.Random(1).shuffle(nested)

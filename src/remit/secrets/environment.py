@@ -11,7 +11,7 @@ from remit.lazy import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 #: Names of variables that contain a secret.
 SECRET_NAME = lazy_pattern(
@@ -45,10 +45,10 @@ def without_secrets() -> dict[str, str]:
     }
 
 
-def own_secrets() -> Iterator[tuple[str, str]]:
-    """Yield the secrets of this process, longest first: a provider may repeat an invalid key in an error."""
+def own_secrets() -> list[tuple[str, str]]:
+    """Return the secrets of this process, longest first: a provider may repeat an invalid key in an error."""
     pairs = ((name, value.strip()) for name, value in os.environ.items() if is_secret_name(name))
-    yield from sorted((pair for pair in pairs if _is_distinct(pair[1])), key=lambda pair: -len(pair[1]))
+    return sorted((pair for pair in pairs if _is_distinct(pair[1])), key=lambda pair: -len(pair[1]))
 
 
 def is_secret_name(name: str) -> bool:

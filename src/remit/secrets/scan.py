@@ -30,6 +30,9 @@ _MIN_LENGTH = 8
 _MAX_NAME = 100
 
 
+OwnSecrets = Sequence[tuple[str, str]]
+
+
 class _Published(NamedTuple):
     """A rule of gitleaks; `tools/secret_rules.py` writes them. Without a library: hooks redact reports, too."""
 
@@ -41,14 +44,15 @@ class _Published(NamedTuple):
     group: int | None = None
 
 
-def redact(text: str, start: int = 0, *, keeps_lines: bool = False) -> str:
+def redact(text: str, start: int = 0, *, keeps_lines: bool = False, own: OwnSecrets | None = None) -> str:
     """Return a text from `start` on with each secret replaced by its kind. For long texts, call it in a thread.
 
-    If it `keeps_lines`, a secret of several lines leaves empty ones, so that line numbers stay the same.
+    If it `keeps_lines`, a secret of several lines leaves empty ones, so that line numbers stay the same. `own` are this
+    process's own secrets, for callers with many texts.
     """
     if len(text) < _MIN_LENGTH:
         return text[start:]
-    spans = sorted((*_own_spans(text), *find_secrets(text)))
+    spans = sorted((*_own_spans(text, own_secrets() if own is None else own), *find_secrets(text)))
     parts: list[str] = []
     position = start
     for begin, _, end, name in spans:
@@ -68,31 +72,35 @@ def redact_lines(lines: Sequence[str], first: int, last: int) -> list[str]:
     return shown[first - start : last - start]
 
 
-def _own_spans(text: str) -> Iterator[tuple[int, int, int, str]]:
+def _own_spans(text: str, own: OwnSecrets) -> Iterator[tuple[int, int, int, str]]:
     """Yield the places of this process's own secrets."""
-    for variable, value in own_secrets():
+    for variable, value in own:
         yield from ((at, -1, at + len(value), variable) for at in _occurrences(text, value))
 
 
 def redact_all(value: Any) -> Any:
     """Return a nested value with the secrets in all its texts replaced, also those that only their keys give away."""
+    return _redact_nested(value, own_secrets())
+
+
+def _redact_nested(value: Any, own: OwnSecrets) -> Any:
     if isinstance(value, str):
-        return redact(value)
+        return redact(value, own=own)
     if isinstance(value, Mapping):
-        return {_redact_key(name): _redact_entry(name, inner) for name, inner in value.items()}
-    return [redact_all(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {_redact_key(name, own): _redact_entry(name, inner, own) for name, inner in value.items()}
+    return [_redact_nested(inner, own) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _redact_key(name: Any) -> Any:
-    return redact(name) if isinstance(name, str) and len(name) > _MAX_NAME else name
+def _redact_key(name: Any, own: OwnSecrets) -> Any:
+    return redact(name, own=own) if isinstance(name, str) and len(name) > _MAX_NAME else name
 
 
-def _redact_entry(name: Any, value: Any) -> Any:
-    redacted = redact_all(value)
+def _redact_entry(name: Any, value: Any, own: OwnSecrets) -> Any:
+    redacted = _redact_nested(value, own)
     if redacted == value and isinstance(value, str) and isinstance(name, str) and is_secret_name(name[:_MAX_NAME]):
         # A password has no typical form: `{"password": "..."}` is recognised by its key.
         before = f'"{name}": "'
-        return redact(f'{before}{value}"').removeprefix(before)[:-1]
+        return redact(f'{before}{value}"', own=own).removeprefix(before)[:-1]
     return redacted
 
 

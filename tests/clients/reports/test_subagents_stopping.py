@@ -299,6 +299,7 @@ class TestStarting:
         assert list(client.state.delegations) == [CALL]
 
 
+@pytest.mark.slow
 def test_a_report_of_ten_megabytes_is_answered_and_stored_exactly(client: Client) -> None:
     report = GOOD + "x" * 10_000_000
     reply = client.stop(AGENT, report)
