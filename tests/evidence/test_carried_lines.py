@@ -8,6 +8,7 @@ import pytest
 from corpus.tree import shown
 
 from remit.checking import Options, check_text
+from remit.evidence import gather
 from remit.evidence.sources import Sources
 from remit.workspace.files import WorkTree
 
@@ -261,6 +262,12 @@ def test_a_line_that_may_belong_to_an_unnamed_file_is_not_checked(text: str, tre
 )
 def test_a_line_that_no_named_file_has_is_out_of_range(text: str, tree: Path) -> None:
     assert found(text, tree)[-1] == "src/store.py:999 out-of-range > src/store.py:200"
+
+
+def test_lines_are_looked_up_in_other_files_within_a_limit(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "MAX_OTHER_FILES", 1)
+    text = "### Sync (`src/app.py`)\n\n- `src/store.py:3` is checked (line 300), then (line 301)"
+    assert found(text, tree)[1:] == ["src/app.py:300", "src/store.py:301 out-of-range > src/store.py:200"]
 
 
 def test_a_line_of_a_plan_is_not_a_line_of_the_file(tree: Path) -> None:

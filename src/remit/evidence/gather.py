@@ -50,6 +50,8 @@ from remit.evidence.symbols import SymbolFinder
 from remit.evidence.tables import planned_rows
 from remit.workspace.files import Absent, SourceFile, Workspace
 
+#: Lines that their file lacks are looked up in other files at most this often.
+MAX_OTHER_FILES = 20_000
 #: The reason for a quote that has nothing to compare.
 _NO_CODE = "it consists of comments only"
 
@@ -208,7 +210,11 @@ def _settle_carried(
     """Look up lines that their file does not have in the other files that the text names around them."""
     suggestions = SuggestionFinder(workspace)
 
+    left = iter(range(MAX_OTHER_FILES))
+
     def in_file(reference: Reference, path: str) -> Reference | None:
+        if next(left, None) is None:
+            return None
         found = resolver.resolve(path)
         one = replace(reference, path=found.path, target=found.target, candidates=(), found=None, why="")
         look_up(one, workspace, suggestions, symbols, frozenset())
