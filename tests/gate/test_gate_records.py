@@ -161,14 +161,14 @@ def test_a_project_with_too_many_files_has_an_incomplete_record(project: Path, m
 def test_new_output_is_dropped_from_the_record(project: Path, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     gate.mkdir()
-    refresh_ignored(str(gate), str(project))
+    refresh_ignored(str(gate), file_versions.ignored_paths(str(project)))
     assert load_tree(str(gate)) is None
     (project / "out").mkdir()
     (project / "out" / "a.o").write_text("", encoding="utf-8")
     record, _ = scan(str(project), TreeRecord())
     assert b"out" in record.folders
     (gate / work_tree.FILE).write_bytes(record.dumps())
-    refresh_ignored(str(gate), str(project))
+    refresh_ignored(str(gate), file_versions.ignored_paths(str(project)))
     after = load_tree(str(gate))
     assert after is not None
     assert b"out" not in after.folders
@@ -227,7 +227,7 @@ def test_without_git_nothing_is_ignored_or_committed(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert file_versions.are_ignored(str(project), ["out/a"]) == set()
+    assert file_versions.ignoring_rules(str(project), ["out/a"]) == {}
     assert file_versions.ignored_paths(str(project)) == frozenset()
     assert file_versions.uncommitted(str(project)) is None
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from scratch_project import FILES, ScratchProject, decision_of, told_person
+from scratch_project import FILES, SESSION, ScratchProject, decision_of, told_person
+
+from remit.gate.session_store import open_session
 
 EXPLORER = {"agent_id": "a1", "agent_type": "code-explorer"}
 WRITER = {"agent_id": "a2", "agent_type": "backend-specialist"}
@@ -353,3 +355,40 @@ def test_an_event_that_is_delivered_twice_is_reported_once(shop: ScratchProject)
     call, _ = shop.before("make all")
     assert shop.after(call, "make all") == {}
     assert shop.after(call, "make all") == {}
+
+
+def test_a_rule_of_an_earlier_call_does_not_hide_a_later_file(shop: ScratchProject) -> None:
+    rules = {
+        "echo '*.hid' >> .gitignore": ".gitignore",
+        "echo '*.hid' >> .git/info/exclude": ".git/info/exclude",
+        "echo '*.hid' > docs/x.md; git config core.excludesFile docs/x.md": ".git/config",
+        "mkdir -p ~/.config/git; echo '*.hid' > ~/.config/git/ignore": ".config/git/ignore",
+    }
+    for number, (line, named) in enumerate(rules.items()):
+        with shop.new_session():
+            (shop.path / "scripts/evil.sh").write_text(line + "\n")
+            assert named in told_person(shop.run(HIDDEN)[1])
+            (shop.path / "scripts/evil.sh").write_text(f"echo x > src/new{number}.hid; echo x > build/new{number}.py\n")
+            told = told_person(shop.run(HIDDEN)[1])
+            assert f"src/new{number}.hid" in told, line
+            assert "build/" not in told, "a rule of before still counts"
+            shop.shell("git checkout -q .gitignore; rm -rf .git/info/exclude ~/.config src/*.hid; git config --unset core.excludesFile")
+
+
+def test_a_rule_that_a_person_adds_between_two_calls_counts(shop: ScratchProject) -> None:
+    shop.run("true")
+    with open_session(str(shop.folder), SESSION) as state:
+        state.writers.clear()  # as if the call had ended long ago
+    (shop.path / ".gitignore").write_text(FILES[".gitignore"] + "*.hid\n")
+    (shop.path / "scripts/evil.sh").write_text("echo x > src/new.hid\n")
+    assert shop.run(HIDDEN)[1] == {}
+
+
+def test_a_rule_that_an_agent_edits_does_not_count(shop: ScratchProject) -> None:
+    shop.run("true")
+    edit = {"file_path": str(shop.path / ".gitignore"), "old_string": "*.pyc", "new_string": "*.hid"}
+    shop.hook("PreToolUse", "Edit", edit, "toolu_edit", **WRITER)
+    (shop.path / ".gitignore").write_text(FILES[".gitignore"] + "*.hid\n")
+    shop.hook("PostToolUse", "Edit", edit, "toolu_edit", **WRITER)
+    (shop.path / "scripts/evil.sh").write_text("echo x > src/new.hid\n")
+    assert "src/new.hid" in told_person(shop.run(HIDDEN)[1])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from remit.gate import file_versions, work_tree
+from remit.gate import file_versions, ignore_rules, work_tree
 from remit.gate.change_report import mark_reverted, named, report_changes
 from remit.gate.guarded import changed_outside, is_guarded_name, is_instruction, outside_files, remit_table_digest
 from remit.gate.leftover_processes import last_process, left_running
@@ -36,6 +36,8 @@ PROTECTED = ("code", "tests", "spec", "guarded")
 _STARTERS = ("Bash", "Monitor", "PowerShell")
 #: A call without an end is over after this time: the client was stopped, or the call was interrupted.
 _LONGEST_CALL = 660.0
+#: Clocks of file systems are behind by at most this time.
+_CLOCK_STEP = 0.02
 #: What tools leave behind in projects without a .gitignore.
 _OUTPUT = frozenset({".coverage", "coverage.xml", ".DS_Store", "nohup.out", ".eslintcache", ".remit-check"})
 _OUTPUT_ENDINGS = (".pyc", ".pyo", ".log", ".tsbuildinfo", ".swp", ".o", ".class", ".lcov", ".profraw")
@@ -58,13 +60,14 @@ LOCK_FILES = frozenset(
 )
 
 
-def record_before(call: ToolUse, folder: str, project: str) -> None:
+def record_before(call: ToolUse, state: SessionState, folder: str, project: str) -> None:
     """Record the project before a call. Raises OSError if that is not possible."""
     import marshal
 
     calls = os.path.join(folder, CALLS)
     make_private(calls)
     known = work_tree.load_tree(folder)
+    by_person: list[str] = []
     if known is None:
         tree = work_tree.first_record(folder, project)
         tree.save(folder)
@@ -74,11 +77,21 @@ def record_before(call: ToolUse, folder: str, project: str) -> None:
             tree.leave_out([os.fsdecode(path) for path in tree.dependencies])
             tree.save(folder)
         work_tree.record_again(folder, project, tree, changes)
+        rules = [change for change in changes if ignore_rules.is_rule_file(change.path)]
+        by_person = [change.path for change in rules if not _may_be_of_call(change, call, state, folder)]
+    ignore_rules.record_rules(folder, call.session, project, tree, by_person)
     tree.wait_for_the_clock()
     path = os.path.join(calls, safe_name(call.tool_use_id))
     _link(os.path.join(folder, work_tree.FILE), path + ".tree", tree)
     values = (outside_files(folder), remit_table_digest(project), time.time(), last_process())
     replace_file(path, marshal.dumps(values, 2), mode=0o600, sync=False)
+
+
+def _may_be_of_call(change: StatChange, call: ToolUse, state: SessionState, folder: str) -> bool:
+    """Return whether a call, or a process that one left running, may have made a change between two records."""
+    at = change.after[0] / 1e9
+    writers = _others(call, at, state, folder)
+    return bool(state.background) or change.is_removed or any(entry["at"] <= at + _CLOCK_STEP for entry in writers)
 
 
 def _link(source: str, target: str, tree: TreeRecord) -> None:
@@ -98,10 +111,6 @@ def forget_call(call: ToolUse, folder: str) -> None:
             os.unlink(name)
         except OSError:
             continue
-
-
-#: Files that decide what git ignores; `exclude` is that of `.git/info`.
-_IGNORE_FILES = frozenset({".gitignore", "exclude"})
 
 
 def judge_effects(
@@ -178,7 +187,7 @@ def _new_dependencies(
     if not paths:
         return []
     writers = [own, *_others(call, at, state, folder)]
-    ignored = file_versions.are_ignored(project, paths)
+    ignored = ignore_rules.are_ignored(project, paths, ignore_rules.load_rules(folder, call.session))
     expected = [path for path in paths if path in ignored or _is_allowed(path, writers) or _is_made(path, own, project)]
     tree.leave_out(expected)
     left = [path for path in paths if path not in expected]
@@ -260,12 +269,12 @@ def unexplained(
         moved = [change for change in rest if change.path not in dirty]
         rest = [change for change in rest if change.path in dirty]
     fresh = [change.path for change in rest if change.is_new]
-    # A rule that came with the same call would hide its other files, and itself.
-    if fresh and not any(os.path.basename(change.path) in _IGNORE_FILES for change in changes):
-        ignored = file_versions.are_ignored(project, fresh)
+    if fresh:
+        rules = ignore_rules.load_rules(folder, call.session)
+        ignored = ignore_rules.are_ignored(project, fresh, rules)
         rest = [change for change in rest if change.path not in ignored]
         if ignored:
-            work_tree.refresh_ignored(folder, project)
+            work_tree.refresh_ignored(folder, ignore_rules.ignored_paths(project, rules))
     return [*guarded, *rest], moved
 
 

@@ -113,7 +113,7 @@ def _as_checked_out(data: bytes | None, size: int) -> bytes | None:
 
 def _committed(project: str, head: str, paths: list[str]) -> dict[str, bytes]:
     """Return the content of files in a commit, as far as it can be read: one process for all of them."""
-    prefix = _git_line(project, "rev-parse", "--show-prefix")
+    prefix = git_line(project, "rev-parse", "--show-prefix")
     asked = [path for path in paths if "\n" not in path]
     output = ask_git(project, [f"{head}:{prefix}{path}" for path in asked], "\n", "cat-file", "--batch") or b""
     found, at = {}, 0
@@ -171,7 +171,7 @@ def read_bytes(path: str, limit: int) -> bytes | None:
 
 def head_of(project: str) -> str:
     """Return the commit that is checked out, or an empty text."""
-    return _git_line(project, "rev-parse", "HEAD")
+    return git_line(project, "rev-parse", "HEAD")
 
 
 def ignored_paths(project: str) -> frozenset[bytes]:
@@ -180,10 +180,12 @@ def ignored_paths(project: str) -> frozenset[bytes]:
     return frozenset((_git(project, *arguments) or b"").split(b"\0")) - {b""}
 
 
-def are_ignored(project: str, paths: list[str]) -> set[str]:
-    """Return the paths that git ignores."""
-    output = ask_git(project, paths, "\0", "check-ignore", "-z", "--stdin") or b""
-    return {os.fsdecode(name) for name in output.split(b"\0") if name}
+def ignoring_rules(project: str, paths: list[str]) -> dict[str, tuple[str, bytes]]:
+    """Return the paths that git ignores, each with the file and the text of the rule that decides."""
+    output = ask_git(project, paths, "\0", "check-ignore", "--verbose", "-z", "--stdin") or b""
+    parts = output.split(b"\0")
+    found = zip(parts[::4], parts[2::4], parts[3::4], strict=False)
+    return {os.fsdecode(path): (os.fsdecode(file), rule) for file, rule, path in found if not rule.startswith(b"!")}
 
 
 def committed_folders(project: str, folders: list[str]) -> set[str]:
@@ -229,7 +231,8 @@ def _git(project: str, *arguments: str) -> bytes | None:
         return None
 
 
-def _git_line(project: str, *arguments: str) -> str:
+def git_line(project: str, *arguments: str) -> str:
+    """Return the output of a command of one line; empty if it fails."""
     return os.fsdecode(_git(project, *arguments) or b"").strip()
 
 

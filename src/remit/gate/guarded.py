@@ -27,6 +27,12 @@ def user_folder() -> str:
     return os.path.realpath(os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude"))
 
 
+def user_rules() -> str:
+    """Return the file with the user's own rules, which git reads without any setting."""
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(base, "git", "ignore")
+
+
 def reaches(name: str, guarded: str, *, whole: bool = True) -> bool:
     """Return whether a name is in a guarded file or folder, or with `whole` is one that contains it.
 
@@ -88,6 +94,7 @@ def outside_files(folder: str) -> dict[str, int]:
     for name in RECORDS:
         _add(found, os.path.join(folder, name))
     waiting = [os.path.join(home, name) for name in _DECIDING]
+    _add(found, user_rules())
     for name in ("settings.json", "settings.local.json", "CLAUDE.md"):
         _add(found, os.path.join(home, name))
     while waiting and len(found) < _MAX_OUTSIDE:

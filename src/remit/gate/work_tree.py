@@ -271,11 +271,11 @@ def keep_copies(folder: str, project: str, tree: TreeRecord, changes: list[StatC
     tree.copies = {**tree.copies, **file_versions.keep_copies(folder, project, paths, tree.copies, tree.head)}
 
 
-def refresh_ignored(folder: str, project: str) -> None:
-    """Look again which files are ignored, so that new folders of output are not recorded any more."""
+def refresh_ignored(folder: str, ignored: frozenset[bytes]) -> None:
+    """Use a new list of ignored files, so that new folders of output are not recorded any more."""
     tree = load_tree(folder)
     if tree is not None:
-        tree.ignored = file_versions.ignored_paths(project)
+        tree.ignored = ignored
         tree.folders = {name: files for name, files in tree.folders.items() if not _is_below(name, tree.ignored)}
         tree.save(folder)
 

@@ -42,7 +42,7 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
         if decision.decision != "deny" and may_change_files(call.tool):
             from remit.gate.effects import record_before
 
-            record_before(call, context.folder, context.project)
+            record_before(call, state, context.folder, context.project)
     except Exception as error:  # noqa: BLE001 - a lock or a disk failed: a call that would be denied still is
         decision, fault = _decide_unrecorded(call, decision, error, context)
         note = merge(note, fault)

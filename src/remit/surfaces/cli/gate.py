@@ -160,6 +160,7 @@ def trust(session: str, form: str) -> int:
     from remit.clients.claude_code.compiling import compile_project
     from remit.clients.claude_code.trusted import confirm_settings
     from remit.configuration import settings_digests
+    from remit.gate.ignore_rules import forget_rules
     from remit.gate.session_store import open_session
     from remit.reports.gate import trusted_lines, trusted_shape
     from remit.unconfirmed import confirm
@@ -177,6 +178,7 @@ def trust(session: str, form: str) -> int:
             kept = [entry for entry in state.changes if not entry.get("decided")]
             for entry in kept:
                 entry["decided"] = "kept"
+        forget_rules(found.folder)
     shape = trusted_shape(files, kept)
     _show(shape, trusted_lines(shape, columns()), form)
     return 0

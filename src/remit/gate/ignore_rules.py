@@ -1,0 +1,127 @@
+"""The rules by which git ignores files, as they were when a session began.
+
+A command could add a rule, and a later one a file that the rule hides. So a rule counts only if it was there before the
+first call of the session, or if a person added it between two calls.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+
+from remit.gate import file_versions
+from remit.gate.guarded import user_rules
+from remit.gate.session_store import safe_name
+from remit.workspace.atomic_write import replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from remit.gate.work_tree import TreeRecord
+
+    #: Real path of a file with rules -> its lines.
+    Rules = dict[str, list[bytes]]
+
+#: The ending of the file in the gate's folder, after the name of the session.
+ENDING = ".rules"
+_MAX_FILE = 1_000_000
+#: Names of files with rules: those of folders, and `.git/info/exclude`.
+_NAMES = frozenset({".gitignore", "exclude"})
+
+
+def is_rule_file(path: str) -> bool:
+    """Return whether a file of the project decides what git ignores, itself or by the name of another file."""
+    return os.path.basename(path) in _NAMES or path.endswith(".git/config")
+
+
+def record_rules(folder: str, session: str, project: str, tree: TreeRecord, by_person: Iterable[str]) -> None:
+    """Record the rules before the first call of a session, and again those of files that a person changed."""
+    known = load_rules(folder, session)
+    changed = [os.path.join(project, path) for path in by_person]
+    if known is not None and not changed:
+        return
+    if known is None or any(path.endswith("config") for path in changed):
+        changed += _sources(project, tree)
+    known = {**(known or {}), **{os.path.realpath(path): _lines(path) for path in changed}}
+    replace_file(_path(folder, session), marshal.dumps(known, 2), mode=0o600, sync=False)
+
+
+def load_rules(folder: str, session: str) -> Rules | None:
+    """Return the rules of a session, or None if none were recorded."""
+    data = file_versions.read_bytes(_path(folder, session), 1 << 26)
+    try:
+        known = marshal.loads(data or b"")  # noqa: S302 - plain data
+    except (ValueError, EOFError, TypeError):
+        return None
+    return known if isinstance(known, dict) else None
+
+
+def forget_rules(folder: str) -> None:
+    """Forget the rules of all sessions: a person has confirmed those of now."""
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(ENDING)]
+    except OSError:
+        return
+    for name in names:
+        os.unlink(os.path.join(folder, name))
+
+
+def are_ignored(project: str, paths: list[str], known: Rules | None) -> set[str]:
+    """Return the paths that git ignores by a rule that counts; without recorded rules, by any rule."""
+    found = file_versions.ignoring_rules(project, paths)
+    if known is None or not found:
+        return set(found)
+    top = _top(project)
+    # A source is relative to the root of the checkout, or absolute.
+    return {
+        path
+        for path, (source, rule) in found.items()
+        if rule in known.get(os.path.realpath(os.path.join(top, source)), ())
+    }
+
+
+def ignored_paths(project: str, known: Rules | None) -> frozenset[bytes]:
+    """Return the files and folders that git ignores, without those that only a rule hides that does not count."""
+    found = file_versions.ignored_paths(project)
+    if known is None or all(_lines(path) == lines for path, lines in known.items()):
+        return found
+    kept = are_ignored(project, [os.fsdecode(path) for path in found], known)
+    return frozenset(os.fsencode(path) for path in kept)
+
+
+def _path(folder: str, session: str) -> str:
+    return os.path.join(folder, safe_name(session) + ENDING)
+
+
+def _lines(path: str) -> list[bytes]:
+    data = file_versions.read_bytes(os.path.realpath(path), _MAX_FILE) or b""
+    return [line for line in map(bytes.strip, data.splitlines()) if line and not line.startswith(b"#")]
+
+
+def _top(project: str) -> str:
+    from remit.workspace.safe_git import found_by_git
+
+    return found_by_git(project) or project
+
+
+def _sources(project: str, tree: TreeRecord) -> list[str]:
+    """Return the files from which git reads rules, also those that do not exist yet."""
+    below = [os.fsdecode(name) for name, files in tree.folders.items() if b".gitignore" in files[1]]
+    found = [os.path.join(project, name, ".gitignore") for name in below]
+    top, above = _top(project), os.path.realpath(project)
+    while above != top and above != os.path.dirname(above):
+        above = os.path.dirname(above)
+        found.append(os.path.join(above, ".gitignore"))
+    git = os.path.join(top, ".git")
+    exclude = os.path.join(git, "info", "exclude")
+    if os.path.isfile(git):  # a linked worktree
+        exclude = file_versions.git_line(project, "rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
+    found += [exclude, user_rules()]
+    base = os.path.dirname(user_rules())
+    settings = (f"{git}/config", os.path.expanduser("~/.gitconfig"), f"{base}/config", "/etc/gitconfig")
+    texts = b"".join(file_versions.read_bytes(os.path.realpath(path), _MAX_FILE) or b"" for path in settings).lower()
+    if b"excludesfile" in texts or b"[include" in texts:
+        named = file_versions.git_line(project, "config", "--type=path", "--get", "core.excludesFile")
+        found += [os.path.join(top, named)] if named else []
+    return [path for path in found if path]
