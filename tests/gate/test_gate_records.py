@@ -12,7 +12,8 @@ import pytest
 from remit.gate import file_versions, guarded, work_tree
 from remit.gate.file_versions import StatChange, contents_before, read_version, without_rewritten
 from remit.gate.guarded import changed_outside, is_guarded_outside, outside_files, remit_table_digest
-from remit.gate.reverse_patch import FileVersion, digest_of, keep_reverse_patch
+from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
+from remit.gate.witness import digest_of
 from remit.gate.work_tree import (
     TreeRecord,
     add_folder,

@@ -19,6 +19,7 @@ from remit.clients.claude_code.events import handle_event
 from remit.gate import paths
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
+from remit.gate.witness import note_content
 
 DATA = Path(__file__).parent / "data"
 SESSION = "scratch-session"
@@ -119,6 +120,7 @@ class ScratchProject:
             "environment": environment(),
             "stamps": [stamp(COMPILER)],
         }
+        note_content(str(folder), "compiled.json", json.dumps(values).encode())
         (folder / "compiled.json").write_text(json.dumps(values))
 
     @property

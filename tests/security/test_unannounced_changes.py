@@ -372,7 +372,9 @@ def test_a_rule_of_an_earlier_call_does_not_hide_a_later_file(shop: ScratchProje
             told = told_person(shop.run(HIDDEN)[1])
             assert f"src/new{number}.hid" in told, line
             assert "build/" not in told, "a rule of before still counts"
-            shop.shell("git checkout -q .gitignore; rm -rf .git/info/exclude ~/.config src/*.hid; git config --unset core.excludesFile")
+            shop.shell(
+                "git checkout -q .gitignore; rm -rf .git/info/exclude ~/.config src/*.hid; git config --unset core.excludesFile"
+            )
 
 
 def test_a_rule_that_a_person_adds_between_two_calls_counts(shop: ScratchProject) -> None:
@@ -392,3 +394,45 @@ def test_a_rule_that_an_agent_edits_does_not_count(shop: ScratchProject) -> None
     shop.hook("PostToolUse", "Edit", edit, "toolu_edit", **WRITER)
     (shop.path / "scripts/evil.sh").write_text("echo x > src/new.hid\n")
     assert "src/new.hid" in told_person(shop.run(HIDDEN)[1])
+
+
+def test_a_call_cannot_choose_the_mode_in_which_it_is_judged(shop: ScratchProject) -> None:
+    shop.run("true")
+    call, _ = shop.before(HIDDEN)
+    shop.shell("echo 'mode = \"observe\"' > remit.toml")
+    shop.compile({"mode": "observe"})  # as `remit install --mode observe --yes` in a program that is not understood
+    assert "remit.toml" in told_person(shop.after(call, HIDDEN))
+
+
+def test_a_record_of_the_session_that_a_command_rewrites_is_not_believed(start: Callable[..., ScratchProject]) -> None:
+    shop = start(mode="strict")
+    shop.run("true")
+    lines = f"sed -i s/'\"paths\":\\[\\]'/'\"paths\":null'/ .remit/gate/{SESSION}.json\necho x > src/app.py\n"
+    (shop.path / "scripts/evil.sh").write_text(lines)
+    told = told_person(shop.run(HIDDEN)[1])
+    assert f"{SESSION}.json, the gate's record of this session, was changed" in told
+    assert "src/app.py" in told
+    assert decision_of(shop.before("echo x > notes.md")[1]) == "deny"
+    assert told_person(shop.before("git status")[1]) == "", "it is reported once"
+
+
+def test_a_record_that_a_process_rewrites_between_two_calls_is_reported(shop: ScratchProject) -> None:
+    shop.run("true")
+    (shop.folder / f"{SESSION}.json").unlink()
+    assert "was changed or removed" in told_person(shop.before("git status")[1])
+
+
+def test_settings_that_a_command_compiles_are_not_obeyed(shop: ScratchProject) -> None:
+    shop.run("true")
+    (shop.path / "scripts/evil.sh").write_text(
+        'sed -i \'s/"gate": {/"gate": {"mode": "observe", /\' .remit/gate/compiled.json; echo x > src/app.py\n'
+    )
+    told = told_person(shop.run(HIDDEN)[1])
+    assert "compiled.json" in told
+    assert "src/app.py" in told
+
+
+def test_a_record_of_a_call_that_a_command_rewrites_is_reported(shop: ScratchProject) -> None:
+    for name in ("*", "*.tree"):
+        (shop.path / "scripts/evil.sh").write_text(f"for f in .remit/gate/calls/{name}; do echo x >> $f; done\n")
+        assert "guarded-state" in told_person(shop.run(HIDDEN)[1])

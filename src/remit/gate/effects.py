@@ -11,33 +11,27 @@ import os
 import time
 
 from remit.gate import file_versions, ignore_rules, work_tree
+from remit.gate.call_record import other_calls
 from remit.gate.change_report import mark_reverted, named, report_changes
-from remit.gate.guarded import changed_outside, is_guarded_name, is_instruction, outside_files, remit_table_digest
-from remit.gate.leftover_processes import last_process, left_running
+from remit.gate.guarded import changed_outside, is_guarded_name, is_instruction, remit_table_digest
+from remit.gate.leftover_processes import left_running
 from remit.gate.paths import ProjectPath, classify
 from remit.gate.ruling import Ruling
-from remit.gate.session_store import make_private, safe_name
-from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from remit.gate.call_record import CallRecord
     from remit.gate.file_versions import StatChange
     from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
     from remit.gate.work_tree import TreeRecord
 
-#: Relative to the gate's folder: the records made before calls that still run.
-CALLS = "calls"
 PROTECTED = ("code", "tests", "spec", "guarded")
 #: Tools whose processes may outlive them.
 _STARTERS = ("Bash", "Monitor", "PowerShell")
-#: A call without an end is over after this time: the client was stopped, or the call was interrupted.
-_LONGEST_CALL = 660.0
-#: Clocks of file systems are behind by at most this time.
-_CLOCK_STEP = 0.02
 #: What tools leave behind in projects without a .gitignore.
 _OUTPUT = frozenset({".coverage", "coverage.xml", ".DS_Store", "nohup.out", ".eslintcache", ".remit-check"})
 _OUTPUT_ENDINGS = (".pyc", ".pyo", ".log", ".tsbuildinfo", ".swp", ".o", ".class", ".lcov", ".profraw")
@@ -60,90 +54,40 @@ LOCK_FILES = frozenset(
 )
 
 
-def record_before(call: ToolUse, state: SessionState, folder: str, project: str) -> None:
-    """Record the project before a call. Raises OSError if that is not possible."""
-    import marshal
-
-    calls = os.path.join(folder, CALLS)
-    make_private(calls)
-    known = work_tree.load_tree(folder)
-    by_person: list[str] = []
-    if known is None:
-        tree = work_tree.first_record(folder, project)
-        tree.save(folder)
-    else:
-        tree, changes = work_tree.scan(project, known)
-        if tree.dependencies:  # made between two calls
-            tree.leave_out([os.fsdecode(path) for path in tree.dependencies])
-            tree.save(folder)
-        work_tree.record_again(folder, project, tree, changes)
-        rules = [change for change in changes if ignore_rules.is_rule_file(change.path)]
-        by_person = [change.path for change in rules if not _may_be_of_call(change, call, state, folder)]
-    ignore_rules.record_rules(folder, call.session, project, tree, by_person)
-    tree.wait_for_the_clock()
-    path = os.path.join(calls, safe_name(call.tool_use_id))
-    _link(os.path.join(folder, work_tree.FILE), path + ".tree", tree)
-    values = (outside_files(folder), remit_table_digest(project), time.time(), last_process())
-    replace_file(path, marshal.dumps(values, 2), mode=0o600, sync=False)
-
-
-def _may_be_of_call(change: StatChange, call: ToolUse, state: SessionState, folder: str) -> bool:
-    """Return whether a call, or a process that one left running, may have made a change between two records."""
-    at = change.after[0] / 1e9
-    writers = _others(call, at, state, folder)
-    return bool(state.background) or change.is_removed or any(entry["at"] <= at + _CLOCK_STEP for entry in writers)
-
-
-def _link(source: str, target: str, tree: TreeRecord) -> None:
-    if os.path.lexists(target):
-        os.unlink(target)
-    try:
-        os.link(source, target)
-    except OSError:  # the file system has no links
-        replace_file(target, tree.dumps(), mode=0o600, sync=False)
-
-
-def forget_call(call: ToolUse, folder: str) -> None:
-    """Remove the record of a call that did not run."""
-    path = os.path.join(folder, CALLS, safe_name(call.tool_use_id))
-    for name in (path, path + ".tree"):
-        try:
-            os.unlink(name)
-        except OSError:
-            continue
-
-
 def judge_effects(
-    call: ToolUse, state: SessionState, settings: GateSettings, project: str, folder: str, *, is_reset: bool = False
+    call: ToolUse,
+    record: CallRecord | None,
+    state: SessionState,
+    settings: GateSettings,
+    project: str,
+    folder: str,
+    *,
+    is_reset: bool = False,
 ) -> Ruling:
     """Judge what changed while a call ran. A change without permission is recorded, with a patch that reverts it."""
     own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), None)
-    values = _load_record(call, folder)
-    before = work_tree.load_tree(folder, os.path.join(CALLS, safe_name(call.tool_use_id) + ".tree"))
-    forget_call(call, folder)
     is_settled = own is not None and bool(own.get("end"))
     if own is not None:
         own["end"] = time.time()
-    if values is None or before is None:
+    if record is None:
         # An event may be delivered twice. After a reset, the records of the session are gone, too.
         is_lost = not is_settled if own is not None else is_reset
         return _lost_record(call) if is_lost else Ruling()
-    outside, table, at, process = values
-    _note_processes(call, own or {}, process, state, project)
-    mark_reverted(own or {}, state)
+    own, before, at = own or {}, record.tree, record.at
+    _note_processes(call, own, record.process, state, project)
+    mark_reverted(own, state)
     after, changes = work_tree.scan(project, before)
-    changes += _new_dependencies(after, call, own or {}, at, state, project, folder)
+    changes += _new_dependencies(after, call, own, at, state, project, folder)
     work_tree.record_again(folder, project, after, changes)
     if not (before.is_complete and after.is_complete):
         return Ruling(2, "unannounced-change", f"the project has more than {work_tree.MAX_FILES} files; not compared")
-    is_table_changed = table != remit_table_digest(project)
-    is_remit = own is not None and bool(own.get("remit"))
+    is_table_changed = record.table != remit_table_digest(project)
     left = protected_changes(changes, state, settings, is_table_changed=is_table_changed)
     moved: list[StatChange] = []
     if left:
         left = file_versions.without_rewritten(folder, project, before.copies, before.head, left)
-        left, moved = unexplained(left, call, own or {}, at, state, settings, project, folder)
-    names = [] if is_remit else changed_outside(folder, project, outside, at)
+        left, moved = unexplained(left, call, own, at, state, settings, project, folder)
+    names = [] if own.get("remit") else changed_outside(folder, project, record.outside, at)
     if moved and not left and not names:
         return Ruling(3, None, f"git checked out other content of {named([change.path for change in moved])}")
     if not left and not names:
@@ -158,17 +102,6 @@ def _note_processes(call: ToolUse, own: dict[str, Any], since: int, state: Sessi
     if found:
         own = {"paths": [], **own}
         state.background.append({**own, "since": time.time(), "processes": [list(one) for one in found]})
-
-
-def _load_record(call: ToolUse, folder: str) -> tuple[dict[str, int], str, float, int] | None:
-    import marshal
-
-    data = file_versions.read_bytes(os.path.join(folder, CALLS, safe_name(call.tool_use_id)), 4_000_000)
-    try:
-        outside, table, at, process = marshal.loads(data or b"")  # noqa: S302 - plain data
-    except (ValueError, EOFError, TypeError):
-        return None
-    return (outside, table, at, process) if isinstance(outside, dict) else None
 
 
 def _lost_record(call: ToolUse) -> Ruling:
@@ -186,7 +119,7 @@ def _new_dependencies(
     paths = [os.fsdecode(path) for path in tree.dependencies]
     if not paths:
         return []
-    writers = [own, *_others(call, at, state, folder)]
+    writers = [own, *other_calls(call, at, state, folder)]
     ignored = ignore_rules.are_ignored(project, paths, ignore_rules.load_rules(folder, call.session))
     expected = [path for path in paths if path in ignored or _is_allowed(path, writers) or _is_made(path, own, project)]
     tree.leave_out(expected)
@@ -254,7 +187,7 @@ def unexplained(
     The second list has those that git made when it checked out a commit.
     """
     guarded = [change for change in changes if _class_of(change.path, settings, is_table_changed=True) == "guarded"]
-    writers = [own, *_others(call, at, state, folder)]
+    writers = [own, *other_calls(call, at, state, folder)]
     if own.get("remit"):
         guarded = []
     if own.get("revert"):
@@ -276,30 +209,6 @@ def unexplained(
         if ignored:
             work_tree.refresh_ignored(folder, ignore_rules.ignored_paths(project, rules))
     return [*guarded, *rest], moved
-
-
-def _others(call: ToolUse, at: float, state: SessionState, folder: str) -> list[dict[str, Any]]:
-    """Return the calls of all sessions of the project that may have written since a time."""
-    from remit.gate.session_store import read_session, recent_sessions
-
-    states = [state] + [
-        other
-        for name in recent_sessions(folder, at - _LONGEST_CALL)
-        if name != safe_name(state.session) and (other := read_session(folder, name)) is not None
-    ]
-    return [
-        entry
-        for one in states
-        for entry in one.writers
-        if entry.get("id") != call.tool_use_id and _ran_since(entry, at)
-    ]
-
-
-def _ran_since(entry: dict[str, Any], at: float) -> bool:
-    end, start = entry.get("end"), entry.get("at")
-    if not isinstance(end, int | float) or not isinstance(start, int | float):
-        return False
-    return end >= at if end else start + _LONGEST_CALL >= at
 
 
 def _is_allowed(path: str, writers: list[dict[str, Any]]) -> bool:

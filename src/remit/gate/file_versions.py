@@ -72,8 +72,8 @@ def keep_copies(
 
 
 def _store(folder: str, data: bytes) -> str:
-    from remit.gate.reverse_patch import digest_of
     from remit.gate.session_store import make_private
+    from remit.gate.witness import digest_of
 
     name = digest_of(data)
     path = os.path.join(folder, COPIES, name)

@@ -10,6 +10,7 @@ import os
 import stat
 
 from remit.gate.paths import locate
+from remit.gate.witness import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,15 +109,6 @@ def allowed_revert(call: ToolUse, state: SessionState, folder: str, project: str
             # The digest of the patch is known, so a patch of more files than are named here changes nothing else.
             return name, ["."] if entry.get("more") else [str(path) for path in entry.get("paths", ())]
     return None
-
-
-def digest_of(data: bytes) -> str:
-    """Return the digest of a patch, by which a changed one is recognised."""
-    try:
-        from _blake2 import blake2b  # hashlib takes longer to load than the whole gate
-    except ImportError:
-        from hashlib import blake2b
-    return blake2b(data, digest_size=16).hexdigest()
 
 
 def _read(path: str) -> bytes:

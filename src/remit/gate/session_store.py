@@ -7,6 +7,7 @@ import stat
 import time
 
 from remit.errors import UsageError
+from remit.gate import witness
 from remit.gate.session import SCHEMA, SessionState
 from remit.lean_json import dumps, loads
 from remit.workspace.atomic_write import file_lock, replace_file
@@ -103,6 +104,7 @@ def remove_old_sessions(folder: str, days: float = KEPT_DAYS) -> int:
     """Remove the files that did not change for this number of days. Return how many."""
     oldest = time.time() - days * 86_400
     removed = 0
+    witness.forget_old(folder, days)
     try:
         with os.scandir(folder) as entries:
             old = [
@@ -155,16 +157,28 @@ def _path(folder: str, session: str, ending: str) -> str:
 
 
 def _load(path: str, session: str) -> SessionState:
-    """Load a state. A corrupt file is renamed, and the new state has a warning."""
-    if not os.path.lexists(path) and not _move(path + _SPARE, path):
-        return SessionState(session)
-    state = _parse(_read_bytes(path))
+    """Load a state. A corrupt file is renamed, and the new state has a warning.
+
+    A file that something else than this module has changed or removed is noted as a change without permission.
+    """
+    is_missing = not os.path.lexists(path) and not _move(path + _SPARE, path)
+    data = b"" if is_missing else _read_bytes(path)
+    state = SessionState(session) if is_missing else _parse(data)
     if state is None:
         aside = f"{path}.broken-{time.time_ns()}"
         os.replace(path, aside)
         state = SessionState(session)
         state.warn(f"the state file of this session was corrupt; it was renamed to {aside}")
+    if witness.has_other_content(os.path.dirname(path), os.path.basename(path), data):
+        _distrust(state, path)
     return state
+
+
+def _distrust(state: SessionState, path: str) -> None:
+    """Remove the permissions that something else may have written into a state, and note that a person must know."""
+    state.writers, state.pending, state.declarations = [], {}, []
+    name = f".remit/gate/{os.path.basename(path)}"
+    state.changes.append({"id": "", "at": time.time(), "paths": [name], "decided": "", "untold": True})
 
 
 def _read_bytes(path: str) -> bytes:
@@ -196,6 +210,7 @@ def _save(path: str, state: SessionState) -> None:
     data = dumps(state.as_dict(), allow_nan=True)
     spare = path + _SPARE
     try:
+        witness.note_content(os.path.dirname(path), os.path.basename(path), data)
         has_old = _move(path, spare)
         try:
             replace_file(path, data, mode=0o600, sync=False)

@@ -124,6 +124,16 @@ class GateSettings:
         self.others = "claims"
         self.problems: list[str] = []
 
+    def with_mode(self, mode: str) -> GateSettings:
+        """Return the same settings with another mode."""
+        if mode == self.mode:
+            return self
+        other = GateSettings()
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        other.mode = mode
+        return other
+
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any] | None) -> GateSettings:
         """Build settings from a mapping with the names of the attributes."""

@@ -57,18 +57,49 @@ def settle_effects(
 
     With `is_reset`, the gate's folder had to be made again for this event.
     """
-    from remit.gate.effects import forget_call, judge_effects
+    from remit.gate.call_record import forget_call, load_record
+    from remit.gate.effects import judge_effects
+
+    record = load_record(call, folder)
+    forget_call(call, folder)
+    if record is not None and not _is_of_remit(call, state):
+        settings = settings.with_mode(record.mode)  # the call cannot choose how it is judged
 
     def judge() -> Ruling:
         if not has_run:
-            forget_call(call, folder)
             state.writers = [entry for entry in state.writers if entry.get("id") != call.tool_use_id]
             return Ruling()
-        ruling = judge_effects(call, state, settings, project, folder, is_reset=is_reset)
+        ruling = judge_effects(call, record, state, settings, project, folder, is_reset=is_reset)
         ruling.tells_person = True
         return ruling
 
     return with_fault_policy(judge, call, state, settings, after=True)
+
+
+def _is_of_remit(call: ToolUse, state: SessionState) -> bool:
+    """Return whether a person allowed this call to change the gate."""
+    return any(entry.get("remit") for entry in state.writers if entry.get("id") == call.tool_use_id)
+
+
+def settle_replaced_state(state: SessionState, settings: GateSettings) -> Decision:
+    """Report, once, that something else than the gate has changed or removed the record of the session."""
+
+    def judge() -> Ruling:
+        entries = [entry for entry in state.changes if entry.pop("untold", False)]
+        if not entries:
+            return Ruling()
+        name = entries[-1]["paths"][0]
+        reason = (
+            f"{name}, the gate's record of this session, was changed or removed by something else than the gate. What "
+            "was allowed in this session is not known any more, and what calls changed since may be missing in reports. "
+            "Tell the user; `git status` shows what is not committed"
+        )
+        state.warn(reason)
+        ruling = Ruling(1, "guarded-state", reason, paths=(name,))
+        ruling.tells_person = True
+        return ruling
+
+    return with_fault_policy(judge, ToolUse("record"), state, settings, after=True)
 
 
 def settle_between_calls(state: SessionState, settings: GateSettings, project: str, folder: str) -> Decision:

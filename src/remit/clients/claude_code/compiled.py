@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 
+from remit.gate.witness import has_other_content
 from remit.lean_json import loads
 
 TYPE_CHECKING = False
@@ -86,7 +87,7 @@ def environment() -> dict[str, str]:
 
 
 def read_compiled(project: str) -> dict[str, Any] | None:
-    """Return the values of the compiled file, current or outdated; None if there is no valid file.
+    """Return the values of the compiled file, current or outdated; None if there is no valid file of Remit.
 
     A process that answers many events parses an unchanged file once.
     """
@@ -99,7 +100,8 @@ def read_compiled(project: str) -> dict[str, Any] | None:
             if path in _parsed and _parsed[path][0] == mark:
                 return _parsed[path][1]
             data = file.read(MAX_BYTES + 1)
-        values = loads(data) if len(data) <= MAX_BYTES else None
+        is_ours = len(data) <= MAX_BYTES and not has_other_content(folder_of(project), FILE, data)
+        values = loads(data) if is_ours else None
     except (OSError, ValueError, RecursionError):
         return None
     if values is None or not _is_valid(values):
@@ -109,6 +111,16 @@ def read_compiled(project: str) -> dict[str, Any] | None:
     compiled: dict[str, Any] = values
     _parsed[path] = (mark, compiled)
     return compiled
+
+
+def is_replaced(project: str) -> bool:
+    """Return whether something else than Remit has changed the compiled file."""
+    try:
+        with open(os.open(os.path.join(folder_of(project), FILE), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError:
+        return False
+    return has_other_content(folder_of(project), FILE, data)
 
 
 def _is_valid(values: object) -> bool:

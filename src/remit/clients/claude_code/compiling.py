@@ -20,6 +20,7 @@ from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
 from remit.gate.delegations import model_class
 from remit.gate.session_store import make_private
 from remit.gate.settings import settings_mapping
+from remit.gate.witness import note_content
 from remit.merging.model import MergeSettings
 from remit.orchestrate.merge_settings import merge_settings
 from remit.orchestrate.progress_file import progress_path
@@ -186,6 +187,7 @@ def _write(project: Path, data: bytes) -> Path:
     try:
         keep_out_of_git(folder.parent)
         make_private(str(folder))
+        note_content(str(folder), FILE, data)
         replace_file(file, data, mode=0o600, sync=False)
     except OSError as error:
         raise EnvironmentBroken(f"{file} cannot be written: {error.strerror}") from error

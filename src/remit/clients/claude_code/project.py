@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from remit.clients.claude_code.compiled import FILE, folder_of, is_fresh, read_compiled
+from remit.clients.claude_code.compiled import FILE, folder_of, is_fresh, is_replaced, read_compiled
 from remit.clients.claude_code.libraries import make_libraries_importable
 from remit.errors import EnvironmentBroken
 from remit.gate.redaction import load_rules
@@ -23,6 +23,10 @@ AGENT_NAME = "[Agent Name]"
 CLAIMS = "claims"
 #: Other processes wait this long while one of them compiles.
 COMPILE_SECONDS = 20.0
+_REPLACED = (
+    "something else than Remit changed .remit/gate/compiled.json, the settings of the gate; they were compiled again "
+    "from the settings that you confirmed"
+)
 
 
 def _rules_for_secrets() -> Callable[[str], str]:
@@ -77,6 +81,7 @@ class ProjectContext:
         values = read_compiled(project)
         if values is not None and is_fresh(values):
             return cls(project, values)
+        replaced = values is None and is_replaced(project)
         try:
             context = cls(project, recompile(project))
         except Exception as error:
@@ -86,6 +91,8 @@ class ProjectContext:
             context.keep_earlier_settings(error)
         else:
             context.is_recompiled = True
+            if replaced:
+                context.notice = f"{_REPLACED}. {context.notice}".rstrip(". ")
         return context
 
     def keep_earlier_settings(self, error: Exception) -> None:

@@ -32,7 +32,7 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     try:
         with context.session(call.session) as state:
             decision = _decide_once(call, state, context)
-            note = compare_background(state, context, "PreToolUse")
+            note = merge(replaced_state(state, context, "PreToolUse"), compare_background(state, context, "PreToolUse"))
             has_notice = not call.agent_id and any(entry.untold for entry in state.delegations.values())
         if has_notice:
             from remit.clients.claude_code.teams import untold_notices
@@ -40,9 +40,9 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
             notice = untold_notices(call.session, context)
             note = merge(note, add_context("PreToolUse", notice) if notice else None)
         if decision.decision != "deny" and may_change_files(call.tool):
-            from remit.gate.effects import record_before
+            from remit.gate.call_record import record_before
 
-            record_before(call, state, context.folder, context.project)
+            record_before(call, state, context.settings.mode, context.folder, context.project)
     except Exception as error:  # noqa: BLE001 - a lock or a disk failed: a call that would be denied still is
         decision, fault = _decide_unrecorded(call, decision, error, context)
         note = merge(note, fault)
@@ -60,6 +60,17 @@ def compare_background(state: SessionState, context: ProjectContext, event: str)
         return None
     reason = f"remit ({decision.rule}): {decision.reason}"
     return merge(add_context(event, reason) if event == "PreToolUse" else None, message(reason))
+
+
+def replaced_state(state: SessionState, context: ProjectContext, event: str) -> Answer | None:
+    """Report that something else than the gate has changed the record of the session."""
+    if not any(entry.get("untold") for entry in state.changes):
+        return None
+    from remit.gate.settle import settle_replaced_state
+
+    decision = settle_replaced_state(state, context.settings)
+    reason = f"remit ({decision.rule}): {decision.reason}"
+    return merge(add_context(event, reason), message(reason)) if decision.decision != "allow" else None
 
 
 def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext) -> Decision:
@@ -231,6 +242,7 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
     event = text(payload, "hook_event_name")
     compared: Answer | None = None
     with context.session(call.session) as state:
+        replaced = replaced_state(state, context, event)
         if changes_files:
             decision = settle_effects(
                 call,
@@ -241,7 +253,7 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
                 has_run=event != "PermissionDenied",
                 is_reset=context.is_recompiled,
             )
-            compared = _settle_response(decision, event)
+            compared = merge(replaced, _settle_response(decision, event))
         elif call.tool in EDITING:
             state.close_writer(call)
         if call.agent_id or call.tool not in GRANTED:

@@ -1,0 +1,154 @@
+"""The record of the project that is made before a call, and the calls that ran at the same time.
+
+What the record contains is noted outside the project, too. A record that is missing or that was changed is not used:
+what the call changed is then not known, and the person reads that.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import time
+
+from remit.gate import file_versions, ignore_rules, witness, work_tree
+from remit.gate.guarded import outside_files, remit_table_digest
+from remit.gate.leftover_processes import last_process
+from remit.gate.session_store import make_private, read_session, recent_sessions, safe_name
+from remit.workspace.atomic_write import replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from remit.gate.file_versions import StatChange
+    from remit.gate.model import ToolUse
+    from remit.gate.session import SessionState
+    from remit.gate.work_tree import TreeRecord
+
+#: Relative to the gate's folder: the records made before calls that still run.
+CALLS = "calls"
+#: A call without an end is over after this time: the client was stopped, or the call was interrupted.
+_LONGEST_CALL = 660.0
+#: Clocks of file systems are behind by at most this time.
+_CLOCK_STEP = 0.02
+_MAX_TREE = 1 << 28
+_MAX_RECORD = 4_000_000
+
+
+class CallRecord:
+    """What was true before a call: the work tree, guarded files outside it, the time and the mode."""
+
+    __slots__ = ("at", "mode", "outside", "process", "table", "tree")
+
+    def __init__(
+        self, outside: dict[str, int], table: str, at: float, process: int, mode: str, tree: TreeRecord
+    ) -> None:
+        self.outside = outside
+        self.table = table
+        self.at = at
+        #: The number of the last process that had been started.
+        self.process = process
+        self.mode = mode
+        self.tree = tree
+
+
+def record_before(call: ToolUse, state: SessionState, mode: str, folder: str, project: str) -> None:
+    """Record the project before a call. Raises OSError if that is not possible."""
+    calls = os.path.join(folder, CALLS)
+    make_private(calls)
+    known = work_tree.load_tree(folder)
+    by_person: list[str] = []
+    if known is None:
+        tree = work_tree.first_record(folder, project)
+        tree.save(folder)
+    else:
+        tree, changes = work_tree.scan(project, known)
+        if tree.dependencies:  # made between two calls
+            tree.leave_out([os.fsdecode(path) for path in tree.dependencies])
+            tree.save(folder)
+        work_tree.record_again(folder, project, tree, changes)
+        rules = [change for change in changes if ignore_rules.is_rule_file(change.path)]
+        by_person = [change.path for change in rules if not _may_be_of_call(change, call, state, folder)]
+    ignore_rules.record_rules(folder, call.session, project, tree, by_person)
+    tree.wait_for_the_clock()
+    path = os.path.join(calls, safe_name(call.tool_use_id))
+    _link(os.path.join(folder, work_tree.FILE), path + ".tree", tree)
+    parts = (outside_files(folder), remit_table_digest(project), time.time(), last_process(), mode)
+    data = marshal.dumps((*parts, _digest(path + ".tree")), 2)
+    witness.note_content(folder, _noted(call), data)
+    replace_file(path, data, mode=0o600, sync=False)
+
+
+def load_record(call: ToolUse, folder: str) -> CallRecord | None:
+    """Return the record made before a call; None if there is none or if something else has changed it."""
+    path = os.path.join(folder, CALLS, safe_name(call.tool_use_id))
+    data = file_versions.read_bytes(path, _MAX_RECORD) or b""
+    if not data or witness.has_other_content(folder, _noted(call), data):
+        return None
+    try:
+        outside, table, at, process, mode, digest = marshal.loads(data)  # noqa: S302 - plain data
+    except (ValueError, EOFError, TypeError):
+        return None
+    saved = file_versions.read_bytes(path + ".tree", _MAX_TREE) or b""
+    tree = work_tree.TreeRecord.loads(saved) if witness.digest_of(saved) == digest else None
+    if tree is None or not isinstance(outside, dict):
+        return None
+    return CallRecord(outside, table, at, process, mode, tree)
+
+
+def forget_call(call: ToolUse, folder: str) -> None:
+    """Remove the record of a call that has ended or did not run."""
+    path = os.path.join(folder, CALLS, safe_name(call.tool_use_id))
+    witness.forget_content(folder, _noted(call))
+    for name in (path, path + ".tree"):
+        try:
+            os.unlink(name)
+        except OSError:
+            continue
+
+
+def _digest(path: str) -> str:
+    return witness.digest_of(file_versions.read_bytes(path, _MAX_TREE) or b"")
+
+
+def _noted(call: ToolUse) -> str:
+    return f"call-{safe_name(call.tool_use_id)}"
+
+
+def _link(source: str, target: str, tree: TreeRecord) -> None:
+    if os.path.lexists(target):
+        os.unlink(target)
+    try:
+        os.link(source, target)
+    except OSError:  # the file system has no links
+        replace_file(target, tree.dumps(), mode=0o600, sync=False)
+
+
+def _may_be_of_call(change: StatChange, call: ToolUse, state: SessionState, folder: str) -> bool:
+    """Return whether a call, or a process that one left running, may have made a change between two records."""
+    at = change.after[0] / 1e9
+    if state.background or change.is_removed:
+        return True
+    return any(entry["at"] <= at + _CLOCK_STEP for entry in other_calls(call, at, state, folder))
+
+
+def other_calls(call: ToolUse, at: float, state: SessionState, folder: str) -> list[dict[str, Any]]:
+    """Return the other calls of all sessions of the project that may have written since a time."""
+    states = [state] + [
+        other
+        for name in recent_sessions(folder, at - _LONGEST_CALL)
+        if name != safe_name(state.session) and (other := read_session(folder, name)) is not None
+    ]
+    return [
+        entry
+        for one in states
+        for entry in one.writers
+        if entry.get("id") != call.tool_use_id and _ran_since(entry, at)
+    ]
+
+
+def _ran_since(entry: dict[str, Any], at: float) -> bool:
+    end, start = entry.get("end"), entry.get("at")
+    if not isinstance(end, int | float) or not isinstance(start, int | float):
+        return False
+    return end >= at if end else start + _LONGEST_CALL >= at

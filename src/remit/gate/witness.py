@@ -1,0 +1,88 @@
+"""Digests of the gate's own files, kept outside the project: a change by anything else is noticed.
+
+A command of an agent runs as the same user and can write both places, so this is no proof. It notices commands that
+rewrite, restore or remove what is in the project.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from remit.workspace.atomic_write import replace_file
+
+_FOLDER = "remit/gate"
+#: A digest in hexadecimal digits, and how many of them are kept: that of now, and that of before.
+_LENGTH = 32
+_KEPT = 2
+
+
+def digest_of(data: bytes) -> str:
+    """Return a digest by which changed content is recognised."""
+    try:
+        from _blake2 import blake2b  # hashlib takes longer to load than the whole gate
+    except ImportError:
+        from hashlib import blake2b
+    return blake2b(data, digest_size=_LENGTH // 2).hexdigest()
+
+
+def note_content(folder: str, name: str, data: bytes) -> None:
+    """Note the content that a file of the gate's folder is about to get. Without a place for that, do nothing."""
+    path, digest = _path(folder, name), digest_of(data)
+    earlier = _read(path)
+    if earlier[:1] == [digest]:
+        return
+    # A process that ends before it has written the file leaves the earlier content.
+    text = "\n".join([digest, *earlier][:_KEPT])
+    try:
+        try:
+            replace_file(path, text.encode(), mode=0o600, sync=False)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            replace_file(path, text.encode(), mode=0o600, sync=False)
+    except OSError:
+        return
+
+
+def has_other_content(folder: str, name: str, data: bytes) -> bool:
+    """Return whether a file's content is not the noted one. A file that was never noted may have any content."""
+    noted = _read(_path(folder, name))
+    return bool(noted) and digest_of(data) not in noted
+
+
+def forget_content(folder: str, name: str) -> None:
+    """Forget a file that the gate removes."""
+    try:
+        os.unlink(_path(folder, name))
+    except OSError:
+        return
+
+
+def forget_old(folder: str, days: float) -> None:
+    """Forget the files that were not written for this number of days, except the settings."""
+    place, oldest = os.path.dirname(_path(folder, "x")), time.time() - days * 86_400
+    try:
+        with os.scandir(place) as entries:
+            old = [
+                entry.name
+                for entry in entries
+                if entry.name != "compiled.json" and entry.stat(follow_symlinks=False).st_mtime < oldest
+            ]
+    except OSError:
+        return
+    for name in old:
+        forget_content(folder, name)
+
+
+def _path(folder: str, name: str) -> str:
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(base, _FOLDER, digest_of(os.fsencode(os.path.realpath(folder))), name)
+
+
+def _read(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_KEPT * (_LENGTH + 1))
+    except OSError:
+        return []
+    return text.decode("ascii", "replace").split()
