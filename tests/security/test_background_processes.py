@@ -139,3 +139,24 @@ def test_without_proc_no_process_is_found(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "loadavg").write_text("0.1 0.1 0.1 1/2 77\n")
     (tmp_path / "78").mkdir()
     assert left_running(str(tmp_path), 5) == [], "it has ended"
+
+
+def test_tools_for_background_commands_compare_without_a_known_process(shop: ScratchProject) -> None:
+    start = {"command": "make all", "run_in_background": True}
+    shop.hook("PreToolUse", "Bash", start, "toolu_bg")
+    shop.hook("PostToolUse", "Bash", start, "toolu_bg", tool_response={})
+    for number, (event, tool) in enumerate(
+        (("PreToolUse", "BashOutput"), ("PostToolUse", "TaskOutput"), ("PostToolUse", "KillShell"))
+    ):
+        (shop.path / f"src/late{number}.py").write_text("written later\n")
+        told = told_person(shop.hook(event, tool, {}, f"toolu_task{number}"))
+        assert f"src/late{number}.py changed between two calls, while a background command may run" in told, tool
+    (shop.path / "src/util.py").write_text("a person writes\n")
+    assert shop.run("git status") == ({}, {})
+
+
+def test_tools_for_background_commands_report_no_edit_of_a_person(shop: ScratchProject) -> None:
+    shop.run("true")
+    (shop.path / "src/app.py").write_text("a person writes\n")
+    assert shop.hook("PreToolUse", "BashOutput", {}, "toolu_task") == {}
+    assert shop.hook("PostToolUse", "BashOutput", {}, "toolu_task") == {}

@@ -373,7 +373,8 @@ def test_a_rule_of_an_earlier_call_does_not_hide_a_later_file(shop: ScratchProje
             assert f"src/new{number}.hid" in told, line
             assert "build/" not in told, "a rule of before still counts"
             shop.shell(
-                "git checkout -q .gitignore; rm -rf .git/info/exclude ~/.config src/*.hid; git config --unset core.excludesFile"
+                "git checkout -q .gitignore; rm -rf .git/info/exclude ~/.config src/*.hid; "
+                "git config --unset core.excludesFile"
             )
 
 
@@ -436,3 +437,25 @@ def test_a_record_of_a_call_that_a_command_rewrites_is_reported(shop: ScratchPro
     for name in ("*", "*.tree"):
         (shop.path / "scripts/evil.sh").write_text(f"for f in .remit/gate/calls/{name}; do echo x >> $f; done\n")
         assert "guarded-state" in told_person(shop.run(HIDDEN)[1])
+
+
+def test_new_files_in_folders_of_output_are_named_unless_git_ignores_them(shop: ScratchProject) -> None:
+    (shop.path / "scripts/evil.sh").write_text("mkdir -p target; echo x > target/a.py; echo x > build/a.py\n")
+    told = told_person(shop.run(HIDDEN)[1])
+    assert told == "remit: git does not ignore the new output target/a.py", "a task of the project may be a build"
+    (shop.path / "scripts/evil.sh").write_text("echo x > target/b.py\n")
+    assert "target/b.py changed without permission" in told_person(
+        shop.run("echo ZWNobwo= | base64 -d | sh; make evil")[1]
+    )
+    (shop.path / "scripts/evil.sh").write_text("echo x > target/c.py; echo x > src/c.py\n")
+    told = told_person(shop.run(HIDDEN)[1])
+    assert "target/c.py" in told
+    assert "src/c.py" in told
+
+
+def test_an_agent_without_a_definition_is_reported(shop: ScratchProject) -> None:
+    told = told_person(shop.run(HIDDEN, agent_id="a9", agent_type="no-such-agent")[1])
+    assert "subagent no-such-agent" in told
+    assert "src/app.py" in told
+    (shop.path / "scripts/evil.sh").write_text("echo y > src/app.py\n")
+    assert shop.run(HIDDEN, agent_id="a9", agent_type="other-plugin:writer") == ({}, {})

@@ -80,7 +80,7 @@ def record_before(call: ToolUse, state: SessionState, mode: str, folder: str, pr
 
 
 def load_record(call: ToolUse, folder: str) -> CallRecord | None:
-    """Return the record made before a call; None if there is none or if something else has changed it."""
+    """Return the record made before a call; None if it is missing or if something else has changed it."""
     path = os.path.join(folder, CALLS, safe_name(call.tool_use_id))
     data = file_versions.read_bytes(path, _MAX_RECORD) or b""
     if not data or witness.has_other_content(folder, _noted(call), data):

@@ -79,9 +79,10 @@ def report_between(
         entry |= {"patch": kept.name, "digest": kept.digest, "command": kept.command}
     state.changes.append(entry)
     revert = f". This reverts exactly this change: {kept.command}" if kept else ""
+    who = f"processes of an earlier call were running: {processes}" if processes else "a background command may run"
     reason = (
-        f"{named(paths)} changed between two calls, while processes of an earlier call were running: {processes}. One "
-        f"of them changed it, or a person did. Tell the user{revert}"
+        f"{named(paths)} changed between two calls, while {who}. It changed the file, or a person did. "
+        f"Tell the user{revert}"
     )
     return Ruling(2, "unannounced-change", reason, paths=tuple(paths[:8]))
 

@@ -28,6 +28,8 @@ _HARMLESS_TEXT = """
     ListMcpResourcesTool ReadMcpResourceTool
 """
 HARMLESS = frozenset(_HARMLESS_TEXT.split())
+#: Tools that show or end a background command: what changed since the last call is compared.
+TASK_TOOLS = ("TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash")
 #: Tools that run a command line.
 SHELLS = ("Bash", "Monitor", "PowerShell")
 #: Mode -> the decision for level 0 (no rule is broken) to 3.

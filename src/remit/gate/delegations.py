@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 OUR_PLUGIN = "remit:"
 #: Agents of the client without tools that write.
 _READING_AGENTS = frozenset({"Explore", "Plan", "claude-code-guide"})
+#: Agents of the client with all tools.
+_CLIENT_AGENTS = frozenset({"general-purpose", "statusline-setup", "output-style-setup", "claude", "fork"})
 _WRITING_TOOLS = frozenset({"*", "Edit", "MultiEdit", "Write", "NotebookEdit"})
 MODEL_CLASSES = ("haiku", "sonnet", "opus")
 _MODELS = "Use haiku for lookups, sonnet for analysis and opus for requirements, unless the user asks for another model"
@@ -213,13 +215,23 @@ def has_failed_twice(state: SessionState, agent: str) -> bool:
 
 
 def may_write(call: ToolUse, settings: GateSettings) -> bool:
-    """Return whether the agent of a call may change code: a subagent whose definition has a tool that writes."""
+    """Return whether the agent of a call may change code: a subagent whose definition has a tool that writes.
+
+    An agent without a definition has no permission. The definitions of other plugins are not known.
+    """
     if not call.agent_id:
         return False
     allowed = settings.tools.get(call.agent_type) or settings.tools.get(call.agent_type.removeprefix(OUR_PLUGIN))
     if allowed is None:
-        return call.agent_type not in _READING_AGENTS
+        return call.agent_type not in _READING_AGENTS and _is_defined(call.agent_type, settings)
     return any(entry.partition("(")[0].strip() in _WRITING_TOOLS for entry in allowed)
+
+
+def _is_defined(agent: str, settings: GateSettings) -> bool:
+    if ":" in agent or agent in _CLIENT_AGENTS:
+        return True
+    known = (*settings.tools, *settings.models, *settings.agents.values())
+    return any(is_same_agent(agent, one) for one in known)
 
 
 def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:

@@ -82,25 +82,40 @@ def judge_effects(
     if not (before.is_complete and after.is_complete):
         return Ruling(2, "unannounced-change", f"the project has more than {work_tree.MAX_FILES} files; not compared")
     is_table_changed = record.table != remit_table_digest(project)
-    left = protected_changes(changes, state, settings, is_table_changed=is_table_changed)
+    left = protected_changes(changes, state, settings, is_table_changed=is_table_changed, with_folders=True)
     moved: list[StatChange] = []
     if left:
         left = file_versions.without_rewritten(folder, project, before.copies, before.head, left)
         left, moved = unexplained(left, call, own, at, state, settings, project, folder)
     names = [] if own.get("remit") else changed_outside(folder, project, record.outside, at)
-    if moved and not left and not names:
-        return Ruling(3, None, f"git checked out other content of {named([change.path for change in moved])}")
-    if not left and not names:
-        return Ruling()
-    return report_changes(call, left, names, before, state, settings, project, folder)
+    is_output = _is_task(call, own) and all(map(_is_in_output_folder, left))
+    if names or (left and not is_output):
+        return report_changes(call, left, names, before, state, settings, project, folder)
+    return _note(moved, left)
+
+
+def _is_task(call: ToolUse, own: dict[str, Any]) -> bool:
+    """Return whether a call is an understood command line of the orchestrator, such as a build."""
+    return bool(own) and call.tool in _STARTERS and not call.agent_id and not own.get("opaque")
+
+
+def _note(moved: list[StatChange], output: list[StatChange]) -> Ruling:
+    """Return what the person reads about changes that need not be reported."""
+    texts = []
+    if moved:
+        texts.append(f"git checked out other content of {named([change.path for change in moved])}")
+    if output:
+        texts.append(f"git does not ignore the new output {named([change.path for change in output])}")
+    return Ruling(3, None, "; ".join(texts)) if texts else Ruling()
 
 
 def _note_processes(call: ToolUse, own: dict[str, Any], since: int, state: SessionState, project: str) -> None:
     """Record the processes that a call left running. What they change later is compared at the next event."""
     known = {one[0] for entry in state.background for one in entry.get("processes", ()) if one}
     found = [one for one in left_running(project, since) if one[0] not in known] if call.tool in _STARTERS else []
-    if found:
-        own = {"paths": [], **own}
+    is_task = call.input.get("run_in_background") is True
+    if found or is_task:
+        own = {"paths": [], **own, **({"task": True} if is_task else {})}
         state.background.append({**own, "since": time.time(), "processes": [list(one) for one in found]})
 
 
@@ -139,13 +154,21 @@ def _is_made(path: str, own: dict[str, Any], project: str) -> bool:
 
 
 def protected_changes(
-    changes: list[StatChange], state: SessionState, settings: GateSettings, *, is_table_changed: bool = True
+    changes: list[StatChange],
+    state: SessionState,
+    settings: GateSettings,
+    *,
+    is_table_changed: bool = True,
+    with_folders: bool = False,
 ) -> list[StatChange]:
-    """Return the changes of protected files. Output of builds and reported changes are left out."""
+    """Return the changes of protected files, without reported ones and new output of tools.
+
+    New files in folders of output are left out, too, unless `with_folders`.
+    """
     return [
         change
         for change in changes
-        if not _is_output(change)
+        if not (_is_output(change) or (not with_folders and _is_in_output_folder(change)))
         and _class_of(change.path, settings, is_table_changed=is_table_changed) in PROTECTED
         and not _is_reported(change, state)
     ]
@@ -154,8 +177,11 @@ def protected_changes(
 def _is_output(change: StatChange) -> bool:
     path = change.path
     name = os.path.basename(path)
-    is_output = name in _OUTPUT or path.endswith(_OUTPUT_ENDINGS) or path.startswith(_OUTPUT_FOLDERS)
-    return is_output and change.is_new
+    return change.is_new and (name in _OUTPUT or path.endswith(_OUTPUT_ENDINGS))
+
+
+def _is_in_output_folder(change: StatChange) -> bool:
+    return change.is_new and change.path.startswith(_OUTPUT_FOLDERS)
 
 
 def _class_of(path: str, settings: GateSettings, *, is_table_changed: bool) -> str:

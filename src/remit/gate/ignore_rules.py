@@ -37,24 +37,24 @@ def is_rule_file(path: str) -> bool:
 
 def record_rules(folder: str, session: str, project: str, tree: TreeRecord, by_person: Iterable[str]) -> None:
     """Record the rules before the first call of a session, and again those of files that a person changed."""
-    known = load_rules(folder, session)
+    recorded = load_rules(folder, session)
     changed = [os.path.join(project, path) for path in by_person]
-    if known is not None and not changed:
+    if recorded is not None and not changed:
         return
-    if known is None or any(path.endswith("config") for path in changed):
+    if recorded is None or any(path.endswith("config") for path in changed):
         changed += _sources(project, tree)
-    known = {**(known or {}), **{os.path.realpath(path): _lines(path) for path in changed}}
-    replace_file(_path(folder, session), marshal.dumps(known, 2), mode=0o600, sync=False)
+    recorded = {**(recorded or {}), **{os.path.realpath(path): _lines(path) for path in changed}}
+    replace_file(_path(folder, session), marshal.dumps(recorded, 2), mode=0o600, sync=False)
 
 
 def load_rules(folder: str, session: str) -> Rules | None:
     """Return the rules of a session, or None if none were recorded."""
     data = file_versions.read_bytes(_path(folder, session), 1 << 26)
     try:
-        known = marshal.loads(data or b"")  # noqa: S302 - plain data
+        recorded = marshal.loads(data or b"")  # noqa: S302 - plain data
     except (ValueError, EOFError, TypeError):
         return None
-    return known if isinstance(known, dict) else None
+    return recorded if isinstance(recorded, dict) else None
 
 
 def forget_rules(folder: str) -> None:
@@ -67,26 +67,26 @@ def forget_rules(folder: str) -> None:
         os.unlink(os.path.join(folder, name))
 
 
-def are_ignored(project: str, paths: list[str], known: Rules | None) -> set[str]:
+def are_ignored(project: str, paths: list[str], recorded: Rules | None) -> set[str]:
     """Return the paths that git ignores by a rule that counts; without recorded rules, by any rule."""
     found = file_versions.ignoring_rules(project, paths)
-    if known is None or not found:
+    if recorded is None or not found:
         return set(found)
     top = _top(project)
     # A source is relative to the root of the checkout, or absolute.
     return {
         path
         for path, (source, rule) in found.items()
-        if rule in known.get(os.path.realpath(os.path.join(top, source)), ())
+        if rule in recorded.get(os.path.realpath(os.path.join(top, source)), ())
     }
 
 
-def ignored_paths(project: str, known: Rules | None) -> frozenset[bytes]:
+def ignored_paths(project: str, recorded: Rules | None) -> frozenset[bytes]:
     """Return the files and folders that git ignores, without those that only a rule hides that does not count."""
     found = file_versions.ignored_paths(project)
-    if known is None or all(_lines(path) == lines for path, lines in known.items()):
+    if recorded is None or all(_lines(path) == lines for path, lines in recorded.items()):
         return found
-    kept = are_ignored(project, [os.fsdecode(path) for path in found], known)
+    kept = are_ignored(project, [os.fsdecode(path) for path in found], recorded)
     return frozenset(os.fsencode(path) for path in kept)
 
 

@@ -91,7 +91,7 @@ def settle_replaced_state(state: SessionState, settings: GateSettings) -> Decisi
         name = entries[-1]["paths"][0]
         reason = (
             f"{name}, the gate's record of this session, was changed or removed by something else than the gate. What "
-            "was allowed in this session is not known any more, and what calls changed since may be missing in reports. "
+            "was allowed in this session is not known any more, and reports of changes may be missing. "
             "Tell the user; `git status` shows what is not committed"
         )
         state.warn(reason)
@@ -103,7 +103,7 @@ def settle_replaced_state(state: SessionState, settings: GateSettings) -> Decisi
 
 
 def settle_between_calls(state: SessionState, settings: GateSettings, project: str, folder: str) -> Decision:
-    """Compare the project with its last record, if processes of earlier calls were left running.
+    """Compare the project with its last record, if earlier calls left processes or background commands running.
 
     Without such a process, a change between two calls is a person's: it is recorded and not reported. With one, the
     process or a person made the change, so the report accuses neither, and it stops nothing.
@@ -120,13 +120,13 @@ def settle_between_calls(state: SessionState, settings: GateSettings, project: s
 def _judge_between_calls(state: SessionState, settings: GateSettings, project: str, folder: str) -> Ruling:
     from remit.gate import effects, file_versions, work_tree
     from remit.gate.change_report import report_between
-    from remit.gate.leftover_processes import is_running
 
     entries = state.background
     last = work_tree.load_tree(folder)
     since = min((entry["since"] for entry in entries if isinstance(entry.get("since"), float)), default=0.0)
-    running = [entry for entry in entries if any(is_running(one) for one in entry.get("processes", ()))]
-    state.background = [{**entry, "since": time.time()} for entry in running]
+    # A process of a background command may be hidden: the command stays until the session ends.
+    running = [entry for entry in entries if entry.get("task") or _still_running(entry)]
+    state.background = [{**entry, "since": time.time(), "processes": _still_running(entry)} for entry in running]
     if last is None or not last.is_complete:
         return Ruling()
     tree, changes = work_tree.scan(project, last)
@@ -145,6 +145,12 @@ def _judge_between_calls(state: SessionState, settings: GateSettings, project: s
     processes = [one for entry in entries for one in entry.get("processes", ()) if len(one) == 3]
     named = ", ".join(f"{number} ({name})" for number, _, name in processes)
     return report_between(call, left, last, named, state, project, folder)
+
+
+def _still_running(entry: dict[str, Any]) -> list[Any]:
+    from remit.gate.leftover_processes import is_running
+
+    return [one for one in entry.get("processes", ()) if is_running(one)]
 
 
 def _settle(

@@ -1,7 +1,7 @@
 """Digests of the gate's own files, kept outside the project: a change by anything else is noticed.
 
-A command of an agent runs as the same user and can write both places, so this is no proof. It notices commands that
-rewrite, restore or remove what is in the project.
+A command of an agent runs as the same user and can write both places, so this does not prove anything. It notices
+commands that rewrite, restore or remove what is in the project.
 """
 
 from __future__ import annotations

@@ -108,11 +108,10 @@ def _contract(configured: Configuration, definitions: Mapping[str, Definition]) 
 
 
 def _tools(definitions: Mapping[str, Definition]) -> dict[str, list[str]]:
-    """Return the tools of each definition that lists any, including those that only the client has."""
+    """Return the tools of each definition, including those that only the client has; `*` if it lists none."""
     return {
-        name: [*definition.tools, *definition.unknown_tools]
+        name: ["*"] if definition.tools is None else [*definition.tools, *definition.unknown_tools]
         for name, definition in sorted(definitions.items())
-        if definition.tools is not None
     }
 
 

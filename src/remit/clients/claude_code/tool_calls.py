@@ -6,7 +6,7 @@ import time
 
 from remit.clients.claude_code.payload import seconds, text
 from remit.clients.claude_code.responses import add_context, ask, deny, merge, message, updated_input
-from remit.gate.decide import EDITING, SHELLS, decide, may_change_files
+from remit.gate.decide import EDITING, SHELLS, TASK_TOOLS, decide, may_change_files
 from remit.gate.model import ToolUse
 
 TYPE_CHECKING = False
@@ -32,7 +32,10 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     try:
         with context.session(call.session) as state:
             decision = _decide_once(call, state, context)
-            note = merge(replaced_state(state, context, "PreToolUse"), compare_background(state, context, "PreToolUse"))
+            note = merge(
+                replaced_state(state, context, "PreToolUse"),
+                compare_background(state, context, "PreToolUse", call.tool),
+            )
             has_notice = not call.agent_id and any(entry.untold for entry in state.delegations.values())
         if has_notice:
             from remit.clients.claude_code.teams import untold_notices
@@ -49,9 +52,15 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     return merge(_response(decision), _launch_input(call, decision, context), note)
 
 
-def compare_background(state: SessionState, context: ProjectContext, event: str) -> Answer | None:
-    """Report what changed since the last event, if a process of an earlier call may have changed it."""
-    if not state.background:
+def compare_background(
+    state: SessionState, context: ProjectContext, event: str, tool: str = TASK_TOOLS[0]
+) -> Answer | None:
+    """Report what changed since the last event, if a process of an earlier call may have changed it.
+
+    A background command without a known process is compared only by tools for such commands and at the end of a turn.
+    """
+    is_known = any(entry.get("processes") for entry in state.background)
+    if not state.background or not (is_known or tool in TASK_TOOLS):
         return None
     from remit.gate.settle import settle_between_calls
 
@@ -59,7 +68,7 @@ def compare_background(state: SessionState, context: ProjectContext, event: str)
     if decision.decision != "warn":
         return None
     reason = f"remit ({decision.rule}): {decision.reason}"
-    return merge(add_context(event, reason) if event == "PreToolUse" else None, message(reason))
+    return merge(add_context(event, reason) if event != "Stop" else None, message(reason))
 
 
 def replaced_state(state: SessionState, context: ProjectContext, event: str) -> Answer | None:
@@ -234,6 +243,9 @@ def tool_call_failed(payload: object, context: ProjectContext) -> Answer | None:
 def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -> Answer | None:
     call = ToolUse.from_payload(payload)
     changes_files = may_change_files(call.tool)
+    if call.tool in TASK_TOOLS:
+        with context.session(call.session) as state:
+            return compare_background(state, context, "PostToolUse")
     if not changes_files and call.tool not in (EDITING if call.agent_id else GRANTED):
         return None
     from remit.gate.settle import settle, settle_effects
