@@ -97,7 +97,7 @@ class TestTools:
         define(client.project / ".claude/agents", "scout", "tools: Read, Grep\n")
         define(client.project / ".claude/agents/deeper", "free")
         define(client.project / ".claude/agents", "all", 'tools: "*"\n')
-        assert self.tools(client) == {"scout": ("Read", "Grep")}
+        assert self.tools(client) == {"scout": ("Read", "Grep"), "free": ("*",), "all": ("*",)}, "a star limits nothing"
 
     def test_the_projects_definition_hides_the_users(self, client: Client) -> None:
         define(client.project.parent / ".claude/agents", "scout", "tools: Bash\n")
