@@ -1,0 +1,167 @@
+"""Digests of the gate's files outside the project."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from remit.gate.call_record import forget_call, load_record, record_before
+from remit.gate.model import ToolUse
+from remit.gate.reverse_patch import FileVersion, allowed_revert, keep_reverse_patch
+from remit.gate.session import MAX_ENTRIES, SessionState, Window
+from remit.gate.session_store import open_session
+from remit.gate.witness import forget_content, forget_old, has_other_content, note_content
+
+
+def test_the_content_of_now_and_of_before_is_accepted(tmp_path: Path) -> None:
+    gate = str(tmp_path)
+    assert not has_other_content(gate, "a", b"anything"), "it was never noted"
+    for data in (b"one", b"two", b"two", b"three"):
+        note_content(gate, "a", data)
+    assert [has_other_content(gate, "a", data) for data in (b"one", b"two", b"three")] == [True, False, False]
+    forget_content(gate, "a")
+    forget_content(gate, "a")
+    assert not has_other_content(gate, "a", b"one")
+
+
+def test_old_notes_are_forgotten_except_those_of_settings(tmp_path: Path) -> None:
+    gate = str(tmp_path)
+    forget_old(gate, 1)
+    for name in ("a", "compiled.json"):
+        note_content(gate, name, b"one")
+    forget_old(gate, 1)
+    assert has_other_content(gate, "a", b"two")
+    forget_old(gate, -1)
+    assert not has_other_content(gate, "a", b"two")
+    assert has_other_content(gate, "compiled.json", b"two")
+
+
+def test_without_a_place_for_notes_nothing_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    note_content(str(tmp_path), "a", b"one")
+    assert not has_other_content(str(tmp_path), "a", b"two")
+
+
+def test_a_removed_state_is_noticed_and_its_permissions_are_not_used(tmp_path: Path) -> None:
+    with open_session(str(tmp_path), "s1") as state:
+        state.declarations.append({"kind": "edit", "paths": ["."]})
+    data = (tmp_path / "s1.json").read_bytes()
+    (tmp_path / "s1.json").write_bytes(data.replace(b'"edit"', b'"verify"'))
+    with open_session(str(tmp_path), "s1") as state:
+        assert state.declarations == []
+        assert state.changes[-1]["paths"] == [".remit/gate/s1.json"]
+
+
+def test_a_record_of_another_form_is_not_used(tmp_path: Path) -> None:
+    project, gate = tmp_path / "project", tmp_path / "gate"
+    project.mkdir()
+    gate.mkdir()
+    call = ToolUse("Bash", {"command": "true"}, tool_use_id="t1", session="s1")
+    assert load_record(call, str(gate)) is None
+    record_before(call, SessionState("s1"), "strict", str(gate), str(project))
+    found = load_record(call, str(gate))
+    assert found is not None
+    assert found.mode == "strict"
+    forget_call(call, str(gate))
+    (gate / "calls/t1").write_bytes(b"x")
+    assert load_record(call, str(gate)) is None
+
+
+def test_a_patch_that_cannot_be_kept_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = FileVersion(b"one\n")
+    gate, project = str(tmp_path / "gate"), str(tmp_path)
+    assert keep_reverse_patch(gate, project, {"a.py": (same, same)}, "t1") is None, "there is no difference"
+    twice = {"a.py": (same, FileVersion(b"two\n")), "a.py/b": (same, FileVersion(b"two\n"))}
+    assert keep_reverse_patch(gate, project, twice, "t1") is None, "a file cannot be a folder"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert keep_reverse_patch(gate, project, {"a.py": (same, FileVersion(b"two\n"))}, "t1") is None, "without git"
+    assert os.listdir(tmp_path / "gate/reverts") == []  # noqa: PTH208 - only names
+
+
+def test_only_a_patch_of_this_session_is_a_revert(tmp_path: Path) -> None:
+    gate, project, state = str(tmp_path / "gate"), str(tmp_path), SessionState("s1")
+    changed = {
+        "a.sh": (FileVersion(b"one\n", 0o100755), FileVersion(None)),
+        "l": (FileVersion(b"a", 0o120777), FileVersion(None)),
+    }
+    kept = keep_reverse_patch(gate, project, changed, "t1")
+    assert kept is not None
+
+    def revert(command: str) -> tuple[str, list[str]] | None:
+        return allowed_revert(ToolUse("Bash", {"command": command}, cwd=project), state, gate, project)
+
+    assert revert(kept.command) is None, "the session has no such change"
+    state.changes.append({"patch": kept.name, "digest": kept.digest, "paths": ["a.sh", "l"]})
+    assert revert(kept.command) == ("t1", ["a.sh", "l"])
+    state.changes[-1]["more"] = True
+    assert revert(kept.command) == ("t1", ["."])
+    for command in (
+        "git status",
+        "git apply gate/reverts/none.patch",
+        "git apply gate/reverts/t1.txt",
+        "git apply t1.patch",
+    ):
+        assert revert(command) is None, command
+
+
+def test_entries_of_a_wrong_type_are_dropped_from_a_state() -> None:
+    values = {
+        "session": 3,
+        "started": "x",
+        "updated": 2,
+        "window": {"files": {"a": 1, "b": "x"}, "verified": [1], "why": 5},
+        "cited": {"a": [1, "x"], "b": "x"},
+        "delegations": {"t1": "x"},
+        "locks": {"a": 1, "b": "t1"},
+        "warnings": ["one", 2],
+    }
+    state = SessionState.from_dict(values)
+    assert (state.session, state.updated, state.cited, state.locks) == ("", 2.0, {"a": [1]}, {"b": "t1"})
+    assert (state.window.files, state.window.verified, state.warnings) == ({"a": 1}, ["1"], ["one"])
+    assert (state.delegations, Window.from_dict("x").files) == ({}, {})
+
+
+def test_a_state_keeps_its_newest_entries_and_open_delegations() -> None:
+    from remit.gate.delegations import close_delegation, open_delegation
+
+    state = SessionState("s1")
+    for number in range(MAX_ENTRIES["delegations"] + 2):
+        open_delegation(state, f"t{number}", "code-explorer")
+    close_delegation(state, "t1", "accepted")
+    state.conflicts = [str(number) for number in range(MAX_ENTRIES["conflicts"] + 1)]
+    state.locks = {str(number): "a" for number in range(MAX_ENTRIES["locks"] + 1)}
+    values = state.as_dict()
+    assert "t1" not in values["delegations"]
+    assert "t0" in values["delegations"]
+    assert values["conflicts"][0] == "1"
+    assert "0" not in values["locks"]
+
+
+def test_a_window_counts_and_forgets_reads() -> None:
+    window = Window()
+    window.add("a", 5)
+    window.subtract("b", 1, whole=True)
+    window.subtract("a", 2, whole=True)
+    other = window.copy()
+    other.subtract("a", 9, whole=True)
+    assert (window.files, other.files) == ({"a": 3}, {})
+
+
+def test_citations_and_declarations_cover_what_they_name() -> None:
+    state = SessionState("s1")
+    state.cite([("a.py", 3), ("a.py", 3), *(("b.py", line) for line in range(300))])
+    assert state.is_cited("a.py", 1, 4)
+    assert not state.is_cited("a.py", 4, 9)
+    assert not state.is_cited("c.py", 1, 9)
+    assert len(state.cited["b.py"]) == 200
+    state.declarations = [{"kind": "verify"}, {"kind": "edit", "paths": ["src", "x.py"]}]
+    assert [state.is_declared("edit", path) for path in ("src/a.py", "x.py", "srcs")] == [True, True, False]
+    call = ToolUse("Bash", tool_use_id="t1")
+    state.open_writer(call, [])
+    state.close_writer(ToolUse("Bash", tool_use_id="t2"))
+    assert state.writers[-1]["end"] == 0
+    state.close_writer(call)
+    assert state.writers[-1]["end"] > 0
