@@ -60,6 +60,8 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
     unknown: list[str] = []
     plan = read_plan(file, registry, unknown) if file is not None else None
     if options["dry_run"] and plan is not None:
+        if form != "text":
+            raise UsageError("a dry run has no JSON form; leave out --format json")
         from remit.reports.plans import dry_run_lines
 
         _warn_about_agents(unknown)

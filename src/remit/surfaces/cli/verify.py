@@ -39,9 +39,12 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Check whether what a text states about the code is true.
 
     FILE is any Markdown or plain text: an audit, a plan, the description of a pull request, a commit message, an
-    agent's answer. It may be a folder (every Markdown and text file in it) or - for standard input. Every cited file,
-    line, symbol and quote is looked up in the checkout: --repo, else the one that contains the first file, else the
-    current folder. The exit code is 0 if no claim fails, otherwise 1.
+    agent's answer. It may be a folder (every Markdown and text file in it) or - for standard input. Its claims are
+    looked up in the checkout: --repo, else the one that contains the first file, else the current folder. The exit
+    code is 0 if no claim fails, otherwise 1.
+
+    A claim is a location (a path with a line, or a path in a column such as File), a fenced quote with a location, or
+    a symbol in brackets after a location. Other prose and inline code are not checked.
 
     With --fix, references are corrected where exactly one file or line can be meant.
 
