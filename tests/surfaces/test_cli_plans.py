@@ -207,6 +207,8 @@ def test_a_dry_run_lists_the_delegations_and_dispatches_nothing(place: Place) ->
     assert "sure (scout)  critical" in ran.out
     assert "task bad" in ran.out
     assert " then  at most 5 in parallel  with the results of look\n" in ran.out
+    refused = place.remit("plan", place.plan(text), "--dry-run", "--format", "json")
+    assert (refused.code, "a dry run has no JSON form" in refused.err) == (2, True)
     assert place.model.requests == []
     assert place.shape("jobs", "list")["jobs"] == []
 
