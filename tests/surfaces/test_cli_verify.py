@@ -136,6 +136,11 @@ class TestText:
         assert ran.out.splitlines()[:2] == ["empty.md  no claims found", "1 claim: 1 verified"]
         assert remit("verify", "good.md", "empty.md", "--require-claims").code == 1
 
+    @pytest.mark.parametrize("form", ["json", "sarif", "github", "junit", "markdown"])
+    def test_every_format_states_why_a_text_without_claims_exits_1(self, remit: Remit, form: str) -> None:
+        ran = remit("verify", "-", "--require-claims", "--format", form, given=b"Nothing is cited here.")
+        assert (ran.code, ran.err) == (1, "remit: no claims found in -\n")
+
     def test_required_claims_that_exist_exit_0(self, remit: Remit) -> None:
         assert remit("verify", "-", "--require-claims", given=b"`src/app/cart.py:4`").code == 0
 

@@ -69,9 +69,13 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         sources.close()
     if flags["record"]:
         record_verdicts(answer.verdicts, "verify", root)
-    empty = any(not claims_of(verdict.evidence) for verdict in answer.verdicts)
-    is_accepted = all(verdict.accepted for verdict in answer.verdicts)
-    return 1 if not is_accepted or (empty and flags["require_claims"]) else 0
+    empty = [verdict.path for verdict in answer.verdicts if not claims_of(verdict.evidence)]
+    is_refused = bool(empty) and flags["require_claims"]
+    if is_refused and flags["form"] != "text":  # the text form has a line for each
+        from remit.reports.layout import escape_control
+
+        click.echo(f"remit: no claims found in {escape_control(', '.join(empty))}", err=True)
+    return 1 if is_refused or not all(verdict.accepted for verdict in answer.verdicts) else 0
 
 
 class _Answer(NamedTuple):
