@@ -157,7 +157,7 @@ def test_the_keys_of_the_json_report_are_exactly_those_that_others_build_on(desk
     assert report["schema"] == "remit.check/1"
     result = report["results"][0]
     words = "path agent kind profile status verdict confidence violations overrides not_run references quotes changes"
-    assert list(result) == [*words.split(), "revision", "lines_outside"]
+    assert list(result) == [*words.split(), "revision", "lines_outside", "dismissed"]
     assert list(result["violations"][0]) == ["rule", "code", "level", "line", "message", "help"]
     references = ["text", "path", "line", "end_line", "outcome", "found", "seen", "at", "candidates"]
     assert list(result["references"][0]) == references

@@ -129,5 +129,6 @@ def remit() -> None:
       remit orchestrate "add a discount"      let a model delegate a task
       remit install claude-code               check the reports of its subagents
       remit serve --open                      see and decide in the browser
+      remit calibration                       how often is a score right?
       remit doctor                            check the installation
     """
