@@ -184,7 +184,8 @@ def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> 
     Texts are shortened first, to a bit more than what is stored: a search takes time for each character, and a secret
     must not be cut before it is recognised.
     """
-    from remit.secrets.scan import redact_all  # late, and only for a report that was judged: its libraries are loaded
+    # Late, and only for a report that was judged.
+    from remit.secrets.scan import redact, redact_all
 
     limits = {"partial": _MAX_PARTIAL, "failure": MAX_NAME_LENGTH}
     named: dict[str, Any] = {
@@ -193,8 +194,9 @@ def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> 
     if about.get("violations"):
         violations = list(about["violations"])[:_MAX_VIOLATIONS]
         named["violations"] = redact_all([_bounded(one, MAX_NAME_LENGTH + _MARGIN) for one in violations])
-    is_stored = bool(check) and len(check) <= MAX_CHECK_BYTES
-    stored = json.dumps(redact_all(json.loads(check))) if is_stored else check
+    # One search of the whole text first: most reports have no secret, and each text of its own costs a search.
+    has_secret = bool(check) and len(check) <= MAX_CHECK_BYTES and redact(check) != check
+    stored = json.dumps(redact_all(json.loads(check))) if has_secret else check
     return redact_all(text[: MAX_TEXT_BYTES + _MARGIN] if text else text), stored, {**about, **named}
 
 
