@@ -13,6 +13,7 @@ from plan_building import CHAT, begun, one, phase, plan
 from support.running import Play, tools
 from test_orchestrator import ME, lookup, orchestrated
 
+from remit.orchestrate.api import PlanResult
 from remit.reports.jobs import event_lines
 from remit.reports.layout import plain_lines
 from remit.reports.plans import dry_run_lines, job_summary, next_step_text, plan_lines
@@ -92,6 +93,18 @@ def test_progress_shows_the_current_plan_and_counts_older_ones(tmp_path: Path) -
 
 
 def test_a_dry_run_shows_agents_and_special_settings() -> None:
-    named = one("scout", timeout=5)
+    named = one("scout", timeout=5, scope=("a.py", "b"), max_turns=4, max_cost=0.5)
     text = plain_lines(dry_run_lines(plan(phase("look", named, critical=True)), 100))
-    assert "scout  critical, model anthropic:claude-sonnet-5, at most 5 s" in text
+    assert "   scout  critical\n" in text
+    assert "scope a.py, b; model anthropic:claude-sonnet-5; at most 4 turns, 5 s, $0.5" in text
+
+
+def test_the_mark_of_a_finished_phase_is_that_of_its_decision() -> None:
+    marks = {"continue": "✓", "review": "!", "retry": "✗"}
+    for decision, mark in marks.items():
+        rows = [plans.PhaseRow(number=0, name="look", state="finished", decision=decision)]
+        now = datetime.now(UTC)
+        ended = {"state": "finished", "outcome": decision, "created": now, "finished": now}
+        row = plans.PlanRow(id=1, name="a plan", digest="", document={}, workspace="/", **ended)  # type: ignore[arg-type]
+        found = PlanResult(row, rows, [], [])
+        assert f" {mark} look  {decision}" in plain_lines(plan_lines(found, {}, 80))

@@ -289,7 +289,7 @@ def test_a_job_of_a_plan_has_its_own_system_prompt_profile_and_contract(make: Ma
     assert place.rows("SELECT request ->> 'profile' FROM remit.jobs ORDER BY id") == [(None,), ("lenient",)]
     wrong = place("plan", place.plan('name = "x"\nsystem = "y"\n' + phase("use", one("helper", "go")), "w.toml"))
     assert wrong.code == 2
-    assert "unknown field `system`; 'system' is a field of a delegation" in " ".join(wrong.err.split())
+    assert "has no field 'system'; it is a field of a delegation" in " ".join(wrong.err.split())
 
 
 def test_python_code_submits_and_delegates_with_a_system_prompt(make: MakePlace, tmp_path: Path) -> None:

@@ -213,6 +213,21 @@ def test_a_dry_run_lists_the_delegations_and_dispatches_nothing(place: Place) ->
     assert place.shape("jobs", "list")["jobs"] == []
 
 
+def test_a_plan_without_a_key_is_refused_before_it_starts(place: Place) -> None:
+    del place.remit.environment["ANTHROPIC_API_KEY"]
+    refused = place.remit("plan", place.plan('name = "x"\n' + one_phase(GOOD)))
+    assert (refused.code, "there is no key for anthropic: set ANTHROPIC_API_KEY" in refused.err) == (2, True)
+    assert place.shape("jobs", "list")["jobs"] == []
+
+
+def test_a_scope_that_does_not_exist_is_reported(place: Place) -> None:
+    text = 'name = "x"\n' + one_phase(GOOD).replace("task =", 'scope = ["gone.py", "src/**"]\ntask =', 1)
+    ran = place.remit("plan", place.plan(text), "--dry-run")
+    assert "the scope names what does not exist in" in ran.err
+    assert "gone.py" in ran.err
+    assert "src/**" not in ran.err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -83,6 +83,13 @@ def check_key(provider: str) -> None:
             raise UsageError(f"the key in {variable} contains characters that a key cannot have: set it again")
 
 
+def need_key(name: str) -> None:
+    """Raise UsageError if the environment has no key for a model."""
+    variables = KEYS.get(provider_of(name), ())
+    if variables and not any(os.environ.get(key) for key in variables):
+        raise UsageError(f"there is no key for {provider_of(name)}: set {variables[0]}")
+
+
 @lru_cache(maxsize=32)
 def build_model(name: str) -> Model:
     """Return the model. There is one client per process, so that all jobs share its connections."""
@@ -94,9 +101,7 @@ def build_model(name: str) -> Model:
         model = infer_model(name)
         _built.append(model)
     except UserError as error:
-        missing = KEYS.get(provider_of(name), ())
-        if missing and not any(os.environ.get(key) for key in missing):
-            raise UsageError(f"there is no key for {provider_of(name)}: set {missing[0]}") from error
+        need_key(name)
         raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
     except ImportError as error:
         raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from remit.dispatch.models import need_key
 from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
@@ -22,6 +23,7 @@ from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_n
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.remote import RemoteServer
 from remit.orchestrate.steps import ChangeCallback, PlanContext, SpareQueue
+from remit.registry.api import resolve
 from remit.registry.model import digest_of
 from remit.store import plans
 from remit.store.database import Database, open_database
@@ -171,6 +173,28 @@ async def check_drivable(database: Database, plan: int) -> PlanRow:
             "answer it with `remit answer ID …`"
         )
     return row
+
+
+async def check_keys(database: Database, plan: int, resolving: Resolving) -> None:
+    """Raise UsageError if this process has no key for a model that a plan still needs."""
+    spec = msgspec.convert((await plans.get_plan(database, plan)).document, Plan)
+    rows = await plans.phases_of(database, plan, whole=False)
+    for row, phase in zip(rows, spec.phases, strict=True):
+        if row.state != "finished":
+            for one in phase.delegations:
+                _check_key(one, resolving)
+
+
+def _check_key(one: DelegationSpec, resolving: Resolving) -> None:
+    if one.runner not in (None, "model"):
+        return
+    request = {"prompt": one.task, "subagent_def": one.agent, "model": one.model}
+    try:
+        brief = resolve(request, **resolving._asdict(), print_warnings=False)
+    except UsageError:
+        return  # reported when the delegation is submitted
+    if brief.runner == "model":
+        need_key(brief.model)
 
 
 async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a default)

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -28,6 +28,21 @@ PLURALS = {"phase": "phases", "delegation": "delegations"}
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w. -]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*\"?([\w-]+)\"?\s*=")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_TABLES: dict[str, type[msgspec.Struct]] = {"a plan": Plan, "a phase": PhaseSpec, "a delegation": DelegationSpec}
+#: Errors of msgspec, and its types in the words of a plan file.
+_LAST_FIELD = r" - at `\$\.?(?:.*\.)?(?P<field>\w+)(?:\[.*\])?`$"
+_WRONG_TYPE = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<received>[^`]+)`" + _LAST_FIELD)
+_NO_CHOICE = re.compile(r"Invalid enum value (?P<value>.+?)" + _LAST_FIELD)
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_TYPE_WORDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "nothing",
+}
 
 
 class PlanLines:
@@ -78,7 +93,7 @@ def read_plan(file: Path, registry: Registry | None = None, unknown: list[str] |
     try:
         plan = msgspec.convert(_plural(document), Plan)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{file}{lines.of_error(str(error))}: {_with_suggestion(str(error))}") from error
+        raise UsageError(f"{file}{lines.of_error(str(error))}: {_problem_text(str(error))}") from error
     check_plan(plan, str(file), lines, registry if unknown is None else None)
     if registry is not None and unknown is not None:
         for at, phase in enumerate(plan.phases):
@@ -93,7 +108,7 @@ def _from_toml(text: str, file: Path) -> Any:
     try:
         return parse_toml(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file}: {error}") from error
+        raise UsageError(f"{file}: not valid TOML: {error}") from error
 
 
 def _from_yaml(text: str, file: Path) -> Any:
@@ -137,18 +152,37 @@ def _plural(document: dict[str, Any]) -> Any:
     return plan
 
 
-def _with_suggestion(error_text: str) -> str:
-    """Add the field that is meant, or the tables that have the field, to an error about an unknown field."""
+def _problem_text(error_text: str) -> str:
+    """Return an error of msgspec in the words of a plan file."""
+    found = _WRONG_TYPE.match(error_text)
+    if found:
+        expected = [_TYPE_WORDS.get(one, one) for one in found["expected"].split(" | ") if one != "null"]
+        received = _TYPE_WORDS.get(found["received"], found["received"])
+        return f"{found['field']!r} must be {' or '.join(expected)}, not {received}"
+    if missing := _MISSING.match(error_text):
+        return f"{_table_of(error_text)} needs {missing[1]!r}"
+    if choice := _NO_CHOICE.match(error_text):
+        fields = msgspec.structs.fields(_TABLES[_table_of(error_text)])
+        kinds = [kind for field in fields if field.name == choice["field"] for kind in get_args(field.type)]
+        values = ", ".join(str(value) for kind in kinds for value in get_args(kind))
+        return f"{choice['field']!r} cannot be {choice['value']}; choose from {values}"
     unknown = re.search(r"unknown field `([\w-]+)`", error_text)
-    if unknown is None:
-        return error_text
-    tables = {"a plan": Plan, "a phase": PhaseSpec, "a delegation": DelegationSpec}
-    owners = [name for name, table in tables.items() if unknown[1] in table.__struct_fields__]
+    return _unknown_field(unknown[1], _table_of(error_text)) if unknown else error_text
+
+
+def _table_of(error_text: str) -> str:
+    """Return which table of a plan an error of msgspec refers to."""
+    return "a delegation" if ".delegations[" in error_text else "a phase" if ".phases[" in error_text else "a plan"
+
+
+def _unknown_field(name: str, table: str) -> str:
+    """Return an error with the field that is meant, or with the tables that have the field."""
+    problem = f"{table} has no field {name!r}"
+    owners = [one for one, fields in _TABLES.items() if name in fields.__struct_fields__]
     if owners:
-        return f"{error_text}; {unknown[1]!r} is a field of {' and of '.join(owners)}"
-    table = "a delegation" if ".delegations[" in error_text else "a phase" if ".phases[" in error_text else "a plan"
-    every = {field for one in tables.values() for field in one.__struct_fields__}
-    return error_text + (did_you_mean(unknown[1], tables[table].__struct_fields__) or did_you_mean(unknown[1], every))
+        return f"{problem}; it is a field of {' and of '.join(owners)}"
+    every = {field for one in _TABLES.values() for field in one.__struct_fields__}
+    return problem + (did_you_mean(name, _TABLES[table].__struct_fields__) or did_you_mean(name, every))
 
 
 def check_plan(plan: Plan, name: str, lines: PlanLines = _NO_LINES, registry: Registry | None = None) -> None:

@@ -51,7 +51,8 @@ def read_progress(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file}: not a progress file: {error}") from error
+        line = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise UsageError(f"{file}: not a progress file: it is not valid JSON{line}") from error
     if not isinstance(progress, dict):
         raise UsageError(f"{file}: not a progress file: it must be a JSON object of at most {MAX_FILE >> 20} MiB")
     return fill_defaults(progress)

@@ -10,7 +10,7 @@ import msgspec
 
 from remit.merging.model import Merge
 from remit.orchestrate.api import PlanResult
-from remit.orchestrate.plan import Plan, delegation_names, with_phase_defaults
+from remit.orchestrate.plan import DelegationSpec, Plan, delegation_names, with_phase_defaults
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.store.plans import Delegation, Escalation, JobUsage, PhaseRow
 from remit.workspace.files import Workspace
@@ -26,6 +26,8 @@ _MARKS = {
     "waiting": ("·", "dim"),
     "finished": ("✓", "green"),
 }
+#: The marks of finished phases after which the plan did not simply continue.
+_DECISION_MARKS = {"retry": ("✗", "red"), "review": ("!", "yellow")}
 
 
 def plan_shape(found: PlanResult, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
@@ -117,6 +119,8 @@ def plan_lines(found: PlanResult, uses: Mapping[int, JobUsage], columns: int) ->
     yield [Piece(head, "bold"), Piece(f"  {name}  "), Piece(state, "bold")]
     for phase in found.phases:
         mark, style = _MARKS[phase.state]
+        if phase.state == "finished":
+            mark, style = _DECISION_MARKS.get(phase.decision or "", (mark, style))
         title = cut_width(escape_control(phase.name), columns - 14)
         yield [Piece(f" {mark} ", style), Piece(title, "bold"), Piece(f"  {phase.decision or ''}", "dim")]
         for one in found.delegations:
@@ -193,21 +197,38 @@ def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
         )
         yield [Piece(f" {title}", "bold"), Piece(details, "dim")]
         for name, one in zip(delegation_names(phase), with_phase_defaults(phase), strict=True):
-            marks = ", ".join(
-                text
-                for text, is_set in (
-                    ("critical", one.critical),
-                    ("loads context", one.loads_context),
-                    (f"writes {', '.join(one.writes)}", one.writes),
-                    (f"model {one.model}", one.model),
-                    (f"program {one.command}", one.command),
-                    (f"at most {one.timeout:g} s" if one.timeout else "", one.timeout),
-                )
-                if is_set
-            )
             label = name if name.startswith(one.agent) else f"{name} ({one.agent})"
+            marks = [
+                text for text, is_set in (("critical", one.critical), ("loads context", one.loads_context)) if is_set
+            ]
             label = cut_width(escape_control(label), columns - 36)
-            details = cut_width(escape_control(f"  {marks}"), columns - display_width(label) - 4) if marks else ""
-            yield [Piece(f"   {label}"), Piece(details, "yellow")]
+            yield [Piece(f"   {label}"), Piece(f"  {', '.join(marks)}" if marks else "", "yellow")]
             for row in wrap_text(escape_control(" ".join(one.task.split())), columns, 5)[:3]:
                 yield [Piece(row, "dim")]
+            if details := "; ".join(_settings_of(one)):
+                yield from ([Piece(row)] for row in wrap_text(escape_control(details), columns, 5))
+
+
+def _settings_of(one: DelegationSpec) -> Iterator[str]:
+    """Yield what a plan file sets for a delegation."""
+    for name, values in (("scope", one.scope), ("writes", one.writes), ("tools", one.allowed_tools or ())):
+        if values:
+            yield f"{name} {', '.join(values)}"
+    if one.contract is not None:
+        yield "without the contract"
+    for name, value in (
+        *(("model", one.model), ("program", one.command), ("runner", one.runner), ("kind", one.kind)),
+        *(("profile", one.profile), ("isolation", one.isolation)),
+    ):
+        if value is not None:
+            yield f"{name} {value}"
+    if one.system is not None:
+        yield "its own system prompt"
+    limits = [
+        *([f"{one.max_turns} turns"] if one.max_turns else []),
+        *([f"{one.timeout:g} s"] if one.timeout else []),
+        *([f"{one.max_tokens:,} tokens"] if one.max_tokens else []),
+        *([f"${one.max_cost:g}"] if one.max_cost else []),
+    ]
+    if limits:
+        yield f"at most {', '.join(limits)}"

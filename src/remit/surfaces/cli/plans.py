@@ -15,9 +15,13 @@ from remit.surfaces.cli.store import is_served, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
+    from remit.orchestrate.plan import Plan
     from remit.store.database import Database
     from remit.store.plans import Escalation
     from remit.surfaces.cli.driving import DrivenPlan
+
+#: Paths in a warning about scopes.
+_SHOWN_SCOPES = 5
 
 
 @click.command("plan")
@@ -65,22 +69,29 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
         from remit.reports.plans import dry_run_lines
 
         _warn_about_agents(unknown)
+        _warn_about_scopes(plan, options["repo"] or Path.cwd())
         print_lines(dry_run_lines(plan, columns()))
         return 0
 
     async def work(database: Database, settings: Settings) -> DrivenPlan:
         from remit.dispatch.submit import Resolving
-        from remit.orchestrate.api import begin_plan, check_drivable
+        from remit.orchestrate.api import begin_plan, check_drivable, check_keys
         from remit.surfaces.cli.driving import drive_with_progress
 
-        if unknown and not await is_served(database, settings, "default"):
+        runs_here = not await is_served(database, settings, "default")
+        if unknown and runs_here:
             raise UsageError(unknown[0])  # this process would run the plan, and it does not know the agent
         _warn_about_agents(unknown)
         if plan is not None:
-            number = await begin_plan(database, plan, options["repo"] or Path.cwd(), is_new=options["is_new"])
+            root = options["repo"] or Path.cwd()
+            _warn_about_scopes(plan, root)
+            number = await begin_plan(database, plan, root, is_new=options["is_new"])
         else:
             number = (await check_drivable(database, resume or 0)).id
-        return await drive_with_progress(database, settings, number, Resolving(registry=registry), shows_results=True)
+        resolving = Resolving(registry=registry)
+        if runs_here:
+            await check_keys(database, number, resolving)
+        return await drive_with_progress(database, settings, number, resolving, shows_results=True)
 
     return print_result(with_database(work), form)
 
@@ -89,6 +100,26 @@ def _warn_about_agents(unknown: list[str]) -> None:
     for text in unknown:
         more = " The worker" if text.endswith("?") else "; the worker"
         click.echo(f"{escape_control(text)}{more} of the job looks it up", err=True)
+
+
+def _warn_about_scopes(plan: Plan, root: Path) -> None:
+    """Warn about files that a delegation is about, that do not exist, and that no delegation writes."""
+    delegations = [one for phase in plan.phases for one in phase.delegations]
+    written = {path for one in delegations for path in one.writes}
+    scopes = dict.fromkeys(path for one in delegations for path in one.scope)
+    missing = [path for path in scopes if path not in written and not _exists(root, path)]
+    if missing:
+        more = f" and {len(missing) - _SHOWN_SCOPES} more" if len(missing) > _SHOWN_SCOPES else ""
+        shown = ", ".join(escape_control(path) for path in missing[:_SHOWN_SCOPES])
+        click.echo(f"the scope names what does not exist in {escape_control(str(root))}: {shown}{more}", err=True)
+
+
+def _exists(root: Path, path: str) -> bool:
+    """Return whether a path or pattern is in a folder."""
+    try:
+        return "*" in path or (root / path).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def print_result(driven: DrivenPlan, form: str) -> int:
