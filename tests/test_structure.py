@@ -37,6 +37,7 @@ COMMANDS_AND_RULES = (
 SEPARATE_MODULES = {
     "remit.clients.claude_code.setup.gate_mode": "edits remit.toml; the installer edits files of the client",
     "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
+    "remit.surfaces.server.api_documents": "the operations on documents, beside those on jobs and on the review queue",
 }
 #: Names that say nothing about the content.
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "misc"}

@@ -3,166 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable
+from typing import TypeVar
 
-import msgspec
 from starlette.requests import Request
 
-from remit.checking import Options, Verdict, check_text
-from remit.configuration import Configuration, load
-from remit.errors import UsageError
-from remit.evidence.sources import Sources, open_sources
-from remit.merging.api import checked_settings, merge_inputs
-from remit.merging.dismissals import FILE, Dismissal, apply_dismissals, read_dismissals
-from remit.merging.inputs import Input, failed_report, read_input
-from remit.merging.model import Merge, MergeSettings, Policy
-from remit.reports.shapes import CheckShape, check_shape
-from remit.surfaces.server.api_jobs import inside
+from remit.merging.model import Merge
+from remit.reports.shapes import CheckShape
+from remit.surfaces.requests.folders import Folders
+from remit.surfaces.requests.posted_documents import (
+    CheckBody,
+    MergeBody,
+    VerifyBody,
+    check_document,
+    merge_documents,
+    verify_document,
+)
 from remit.surfaces.server.operations import Operation
 from remit.surfaces.server.site import site_of
-from remit.verifying import OPTIONS as CLAIMS_OPTIONS
 
+B = TypeVar("B")
+A = TypeVar("A")
 #: Requests whose documents are checked at the same time; the others wait.
 MAX_AT_A_TIME = 2
-_MAX_DOCUMENTS = 200
-
-
-class CheckBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A document with results to check."""
-
-    text: str
-    #: Its name in the answer.
-    path: str = "-"
-    #: The checkout, relative to the folder that the server was started in, and a commit of it.
-    repo: str = "."
-    rev: str | None = None
-    profile: str | None = None
-    kind: str | None = None
-    agent: str | None = None
-    attempt: int = 1
-
-
-class VerifyBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Any text whose claims about the code are checked."""
-
-    text: str
-    path: str = "-"
-    repo: str = "."
-    rev: str | None = None
-
-
-class PostedDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A result, a SARIF file or an earlier merge. They are distinguished by name and content, as files are."""
-
-    path: str
-    text: str
-
-
-class MergeBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Documents to merge into one report."""
-
-    documents: list[PostedDocument]
-    repo: str = "."
-    profile: str | None = None
-    threshold: float | None = None
-    policy: Policy | None = None
-    expect: list[str] = []
 
 
 async def check(request: Request, body: CheckBody) -> CheckShape:
     """Check the results in a document, as `remit check` does."""
-    site = site_of(request)
-    configured = load(site.folder)
-    profile = body.profile or configured["profile"]
-    options = Options(
-        profile=profile,
-        kind=body.kind,
-        kinds=configured["agents.kinds"],
-        agent=body.agent,
-        attempt=body.attempt,
-        overrides=tuple(configured["check.overrides"].items()),
-        select=tuple(configured["check.select"]),
-        ignore=tuple(configured["check.ignore"]),
-        use_named_commit=profile == "claims",
-    ).validated()
-    return await _checked(request, body, options)
+    return await _done(request, check_document, body)
 
 
 async def verify(request: Request, body: VerifyBody) -> CheckShape:
     """Check the claims of any text, as `remit verify` does."""
-    return await _checked(request, body, CLAIMS_OPTIONS)
-
-
-async def _checked(request: Request, body: CheckBody | VerifyBody, options: Options) -> CheckShape:
-    root = inside(site_of(request), body.repo)
-
-    def work() -> Sequence[Verdict]:
-        sources = open_sources(root, rev=body.rev)
-        try:
-            return check_text(body.text.encode("utf-8", "replace"), body.path, options, sources)
-        finally:
-            sources.close()
-
-    async with request.app.state.checks:
-        return check_shape(await asyncio.to_thread(work), str(root))
+    return await _done(request, verify_document, body)
 
 
 async def merge(request: Request, body: MergeBody) -> Merge:
     """Merge documents into one report, as `remit merge` does."""
-    site = site_of(request)
-    if not 0 < len(body.documents) <= _MAX_DOCUMENTS:
-        raise UsageError(f"a merge needs 1 to {_MAX_DOCUMENTS} documents, not {len(body.documents)}")
-    configured = load(site.folder)
-    settings = _merge_settings(body, configured)
-    options = Options(profile=body.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
-    root = inside(site, body.repo)
+    return await _done(request, merge_documents, body)
 
-    def work() -> Merge:
-        sources = open_sources(root)
-        try:
-            read = partial(_read, options=options, sources=sources, categories=configured["merge.categories"])
-            inputs = [read(one, is_only=len(body.documents) == 1) for one in body.documents]
-            return apply_dismissals(merge_inputs(inputs, settings), _dismissals(root), sources.workspace)
-        finally:
-            sources.close()
 
+async def _done(request: Request, work: Callable[[Folders, B], A], body: B) -> A:
     async with request.app.state.checks:
-        return await asyncio.to_thread(work)
-
-
-def _dismissals(root: Path) -> list[Dismissal]:
-    try:
-        return read_dismissals((root / FILE).read_bytes())
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise UsageError(f"{FILE}: {error.strerror or error}") from error
-
-
-def _merge_settings(body: MergeBody, configured: Configuration) -> MergeSettings:
-    return checked_settings(
-        MergeSettings(
-            threshold=float(body.threshold if body.threshold is not None else configured["merge.threshold"]),
-            policy=body.policy or configured["merge.policy"],
-            weights=configured["merge.weights"],
-            window=int(configured["merge.window"]),
-            expect=tuple(body.expect),
-        )
-    )
-
-
-def _read(
-    document: PostedDocument, *, options: Options, sources: Sources, categories: dict[str, str], is_only: bool
-) -> Input:
-    """Return the input of a document. Among others, one that cannot be parsed is one failed agent."""
-    try:
-        return read_input(document.text.encode("utf-8", "replace"), document.path, options, sources, categories)
-    except UsageError:
-        if is_only:
-            raise
-        return Input([failed_report(document.path)])
+        return await asyncio.to_thread(work, Folders([site_of(request).folder]), body)
 
 
 OPERATIONS = (

@@ -12,18 +12,11 @@ from remit.ledger.ledger_entries import LedgerEntry
 from remit.store import ledger, review_queue
 from remit.store.ledger import EntryFilter
 from remit.store.review_queue import ReviewDecision, ReviewItem, Verb
+from remit.surfaces.requests.posted_decisions import ItemList, decide_posted, page_of_items
 from remit.surfaces.server.api_jobs import limit_of
 from remit.surfaces.server.operations import Operation, QueryParameter
-from remit.surfaces.server.review_pages import apply_decision, filter_of
+from remit.surfaces.server.review_pages import filter_of
 from remit.surfaces.server.site import before_of, number_of, person_of, site_of, write
-
-
-class ItemList(msgspec.Struct, kw_only=True):
-    """Items of the review queue, the worst first. `after` continues the list; null on the last page."""
-
-    schema: Literal["remit.review-items/1"] = "remit.review-items/1"
-    items: list[ReviewItem]
-    after: str | None
 
 
 class NextItem(msgspec.Struct, kw_only=True):
@@ -61,14 +54,8 @@ class LedgerList(msgspec.Struct, kw_only=True):
 
 async def list_items(request: Request) -> ItemList:
     """List items of the review queue."""
-    limit = limit_of(request)
-    rank, _, last = request.query_params.get("after", "").partition(".")
-    after = (int(rank), int(last)) if rank.isdecimal() and last.isdecimal() and len(rank + last) < 20 else None
-    wanted = filter_of(request.query_params)
-    found = await review_queue.list_items(site_of(request).database, wanted, after=after, limit=limit + 1)
-    items = found[:limit]
-    more = f"{items[-1].rank}.{items[-1].id}" if len(found) > limit else None
-    return ItemList(items=items, after=more)
+    wanted, after = filter_of(request.query_params), request.query_params.get("after", "")
+    return await page_of_items(site_of(request).database, wanted, after, limit_of(request))
 
 
 async def show_item(request: Request) -> NextItem:
@@ -87,7 +74,8 @@ async def decide(request: Request, body: DecisionBody) -> ReviewDecision:
     """Decide an item."""
     number = number_of(request)
     async with write(request, "reviewer", "decide", f"item:{number}", {"verb": body.verb, "decision": body.id}):
-        return await apply_decision(request, number, body.id, body.verb, body.note)
+        reviewer = person_of(request).name
+        return await decide_posted(site_of(request).database, number, body.id, body.verb, reviewer, body.note)
 
 
 async def undo(request: Request) -> ReviewDecision:

@@ -10,11 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from remit.errors import UsageError
-from remit.orchestrate.answers import give_answer, owner_of
+from remit.orchestrate.answers import owner_of
 from remit.orchestrate.api import check_drivable, plan_result
-from remit.orchestrate.progress import record_answer, record_cancelled
+from remit.orchestrate.progress import record_cancelled
 from remit.store import dashboard, jobs, plans
 from remit.store.plans import PlanState
+from remit.surfaces.requests.posted_jobs import ANSWERS, answer_posted
 from remit.surfaces.server.site import (
     before_of,
     choice_of,
@@ -28,8 +29,6 @@ from remit.surfaces.server.site import (
 )
 
 STATES: tuple[str, ...] = get_args(PlanState)
-ANSWERS = ("retry", "skip", "text", "cancel")
-_NEED_WORDS = ("skip", "text")
 _MAX_WORDS = 10_000
 #: Findings of a merged report that the page shows.
 _MAX_FINDINGS = 200
@@ -110,27 +109,15 @@ def _tables(value: object) -> list[Mapping[str, Any]]:
 async def answer(request: Request) -> Response:
     """Store a person's answer to a question of the plan, and show the plan again."""
     number = number_of(request)
-    form = await form_of(request)
+    site, form = site_of(request), await form_of(request)
     verb, words = form.get("answer", ""), form.get("words", "").strip()[:_MAX_WORDS]
     question = form.get("question", "")
     details = {"answer": verb, "words": words}
     async with write(request, "reviewer", "answer", f"question:{question}", details):
-        await give_checked_answer(request, question, verb, words)
+        if not (question.isascii() and question.isdecimal() and len(question) < 19):
+            raise UsageError(f"there is no open question {question[:40]!r}")
+        await answer_posted(site.database, site.settings, int(question), verb, words)
     return see_other(f"/plans/{number}")
-
-
-async def give_checked_answer(request: Request, question: str, verb: str, words: str) -> str:
-    """Give an answer and return what to do next. Raises UsageError if it is not complete."""
-    site = site_of(request)
-    if verb not in ANSWERS:
-        raise UsageError(f"the answer must be one of {', '.join(ANSWERS)}, not {verb[:40]!r}")
-    if verb in _NEED_WORDS and not words:
-        raise UsageError(f"the answer {verb} needs a reason or a text")
-    if not (question.isascii() and question.isdecimal() and len(question) < 19):
-        raise UsageError(f"there is no open question {question[:40]!r}")
-    given = await give_answer(site.database, int(question), verb, words)
-    await record_answer(site.settings.data, int(question), given.next_action)
-    return given.next_action
 
 
 async def cancel_plan(request: Request) -> Response:

@@ -18,12 +18,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from remit.errors import RemitError, UsageError
+from remit.errors import RemitError
 from remit.ledger.items import ItemKind
 from remit.merging.model import SCALE
 from remit.store import review_queue
-from remit.store.review_dismissals import apply_dismissals, local_root
-from remit.store.review_queue import VERBS, ItemFilter, ItemState, ItemTaken, ReviewItem, Verb
+from remit.store.review_dismissals import apply_dismissals
+from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem
+from remit.surfaces.requests.posted_decisions import checkout_of, decide_posted
 from remit.surfaces.server.site import (
     choice_of,
     form_of,
@@ -214,28 +215,9 @@ async def decide(request: Request) -> Response:
     form = await form_of(request)
     verb, decision = form.get("verb", ""), form.get("decision", "")
     async with write(request, "reviewer", "decide", f"item:{number}", {"verb": verb, "decision": decision}):
-        await apply_decision(request, number, decision, verb, form.get("note", ""))
+        reviewer = person_of(request).name
+        await decide_posted(site_of(request).database, number, decision, verb, reviewer, form.get("note", ""))
     return await _lead_to_next(request, filter_of(form), done=decision)
-
-
-async def apply_decision(
-    request: Request, item: int, decision: str, verb: str, note: str
-) -> review_queue.ReviewDecision:
-    """Store a decision of the person who sends a request, and write the dismissal that follows from it."""
-    if verb not in VERBS:
-        raise UsageError(f"the decision must be one of {', '.join(VERBS)}, not {verb[:40]!r}")
-    chosen: Verb = verb
-    database = site_of(request).database
-    stored = await review_queue.decide(database, decision, item, chosen, person_of(request).name, note.strip())
-    if stored.dismissal == "pending":
-        await apply_dismissals(database, checkout_of)
-    return stored
-
-
-def checkout_of(project: str) -> Path | None:
-    """Return the checkout of a project on this host. Rows of the database must not name other folders."""
-    root = local_root(project)
-    return root if root is not None and (root / ".git").exists() else None
 
 
 async def undo(request: Request) -> Response:

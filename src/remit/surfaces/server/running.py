@@ -26,8 +26,8 @@ from remit.store.access import add_token, drop_link
 from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database
 from remit.store.review_dismissals import apply_dismissals
+from remit.surfaces.requests.posted_decisions import checkout_of
 from remit.surfaces.server.app import build_app
-from remit.surfaces.server.review_pages import checkout_of
 from remit.surfaces.server.site import Address, Site
 
 log = logging.getLogger("remit.serve")
