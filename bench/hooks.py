@@ -103,7 +103,7 @@ class Session:
             subprocess.run(["git", "-C", str(self.project), *GIT_AUTHOR, *words], check=True)
         self.transcript = Path(self.folder.name) / "agent.jsonl"
         self.transcript.write_text("".join(f"{json.dumps(line)}\n" for line in self._lines_of_transcript()))
-        from remit.clients.claude_code.compiling import compile_project
+        from remit.clients.hooks.compiling import compile_project
 
         compile_project(self.project)
 

@@ -23,7 +23,7 @@ DEEP_MODULE_LINES = 100
 #: Modules that other programs start or import.
 ENTRY_POINTS = {
     "remit.__main__",
-    "remit.clients.claude_code.teams",  # the handlers of events are found by name
+    "remit.clients.hooks.teams",  # the handlers of events are found by name
     "remit.secrets.file_scan",
     "remit.surfaces.hooks.entry",
     "remit.testing",
@@ -35,7 +35,7 @@ COMMANDS_AND_RULES = (
 )
 #: Short modules with one importer in the same package, and why they are separate.
 SEPARATE_MODULES = {
-    "remit.clients.claude_code.setup.gate_mode": "edits remit.toml; the installer edits files of the client",
+    "remit.clients.setup.gate_mode": "edits remit.toml; the installer edits files of the client",
     "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
     "remit.surfaces.server.api_documents": "the operations on documents, beside those on jobs and on the review queue",
 }

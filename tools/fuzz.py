@@ -28,7 +28,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402 (
 from hypothesis import strategies as st  # noqa: E402
 
 from remit.checking import Options, check_text  # noqa: E402
-from remit.clients.claude_code.payload import NEEDED, Unreadable, missing, parse  # noqa: E402
+from remit.clients.hooks.payload import NEEDED, Unreadable, missing, parse  # noqa: E402
 from remit.configuration import load  # noqa: E402
 from remit.contract.parse import parse as parse_document  # noqa: E402
 from remit.contract.render import render  # noqa: E402

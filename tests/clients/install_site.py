@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from click.testing import CliRunner, Result
 
-from remit.clients.claude_code.setup.install import apply_install, plan_install
-from remit.clients.claude_code.setup.plan import InstallPlan
-from remit.clients.claude_code.setup.target import InstallTarget, find_target
-from remit.clients.claude_code.setup.uninstall import apply_uninstall, plan_uninstall
+from remit.clients.claude_code.setup.client import find_target
+from remit.clients.setup.install import apply_install, plan_install
+from remit.clients.setup.plan import InstallPlan
+from remit.clients.setup.target import InstallTarget
+from remit.clients.setup.uninstall import apply_uninstall, plan_uninstall
 from remit.surfaces.cli.group import remit
 
 

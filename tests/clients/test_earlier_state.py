@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code import results
-from remit.clients.claude_code.compiled import read_compiled
-from remit.clients.claude_code.events import handle_event
-from remit.clients.claude_code.project import ProjectContext
 from remit.clients.claude_code.setup.bundle import agent_files, skill_text
 from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
-from remit.clients.claude_code.setup.plan import read_record
-from remit.clients.claude_code.setup.settings_file import own_hooks
+from remit.clients.hooks import results
+from remit.clients.hooks.compiled import read_compiled
+from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.project import ProjectContext
+from remit.clients.setup.plan import read_record
+from remit.clients.setup.settings_file import own_hooks
 from remit.gate.session_store import open_session, recorded_sessions
 from remit.orchestrate.progress_file import read_progress, update_progress
 

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code import compiling
-from remit.clients.claude_code.setup import bundle, plan
+from remit.clients.claude_code.setup import bundle
 from remit.clients.claude_code.setup.bundle import agent_files
+from remit.clients.claude_code.setup.client import find_target
 from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours
-from remit.clients.claude_code.setup.install import apply_install, plan_install
-from remit.clients.claude_code.setup.settings_file import own_hooks
-from remit.clients.claude_code.setup.target import find_target
-from remit.clients.claude_code.setup.uninstall import apply_uninstall, plan_uninstall
+from remit.clients.hooks import compiling
+from remit.clients.setup import plan
+from remit.clients.setup.install import apply_install, plan_install
+from remit.clients.setup.settings_file import own_hooks
+from remit.clients.setup.uninstall import apply_uninstall, plan_uninstall
 from remit.configuration import load
 from remit.errors import UsageError
 from remit.registry.model import digest_of

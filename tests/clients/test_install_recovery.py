@@ -14,12 +14,12 @@ import click
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code.setup import install as alone_module
+from remit.clients.claude_code.setup.client import find_target
 from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
-from remit.clients.claude_code.setup.install import apply_install, install_lock, plan_install
-from remit.clients.claude_code.setup.settings_file import own_hooks
-from remit.clients.claude_code.setup.target import find_target
-from remit.clients.claude_code.setup.uninstall import apply_uninstall, plan_uninstall
+from remit.clients.setup import install as alone_module
+from remit.clients.setup.install import apply_install, install_lock, plan_install
+from remit.clients.setup.settings_file import own_hooks
+from remit.clients.setup.uninstall import apply_uninstall, plan_uninstall
 from remit.configuration import load
 from remit.errors import EnvironmentBroken, UsageError
 
@@ -204,7 +204,7 @@ def test_several_installs_at_once_all_succeed(site: Site) -> None:
 @pytest.fixture
 def person(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal on which the user answers."""
-    from remit.surfaces.cli import claude_code
+    from remit.surfaces.cli import clients
 
     class Terminal:
         def isatty(self) -> bool:
@@ -213,7 +213,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> None:
     class System:
         stdin = Terminal()
 
-    monkeypatch.setattr(claude_code, "sys", System)
+    monkeypatch.setattr(clients, "sys", System)
 
 
 @pytest.mark.usefixtures("person")

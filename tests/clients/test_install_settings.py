@@ -18,8 +18,8 @@ from remit.clients.claude_code.setup.hook_entries import (
     is_this_install,
     loopback_address,
 )
-from remit.clients.claude_code.setup.plan import write_bytes
-from remit.clients.claude_code.setup.settings_file import (
+from remit.clients.setup.plan import write_bytes
+from remit.clients.setup.settings_file import (
     MAX_BYTES,
     added_by,
     check_settings,

@@ -9,9 +9,9 @@ import sys
 import pytest
 import yaml
 
-from remit.clients.claude_code.events import HANDLERS
 from remit.clients.claude_code.setup.bundle import COMMANDS, agent_files, command_files, plugin_files, skill_text
 from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries
+from remit.clients.hooks.events import HANDLERS
 from remit.gate.declarations import KINDS
 from remit.gate.settings import AGENTS, LIMITS
 from remit.registry.plugins import built_in_team

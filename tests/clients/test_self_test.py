@@ -16,13 +16,14 @@ from typing import Any
 
 import pytest
 
-from remit.clients.claude_code.events import handle_event
-from remit.clients.claude_code.payload import RELIED_ON, missing
-from remit.clients.claude_code.responses import encode
+from remit.clients.claude_code.setup.client import find_target
 from remit.clients.claude_code.setup.health import SelfTestCase, client_facts, recorded_cases, self_test
 from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries
-from remit.clients.claude_code.setup.install import apply_install, plan_install
-from remit.clients.claude_code.setup.target import find_target, state_problem
+from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.payload import RELIED_ON, missing
+from remit.clients.hooks.responses import encode
+from remit.clients.setup.install import apply_install, plan_install
+from remit.clients.setup.target import state_problem
 
 pytestmark = pytest.mark.process
 

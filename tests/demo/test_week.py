@@ -14,8 +14,8 @@ from support.fleet import Store
 from support.postgres import Postgres
 
 from remit.aio import cancel_and_wait
-from remit.clients.claude_code.compiled import folder_of
-from remit.clients.claude_code.session_import import import_sessions
+from remit.clients.hooks.compiled import folder_of
+from remit.clients.hooks.session_import import import_sessions
 from remit.demo.week import _draw_week, beat_forever, fill_demo
 from remit.errors import UsageError
 from remit.gate.session_store import recorded_sessions

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from remit.clients.claude_code import project
+from remit.clients.hooks import project
 from remit.gate import redaction
 from remit.gate.decide import decide
 from remit.gate.declarations import declare

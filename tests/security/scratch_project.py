@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from remit.clients.claude_code.compiled import COMPILER, SCHEMA, environment, stamp
-from remit.clients.claude_code.events import handle_event
+from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, stamp
+from remit.clients.hooks.events import handle_event
 from remit.gate import paths
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from scratch_project import SESSION, ScratchProject, decision_of, told_person
 
-from remit.clients.claude_code.events import handle_event
+from remit.clients.hooks.events import handle_event
 from remit.gate import leftover_processes as processes
 from remit.gate.leftover_processes import is_running, last_process, left_running
 

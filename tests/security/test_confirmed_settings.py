@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scratch_project import ScratchProject, decision_of, told_person
 
-from remit.clients.claude_code.compiling import compile_project
+from remit.clients.hooks.compiling import compile_project
 
 OBSERVE = '[gate]\nmode = "observe"\n'
 EDIT = "echo x > src/app.py"

@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 import remit
+from remit.clients.claude_code.setup.client import find_target
 from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
-from remit.clients.claude_code.setup.install import plan_install
-from remit.clients.claude_code.setup.plan import FileChange, InstallRecord, read_bytes, write_bytes
-from remit.clients.claude_code.setup.settings_file import read_settings
-from remit.clients.claude_code.setup.target import find_target
+from remit.clients.setup.install import plan_install
+from remit.clients.setup.plan import FileChange, InstallRecord, read_bytes, write_bytes
+from remit.clients.setup.settings_file import read_settings
 from remit.configuration import parse_toml
 from remit.contract.feedback import neutralize
 from remit.errors import EnvironmentBroken, UsageError

@@ -7,17 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from remit.clients.claude_code.setup.permission_rules import (
-    containers_added,
-    deny_rules,
-    present_rules,
-    with_rules,
-    without_rules,
-)
-from remit.clients.claude_code.setup.target import InstallTarget
+from remit.clients.claude_code.setup.client import CLIENT, deny_rules
+from remit.clients.setup.permission_rules import containers_added, present_rules, with_rules, without_rules
+from remit.clients.setup.target import InstallTarget
 
 ROOT = Path("/home/dev/my shop")
-TARGET = InstallTarget(ROOT, ROOT / ".claude", ROOT / ".claude/settings.local.json", is_user=False)
+TARGET = InstallTarget(ROOT, ROOT / ".claude", ROOT / ".claude/settings.local.json", is_user=False, client=CLIENT)
 RULES = deny_rules(TARGET)
 SETTINGS = [
     "{}\n",
@@ -54,6 +49,10 @@ def test_the_rules_name_the_guarded_files() -> None:
     assert "Edit(//home/dev/my shop/.remit/gate/**)" in RULES
     assert "Edit(~/.claude/settings*.json)" in RULES
     user = InstallTarget(
-        Path("/home/dev"), Path("/home/dev/.claude"), Path("/home/dev/.claude/settings.json"), is_user=True
+        Path("/home/dev"),
+        Path("/home/dev/.claude"),
+        Path("/home/dev/.claude/settings.json"),
+        is_user=True,
+        client=CLIENT,
     )
     assert not [rule for rule in deny_rules(user) if "remit.toml" in rule]

@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 from secret_kinds import KINDS, made
 from support.running import Play, tools
 
-from remit.clients.claude_code import results
+from remit.clients.hooks import results
 from remit.dispatch.events import EventWriter
 from remit.dispatch.stored_messages import incomplete_calls, read_messages, stored_json
 from remit.dispatch.worktree import WorktreeChanges, is_complete, without_secrets

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from support.client_session import GOOD, INVENTED, READ, SESSION, Client, context_of, is_block, notice_of
 
-from remit.clients.claude_code.compiling import compile_project
+from remit.clients.hooks.compiling import compile_project
 from remit.orchestrate.progress_file import read_progress
 from remit.rules.examples import sample_text
 from remit.surfaces.cli.group import remit

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from remit.clients.claude_code import results
-from remit.clients.claude_code.compiling import compile_project
-from remit.clients.claude_code.events import handle_event
-from remit.clients.claude_code.results import KeptResult
+from remit.clients.hooks import results
+from remit.clients.hooks.compiling import compile_project
+from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.results import KeptResult
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
 from remit.rules.examples import TREE, sample_text

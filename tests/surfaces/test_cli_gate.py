@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
-from remit.clients.claude_code.compiled import folder_of
-from remit.clients.claude_code.events import handle_event
-from remit.clients.claude_code.results import keep_result
+from remit.clients.hooks.compiled import folder_of
+from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.results import keep_result
 from remit.gate.declarations import KINDS
 from remit.gate.delegations import close_delegation, link_delegation, open_delegation
 from remit.gate.rules import RULES

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from remit.acceptance import judge_report
 from remit.checking import Options
-from remit.clients.claude_code.compiled import folder_of
-from remit.clients.claude_code.results import keep_result
+from remit.clients.hooks.compiled import folder_of
+from remit.clients.hooks.results import keep_result
 from remit.gate.delegation import Delegation
 from remit.gate.session import SessionState
 from remit.gate.session_store import open_session

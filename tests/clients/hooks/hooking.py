@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import remit
-from remit.clients.claude_code.compiled import COMPILER, SCHEMA, environment, stamp
-from remit.clients.claude_code.events import handle_event
+from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, stamp
+from remit.clients.hooks.events import handle_event
 from remit.gate.session import SessionState
 from remit.gate.session_store import open_session, read_session
 

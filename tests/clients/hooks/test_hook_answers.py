@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.clients.claude_code import responses
+from remit.clients.hooks import responses
 
 
 def test_answers_have_the_shapes_of_the_client() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hooking import PART, PAYLOADS, SESSION, Hooks, decision_of, kind_of
 
-from remit.clients.claude_code import compiling, tool_calls
-from remit.clients.claude_code.events import HANDLERS, handle_event
-from remit.clients.claude_code.responses import describe_error
+from remit.clients.hooks import compiling, tool_calls
+from remit.clients.hooks.events import HANDLERS, handle_event
+from remit.clients.hooks.responses import describe_error
 from remit.errors import EnvironmentBroken
 from remit.gate import session_store as gate_state
 
@@ -126,9 +126,9 @@ def test_an_internal_error_is_shown_and_changes_nothing(
         raise TypeError(SECRET)
 
     monkeypatch.setattr(tool_calls, "before_tool_call", fail)
-    monkeypatch.setattr("remit.clients.claude_code.session_events.prompt_submitted", fail)
-    monkeypatch.setattr("remit.clients.claude_code.session_events.main_agent_stopping", fail)
-    monkeypatch.setattr("remit.clients.claude_code.subagents.subagent_started", fail)
+    monkeypatch.setattr("remit.clients.hooks.session_events.prompt_submitted", fail)
+    monkeypatch.setattr("remit.clients.hooks.session_events.main_agent_stopping", fail)
+    monkeypatch.setattr("remit.clients.hooks.subagents.subagent_started", fail)
     reply = hooks.ask(event, tool_name="Read", tool_input={}, prompt="p", agent_id="a", agent_type="code-explorer")
     assert kind_of(reply) == "message"
     assert "TypeError in fail" in message_of(reply)

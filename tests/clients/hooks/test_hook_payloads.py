@@ -9,8 +9,8 @@ from hooking import PAYLOADS, Hooks, decision_of, kind_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remit.clients.claude_code.events import HANDLERS
-from remit.clients.claude_code.payload import (
+from remit.clients.hooks.events import HANDLERS
+from remit.clients.hooks.payload import (
     MAX_BYTES,
     NEEDED,
     RELIED_ON,

@@ -54,7 +54,7 @@ def test_a_payload_of_ten_megabytes_is_answered(hooks: Hooks) -> None:
 def test_an_endless_payload_is_refused(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
-    from remit.clients.claude_code import events, payload
+    from remit.clients.hooks import events, payload
 
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(hooks.project))
     monkeypatch.setattr(payload.read, "__defaults__", (1000,))

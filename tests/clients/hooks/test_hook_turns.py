@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hooking import SESSION, Hooks
 
-from remit.clients.claude_code import results
+from remit.clients.hooks import results
 from remit.gate.delegations import close_delegation, link_delegation, open_delegation
 
 NOTIFICATION = """<task-notification>

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hooking import ENTRY, PART, Hooks
 
-from remit.clients.claude_code import compiling, project
-from remit.clients.claude_code.compiled import SCHEMA, project_of, stamp
-from remit.clients.claude_code.project import ProjectContext, recompile
+from remit.clients.hooks import compiling, project
+from remit.clients.hooks.compiled import SCHEMA, project_of, stamp
+from remit.clients.hooks.project import ProjectContext, recompile
 from remit.errors import ConfigurationError
 
 
@@ -118,7 +118,7 @@ def test_a_compiled_file_from_a_clone_is_compiled_again_and_runs_nothing(
 def test_the_libraries_are_found_without_site_packages() -> None:
     program = (
         "import sys; sys.path.append(sys.argv[1])\n"
-        "from remit.clients.claude_code.libraries import make_libraries_importable\n"
+        "from remit.clients.hooks.libraries import make_libraries_importable\n"
         "make_libraries_importable(); import msgspec, pyromark, rapidfuzz, yaml"
     )
     root = str(ENTRY.parents[3])

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from hooking import SESSION, Hooks, decision_of
 
-from remit.clients.claude_code.results import keep_result
 from remit.clients.claude_code.setup.bundle import COMMANDS, command_files
+from remit.clients.hooks.results import keep_result
 from remit.testing import result
 
 pytestmark = pytest.mark.process

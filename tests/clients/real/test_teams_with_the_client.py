@@ -20,8 +20,8 @@ from real_client import ALLOWED, Stage, binary, text_of, under_contract
 from scripts import GOOD, INVENTED, call, does, reads, says
 from support.waiting import until
 
-from remit.clients.claude_code import results
-from remit.clients.claude_code.results import KeptResult
+from remit.clients.hooks import results
+from remit.clients.hooks.results import KeptResult
 
 _LIE = f"The refund is at {INVENTED}."
 _TRUE = "The order is written at shop/orders.py:26."

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from support.client_session import Client
 
 import remit
-from remit.clients.claude_code.compiled import is_fresh, read_compiled
-from remit.clients.claude_code.compiling import compile_project
-from remit.clients.claude_code.project import ProjectContext
+from remit.clients.hooks.compiled import is_fresh, read_compiled
+from remit.clients.hooks.compiling import compile_project
+from remit.clients.hooks.project import ProjectContext
 from remit.errors import ConfigurationError, EnvironmentBroken
 from remit.registry.plugins import built_in_team
 from remit.surfaces.cli import contract

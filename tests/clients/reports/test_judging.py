@@ -14,9 +14,9 @@ from support.client_session import GOOD, INVENTED, VAGUE, Client
 
 import remit
 from remit.acceptance import Judgement
-from remit.clients.claude_code import judging
-from remit.clients.claude_code.judging import check_document, judge
-from remit.clients.claude_code.project import ProjectContext
+from remit.clients.hooks import judging
+from remit.clients.hooks.judging import check_document, judge
+from remit.clients.hooks.project import ProjectContext
 from remit.rules.examples import sample_text
 
 EXPLORER = "code-explorer"
@@ -119,8 +119,8 @@ def test_a_python_without_site_packages_finds_the_libraries(client: Client) -> N
     """In a process that is started like a hook."""
     program = (
         "import sys; sys.path.append(sys.argv[1])\n"
-        "from remit.clients.claude_code.project import ProjectContext\n"
-        "from remit.clients.claude_code.judging import judge\n"
+        "from remit.clients.hooks.project import ProjectContext\n"
+        "from remit.clients.hooks.judging import judge\n"
         "verdict = judge(sys.stdin.read(), ProjectContext.open(sys.argv[2]), 'code-explorer', '', 1).decision\n"
         "print(verdict, 'typing_extensions' in sys.modules)\n"
     )

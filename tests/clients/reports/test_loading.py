@@ -15,7 +15,7 @@ pytestmark = pytest.mark.process
 LOADED = """
 import sys
 sys.path.append(sys.argv[1])
-from remit.clients.claude_code.libraries import make_libraries_importable
+from remit.clients.hooks.libraries import make_libraries_importable
 for _ in range(2):
     make_libraries_importable()
 assert len([finder for finder in sys.meta_path if "Library" in type(finder).__name__]) == 1, sys.meta_path

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from remit.clients.claude_code import results
-from remit.clients.claude_code.results import KeptResult, keep_result, latest_result, list_results, remove_expired
+from remit.clients.hooks import results
+from remit.clients.hooks.results import KeptResult, keep_result, latest_result, list_results, remove_expired
 from remit.errors import EnvironmentBroken
 
 SESSION = "9f3279c5-453e-45ba-9d76-6896353ab6a1"

@@ -13,9 +13,9 @@ from support.postgres import Postgres
 
 from remit.acceptance import judge_report
 from remit.checking import Options
-from remit.clients.claude_code.judging import model_of
-from remit.clients.claude_code.results import KeptResult, keep_result
-from remit.clients.claude_code.session_import import entry_of, import_sessions
+from remit.clients.hooks.judging import model_of
+from remit.clients.hooks.results import KeptResult, keep_result
+from remit.clients.hooks.session_import import entry_of, import_sessions
 from remit.gate.session_store import open_session
 from remit.reports.formats import check_json
 from remit.store import ledger, review_queue

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.client_session import GOOD, INVENTED, SESSION, VAGUE, Client, context_of, is_block
 
-from remit.clients.claude_code import results
+from remit.clients.hooks import results
 from remit.gate.delegations import open_delegation
 from remit.gate.session_store import open_session
 

@@ -19,7 +19,7 @@ from support.web import RunningSite
 sys.path.insert(0, str(Path(__file__).parents[2] / "clients/hooks"))
 from hooking import PAYLOADS, Hooks
 
-from remit.clients.claude_code.hook_server import absence_notice, is_answering
+from remit.clients.hooks.hook_server import absence_notice, is_answering
 from remit.gate.settings import GateSettings
 
 SECRET = "s3cret-of-this-install"

@@ -94,9 +94,10 @@ def _facts(settings: Configuration) -> list[HealthFact]:
         facts.extend([fact async for fact in health_facts(settings, load_settings(settings))])
 
     asyncio.run(check())
-    from remit.clients.claude_code.setup.health import client_facts
+    from remit.clients.known_clients import CLIENTS, client_facts
 
-    facts.extend(client_facts())
+    for name in CLIENTS:
+        facts.extend(client_facts(name))
     return facts
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from remit.clients.claude_code.recorded_project import current_project
+from remit.clients.hooks.recorded_project import current_project
 from remit.gate.declarations import KINDS
 from remit.reports.layout import Line
 from remit.surfaces.cli.printing import columns, print_lines, print_text
@@ -157,8 +157,8 @@ def trust(session: str, form: str) -> int:
       remit gate trust
       remit gate trust --session 5b1e --format json
     """
-    from remit.clients.claude_code.compiling import compile_project
-    from remit.clients.claude_code.trusted import confirm_settings
+    from remit.clients.hooks.compiling import compile_project
+    from remit.clients.hooks.trusted import confirm_settings
     from remit.configuration import settings_digests
     from remit.gate.ignore_rules import forget_rules
     from remit.gate.session_store import open_session

@@ -42,10 +42,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "progress": ("progress.command", "Show the progress of the work and the next action."),
     },
     "Claude Code": {
-        "install": ("claude_code.install_command", "Install the hooks, agents and commands."),
-        "uninstall": ("claude_code.uninstall_command", "Remove everything that install added."),
+        "install": ("clients.install_command", "Install the hooks, agents and commands."),
+        "uninstall": ("clients.uninstall_command", "Remove everything that install added."),
         "gate": ("gate.command", "Show decisions of the gate, declare exceptions, test a call."),
-        "hook": ("claude_code.hook_command", "Handle a hook event; Claude Code runs it."),
+        "hook": ("clients.hook_command", "Handle a hook event; Claude Code runs it."),
     },
     "Server": {
         "serve": ("serve.command", "Start the dashboard and the API."),

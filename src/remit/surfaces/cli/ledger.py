@@ -101,8 +101,8 @@ def import_command() -> int:
     Examples:
       remit ledger import
     """
-    from remit.clients.claude_code.recorded_project import current_project
-    from remit.clients.claude_code.session_import import import_sessions
+    from remit.clients.hooks.recorded_project import current_project
+    from remit.clients.hooks.session_import import import_sessions
 
     project = current_project()
 

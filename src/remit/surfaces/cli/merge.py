@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from remit.checking import Options, Verdict
-from remit.clients.claude_code.recorded_project import current_project
+from remit.clients.hooks.recorded_project import current_project
 from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
 from remit.errors import UsageError

@@ -20,7 +20,7 @@ def main() -> None:
     try:
         # At the end of the path: no file there can replace a module of the standard library.
         sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 4)[0])  # noqa: PTH100 - pathlib is slow to load
-        from remit.clients.claude_code.events import run
+        from remit.clients.hooks.events import run
 
         run(event, server=sys.argv[2] if len(sys.argv) > 2 else "")
     except BaseException as error:  # noqa: BLE001 - the outermost frame of a process that must not fail

@@ -15,12 +15,12 @@ from pathlib import Path
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from remit.clients.claude_code.compiled import folder_of, project_of
-from remit.clients.claude_code.events import fault_response, handle_event
-from remit.clients.claude_code.payload import Unreadable, parse, text
-from remit.clients.claude_code.responses import encode
 from remit.clients.claude_code.setup.hook_entries import HTTP_PATH
-from remit.clients.claude_code.setup.plan import read_bytes
+from remit.clients.hooks.compiled import folder_of, project_of
+from remit.clients.hooks.events import fault_response, handle_event
+from remit.clients.hooks.payload import Unreadable, parse, text
+from remit.clients.hooks.responses import encode
+from remit.clients.setup.plan import read_bytes
 from remit.errors import RemitError
 from remit.gate.session_store import INSTALLED
 

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from remit.clients.claude_code.recorded_project import current_project
-from remit.clients.claude_code.session_import import import_sessions
+from remit.clients.hooks.recorded_project import current_project
+from remit.clients.hooks.session_import import import_sessions
 from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.store.access import add_token, drop_link

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from remit.clients.claude_code.recorded_project import SessionProject, current_project
+from remit.clients.hooks.recorded_project import SessionProject, current_project
 from remit.gate.log import is_denied, session_summary
 from remit.gate.session_store import RecordedSession
 from remit.reports.gate import log_shape, texts

@@ -1,30 +1,24 @@
-"""The files that an install writes, and how to find them when the install record is lost."""
+"""The files that an install for Claude Code writes."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from remit import __version__
-from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours
-from remit.clients.claude_code.setup.plan import MAX_BYTES, InstallRecord, read_bytes
-from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings
-from remit.clients.claude_code.setup.target import InstallTarget
+from remit.clients.setup.target import InstallTarget
 from remit.contract.kinds import slug
-from remit.errors import UsageError
 from remit.gate.rules import lookup_lines
-from remit.registry.model import Definition, digest_of
+from remit.registry.model import Definition
 from remit.registry.plugin_root import PluginRoot as Folder
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList
 
-#: The content of `.remit/.gitignore`.
-IGNORE = "*\n"
 #: The tools of the team that the client has, too. It lacks Remit's tools for git's history, and it would turn a
 #: shell restricted to git into an unrestricted shell: these are left out.
 _SHARED = frozenset({"Read", "Grep", "Glob", "Edit", "Write", "Bash"})
@@ -36,62 +30,16 @@ OF_CLIENT = frozenset({"Explore"})
 
 
 def wanted_files(target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
-    """Return the files of an install, with their content."""
+    """Return the files in the client's folder and of the plugin, with their content."""
     inside = {
         **{f"agents/{name}": text for name, text in agent_files().items()},
         "skills/remit/SKILL.md": skill_text(),
         **{f"commands/remit/{name}": text for name, text in command_files().items()},
     }
-    ignore = ignore_file(target)
-    is_leftover = (target.gate.is_dir() or target.plugin.is_dir()) and read_bytes(ignore, MAX_BYTES) == IGNORE.encode()
     return {
-        **({ignore: IGNORE} if is_leftover or not ignore.exists() else {}),
         **{target.plugin / name: text for name, text in plugin_files(entries, __version__).items()},
-        **{target.claude / name: text for name, text in inside.items()},
+        **{target.folder / name: text for name, text in inside.items()},
     }
-
-
-def ignore_file(target: InstallTarget) -> Path:
-    """Return the path of the file that keeps `.remit` out of version control."""
-    return target.root / ".remit" / ".gitignore"
-
-
-def find_own_files(target: InstallTarget) -> InstallRecord:
-    """Return a record of the files of an install whose record is lost: those with exactly the installed content."""
-    settings = read_settings(target.settings)
-    own = own_hooks(settings, is_ours) if settings is not None else {}
-    wanted = wanted_files(target, {event: own[event] for event in EVENTS if event in own} or hook_entries())
-    files = {
-        path: digest_of(text.encode())
-        for path, text in wanted.items()
-        if not _is_redirected(target, path) and read_bytes(path, MAX_BYTES) == text.encode()
-    }
-    return InstallRecord(
-        files={target.record_path(path): digest for path, digest in files.items()}, folders=folders_of(target, files)
-    )
-
-
-def folders_of(target: InstallTarget, paths: Iterable[Path]) -> list[str]:
-    """Return the folders that an install may have created for these files, the outer ones first."""
-    folders = {folder for path in paths for folder in path.parents if target.holds(folder)}
-    return [target.record_path(folder) for folder in sorted(folders, key=lambda folder: len(folder.parts))]
-
-
-def find_own_agents(folder: Path) -> frozenset[str]:
-    """Return the slugs of a folder's agents that are unchanged definitions of the team."""
-    return frozenset(
-        slug(Path(name).stem)
-        for name, text in agent_files().items()
-        if read_bytes(folder / name, MAX_BYTES) == text.encode()
-    )
-
-
-def _is_redirected(target: InstallTarget, path: Path) -> bool:
-    try:
-        target.refuse_links(path)
-    except UsageError:
-        return True
-    return False
 
 
 def agent_files() -> dict[str, str]:

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.clients.claude_code.payload import missing
-from remit.clients.claude_code.setup.hook_entries import EVENTS, NO_SERVER, is_ours, is_this_install
-from remit.clients.claude_code.setup.install import disabled_hooks, effective_settings
-from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings
-from remit.clients.claude_code.setup.target import find_target, state_problem
+from remit.clients.claude_code.setup.client import disabled_hooks, effective_settings, find_target
+from remit.clients.claude_code.setup.hook_entries import EVENTS, is_ours, is_this_install
+from remit.clients.hooks.hook_server import NO_SERVER
+from remit.clients.hooks.payload import missing
+from remit.clients.setup.settings_file import own_hooks, read_settings
+from remit.clients.setup.target import state_problem
 from remit.dispatch.health import HealthFact
 from remit.errors import RemitError
 

@@ -31,8 +31,6 @@ EVENTS: dict[str, int] = {
 ENTRY = "remit/surfaces/hooks/entry.py"
 #: The path of hooks on a server.
 HTTP_PATH = "/hooks/claude-code"
-#: What to do if hooks over HTTP are not answered.
-NO_SERVER = "start it with `remit serve`"
 #: The event that a process answers in any case: it reports that the server of the other hooks does not answer.
 _ALWAYS_PROCESS = "SessionStart"
 

@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from remit.clients.claude_code.setup.target import InstallTarget
+from remit.clients.setup.target import InstallTarget
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.model import digest_of
 from remit.workspace.atomic_write import permissions, replace_file
@@ -115,7 +115,7 @@ class InstallRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 def record_file(target: InstallTarget) -> Path:
     """Return the path of the install record."""
-    return target.gate / "installed.json"
+    return target.client.record_file(target)
 
 
 def read_record(target: InstallTarget) -> InstallRecord | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 
-from remit.clients.claude_code.payload import flag, text
-from remit.clients.claude_code.responses import add_context, block, merge, message
+from remit.clients.hooks.payload import flag, text
+from remit.clients.hooks.responses import add_context, block, merge, message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.clients.claude_code.project import ProjectContext
-    from remit.clients.claude_code.responses import Answer
+    from remit.clients.hooks.project import ProjectContext
+    from remit.clients.hooks.responses import Answer
     from remit.gate.session import SessionState
 
 #: The client delivers the output of a background task as a prompt that begins with this.
@@ -27,11 +27,11 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
     """UserPromptSubmit: open a new window for a user's prompt; add the verdict to the report of a background task."""
     prompt = text(payload, "prompt").lstrip()
     if prompt.startswith(_NOTIFICATION):
-        from remit.clients.claude_code.notices import task_notification
+        from remit.clients.hooks.notices import task_notification
 
         notice = task_notification(prompt[:_NOTIFICATION_HEAD], text(payload, "session_id"), context)
         return add_context("UserPromptSubmit", notice) if notice and not context.is_observing else None
-    from remit.clients.claude_code.progress import record_prompt
+    from remit.clients.hooks.progress import record_prompt
 
     with context.session(text(payload, "session_id")) as state:
         state.open_window("prompt")
@@ -54,7 +54,7 @@ def _compare_background(payload: object, context: ProjectContext) -> Answer | No
     saved = read_session(context.folder, text(payload, "session_id"))
     if saved is None or not saved.background:
         return None
-    from remit.clients.claude_code.tool_calls import compare_background
+    from remit.clients.hooks.tool_calls import compare_background
 
     with context.session(text(payload, "session_id")) as state:
         return compare_background(state, context, "Stop")
@@ -87,7 +87,7 @@ def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
         )
     sent_back = _check_final_answer(payload, context)
     if sent_back is None:
-        from remit.clients.claude_code.progress import record_stop
+        from remit.clients.hooks.progress import record_stop
 
         with context.session(text(payload, "session_id")) as state:
             record_stop(context, state)
@@ -96,14 +96,14 @@ def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
 
 
 def _teammates_notice(payload: object, context: ProjectContext) -> str:
-    from remit.clients.claude_code.teams import untold_notices
+    from remit.clients.hooks.teams import untold_notices
 
     return untold_notices(text(payload, "session_id"), context)
 
 
 def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:
     """Send an answer back, once for each prompt, if the record of the session contradicts it."""
-    from remit.clients.claude_code.final_answer import contradictions, may_state_claims
+    from remit.clients.hooks.final_answer import contradictions, may_state_claims
     from remit.gate.decide import decide_final
     from remit.gate.session_store import read_session
 
@@ -149,7 +149,7 @@ def _close_interrupted(state: SessionState, tasks: list[object]) -> None:
 
 def session_started(payload: object, context: ProjectContext) -> Answer | None:
     """SessionStart: compile the settings; after a compaction or resumption, summarize the state for the model."""
-    from remit.clients.claude_code.project import recompile
+    from remit.clients.hooks.project import recompile
     from remit.gate.session_store import read_session
 
     if not context.is_recompiled and not context.notice:
@@ -202,7 +202,7 @@ def before_compaction(payload: object, context: ProjectContext) -> Answer | None
 
 def session_ended(_: object, context: ProjectContext) -> Answer | None:
     """SessionEnd: remove expired files of earlier sessions."""
-    from remit.clients.claude_code import results
+    from remit.clients.hooks import results
     from remit.gate.session_store import remove_old_sessions
 
     remove_old_sessions(context.folder)

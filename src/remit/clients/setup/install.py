@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from remit import __version__
-from remit.clients.claude_code.hook_server import is_answering
-from remit.clients.claude_code.setup.bundle import agent_names, find_own_agents, folders_of, wanted_files
-from remit.clients.claude_code.setup.gate_mode import effective_mode, mode_change
-from remit.clients.claude_code.setup.hook_entries import NO_SERVER, hook_command, hook_entries, is_ours
-from remit.clients.claude_code.setup.permission_rules import (
-    containers_added,
-    deny_rules,
-    present_rules,
-    with_rules,
-    without_rules,
-)
-from remit.clients.claude_code.setup.plan import (
+from remit.clients.hooks.hook_server import NO_SERVER, is_answering
+from remit.clients.hooks.trusted import FILE as CONFIRMED
+from remit.clients.setup.gate_mode import effective_mode, mode_change
+from remit.clients.setup.own_files import find_own_agents, folders_of, wanted_files
+from remit.clients.setup.permission_rules import containers_added, present_rules, with_rules, without_rules
+from remit.clients.setup.plan import (
     MAX_BYTES,
     FileChange,
     InstallPlan,
@@ -34,9 +27,8 @@ from remit.clients.claude_code.setup.plan import (
     write_bytes,
     write_record,
 )
-from remit.clients.claude_code.setup.settings_file import added_by, read_settings, with_hooks, without_hooks
-from remit.clients.claude_code.setup.target import InstallTarget, find_target
-from remit.clients.claude_code.trusted import FILE as CONFIRMED
+from remit.clients.setup.settings_file import added_by, read_settings, with_hooks, without_hooks
+from remit.clients.setup.target import InstallTarget
 from remit.configuration import load
 from remit.contract.kinds import slug
 from remit.errors import RemitError, UsageError
@@ -54,7 +46,7 @@ def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | 
     recorded = read_record(target)
     earlier = recorded or InstallRecord()
     secret = (earlier.http_secret or secrets.token_urlsafe(32)) if http else None
-    entries = hook_entries(http, secret=secret, is_closed=_is_closed(target))
+    entries = target.client.hook_entries(http, secret=secret, is_closed=_is_closed(target))
     settings = _settings_change(target, entries)
     configured = mode_change(target, mode, earlier.configuration)
     files, kept = _own_files(target, entries, earlier)
@@ -66,7 +58,7 @@ def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | 
     for path in (*(change.path for change in changes), record_file(target)):
         target.refuse_links(path)
     before = _settings_before(target, has_record=recorded is not None)
-    after = (settings.after or b"").decode() if settings is not None else read_settings(target.settings)
+    after = (settings.after or b"").decode() if settings is not None else _settings_text(target)
     record = InstallRecord(
         version=__version__,
         files={
@@ -83,7 +75,7 @@ def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | 
         http_secret=secret,
     )
     notes = _notes(target, http, is_first=recorded is None)
-    return InstallPlan(target, changes, kept, notes, record, hook_command(next(iter(entries.values()))))
+    return InstallPlan(target, changes, kept, notes, record, target.client.calls(http))
 
 
 def _is_closed(target: InstallTarget) -> bool:
@@ -91,9 +83,13 @@ def _is_closed(target: InstallTarget) -> bool:
 
 
 def _settings_change(target: InstallTarget, entries: dict[str, dict[str, Any]]) -> FileChange | None:
+    if not entries:
+        return None
     target.refuse_links(target.settings)
     text = read_settings(target.settings)
-    after = with_rules(with_hooks("{}\n" if text is None else text, entries, is_ours), deny_rules(target))
+    after = with_rules(
+        with_hooks("{}\n" if text is None else text, entries, target.client.is_ours), target.client.deny_rules(target)
+    )
     if after == text:
         return None
     return FileChange(target.settings, None if text is None else text.encode(), after.encode(), is_shared=True)
@@ -105,7 +101,7 @@ def _containers(before: str, after: str) -> list[str]:
 
 def _added_rules(target: InstallTarget, before: str) -> list[str]:
     """Return the rules that the settings lack."""
-    rules = deny_rules(target)
+    rules = target.client.deny_rules(target)
     present = present_rules(before, rules)
     return [rule for rule in rules if rule not in present]
 
@@ -116,12 +112,13 @@ def _own_files(
     """Return the changes of Remit's own files, and the files of the user that stay unchanged instead."""
     files: list[FileChange] = []
     kept: list[str] = []
+    agents = target.folder / target.client.agents
     foreign = _foreign_agents(target, earlier)
     for path, text in wanted_files(target, entries).items():
         before = read_bytes(path, MAX_BYTES)
         after = text.encode()
-        is_agent = path.parent == target.claude / "agents"
-        if is_agent and slug(path.stem) in foreign:
+        is_agent = path.parent == agents
+        if is_agent and slug(path.name.removesuffix(target.client.ending)) in foreign:
             kept.append(f"{target.display_path(path)}: you already have an agent with this name, so yours is used")
         elif before is None or before == after or earlier.is_own(target.record_path(path), before):
             files.append(FileChange(path, before, after))
@@ -134,24 +131,33 @@ def _own_files(
 
 def _settings_before(target: InstallTarget, *, has_record: bool) -> str | None:
     """Return the settings before the install; None without a file. Without a record, remove Remit's hooks first."""
-    text = read_settings(target.settings)
+    text = _settings_text(target)
     if text is None or has_record:
         return text
-    rest = without_rules(without_hooks(text, is_ours), deny_rules(target))
+    rest = without_rules(without_hooks(text, target.client.is_ours), target.client.deny_rules(target))
     return None if rest != text and rest.strip() == "{}" else rest
+
+
+def _settings_text(target: InstallTarget) -> str | None:
+    return read_settings(target.settings) if target.client.hook_entries() else None
 
 
 def _foreign_agents(target: InstallTarget, earlier: InstallRecord) -> frozenset[str]:
     """Return the slugs of agents that the user has defined, in this project or for all projects."""
-    folder = target.claude / "agents"
-    own = {slug(Path(path).stem) for path in earlier.files if target.path(path).parent == folder}
-    here = agent_names(folder) - own - find_own_agents(folder)
-    if target.is_user:
+    client = target.client
+    folder = target.folder / client.agents
+    own = {_agent_slug(target, path) for path in earlier.files if target.path(path).parent == folder}
+    here = client.agent_names(folder) - own - find_own_agents(client, folder)
+    if target.is_user or not client.has_user_install:
         return here
-    user = find_target(None, is_user=True)
-    folder = user.claude / "agents"
-    installed = {slug(Path(path).stem) for path in (read_record(user) or InstallRecord()).files}
-    return here | (agent_names(folder) - installed - find_own_agents(folder))
+    user = client.find_target(None, is_user=True)
+    folder = user.folder / client.agents
+    installed = {_agent_slug(user, path) for path in (read_record(user) or InstallRecord()).files}
+    return here | (client.agent_names(folder) - installed - find_own_agents(client, folder))
+
+
+def _agent_slug(target: InstallTarget, path: str) -> str:
+    return slug(Path(path).name.removesuffix(target.client.ending))
 
 
 def _own_folders(
@@ -186,11 +192,9 @@ def _tracked(target: InstallTarget) -> list[str]:
     """Return the files with paths of this machine that git does not ignore."""
     if (run_git(target.root, "rev-parse", "--is-inside-work-tree") or b"").strip() != b"true":
         return []
-    commands = target.claude / "commands" / "remit"
-    candidates = {target.settings: target.settings, commands: commands / "status.md"}
     return [
         target.display_path(name)
-        for name, path in candidates.items()
+        for name, path in target.client.local_files(target).items()
         if run_git(target.root, "check-ignore", "--quiet", str(path)) is None
     ]
 
@@ -216,7 +220,7 @@ def _write(plan: InstallPlan, done: list[FileChange]) -> None:
     write_record(target, plan.record)
     for are_hooks in (False, True):
         if are_hooks and not target.is_user:
-            from remit.clients.claude_code.compiling import compile_project
+            from remit.clients.hooks.compiling import compile_project
 
             compile_project(target.root, confirm=True)
         for change in plan.changes:
@@ -244,7 +248,7 @@ def install_lock(target: InstallTarget) -> Iterator[None]:
 
 def status_message(plan: InstallPlan, client: str) -> str:
     """Return the last line of an install: whether the client is under contract."""
-    off = disabled_hooks(effective_settings(plan.target))
+    off = plan.target.client.disabled_hooks(plan.target)
     if off:
         names = " and ".join(plan.target.display_path(path) for path in off)
         return f"{client} is NOT under contract: disableAllHooks in {names} switches all hooks off; remove it first"
@@ -256,26 +260,10 @@ def status_message(plan: InstallPlan, client: str) -> str:
     mode = "each project in its own mode" if plan.target.is_user else f"mode {effective_mode(plan.target)}"
     if not plan.changes:
         return f"{client} is already under contract here ({mode}); nothing to change"
+    step = plan.target.client.next_step(plan.target)
+    if step:
+        return f"{client} is not under contract yet ({mode}): {step}; then verify it with `remit doctor`"
     return f"{client} is under contract ({mode}); start a new session, and verify it with `remit doctor`"
-
-
-def effective_settings(target: InstallTarget) -> list[Path]:
-    """Return the settings files that a session reads: those of the target, the project's shared ones, the user's."""
-    user = find_target(None, is_user=True)
-    return [*dict.fromkeys([target.settings, target.claude / "settings.json", user.settings])]
-
-
-def disabled_hooks(paths: Iterable[Path]) -> list[Path]:
-    """Return the settings files that switch off all hooks; unreadable files are skipped."""
-    found = []
-    for path in paths:
-        try:
-            text = read_settings(path)
-        except UsageError:
-            continue
-        if text is not None and json.loads(text.removeprefix("\ufeff")).get("disableAllHooks") is True:
-            found.append(path)
-    return found
 
 
 class Rollback:
@@ -302,9 +290,9 @@ class Rollback:
                 write_bytes(self._target.gate / CONFIRMED, self._confirmed)
             if self._record is not None:
                 write_bytes(record_file(self._target), self._record)
-            elif self._had_gate:
-                record_file(self._target).unlink(missing_ok=True)
             else:
+                record_file(self._target).unlink(missing_ok=True)
+            if not self._had_gate:
                 shutil.rmtree(self._target.gate)
         for folder in self._folders:
             with suppress(OSError):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from remit.clients.claude_code.compiled import folder_of, read_compiled
+from remit.clients.hooks.compiled import folder_of, read_compiled
 from remit.configuration import settings_digests
 from remit.errors import EnvironmentBroken
 from remit.gate.session_store import make_private

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from remit.clients.claude_code.payload import text
+from remit.clients.hooks.payload import text
 from remit.gate.delegations import (
     add_failure_warning,
     close_delegation,

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.clients.claude_code.project import ProjectContext
+    from remit.clients.hooks.project import ProjectContext
     from remit.gate.delegation import Delegation
     from remit.gate.session import SessionState
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import stat
 
-from remit.clients.claude_code.libraries import make_libraries_importable
+from remit.clients.hooks.libraries import make_libraries_importable
 from remit.lazy import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from remit.acceptance import Judgement
     from remit.checking import Options
-    from remit.clients.claude_code.project import ProjectContext
+    from remit.clients.hooks.project import ProjectContext
 
 #: A larger transcript is not read; claims that only it could support are reported as unchecked.
 MAX_TRANSCRIPT_BYTES = 128 * 1024 * 1024
@@ -54,7 +54,7 @@ def check_document(judgement: Judgement, context: ProjectContext) -> str:
 
 def definition_digest(context: ProjectContext, agent_type: str) -> str:
     """Return the digest of an agent's definition when the settings were compiled; empty if it is unknown."""
-    from remit.clients.claude_code.compiled import read_compiled
+    from remit.clients.hooks.compiled import read_compiled
 
     digests = (read_compiled(context.project) or {}).get("digests")
     found = digests.get(agent_type.rpartition(":")[2]) if isinstance(digests, dict) else None
@@ -82,7 +82,7 @@ def model_of(transcript_path: str) -> str:
 
 def _options(context: ProjectContext, agent_type: str, attempt: int) -> Options:
     from remit.checking import Options as CheckOptions
-    from remit.clients.claude_code.compiled import read_compiled
+    from remit.clients.hooks.compiled import read_compiled
 
     stored = (read_compiled(context.project) or {}).get("check")
     chosen = stored if isinstance(stored, dict) else {}

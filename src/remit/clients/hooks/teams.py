@@ -10,18 +10,18 @@ from __future__ import annotations
 import json
 import os
 
-from remit.clients.claude_code import results
-from remit.clients.claude_code.payload import text
-from remit.clients.claude_code.project import CLAIMS
-from remit.clients.claude_code.responses import block, message
-from remit.clients.claude_code.runs import SubagentRun, link_run, teammate_launch
-from remit.clients.claude_code.subagents import close, keep, outcome_of
+from remit.clients.hooks import results
+from remit.clients.hooks.payload import text
+from remit.clients.hooks.project import CLAIMS
+from remit.clients.hooks.responses import block, message
+from remit.clients.hooks.runs import SubagentRun, link_run, teammate_launch
+from remit.clients.hooks.subagents import close, keep, outcome_of
 from remit.gate.session_store import read_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.clients.claude_code.project import ProjectContext
-    from remit.clients.claude_code.responses import Answer
+    from remit.clients.hooks.project import ProjectContext
+    from remit.clients.hooks.responses import Answer
 
 #: The end of a transcript that is read for the last message.
 _MAX_TAIL = 4_000_000
@@ -65,7 +65,7 @@ def _check(
     earlier = results.latest_result(context.folder, run.session, run_id)
     if not report or (earlier is not None and earlier.is_final and results.read_text(earlier).strip() == report):
         return None
-    from remit.clients.claude_code.judging import judge
+    from remit.clients.hooks.judging import judge
 
     attempt = 2 if earlier is not None and not earlier.is_final else 1
     judged = judge(report, context, agent, transcript, attempt, profile)
@@ -83,8 +83,8 @@ def _check(
 
 def untold_notices(session: str, context: ProjectContext) -> str:
     """Return the notices about reports of teammates, once: what is not accepted, and conflicts; "" without one."""
-    from remit.clients.claude_code.delivery import new_conflicts
-    from remit.clients.claude_code.notices import rejected_notice
+    from remit.clients.hooks.delivery import new_conflicts
+    from remit.clients.hooks.notices import rejected_notice
 
     with context.session(session) as state:
         untold = [entry for entry in state.delegations.values() if entry.untold]

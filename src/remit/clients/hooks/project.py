@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from remit.clients.claude_code.compiled import FILE, folder_of, is_fresh, is_replaced, read_compiled
-from remit.clients.claude_code.libraries import make_libraries_importable
+from remit.clients.hooks.compiled import FILE, folder_of, is_fresh, is_replaced, read_compiled
+from remit.clients.hooks.libraries import make_libraries_importable
 from remit.errors import EnvironmentBroken
 from remit.gate.redaction import load_rules
 from remit.gate.settings import GateSettings
@@ -97,7 +97,7 @@ class ProjectContext:
 
     def keep_earlier_settings(self, error: Exception) -> None:
         """Note that the settings could not be compiled and that the earlier ones stay effective."""
-        from remit.clients.claude_code.responses import describe_error
+        from remit.clients.hooks.responses import describe_error
 
         self.notice = (
             f"the settings could not be compiled; the earlier settings stay effective: {describe_error(error)}"
@@ -179,7 +179,7 @@ def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
         make_libraries_importable()
         from pathlib import Path
 
-        from remit.clients.claude_code.compiling import compile_project
+        from remit.clients.hooks.compiling import compile_project
 
         compile_project(Path(project))
     finally:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import re
 
-from remit.clients.claude_code.judging import is_readable
-from remit.clients.claude_code.libraries import make_libraries_importable
+from remit.clients.hooks.judging import is_readable
+from remit.clients.hooks.libraries import make_libraries_importable
 from remit.contract.feedback import agent_title, neutralize
 from remit.lazy import lazy_pattern
 
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from remit.clients.claude_code.project import ProjectContext
+    from remit.clients.hooks.project import ProjectContext
     from remit.evidence.receipts import Receipt
     from remit.gate.session import SessionState
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from remit.clients.claude_code.payload import seconds, text
-from remit.clients.claude_code.responses import add_context, ask, deny, merge, message, updated_input
+from remit.clients.hooks.payload import seconds, text
+from remit.clients.hooks.responses import add_context, ask, deny, merge, message, updated_input
 from remit.gate.decide import EDITING, SHELLS, TASK_TOOLS, decide, may_change_files
 from remit.gate.model import ToolUse
 
@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.clients.claude_code.project import ProjectContext
-    from remit.clients.claude_code.responses import Answer
+    from remit.clients.hooks.project import ProjectContext
+    from remit.clients.hooks.responses import Answer
     from remit.gate.model import Decision
     from remit.gate.session import SessionState
 
@@ -38,7 +38,7 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
             )
             has_notice = not call.agent_id and any(entry.untold for entry in state.delegations.values())
         if has_notice:
-            from remit.clients.claude_code.teams import untold_notices
+            from remit.clients.hooks.teams import untold_notices
 
             notice = untold_notices(call.session, context)
             note = merge(note, add_context("PreToolUse", notice) if notice else None)
@@ -181,7 +181,7 @@ def _decide_unrecorded(
     call: ToolUse, decision: Decision | None, error: Exception, context: ProjectContext
 ) -> tuple[Decision, Answer | None]:
     """Decide without recording, because the state cannot be used, and show the error to the user."""
-    from remit.clients.claude_code.responses import describe_error, fault_answer
+    from remit.clients.hooks.responses import describe_error, fault_answer
 
     if decision is None:
         from remit.gate.session import SessionState as EmptyState

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from remit.clients.claude_code import results
-from remit.clients.claude_code.payload import flag, text
-from remit.clients.claude_code.progress import record_delegation
-from remit.clients.claude_code.responses import add_context, block
-from remit.clients.claude_code.runs import (
+from remit.clients.hooks import results
+from remit.clients.hooks.payload import flag, text
+from remit.clients.hooks.progress import record_delegation
+from remit.clients.hooks.responses import add_context, block
+from remit.clients.hooks.runs import (
     SubagentRun,
     link_run,
     set_aside,
@@ -14,7 +14,7 @@ from remit.clients.claude_code.runs import (
     teammate_launch,
     unlinked_launch,
 )
-from remit.clients.claude_code.runs import written_files as files_written_by
+from remit.clients.hooks.runs import written_files as files_written_by
 from remit.gate.delegations import release_writes
 
 TYPE_CHECKING = False
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from remit.acceptance import Judgement
-    from remit.clients.claude_code.project import ProjectContext
-    from remit.clients.claude_code.responses import Answer
-    from remit.clients.claude_code.results import KeptResult
+    from remit.clients.hooks.project import ProjectContext
+    from remit.clients.hooks.responses import Answer
+    from remit.clients.hooks.results import KeptResult
     from remit.gate.session import SessionState
 
 
@@ -66,7 +66,7 @@ def subagent_stopped(payload: object, context: ProjectContext) -> Answer | None:
         return None
     report = text(payload, "last_assistant_message")
     attempt = _attempt(results.latest_result(context.folder, run.session, run.agent_id), payload, report)
-    from remit.clients.claude_code.judging import judge  # late: only a judged report needs all rules
+    from remit.clients.hooks.judging import judge  # late: only a judged report needs all rules
 
     judged = judge(report, context, run.agent, run.transcript, attempt)
     would = outcome_of(judged, "returned" if attempt == 1 else "rejected")
@@ -111,7 +111,7 @@ def keep(
 ) -> KeptResult:
     """Store a judged report. In observe mode nothing is enforced."""
     from remit.acceptance import verified_part
-    from remit.clients.claude_code.judging import check_document, commit_of, definition_digest, model_of
+    from remit.clients.hooks.judging import check_document, commit_of, definition_digest, model_of
 
     failure = judged.failure if judged.is_accepted else None
     return results.keep_result(

@@ -6,19 +6,19 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from remit.clients.claude_code.setup.bundle import find_own_files, ignore_file
-from remit.clients.claude_code.setup.hook_entries import is_ours
-from remit.clients.claude_code.setup.permission_rules import deny_rules, present_rules, without_rules
-from remit.clients.claude_code.setup.plan import (
+from remit.clients.setup.own_files import find_own_files, ignore_file
+from remit.clients.setup.permission_rules import present_rules, without_rules
+from remit.clients.setup.plan import (
     MAX_BYTES,
     FileChange,
     InstallPlan,
     InstallRecord,
     read_bytes,
     read_record,
+    record_file,
 )
-from remit.clients.claude_code.setup.settings_file import own_hooks, read_settings, without_hooks
-from remit.clients.claude_code.setup.target import InstallTarget
+from remit.clients.setup.settings_file import own_hooks, read_settings, without_hooks
+from remit.clients.setup.target import InstallTarget
 from remit.errors import EnvironmentBroken, UsageError
 from remit.gate.session_store import list_sessions
 from remit.gate.settings import MODES
@@ -65,8 +65,15 @@ def _is_needed(path: Path, target: InstallTarget, installed: InstallRecord) -> b
     """Whether a file is the `.gitignore` of `.remit`, and other files stay in there."""
     if path != ignore_file(target):
         return False
+    if _is_shared(target):
+        return True
     own = {target.path(name) for name in installed.files} | {target.gate, *_own_progress(target)}
-    return any(entry not in own and entry != target.plugin.parent for entry in path.parent.iterdir())
+    return any(entry not in own and entry != target.own for entry in path.parent.iterdir())
+
+
+def _is_shared(target: InstallTarget) -> bool:
+    """Whether another client is installed in the same project: then the gate's state stays."""
+    return any(path != record_file(target) for path in (target.root / ".remit").glob("*/installed.json"))
 
 
 def _own_progress(target: InstallTarget) -> list[Path]:
@@ -81,12 +88,13 @@ def _own_progress(target: InstallTarget) -> list[Path]:
 
 
 def _settings_change(target: InstallTarget, record: InstallRecord | None) -> FileChange | None:
-    text = read_settings(target.settings)
-    rules = deny_rules(target) if record is None else record.rules
-    if text is None or not (own_hooks(text, is_ours) or present_rules(text, rules)):
+    client = target.client
+    text = read_settings(target.settings) if client.hook_entries() else None
+    rules = client.deny_rules(target) if record is None else record.rules
+    if text is None or not (own_hooks(text, client.is_ours) or present_rules(text, rules)):
         return None
     made = record.made if record is not None else None
-    after = without_rules(without_hooks(text, is_ours, made), rules, made)
+    after = without_rules(without_hooks(text, client.is_ours, made), rules, made)
     is_removed = (record is None or record.made_settings) and after.strip() == "{}"
     return FileChange(target.settings, text.encode(), None if is_removed else after.encode(), is_shared=True)
 
@@ -109,6 +117,8 @@ def _configuration_change(target: InstallTarget, installed: InstallRecord, kept:
 
 
 def _notes(target: InstallTarget) -> list[str]:
+    if _is_shared(target):
+        return []
     count = len([name for name in list_sessions(str(target.gate)) if name not in ("installed", "compiled")])
     return (
         [f"the recorded state of {count} sessions is removed, too: {target.display_path(target.gate)}"] if count else []
@@ -117,7 +127,8 @@ def _notes(target: InstallTarget) -> list[str]:
 
 def is_empty_plan(plan: InstallPlan) -> bool:
     """Whether there is no install to remove."""
-    return not plan.changes and not plan.target.gate.is_dir()
+    target = plan.target
+    return not plan.changes and (_is_shared(target) or not target.gate.is_dir())
 
 
 def apply_uninstall(plan: InstallPlan) -> None:
@@ -131,9 +142,10 @@ def apply_uninstall(plan: InstallPlan) -> None:
     for parent in {path.parent for path in (target.settings, *map(target.path, plan.record.files))}:
         remove_leftovers(parent)
     try:
-        for path in _own_progress(target):
+        for path in () if _is_shared(target) else _own_progress(target):
             path.unlink(missing_ok=True)
-        if target.gate.is_dir() and not target.gate.is_symlink():
+        record_file(target).unlink(missing_ok=True)
+        if not _is_shared(target) and target.gate.is_dir() and not target.gate.is_symlink():
             shutil.rmtree(target.gate)
     except OSError as error:
         raise EnvironmentBroken(f"{error.filename} cannot be removed: {error.strerror}; try again") from error

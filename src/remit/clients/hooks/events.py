@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 
-from remit.clients.claude_code.payload import NEEDED, missing, text
-from remit.clients.claude_code.responses import merge, message
+from remit.clients.hooks.payload import NEEDED, missing, text
+from remit.clients.hooks.responses import merge, message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from remit.clients.claude_code.project import ProjectContext
-    from remit.clients.claude_code.responses import Answer
+    from remit.clients.hooks.project import ProjectContext
+    from remit.clients.hooks.responses import Answer
 
     Handler = Callable[[object, ProjectContext], Answer | None]
 
@@ -47,7 +47,7 @@ def run(event: str, source: int = 0, target: int = 1, *, server: str = "") -> No
     try:
         answer = _answer(event, source)
         if server:
-            from remit.clients.claude_code.hook_server import absence_notice  # late: most installs have no server
+            from remit.clients.hooks.hook_server import absence_notice  # late: most installs have no server
 
             is_closed = _is_closed(os.environ.get("CLAUDE_PROJECT_DIR", ""), None)
             answer = merge(answer, absence_notice(server, is_closed=is_closed))
@@ -72,8 +72,8 @@ def handle_event(payload: object, *, event: str = "", project: str = "") -> Answ
         handler = _handler_of(name, payload)
         if handler is None or _is_internal(name, payload):
             return None
-        from remit.clients.claude_code.compiled import project_of
-        from remit.clients.claude_code.project import ProjectContext as Context
+        from remit.clients.hooks.compiled import project_of
+        from remit.clients.hooks.project import ProjectContext as Context
 
         folder = project or project_of(text(payload, "cwd") or os.getcwd())
         lacking = [field for field in missing(name, payload) if field in NEEDED.get(name, ())]
@@ -88,7 +88,7 @@ def handle_event(payload: object, *, event: str = "", project: str = "") -> Answ
 
 def fault_response(event: str, problem: str | Exception, project: str, context: ProjectContext | None = None) -> Answer:
     """Return the answer for an internal error or an unusable payload."""
-    from remit.clients.claude_code.responses import describe_error, fault_answer  # late: few calls need it
+    from remit.clients.hooks.responses import describe_error, fault_answer  # late: few calls need it
 
     description = describe_error(problem) if isinstance(problem, Exception) else problem
     return fault_answer(event, description, is_closed=_is_closed(project, context))
@@ -101,7 +101,7 @@ def write(target: int, data: bytes) -> None:
 
 
 def _answer(event: str, source: int) -> Answer | None:
-    from remit.clients.claude_code.payload import Unreadable, parse, read
+    from remit.clients.hooks.payload import Unreadable, parse, read
 
     project = os.environ.get("CLAUDE_PROJECT_DIR", "")
     try:
@@ -114,7 +114,7 @@ def _answer(event: str, source: int) -> Answer | None:
 
 
 def _encode(answer: Answer | None, event: str) -> bytes:
-    from remit.clients.claude_code.responses import encode
+    from remit.clients.hooks.responses import encode
 
     try:
         return encode(answer)
@@ -137,7 +137,7 @@ def _is_internal(event: str, payload: dict[str, object]) -> bool:
 
 def _load(handler: tuple[str, str]) -> Handler:
     module, name = handler
-    path = f"remit.clients.claude_code.{module}"
+    path = f"remit.clients.hooks.{module}"
     function: Handler = getattr(__import__(path, fromlist=[name]), name)
     return function
 
@@ -147,8 +147,8 @@ def _is_closed(project: str, context: ProjectContext | None) -> bool:
     if context is not None:
         return context.settings.on_fault == "closed" and not context.is_observing
     try:
-        from remit.clients.claude_code.compiled import read_compiled
-        from remit.clients.claude_code.project import ProjectContext as Context
+        from remit.clients.hooks.compiled import read_compiled
+        from remit.clients.hooks.project import ProjectContext as Context
 
         values = read_compiled(project) if project else None
         return values is not None and _is_closed(project, Context(project, values))

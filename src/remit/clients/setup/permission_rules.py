@@ -9,20 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 
-from remit.clients.claude_code.setup.settings_file import insert, named, parts, remove, root_of, style_of
-from remit.clients.claude_code.setup.target import InstallTarget
+from remit.clients.setup.settings_file import insert, named, parts, remove, root_of, style_of
 
 _CONTAINER, _LIST = "permissions", "deny"
-#: Files and folders of a project, and of the client's folder of the user.
-_PROJECT = ("remit.toml", ".remit/gate/**", ".remit/claude-code/**")
-_CLIENT = ("settings*.json", "agents/**", "commands/**", "skills/**", "hooks/**")
-
-
-def deny_rules(target: InstallTarget) -> list[str]:
-    """Return the rules of an install. An absolute path begins with two slashes."""
-    own = [] if target.is_user else [target.root / name for name in _PROJECT]
-    paths = [*own, *(target.claude / name for name in _CLIENT)]
-    return [*(f"Edit(/{path.as_posix()})" for path in paths), *(f"Edit(~/.claude/{name})" for name in _CLIENT)]
 
 
 def present_rules(text: str, rules: Iterable[str]) -> list[str]:

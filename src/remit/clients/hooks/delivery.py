@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from remit.clients.claude_code import results
-from remit.clients.claude_code.payload import table, text
-from remit.clients.claude_code.progress import record_delegation
-from remit.clients.claude_code.responses import add_context, merge, updated_output
-from remit.clients.claude_code.runs import (
+from remit.clients.hooks import results
+from remit.clients.hooks.payload import table, text
+from remit.clients.hooks.progress import record_delegation
+from remit.clients.hooks.responses import add_context, merge, updated_output
+from remit.clients.hooks.runs import (
     SubagentRun,
     link_run,
     set_aside,
@@ -15,16 +15,16 @@ from remit.clients.claude_code.runs import (
     withdraw_launch,
     written_files,
 )
-from remit.clients.claude_code.subagents import close, keep, outcome_of, record_end
+from remit.clients.hooks.subagents import close, keep, outcome_of, record_end
 from remit.gate.delegations import link_delegation
 from remit.gate.model import MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from remit.acceptance import Judgement
-    from remit.clients.claude_code.project import ProjectContext
-    from remit.clients.claude_code.responses import Answer
-    from remit.clients.claude_code.results import KeptResult
+    from remit.clients.hooks.project import ProjectContext
+    from remit.clients.hooks.responses import Answer
+    from remit.clients.hooks.results import KeptResult
 
 #: The client adds a block that begins with this to a report.
 _CLIENT_BLOCK = "<tools-used-before-summary>"
@@ -65,7 +65,7 @@ def _deliver(
     report = _report(output)
     if kept is None or not kept.is_final or not _is_judged_report(kept, report):
         # No SubagentStop was judged: the run used up its turns.
-        from remit.clients.claude_code.judging import judge  # late: only a judged report needs all rules
+        from remit.clients.hooks.judging import judge  # late: only a judged report needs all rules
 
         kept = None
         judged = judge(report, context, run.agent, run.transcript, 2)
@@ -89,13 +89,13 @@ def new_conflicts(context: ProjectContext, session: str) -> str:
     kept = results.list_results(context.folder, session)
     if len({one.agent for one in kept if one.outcome == "accepted" and not one.is_outside_contract}) < 2:
         return ""
-    from remit.clients.claude_code.libraries import make_libraries_importable
+    from remit.clients.hooks.libraries import make_libraries_importable
     from remit.gate.session import SessionState as EmptyState
     from remit.gate.session_store import read_session
 
     make_libraries_importable()
-    from remit.clients.claude_code.notices import conflicts_notice
-    from remit.clients.claude_code.session_merge import conflicts_in
+    from remit.clients.hooks.notices import conflicts_notice
+    from remit.clients.hooks.session_merge import conflicts_in
 
     earlier = read_session(context.folder, session) or EmptyState()
     found = conflicts_in(kept, earlier, context.project, context.profile or "v2")
@@ -109,7 +109,7 @@ def new_conflicts(context: ProjectContext, session: str) -> str:
 
 def _notice(output: object, kept: KeptResult, *, retried: bool) -> Answer | None:
     """Return the answer for a final report: a notice instead of it or with it, or None."""
-    from remit.clients.claude_code.notices import failure_notice, unverified_notice, warnings_notice, withheld_notice
+    from remit.clients.hooks.notices import failure_notice, unverified_notice, warnings_notice, withheld_notice
 
     if kept.outcome == "accepted":
         warnings = warnings_notice(kept)
@@ -174,7 +174,7 @@ def agent_call_failed(payload: object, context: ProjectContext) -> Answer | None
         retried = entry is not None and bool(entry.retry_of)
     if not context.is_enforced(agent):
         return None
-    from remit.clients.claude_code.notices import interrupted_notice
+    from remit.clients.hooks.notices import interrupted_notice
 
     return add_context("PostToolUseFailure", interrupted_notice(agent, retried=retried))
 

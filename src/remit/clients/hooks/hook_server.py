@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import socket
 
-from remit.clients.claude_code.responses import message
+from remit.clients.hooks.responses import message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.clients.claude_code.responses import Answer
+    from remit.clients.hooks.responses import Answer
 
 _SECONDS = 2.0
+#: What to do if hooks over HTTP are not answered.
+NO_SERVER = "start it with `remit serve`"
 
 
 def is_answering(url: str) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from remit.clients.claude_code.results import MAX_CHECK_BYTES, KeptResult, list_results, read_text
+from remit.clients.hooks.results import MAX_CHECK_BYTES, KeptResult, list_results, read_text
 from remit.contract.kinds import slug
 from remit.gate.session_store import recorded_sessions
 from remit.ledger.items import ItemOrigin, NewItem, result_item

@@ -12,8 +12,8 @@ import msgspec
 
 import remit
 from remit.checking import Options
-from remit.clients.claude_code.compiled import COMPILER, FILE, SCHEMA, environment, folder_of, read_compiled, stamp
-from remit.clients.claude_code.trusted import confirm_settings, notice, unconfirmed_settings
+from remit.clients.hooks.compiled import COMPILER, FILE, SCHEMA, environment, folder_of, read_compiled, stamp
+from remit.clients.hooks.trusted import confirm_settings, notice, unconfirmed_settings
 from remit.configuration import Configuration, load
 from remit.contract.kinds import kind_of, slug
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError

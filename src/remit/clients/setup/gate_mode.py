@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from remit.clients.claude_code.setup.plan import AddedHooks, FileChange, read_bytes
-from remit.clients.claude_code.setup.target import InstallTarget
+from remit.clients.setup.plan import AddedHooks, FileChange, read_bytes
+from remit.clients.setup.target import InstallTarget
 from remit.configuration import find_file, load
 from remit.errors import UsageError
 from remit.gate.settings import MODES

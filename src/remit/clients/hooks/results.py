@@ -12,7 +12,7 @@ import json
 import os
 import time
 
-from remit.clients.claude_code.project import CLAIMS
+from remit.clients.hooks.project import CLAIMS
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session_store import KEPT_DAYS, make_private, safe_name
 from remit.workspace.atomic_write import replace_file

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from remit.clients.claude_code.project import ProjectContext
-    from remit.clients.claude_code.results import KeptResult
+    from remit.clients.hooks.project import ProjectContext
+    from remit.clients.hooks.results import KeptResult
     from remit.gate.delegation import Delegation
     from remit.gate.session import SessionState
 
@@ -112,7 +112,7 @@ def task_notification(head: str, session: str, context: ProjectContext) -> str:
 
     `head` is the beginning of the client's notification.
     """
-    from remit.clients.claude_code import results
+    from remit.clients.hooks import results
 
     agent_id, launch = _tag(head, "task-id"), _tag(head, "tool-use-id")
     kept = results.latest_result(context.folder, session, agent_id) if agent_id else None

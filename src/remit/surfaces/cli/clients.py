@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from remit.clients.known_clients import CLIENTS, client_setup
 from remit.errors import UsageError
 from remit.gate.settings import MODES
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
 if TYPE_CHECKING:
-    from remit.clients.claude_code.setup.plan import FileChange, InstallPlan
+    from remit.clients.setup.plan import FileChange, InstallPlan
 
 _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 
 
 @click.command("install")
-@click.argument("client", type=click.Choice(["claude-code"]))
+@click.argument("client", type=click.Choice(list(CLIENTS)))
 @click.option("--project", type=click.Path(path_type=Path), help="The project; default: the current one.")
 @click.option("--user", "is_user", is_flag=True, help="Install for all your projects instead of one.")
 @click.option(
@@ -42,10 +43,9 @@ def install_command(
       remit install claude-code --mode observe
       remit install claude-code --project ~/shop --yes
     """
-    from remit.clients.claude_code.setup.install import apply_install, install_lock, plan_install, status_message
-    from remit.clients.claude_code.setup.target import find_target
+    from remit.clients.setup.install import apply_install, install_lock, plan_install, status_message
 
-    target = find_target(project, is_user=is_user)
+    target = client_setup(client).find_target(project, is_user=is_user)
     with install_lock(target):
         plan = plan_install(target, mode=mode, http=http)
         if plan.changes and not confirm(plan, form, is_sure=is_sure):
@@ -128,14 +128,14 @@ def hook_command(event: str) -> int:
     Examples:
       remit hook PreToolUse < payload.json
     """
-    from remit.clients.claude_code.events import run
+    from remit.clients.hooks.events import run
 
     run(event)
     return 0
 
 
 @click.command("uninstall")
-@click.argument("client", type=click.Choice(["claude-code"]), default="claude-code")
+@click.argument("client", type=click.Choice(list(CLIENTS)), default="claude-code")
 @click.option("--project", type=click.Path(path_type=Path), help="The project; default: the current one.")
 @click.option("--user", "is_user", is_flag=True, help="Remove the install for all your projects.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
@@ -150,11 +150,10 @@ def uninstall_command(client: str, project: Path | None, form: str, *, is_user: 
       remit uninstall
       remit uninstall claude-code --user --yes
     """
-    from remit.clients.claude_code.setup.install import install_lock
-    from remit.clients.claude_code.setup.target import find_target
-    from remit.clients.claude_code.setup.uninstall import apply_uninstall, is_empty_plan, plan_uninstall
+    from remit.clients.setup.install import install_lock
+    from remit.clients.setup.uninstall import apply_uninstall, is_empty_plan, plan_uninstall
 
-    target = find_target(project, is_user=is_user)
+    target = client_setup(client).find_target(project, is_user=is_user)
     with install_lock(target):
         plan = plan_uninstall(target)
         if is_empty_plan(plan):

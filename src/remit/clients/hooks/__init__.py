@@ -1,0 +1,1 @@
+"""Answer the hooks of any client: events, tool calls, reports of subagents, sessions."""

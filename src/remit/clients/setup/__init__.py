@@ -1,0 +1,1 @@
+"""Install hooks for any client, and remove them."""

@@ -1,0 +1,169 @@
+"""The target of an install: a project, or the user's folder for all projects."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from remit.errors import UsageError
+from remit.workspace.safe_git import root_above
+
+#: A gate never keeps more files in one folder.
+_MAX_FILES = 10_000
+
+
+class ClientSetup:
+    """What an install of one client consists of: its files, its hooks, and how to recognise them."""
+
+    #: The client's name on the command line.
+    name = ""
+    #: The folder of the client's agent definitions, in the client's folder, and the ending of their names.
+    agents = "agents"
+    ending = ".md"
+    #: Whether `--user` and `--http` are supported.
+    has_user_install = False
+    has_http = False
+
+    def find_target(self, project: Path | None, *, is_user: bool) -> InstallTarget:
+        """Return the target of an install. Raises UsageError if the client does not support it."""
+        raise NotImplementedError
+
+    def hook_entries(
+        self, http: str | None = None, *, secret: str | None = None, is_closed: bool = False
+    ) -> dict[str, dict[str, Any]]:
+        """Return the entry of each event in the client's settings; empty if a file of Remit contains the hooks."""
+        raise NotImplementedError
+
+    def is_ours(self, hook: object) -> bool:
+        """Whether an entry of the client's settings is Remit's, including one of another installation."""
+        raise NotImplementedError
+
+    def calls(self, http: str | None = None) -> str:
+        """Return what the hooks call, for a message."""
+        raise NotImplementedError
+
+    def wanted_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
+        """Return the files of Remit in the client's folder, with their content."""
+        raise NotImplementedError
+
+    def agent_files(self) -> dict[str, str]:
+        """Return the definitions of the built-in team in the client's format, by file name."""
+        raise NotImplementedError
+
+    def agent_names(self, folder: Path) -> frozenset[str]:
+        """Return the slugs of the agents that a folder of the client defines."""
+        raise NotImplementedError
+
+    def deny_rules(self, target: InstallTarget) -> list[str]:
+        """Return the client's own rules against edits of guarded files."""
+        return []
+
+    def local_files(self, target: InstallTarget) -> dict[Path, Path]:
+        """Return the paths with contents of this machine: the name for a message, and a file."""
+        return {target.settings: target.settings}
+
+    def disabled_hooks(self, target: InstallTarget) -> list[Path]:
+        """Return the settings files that switch off all hooks."""
+        return []
+
+    def record_file(self, target: InstallTarget) -> Path:
+        """Return the path of the install record."""
+        return target.own / "installed.json"
+
+    def next_step(self, target: InstallTarget) -> str:
+        """Return what the user must do before the hooks run; "" if nothing."""
+        return ""
+
+
+class InstallTarget(NamedTuple):
+    """The folders of one install."""
+
+    #: The folder that contains `.remit`.
+    root: Path
+    #: The client's folder: agents, skills, commands, settings.
+    folder: Path
+    #: The file that contains the hooks.
+    settings: Path
+    is_user: bool
+    client: ClientSetup
+
+    @property
+    def gate(self) -> Path:
+        """The folder of the gate's state and of the install record."""
+        return self.root / ".remit" / "gate"
+
+    @property
+    def plugin(self) -> Path:
+        """The folder of the plugin, which has the same content as the settings."""
+        return self.own / "plugin"
+
+    @property
+    def own(self) -> Path:
+        """The folder of Remit's files for this client."""
+        return self.root / ".remit" / self.client.name
+
+    def record_path(self, path: Path) -> str:
+        """Return a path as the record stores it: relative inside the root, absolute elsewhere."""
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+
+    def display_path(self, path: Path) -> str:
+        """Return a path for a message; paths in the home folder start with `~`."""
+        return (
+            f"~/{self.record_path(path)}" if self.is_user and path.is_relative_to(self.root) else self.record_path(path)
+        )
+
+    def path(self, record_path: str) -> Path:
+        """Return the path of a name in the record."""
+        return self.root / record_path
+
+    def holds(self, path: Path) -> bool:
+        """Whether an install may have written this path: it is in the client's folder or in `.remit`."""
+        normal = Path(os.path.normpath(path))
+        return any(normal == own or own in normal.parents for own in (self.folder, self.root / ".remit"))
+
+    def refuse_links(self, path: Path) -> None:
+        """Raise UsageError if a link would redirect a written file."""
+        top = self.folder.parent if path.is_relative_to(self.folder) else self.root
+        for one in (path, *path.parents):
+            if one == top:
+                return
+            if one.is_symlink():
+                raise UsageError(f"{one} is a symbolic link, so a file would be written elsewhere; nothing was changed")
+
+
+def project_root(project: Path | None) -> Path:
+    """Return the project that contains the current folder, or the given one. Raises UsageError if it is missing."""
+    start = (project or Path.cwd()).absolute()
+    if not start.is_dir():
+        raise UsageError(f"--project {project}: the folder does not exist")
+    return start.resolve() if project is not None else root_above(start) or start.resolve()
+
+
+def state_problem(target: InstallTarget) -> str:
+    """Describe what prevents the gate from working, with its path; "" if nothing does."""
+    folder = target.gate
+    if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+        return f"{folder} must be a folder, but is a link or a file"
+    existing = next(one for one in (folder, *folder.parents) if one.exists())
+    try:
+        if existing == folder and folder.stat().st_uid != os.geteuid():
+            return f"{folder} belongs to another user"
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+        return _inaccessible_file(folder) if existing == folder else ""
+    except OSError as error:
+        return f"{existing} cannot be written: {error.strerror}"
+
+
+def _inaccessible_file(folder: Path) -> str:
+    """Describe the first entry of the folder that this user may not read and write."""
+    with os.scandir(folder) as entries:
+        for entry in islice(entries, _MAX_FILES):
+            needed = os.R_OK | os.W_OK | (os.X_OK if entry.is_dir() else 0)
+            if not os.access(entry.path, needed):
+                return f"{entry.path} cannot be read and written"
+    return ""
