@@ -144,7 +144,8 @@ def _proposals(verdict: Verdict, sources: Sources) -> Iterator[Fix]:
     lines, first = verdict.document.lines, verdict.document.first_line
     folder = workspace.folder_of(verdict.path) if verdict.path not in ("", "-") else ""
     for reference in verdict.evidence.references:
-        target = finder.truth(reference) if reference.commit is None else None
+        is_own = reference.commit is None and not reference.is_listed  # a list is rewritten as a whole
+        target = finder.truth(reference) if is_own else None
         if target is None or not 0 <= reference.at - first < len(lines):
             continue
         # The target of a link is relative to the document.

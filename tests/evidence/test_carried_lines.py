@@ -27,6 +27,47 @@ def found(text: str, tree: Path) -> list[str]:
     return [shown(reference).replace(" verified", "") for reference in verdict.evidence.references]
 
 
+# --- A second range after a reference
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`src/app.py:29-32`; `12-27`", ["src/app.py:29-32", "src/app.py:12-27"]),
+        ("`src/app.py:29-32` / `12-27`", ["src/app.py:29-32", "src/app.py:12-27"]),
+        ("`src/app.py:9`; `12-27`; `30-31`", ["src/app.py:9", "src/app.py:12-27", "src/app.py:30-31"]),
+        ("`src/app.py#L5-L9`, `12-27`", ["src/app.py:5-9", "src/app.py:12-27"]),
+        ("`src/app.py` (lines 3-4), `12-27`", ["src/app.py:3-4", "src/app.py:12-27"]),
+        ("`src/app.py` lines 3-4; and `12-27`", ["src/app.py:3-4", "src/app.py:12-27"]),
+        ("`src/app.py:1`, `src/store.py:2`; `12-27`", ["src/app.py:1", "src/store.py:2", "src/store.py:12-27"]),
+        ("`src/app.py:9`; `390-402`", ["src/app.py:9", "src/app.py:390-402 out-of-range > src/app.py:390"]),
+        ("`src/app.py` (lines `3`, `5` and `7-9`)", ["src/app.py:3", "src/app.py:5", "src/app.py:7-9"]),
+    ],
+)
+def test_a_range_in_code_marks_after_a_reference_is_of_the_same_file(
+    text: str, expected: list[str], tree: Path
+) -> None:
+    assert found(text, tree) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`src/app.py:9`; `12`",
+        "`src/app.py:9` returns `12-27`",
+        "`src/app.py:9`; `a-27`",
+        "`src/app.py:9`; 12-27 cases",
+        "`src/app.py:9`. `12-27`",
+    ],
+)
+def test_a_number_or_a_range_after_other_words_is_not_a_second_range(text: str, tree: Path) -> None:
+    assert found(text, tree) == ["src/app.py:9"]
+
+
+def test_a_range_after_a_file_without_a_line_is_not_a_reference(tree: Path) -> None:
+    assert found("`src/app.py`; `12-27`", tree) == []
+
+
 # --- The file is named near the line
 
 

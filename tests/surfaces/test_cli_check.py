@@ -144,8 +144,8 @@ def test_files_folders_standard_input_and_several_results_in_a_file_are_all_chec
         "revise": 1,
         "reject": 0,
         "violations": {"L1": 0, "L2": 1, "L3": 0},
-        "claims": 55,
-        "claims_by_outcome": {"verified": 55},
+        "claims": 43,
+        "claims_by_outcome": {"verified": 43},
         "repository": "tree",
     }
 
@@ -308,6 +308,11 @@ def test_the_second_attempt_is_final(desk: Path) -> None:
     assert [result["verdict"] for result in second.results] == ["accept", "reject"]
 
 
+def assert_ends_with(output: str, line: str) -> None:
+    """Assert that a report ends with a line, which may be wrapped."""
+    assert "".join(output.split()).endswith("".join(line.split()))
+
+
 def test_without_a_repository_the_checkout_above_the_document_is_taken(desk: Path, tmp_path: Path) -> None:
     shutil.copytree(TREE, tmp_path / "tree")
     (tmp_path / "tree" / ".git").mkdir()
@@ -316,13 +321,13 @@ def test_without_a_repository_the_checkout_above_the_document_is_taken(desk: Pat
     (place / "good.md").write_text(GOOD)
     ran = run(desk, "check", place / "good.md")
     assert ran.code == 0, ran.out
-    assert ran.out.endswith(f"claims checked against {tmp_path / 'tree'} (the checkout above the document)\n")
+    assert_ends_with(ran.out, f"claims checked against {tmp_path / 'tree'} (the checkout above the document)")
 
 
 def test_without_a_checkout_the_current_folder_is_taken(desk: Path) -> None:
     ran = run(desk / "tree", "check", "../good.md")
     assert ran.code == 0, ran.out
-    assert ran.out.endswith(f"claims checked against {desk / 'tree'} (the current folder)\n")
+    assert_ends_with(ran.out, "claims checked against . (the current folder)")
 
 
 def test_claims_can_be_checked_against_a_commit_instead_of_the_files_on_disk(tmp_path: Path) -> None:

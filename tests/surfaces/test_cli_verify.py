@@ -53,6 +53,10 @@ class Ran(NamedTuple):
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def words(self) -> str:
+        return " ".join(self.out.split())
+
 
 Remit = Callable[..., Ran]
 
@@ -110,6 +114,79 @@ class TestText:
             "4 claims: 2 verified, 1 missing-file, 1 out-of-range",
             "checked against . (--repo), the files on disk",
         ]
+
+    def test_each_line_of_a_list_is_shown_with_its_own_text(self, remit: Remit) -> None:
+        text = b"`src/app/prices.py:1,3,99` and `src/app/prices.py` lines `2`, `4` and `77`, `README.md` line `1`"
+        ran = remit("verify", "-", "--claims", given=text)
+        shown = [line.removeprefix("-:1  ") for line in ran.out.splitlines() if line.startswith("-:1 ")]
+        assert shown == [
+            "verified  src/app/prices.py:1",
+            "verified  src/app/prices.py:3",
+            "out-of-range  src/app/prices.py:99",
+            "verified  src/app/prices.py:2",
+            "verified  src/app/prices.py:4",
+            "out-of-range  src/app/prices.py:77",
+            "verified  README.md line 1",
+        ]
+        found = remit("verify", "-", "--format", "json", given=text).json["results"][0]["references"]
+        assert [one["text"] for one in found] == [line.split("  ")[1] for line in shown]
+
+    def test_a_line_in_its_own_column_is_shown_with_its_file(self, remit: Remit) -> None:
+        table = b"| File | Line |\n|---|---|\n| `src/app/prices.py` | 2, 50 |\n"
+        ran = remit("verify", "-", given=table)
+        assert ran.out.splitlines()[0] == "-:3  out-of-range  src/app/prices.py:50"
+
+    @pytest.mark.parametrize(("cited", "truth"), [("1-100", "1-5"), ("2-6", "2-5"), ("5-9", "5"), ("7-9", "5")])
+    def test_of_a_range_past_the_end_the_part_that_exists_is_suggested(
+        self, remit: Remit, cited: str, truth: str
+    ) -> None:
+        text = f"`src/app/prices.py:{cited}`".encode()
+        assert remit("verify", "-", given=text).out.splitlines()[1].endswith(f" → src/app/prices.py:{truth}")
+        (violation,) = remit("verify", "-", "--format", "json", given=text).json["results"][0]["violations"]
+        assert violation["message"].endswith(f"; did you mean src/app/prices.py:{truth}?")
+
+    def test_a_wrong_quote_and_its_location_are_one_claim(self, remit: Remit) -> None:
+        text = TOTAL.replace("```python", "```python\n# src/app/cart.py:31").replace("sum", "max").encode()
+        ran = remit("verify", "-", given=text)
+        assert ran.out.count("mismatch") == 2  # its entry, and the summary
+        assert "\n1 claim: 1 mismatch\n" in ran.out
+        summary = remit("verify", "-", "--format", "json", given=text).json["summary"]
+        assert (summary["claims"], summary["claims_by_outcome"]) == (1, {"mismatch": 1})
+        assert "\n1 claim: 1 mismatch\n" in remit("verify", "-", "--claims", given=text).out
+
+    def test_a_right_quote_and_its_location_are_one_claim(self, remit: Remit) -> None:
+        text = TOTAL.replace("```python", "```python\n# src/app/cart.py:31").encode()
+        assert remit("verify", "-", given=text).out.startswith("1 claim: 1 verified\n")
+        short = text.replace(b"src/app/cart", b"cart")
+        assert remit("verify", "-", given=short).out.startswith("1 claim: 1 abbreviated\n")
+
+    def test_two_quotes_of_one_location_are_two_claims(self, remit: Remit) -> None:
+        text = (
+            "- `src/app/prices.py:4`: Code match: `def discount(pence, code):`, Code match: `def discount(pence, cod):`"
+        )
+        ran = remit("verify", "-", given=text.encode())
+        assert "\n2 claims: 1 verified, 1 mismatch\n" in ran.out
+
+    def test_a_difference_at_the_end_of_a_long_line_is_visible(self, remit: Remit, project: Path) -> None:
+        line = "def f(): return " + "a + " * 30 + "one"
+        (project / "long.py").write_text(f"{line}\n")
+        quote = f"`long.py:1`\n```python\n{line.replace('one', 'two')}\n```\n"
+        shown = remit("verify", "-", given=quote.encode()).out.splitlines()
+        assert [row[-3:] for row in shown if row.startswith(("    - …", "    + …"))] == ["two", "one"]
+
+    def test_no_line_is_wider_than_the_terminal(
+        self, remit: Remit, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = project / ("a-folder-with-a-long-name" * 3)
+        folder.mkdir()
+        (folder / "long.py").write_text("value = [" + "1, " * 60 + "2]\n")
+        text = f"`{folder.name}/long.py:1`\n```python\nvalue = [{'1, ' * 60}3]\n```\n`{folder.name}/long.py:7`\n"
+        for width in (80, 140):
+            monkeypatch.setenv("COLUMNS", str(width))
+            for words in (("verify", "-"), ("verify", "-", "--claims"), ("check", "-", "--profile", "claims")):
+                ran = remit(*words, "--repo", str(project), given=text.encode())
+                assert max(map(display_width, ran.out.splitlines())) <= width
+                assert "…" in ran.out
 
     def test_a_text_whose_claims_hold_exits_0(self, remit: Remit) -> None:
         ran = remit("verify", "-", given=b"See `src/app/cart.py:4`.")
@@ -235,7 +312,7 @@ class TestRepository:
         assert remit("verify", "-", given=b"`src/app/cart.py:4`").code == 1
         ran = remit("verify", "-", "--rev", "HEAD", given=b"`src/app/cart.py:4`")
         assert ran.code == 0
-        assert ran.out.endswith(f"commit {first[:12]} (--rev)\n")
+        assert ran.words.endswith(f"commit {first[:12]} (--rev)")
 
     def test_an_unknown_rev_is_one_line_and_2(self, remit: Remit) -> None:
         ran = remit("verify", "audit.md", "--rev", "nosuch")
@@ -329,7 +406,7 @@ class TestCommit:
         text = f"---\ndate: 2026-01-02\n{field}: {first[:length]}\n---\n\n`src/app/cart.py:4`\n"
         ran = remit("verify", "-", given=text.encode())
         assert (ran.code, ran.out.splitlines()[0]) == (0, "1 claim: 1 verified")
-        assert ran.out.endswith(f"commit {first[:12]} (frontmatter)\n")
+        assert ran.words.endswith(f"commit {first[:12]} (frontmatter)")
 
     def test_a_commit_in_the_text_but_not_in_the_frontmatter_is_not_taken(self, remit: Remit, first: str) -> None:
         text = f"# Notes\n\ncommit: {first}\n\n`src/app/cart.py:4`\n"
@@ -347,7 +424,7 @@ class TestCommit:
         text = f"See {address.format(first)} and `src/app/cart.py:5`."
         ran = remit("verify", "-", given=text.encode())
         assert (ran.code, ran.out.splitlines()[0]) == (0, "2 claims: 2 verified")
-        assert ran.out.endswith(f"commit {first[:12]} (permalinks)\n")
+        assert ran.words.endswith(f"commit {first[:12]} (permalinks)")
 
     def test_a_permalink_is_looked_up_at_its_own_commit(self, remit: Remit, first: str) -> None:
         link = f"[the cart](https://github.com/o/r/blob/{first}/src/app/cart.py#L4)"
@@ -369,7 +446,7 @@ class TestCommit:
         link = f"https://github.com/o/r/blob/{first}/src/app/cart.py#L4-L6"
         text = f"{link}\n```python\ndef add(cart, line):\n    cart.lines.append(line)\n```\n"
         ran = remit("verify", "-", "--rev", "HEAD", given=text.encode())
-        assert (ran.code, ran.out.splitlines()[0]) == (0, "2 claims: 2 verified")
+        assert (ran.code, ran.out.splitlines()[0]) == (0, "1 claim: 1 verified")
 
     def test_a_file_that_the_named_commit_does_not_have_is_looked_up_on_disk(self, remit: Remit, first: str) -> None:
         text = (
@@ -377,7 +454,7 @@ class TestCommit:
         )
         ran = remit("verify", "-", "--claims", given=text.encode())
         assert ran.code == 1
-        assert "3 claims: 2 verified, 1 missing-file" in ran.out
+        assert "2 claims: 1 verified, 1 missing-file" in ran.out
         assert "the file is on disk, not in the commit" in ran.out
         short = f"---\ncommit: {first}\n---\n`basket.py:4`"
         assert remit("verify", "-", given=short.encode()).out.startswith("1 claim: 1 abbreviated")
@@ -386,19 +463,19 @@ class TestCommit:
         text = f"---\ngit_commit: {first}\n---\n`src/app/cart.py:4`"
         ran = remit("verify", "-", "--rev", "HEAD", given=text.encode())
         assert ran.code == 1
-        assert ran.out.endswith("(--rev)\n")
+        assert ran.words.endswith("(--rev)")
 
     def test_the_frontmatter_has_priority_over_permalinks(self, remit: Remit, first: str, project: Path) -> None:
         second = git(project, "rev-parse", "HEAD")
         link = f"https://github.com/o/r/blob/{second}/src/app/basket.py#L4"
         ran = remit("verify", "-", given=f"---\ncommit: {first}\n---\n`src/app/cart.py:4` {link}".encode())
         assert ran.code == 0
-        assert ran.out.endswith(f"commit {first[:12]} (frontmatter)\n")
+        assert ran.words.endswith(f"commit {first[:12]} (frontmatter)")
 
     def test_a_commit_that_the_repository_does_not_have_is_reported_and_not_used(self, remit: Remit) -> None:
         ran = remit("verify", "-", given=b"---\ngit_commit: 0123456789abcdef\n---\n`src/app/cart.py:4`")
         assert ran.code == 0
-        assert ran.out.splitlines()[-1].endswith("the files on disk; the repository has no commit 0123456789ab")
+        assert ran.words.endswith("the files on disk; the repository has no commit 0123456789ab")
 
     def test_no_git_process_is_left_after_a_check(self, first: str, project: Path) -> None:
         sources = open_sources(project)
@@ -445,7 +522,7 @@ class TestCommit:
     def test_the_name_of_a_branch_is_not_a_commit(self, remit: Remit, project: Path) -> None:
         git(project, "branch", "deadbeef")
         ran = remit("verify", "-", given=b"---\ncommit: deadbeef\n---\n`src/app/cart.py:4`")
-        assert "the repository has no commit deadbeef" in ran.out
+        assert "the repository has no commit deadbeef" in ran.words
 
     def test_json_states_the_commit_and_what_named_it(self, remit: Remit, first: str) -> None:
         text = f"---\ncommit: {first[:10]}\n---\n`src/app/cart.py:4`"

@@ -61,6 +61,8 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
     pieces = list(segments(document))
     permalinks = PermalinkReader(sources)
     references, quotes = _references(document, pieces, sources.workspace, permalinks)
+    for located in quotes:
+        located.quote.location = located.candidates[-1]
     evidence = Evidence(
         references=references,
         quotes=[located.quote for located in quotes],
@@ -266,6 +268,7 @@ def _check_quotes(
         elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
             checker.suggest(quote, file)
     for quote, reference, is_past in checked:
+        quote.location = reference
         if is_past and quote.outcome in ("mismatch", "missing-file"):
             quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
         elif reference.carried == "far" and quote.outcome not in ("verified", "unchecked"):

@@ -129,15 +129,8 @@ def _extract(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]]
 
 
 def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ...]) -> list[WrittenReference]:
-    """Return an entry for each line or range; the first has the text as written."""
-    first, *others = ranges
-    return [
-        WrittenReference(start, end, text[start:end], path, *first),
-        *(
-            WrittenReference(start, end, f"{path}:{line}" + (f"-{last}" if last else ""), path, line, last)
-            for line, last in others
-        ),
-    ]
+    """Return an entry for each line or range; all of them have the same words."""
+    return [WrittenReference(start, end, text[start:end], path, line, last) for line, last in ranges]
 
 
 def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]:

@@ -60,7 +60,7 @@ _LAYER = lazy_pattern(r"[`\"'”’*_)\]]{0,3}\s{0,2}(?:[:：–—→]|-{1,2}>?
 _WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNORECASE)
 _SPACED_RANGE = lazy_pattern(rf"\s{_DASH}\s(\d++)(?![\w.])")
 _BOTH = lazy_pattern(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
-_MORE_WORDS = lazy_pattern(rf"\s?{_NEXT}\s?(?:lines?\s|L)?(?=\d)", re.IGNORECASE)
+_MORE_WORDS = lazy_pattern(rf"`?\s?{_NEXT}\s?(?:lines?\s|L)?`?(?=\d)", re.IGNORECASE)
 _WORDS_END = lazy_pattern(r"[`*_\"']{0,3}[)\]）]?")
 _NEXT_PATH = lazy_pattern(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
 

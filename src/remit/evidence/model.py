@@ -50,6 +50,7 @@ class Location(msgspec.Struct, frozen=True):
 class Reference(msgspec.Struct):
     """A location that the result cites, and its outcome. `at` is the line of the document."""
 
+    #: The words of the document; the references of a list such as `a.py:1,3` have the same.
     text: str
     path: str
     line: int | None
@@ -58,6 +59,12 @@ class Reference(msgspec.Struct):
     outcome: Outcome = "unchecked"
     found: Location | None = None
     seen: Seen | None = None
+    #: How a report shows it, if not as written: its own part of a list, without code marks.
+    label: str = ""
+    #: Whether it is not the first reference of its list.
+    is_listed: bool = False
+    #: The last line of the nearest range, if only the end of the cited range does not exist.
+    found_end: int | None = None
     why: str = ""
     #: The file of the checkout that is meant, if it has another path than the reference states.
     target: str = ""
@@ -99,6 +106,11 @@ class Reference(msgspec.Struct):
         """The path of the file in the checkout."""
         return self.target or self.path
 
+    @property
+    def display_text(self) -> str:
+        """The reference as a report shows it."""
+        return self.label or self.text
+
 
 class Difference(msgspec.Struct, frozen=True):
     """The first line of a quote that differs from the file, and the line of the file that is most similar to it."""
@@ -123,6 +135,8 @@ class Quote(msgspec.Struct):
     why: str = ""
     #: How the quote compares with the file; None: it was not found, or not compared.
     match: QuoteMatching | None = None
+    #: The reference that is its location. Together they are one claim.
+    location: Reference | None = None
     difference: Difference | None = None
 
 
@@ -175,11 +189,13 @@ class Evidence(msgspec.Struct):
         return self.tool_calls is not None
 
 
-def format_location(location: Location) -> str:
-    """Return `path:line`, or the path alone if there is no line."""
-    return f"{location.path}:{location.line}" if location.line else location.path
+def format_location(location: Location, last: int | None = None) -> str:
+    """Return `path:line`, or `path:line-last`, or the path alone if there is no line."""
+    if not location.line:
+        return location.path
+    return f"{location.path}:{location.line}" + (f"-{last}" if last is not None else "")
 
 
 def suggestion(reference: Reference) -> str:
     """Return `; did you mean a/b.py:12?`, or an empty string."""
-    return f"; did you mean {format_location(reference.found)}?" if reference.found else ""
+    return f"; did you mean {format_location(reference.found, reference.found_end)}?" if reference.found else ""

@@ -12,7 +12,7 @@ from remit.evidence.carried_lines import CarriedLine, LineCarrier, is_passing
 from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, is_usual_name, looks_like_route
 from remit.evidence.grammar import WrittenReference, never_exists, references_in
 from remit.evidence.line_ranges import lines_alone
-from remit.evidence.model import Location, Reference
+from remit.evidence.model import Location, Reference, format_location
 from remit.evidence.segments import Segment
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.symbols import (
@@ -108,6 +108,7 @@ def find_references(
     spans = [(one.start, one.end) for one in written]
     for (start, end), group in groupby(zip(spans, found, strict=True), key=itemgetter(0)):
         listed = [reference for _, reference in group]
+        _label_list(listed, is_in_column=bool(segment.lines))
         file = workspace.read(listed[-1].path) if workspace is not None and "(" in segment.text[end : end + 6] else None
         source = file if isinstance(file, SourceFile) else None
         if symbol := symbol_after(segment.text, end, source, has_line=listed[-1].line is not None):
@@ -115,6 +116,16 @@ def find_references(
             for one in listed:
                 one.is_word = is_plain_word(segment.text, start, end)
     return found
+
+
+def _label_list(references: list[Reference], *, is_in_column: bool) -> None:
+    """Set how the references with the same words are shown: `a.py:1,3` is `a.py:1` and `a.py:3`."""
+    for number, one in enumerate(references):
+        one.is_listed = number > 0
+        if len(references) > 1 or (is_in_column and one.line is not None):
+            one.label = format_location(Location(one.path, one.line), one.end_line)
+        else:
+            one.label = one.text.replace("`", "")
 
 
 def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | None, exists: Exists) -> bool:
@@ -232,8 +243,10 @@ def look_up(
         reference.outcome, reference.why = "out-of-range", reference.why or problem
         nearest = min(max(reference.line or 1, 1), len(file.lines))
         reference.found = Location(file.path, nearest) if file.lines else None
+        is_start_there = reference.line == nearest and (reference.end_line or 0) > len(file.lines) > nearest
+        reference.found_end = len(file.lines) if is_start_there else None
         if reference.symbol and (line := symbols.find(file, reference.symbol, nearest, None)):
-            reference.outcome, reference.found = "relocated", Location(file.path, line)
+            reference.outcome, reference.found, reference.found_end = "relocated", Location(file.path, line), None
             reference.why = f"{reference.symbol} is at line {line}"
     else:
         reference.outcome = "verified"

@@ -167,12 +167,13 @@ def first_difference(pieces: list[str], file: SourceFile, match: Match) -> Diffe
         if score < _NEAR_LINE:
             return Difference(_cut(quoted, 0))
         actual = lines[-nearest]
-        start = _common_start(quoted, actual)
+        start = common_start(quoted, actual)
         return Difference(_cut(quoted, start), _cut(actual, start), -nearest)
     return None
 
 
-def _common_start(one: str, other: str) -> int:
+def common_start(one: str, other: str) -> int:
+    """Return how many characters at the start of two texts are equal."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

@@ -78,7 +78,7 @@ def facts_of(verdicts: Sequence[Verdict], revision: str = "") -> dict[str, Any]:
         "supported": _mean(one.confidence.supported for one in verdicts),
         "verified": _mean(one.confidence.verified for one in verdicts),
         "inferred": _mean(one.confidence.inferred for one in verdicts),
-        "claims": len(claims),
+        "claims": sum(outcomes.values()),
         "invented": sum(number for outcome, number in outcomes.items() if outcome in INVENTED),
         "outcomes": outcomes,
         "findings": sum(len(one.document.findings) for one in verdicts),

@@ -82,6 +82,11 @@ def cut_width(text: str, columns: int) -> str:
     return text
 
 
+def shorten_text(text: str, columns: int) -> str:
+    """Cut a text to a number of columns; an ellipsis shows that something is left out."""
+    return text if display_width(text) <= columns else cut_width(text, max(columns - 1, 0)) + "…"
+
+
 def wrap_text(text: str, columns: int, indent: int = 0) -> list[str]:
     """Wrap a text at spaces to a number of columns."""
     room, margin = max(columns - indent, 20), " " * indent

@@ -113,7 +113,7 @@ class SummaryShape(msgspec.Struct):
     revise: int
     reject: int
     violations: dict[Level, int]
-    #: The number of claims: references, quotes, changed files and test runs.
+    #: The number of claims: references, quotes with their locations, changed files and test runs.
     claims: int
     claims_by_outcome: dict[Outcome, int]
     #: The checkout that claims were checked against; null without a checkout.
@@ -169,7 +169,7 @@ def _result(verdict: Verdict, dismissed: Sequence[MergedFinding] = ()) -> Result
         overrides=verdict.overrides,
         not_run=verdict.not_run,
         references=[
-            ReferenceShape(r.text, r.path, r.line, r.end_line, r.outcome, r.found, r.seen, r.at, r.candidates)
+            ReferenceShape(r.display_text, r.path, r.line, r.end_line, r.outcome, r.found, r.seen, r.at, r.candidates)
             for r in verdict.evidence.references
         ],
         quotes=[
@@ -187,15 +187,15 @@ def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
     """Return counts over all verdicts."""
     decisions = Counter(verdict.verdict for verdict in verdicts)
     levels = Counter(violation.level for verdict in verdicts for violation in verdict.violations)
-    claims = [claim for verdict in verdicts for claim in claims_of(verdict.evidence)]
+    outcomes = count_outcomes([claim for verdict in verdicts for claim in claims_of(verdict.evidence)])
     return SummaryShape(
         results=len(verdicts),
         accept=decisions["accept"],
         revise=decisions["revise"],
         reject=decisions["reject"],
         violations={"L1": levels["L1"], "L2": levels["L2"], "L3": levels["L3"]},
-        claims=len(claims),
-        claims_by_outcome=count_outcomes(claims),
+        claims=sum(outcomes.values()),
+        claims_by_outcome=outcomes,
     )
 
 

@@ -5,14 +5,13 @@ A line is a list of styled pieces, so that one layout serves a terminal (coloure
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from remit.checking import Verdict
-from remit.evidence.claims import HOLDING, Claim, claims_of
+from remit.evidence.claims import HOLDING, Claim, claims_of, count_outcomes
 from remit.evidence.model import Location, Outcome, format_location
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
+from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
 from remit.reports.shapes import summary
 from remit.rules.base import Violation
 from remit.secrets.scan import redact_lines
@@ -59,19 +58,7 @@ def check_text_lines(
 
 
 def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
-    head = [
-        Piece(f"{verdict.verdict.upper():<7}", STYLES[verdict.verdict]),
-        Piece(f" {escape_control(verdict.path)}", "bold"),
-        Piece(f"  {escape_control(verdict.agent) or 'no agent'} · {verdict.kind} · {verdict.profile}", "dim"),
-    ]
-    score = verdict.confidence.claimed
-    if score is not None:
-        supported = verdict.confidence.supported
-        support = f" (supported {supported:g})" if supported is not None else ""
-        head.append(Piece(f" · confidence {score:g}{support}", "dim"))
-    if verdict.document.has_text and not claims_of(verdict.evidence):
-        head.append(Piece(" · no claims found", "yellow"))
-    yield head
+    yield from _head(verdict, columns)
     if verdict.document.has_content and (outside := verdict.document.lines_outside):
         lines = "1 line of the file is" if outside == 1 else f"{outside:,} lines of the file are"
         yield [Piece(f"  {lines} not part of the result; only the claims there are checked", "dim")]
@@ -84,6 +71,27 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
         if advice not in printed:
             yield from ([Piece(row, "green")] for row in wrap_text(escape_control(advice), columns, 5))
         printed.add(advice)
+
+
+def _head(verdict: Verdict, columns: int) -> Iterator[Line]:
+    """Yield the verdict, the file and what the result states; on two lines if one is too short."""
+    head = [
+        Piece(f"{verdict.verdict.upper():<7}", STYLES[verdict.verdict]),
+        Piece(f" {escape_control(verdict.path)}", "bold"),
+    ]
+    about = [Piece(f"  {escape_control(verdict.agent) or 'no agent'} · {verdict.kind} · {verdict.profile}", "dim")]
+    score = verdict.confidence.claimed
+    if score is not None:
+        supported = verdict.confidence.supported
+        support = f" (supported {supported:g})" if supported is not None else ""
+        about.append(Piece(f" · confidence {score:g}{support}", "dim"))
+    if verdict.document.has_text and not claims_of(verdict.evidence):
+        about.append(Piece(" · no claims found", "yellow"))
+    if sum(display_width(piece.text) for piece in (*head, *about)) <= columns:
+        yield [*head, *about]
+    else:
+        yield head
+        yield [Piece(" " * 6), *about]
 
 
 def _dismissed(findings: Sequence[MergedFinding], columns: int) -> Iterator[Line]:
@@ -115,7 +123,7 @@ def _source(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Li
     start = text.find(violation.mark) if violation.mark else -1
     marked = text[start : start + len(violation.mark)] if start >= 0 else ""
     skipped = _skipped(text, start, marked, room)
-    yield [Piece(f"     {violation.line:>5} │ ", "dim"), Piece(cut_width(escape_control(text[skipped:]), room))]
+    yield [Piece(f"     {violation.line:>5} │ ", "dim"), Piece(shorten_text(escape_control(text[skipped:]), room))]
     if marked:
         before = display_width(escape_control(text[skipped:start]))
         length = min(max(1, display_width(escape_control(marked))), max(1, room - before))
@@ -160,18 +168,28 @@ def claim_lines(verdict: Verdict, workspace: Workspace | None, columns: int, *, 
     claims = claims_of(verdict.evidence)
     if not claims:
         return
-    counts = Counter(claim.outcome for claim in claims)
-    yield [Piece("  claims  ", "bold"), *_counted(counts)]
+    yield from _counted(count_outcomes(claims), columns)
     for claim in claims:
-        if every or claim.outcome not in HOLDING:
+        if every or not (claim.outcome in HOLDING or claim.has_failed_quote):
             yield from _row(claim, columns)
             if claim.found is not None and workspace is not None and claim.outcome != "verified":
                 yield from _excerpt(claim.found, workspace, columns)
 
 
-def _counted(counts: Counter[Outcome]) -> Iterator[Piece]:
-    for index, (outcome, number) in enumerate(counts.most_common()):
-        yield Piece((", " if index else "") + f"{number} {outcome}", OUTCOME_STYLES[outcome])
+def _counted(counts: dict[Outcome, int], columns: int) -> Iterator[Line]:
+    """Yield the number of claims of each outcome, the most frequent first."""
+    line, used = [Piece("  claims  ", "bold")], 10
+    for outcome, number in sorted(counts.items(), key=lambda entry: -entry[1]):
+        text = f"{number} {outcome}"
+        if used > 10:
+            line.append(Piece(", "))
+            used += 2
+        if used > 10 and used + len(text) + 1 > columns:
+            yield line
+            line, used = [Piece(" " * 10)], 10
+        line.append(Piece(text, OUTCOME_STYLES[outcome]))
+        used += len(text)
+    yield line
 
 
 def _row(claim: Claim, columns: int) -> Iterator[Line]:
@@ -180,12 +198,13 @@ def _row(claim: Claim, columns: int) -> Iterator[Line]:
     yield [
         Piece(head, "dim"),
         Piece(f"{claim.outcome:<13} ", OUTCOME_STYLES[claim.outcome]),
-        Piece(cut_width(escape_control(claim.what), max(room - 13, 24))),
+        Piece(shorten_text(escape_control(claim.what), max(room - 13, 24))),
     ]
     for row in wrap_text(escape_control(claim.note), columns, len(margin)) if claim.note else ():
         yield [Piece(row, "dim")]
     if claim.found is not None:
-        yield [Piece(margin), Piece(cut_width("→ " + escape_control(format_location(claim.found)), room), "yellow")]
+        found = escape_control(format_location(claim.found, claim.found_end))
+        yield [Piece(margin), Piece(shorten_text(f"→ {found}", room), "yellow")]
 
 
 def _excerpt(found: Location, workspace: Workspace, columns: int) -> Iterator[Line]:
@@ -199,5 +218,5 @@ def _excerpt(found: Location, workspace: Workspace, columns: int) -> Iterator[Li
         style = "" if number == found.line else "dim"
         yield [
             Piece(f"           {mark} {number:>5} │ ", "dim"),
-            Piece(cut_width(escape_control(text), max(columns - 21, 20)), style),
+            Piece(shorten_text(escape_control(text), max(columns - 21, 20)), style),
         ]

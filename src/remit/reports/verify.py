@@ -11,7 +11,7 @@ from remit.evidence.claims import FAILING, HOLDING, Claim, claims_of, claims_tex
 from remit.evidence.model import format_location
 from remit.lazy import lazy_pattern
 from remit.reports.formats import format_json
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
+from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
 from remit.reports.shapes import FixShape
 from remit.reports.text import OUTCOME_STYLES
 from remit.rules.base import Violation
@@ -58,7 +58,8 @@ def _is_reported(claim: Claim) -> bool:
 
 
 def _of_claim(verdict: Verdict, claim: Claim) -> Entry:
-    location = format_location(claim.found) if claim.found is not None and claim.outcome != "verified" else ""
+    is_shown = claim.found is not None and claim.outcome != "verified"
+    location = format_location(claim.found, claim.found_end) if claim.found is not None and is_shown else ""
     entry = Entry(
         verdict.path, claim.at, claim.outcome, OUTCOME_STYLES[claim.outcome], claim.what, claim.note, location
     )
@@ -114,7 +115,7 @@ def _entry(entry: Entry, columns: int) -> Iterator[Line]:
     if used + 2 + display_width(what) <= columns:
         yield [*head, Piece(f"  {what}")]
     else:
-        yield head if used <= columns else [Piece(cut_width(place, columns), "bold")]
+        yield head if used <= columns else [Piece(shorten_text(place, columns), "bold")]
         yield from ([Piece(row)] for row in wrap_text(what, columns, _MARGIN))
     truth = escape_control(entry.truth)
     parts = (
@@ -122,8 +123,23 @@ def _entry(entry: Entry, columns: int) -> Iterator[Line]:
     )
     for part in filter(None, parts):
         yield from ([Piece(row, "dim")] for row in wrap_text(escape_control(part), columns, _MARGIN))
-    for sign, line, style in zip("-+", entry.difference or (), ("red", "green"), strict=False):
-        yield [Piece(cut_width(f"{' ' * _MARGIN}{sign} {escape_control(line)}", columns), style)]
+    if entry.difference is not None:
+        quoted, actual = map(escape_control, entry.difference)
+        yield from _changed_lines(quoted, actual, columns)
+
+
+def _changed_lines(quoted: str, actual: str, columns: int) -> Iterator[Line]:
+    """Yield a line of a quote and the line of the code; of long lines, the part that differs."""
+    room = columns - _MARGIN - 2
+    start = 0
+    if max(display_width(quoted), display_width(actual)) > room:
+        from remit.evidence.similarity import common_start  # late import: slow to load
+
+        same = common_start(quoted, actual)
+        start = max(0, same - room // 2) if display_width(quoted[:same]) > room * 3 // 4 else 0
+    for sign, line, style in (("-", quoted, "red"), ("+", actual, "green")):
+        part = ("…" if start else "") + line[start:]
+        yield [Piece(f"{' ' * _MARGIN}{sign} {shorten_text(part, room)}", style)]
 
 
 def _not_checked(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:

@@ -160,7 +160,7 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
             line = lines[reference.at - 1] if 0 < reference.at <= len(lines) else ""
             is_absent = reference.outcome in _ABSENT and reference.at in broken
             if is_absent and not _DENIED.search(_sentence_with(line, reference.text)):
-                yield f"{reference.text}: {broken[reference.at].partition(': ')[2] or broken[reference.at]}"
+                yield f"{reference.display_text}: {broken[reference.at].partition(': ')[2] or broken[reference.at]}"
         for quote in verdict.evidence.quotes:
             if quote.outcome == "mismatch" and receipts is not None and os.path.basename(quote.path) not in changed:
                 yield f"the quoted code is not in {quote.path}"

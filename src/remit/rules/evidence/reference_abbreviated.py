@@ -37,7 +37,7 @@ class ReferenceAbbreviated(Rule):
                 reported.add(reference.path)
                 yield Fault(
                     line=reference.at,
-                    message=f"{reference.text}: the file is {reference.found.path}",
+                    message=f"{reference.display_text}: the file is {reference.found.path}",
                     mark=reference.text,
                     help=f"Write {format_location(reference.found)}.",
                 )

@@ -27,4 +27,6 @@ class ReferenceAmbiguous(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
             if reference.outcome == "ambiguous":
-                yield Fault(line=reference.at, message=f"{reference.text}: {reference.why}", mark=reference.text)
+                yield Fault(
+                    line=reference.at, message=f"{reference.display_text}: {reference.why}", mark=reference.text
+                )

@@ -38,6 +38,6 @@ class ReferenceMissingFile(Rule):
             if reference.outcome == "missing-file":
                 yield Fault(
                     line=reference.at,
-                    message=f"{reference.text}: {reference.why}{suggestion(reference)}",
+                    message=f"{reference.display_text}: {reference.why}{suggestion(reference)}",
                     mark=reference.text,
                 )

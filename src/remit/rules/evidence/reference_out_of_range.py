@@ -51,6 +51,6 @@ class ReferenceOutOfRange(Rule):
             if reference.outcome == "out-of-range":
                 yield Fault(
                     line=reference.at,
-                    message=f"{reference.text}: {reference.why}{suggestion(reference)}",
+                    message=f"{reference.display_text}: {reference.why}{suggestion(reference)}",
                     mark=reference.text,
                 )

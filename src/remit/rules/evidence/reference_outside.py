@@ -36,4 +36,6 @@ class ReferenceOutside(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
             if reference.outcome == "outside":
-                yield Fault(line=reference.at, message=f"{reference.text}: {reference.why}", mark=reference.text)
+                yield Fault(
+                    line=reference.at, message=f"{reference.display_text}: {reference.why}", mark=reference.text
+                )

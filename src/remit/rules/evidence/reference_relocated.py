@@ -41,7 +41,7 @@ class ReferenceRelocated(Rule):
                 found = f"{reference.found.path}:{reference.found.line}"
                 yield Fault(
                     line=reference.at,
-                    message=f"{reference.text}: {reference.why}",
+                    message=f"{reference.display_text}: {reference.why}",
                     mark=reference.text,
                     help=f"Cite {found} instead.",
                 )

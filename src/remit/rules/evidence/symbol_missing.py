@@ -31,4 +31,6 @@ class SymbolMissing(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
             if reference.outcome == "mismatch" and reference.symbol and not reference.is_quote_location:
-                yield Fault(line=reference.at, message=f"{reference.text}: {reference.why}", mark=reference.symbol)
+                yield Fault(
+                    line=reference.at, message=f"{reference.display_text}: {reference.why}", mark=reference.symbol
+                )

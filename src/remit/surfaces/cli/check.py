@@ -15,7 +15,7 @@ from remit.contract.parse import MAX_BYTES
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
-from remit.surfaces.cli.files import display_name, find_files, find_repository
+from remit.surfaces.cli.files import display_name, display_root, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.recording import record_option, record_verdicts
 
@@ -83,7 +83,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         verdicts = list(_check_all(files, options, sources))
         dismissed = _dismissed(verdicts, sources)
         if flags["form"] == "text":
-            _print_text(verdicts, sources, f"{root} ({origin})", dismissed, every_claim=flags["claims"])
+            _print_text(verdicts, sources, f"{display_root(root)} ({origin})", dismissed, every_claim=flags["claims"])
         else:
             _print_for_programs(verdicts, flags["form"], str(root), dismissed)
     finally:
@@ -152,11 +152,12 @@ def _print_text(
     *,
     every_claim: bool,
 ) -> None:
-    from remit.reports.layout import Piece, escape_control
+    from remit.reports.layout import Piece, escape_control, wrap_text
     from remit.reports.text import check_text_lines
 
     print_lines(check_text_lines(verdicts, columns(), sources.workspace, every_claim=every_claim, dismissed=dismissed))
-    print_lines([[Piece(f"claims checked against {escape_control(root)}", "dim")]])
+    source = f"claims checked against {escape_control(root)}"
+    print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
 
 
 def _print_for_programs(

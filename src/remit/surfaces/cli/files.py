@@ -144,6 +144,12 @@ def find_repository(repo: Path | None, files: list[Path | None]) -> tuple[Path, 
     return above, "the checkout above the document" if first is not None else "the checkout above the current folder"
 
 
+def display_root(root: Path) -> str:
+    """Return a checkout as a report shows it: relative to the current folder if it is in it."""
+    here = Path.cwd()
+    return str(root.relative_to(here) if root.is_absolute() and root.is_relative_to(here) else root)
+
+
 def read_file(file: Path | None) -> bytes:
     """Read the bytes of a file; None is standard input."""
     try:

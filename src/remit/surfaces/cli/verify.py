@@ -14,7 +14,7 @@ from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
 from remit.reports.shapes import FixShape
-from remit.surfaces.cli.files import display_name, find_repository, find_texts
+from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
 from remit.surfaces.cli.recording import record_option, record_verdicts
 from remit.verifying import OPTIONS, fix_file
@@ -64,7 +64,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     try:
         with SlowNotice() as notice:
             answer = _verify_all(files, sources, notice, fix=flags["fix"])
-        _print(answer, f"{root} ({origin})" if flags["form"] == "text" else str(root), flags)
+        _print(answer, f"{display_root(root)} ({origin})" if flags["form"] == "text" else str(root), flags)
     finally:
         sources.close()
     if flags["record"]:
@@ -103,12 +103,13 @@ def _verify_all(files: list[Path | None], sources: Sources, notice: SlowNotice, 
 def _print(answer: _Answer, root: str, flags: dict[str, Any]) -> None:
     form, (verdicts, fixes) = flags["form"], answer
     if form == "text":
-        from remit.reports.layout import Piece, escape_control
+        from remit.reports.layout import Piece, escape_control, wrap_text
         from remit.reports.verify import revision_text, verify_lines
 
         print_lines(verify_lines(verdicts, columns(), every=flags["claims"], fixes=fixes or ()))
         where = dict.fromkeys(map(revision_text, verdicts))
-        print_lines([[Piece(f"checked against {escape_control(root)}, {', '.join(where)}", "dim")]])
+        source = f"checked against {escape_control(root)}, {', '.join(where)}"
+        print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
     elif form in ("markdown", "sarif"):
         from remit import __version__
         from remit.reports.verify import verify_markdown, verify_sarif
