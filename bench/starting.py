@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,9 +64,44 @@ def imports() -> list[str]:
     return lines + [f"  {whole / 1000:6.1f} ms  {own / 1000:5.1f} ms  {name}" for own, whole, _, name in slow]
 
 
+def first_answer(method: str, params: dict[str, object]) -> float:
+    """The median milliseconds from the start of `remit mcp` to its first answer."""
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": ""}
+    taken = []
+    for _ in range(RUNS):
+        started = time.monotonic()
+        with subprocess.Popen(
+            [sys.executable, "-c", COMMAND, "mcp"],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(asked)
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == 1
+            taken.append((time.monotonic() - started) * 1000)
+            process.stdin.close()
+    return statistics.median(taken)
+
+
+HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+
+
 def benches() -> list[Bench]:
     """Starting."""
     return [
+        Bench(
+            "remit mcp, from start to the answer to initialize",
+            "",
+            "ms",
+            300,
+            lambda: first_answer("initialize", dict(HANDSHAKE)),
+        ),
         Bench(
             "remit check FILE, from start to end",
             "python -c pass",

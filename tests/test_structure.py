@@ -57,6 +57,7 @@ SHARED_MODULE_NAMES = {
         "health",
         "jobs",
         "ledger",
+        "mcp",
         "merge",
         "model",
     ),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+import mcp_answers
 import reference_forms
 from reference_decoys import DECOYS
 
@@ -82,6 +83,7 @@ def generate() -> dict[Path, str]:
     pages[SCHEMAS / "decision.json"] = format_json(decision_schema()) + "\n"
     pages[SCHEMAS / "job.json"] = format_json(job_schema()) + "\n"
     pages[SCHEMAS / "plan.json"] = format_json(plan_schema()) + "\n"
+    pages[mcp_answers.PATH] = mcp_answers.early_answers()
     pages[SCHEMAS / "openapi.json"] = format_json(openapi_document(OPERATIONS, __version__)) + "\n"
     return pages
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Literal
 
-from remit.contract.profiles import PROFILES
+import msgspec
+
+from remit.contract.profiles import PROFILES, Level
 from remit.reports.layout import Line, Piece
 from remit.reports.text import LEVEL_STYLES
 from remit.rules.base import Example, Rule
@@ -65,23 +67,53 @@ def _example(title: str, example: Example, style: str) -> Iterator[Line]:
     yield []
 
 
-def rules_shape(rules: Sequence[type[Rule]]) -> dict[str, Any]:
+class RuleShape(msgspec.Struct, kw_only=True):
+    """A rule; `levels` has its level in each profile, null where it is not part of the profile."""
+
+    rule: str
+    code: str
+    family: str
+    since: str
+    needs: str
+    levels: dict[str, Level | None]
+    summary: str
+    why: str
+    help: str
+    requires: list[str]
+
+
+class RuleListShape(msgspec.Struct, kw_only=True):
+    """The output of `remit rules --format json`."""
+
+    schema: Literal["remit.rules/1"] = "remit.rules/1"
+    rules: list[RuleShape]
+
+
+class PromptShape(msgspec.Struct, kw_only=True):
+    """The output of `remit prompt --format json`."""
+
+    schema: Literal["remit.prompt/1"] = "remit.prompt/1"
+    kind: str
+    profile: str
+    text: str
+
+
+def rules_shape(rules: Sequence[type[Rule]]) -> RuleListShape:
     """Return the rules in the JSON shape."""
-    return {
-        "schema": "remit.rules/1",
-        "rules": [
-            {
-                "rule": rule.name,
-                "code": rule.code,
-                "family": rule.family(),
-                "since": rule.since,
-                "needs": rule.needs,
-                "levels": {profile: rule.level_in(profile) for profile in PROFILES},
-                "summary": rule.summary(),
-                "why": rule.rationale(),
-                "help": rule.help,
-                "requires": list(rule.requires),
-            }
+    return RuleListShape(
+        rules=[
+            RuleShape(
+                rule=rule.name,
+                code=rule.code,
+                family=rule.family(),
+                since=rule.since,
+                needs=rule.needs,
+                levels={profile: rule.level_in(profile) for profile in PROFILES},
+                summary=rule.summary(),
+                why=rule.rationale(),
+                help=rule.help,
+                requires=list(rule.requires),
+            )
             for rule in rules
-        ],
-    }
+        ]
+    )

@@ -1,4 +1,4 @@
-"""The folders of a caller: no path leads out of them, whatever form it has."""
+"""The folders of a caller: no path leads out of them."""
 
 from __future__ import annotations
 

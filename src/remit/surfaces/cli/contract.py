@@ -115,8 +115,9 @@ def prompt_command(kind: str, profile: str | None, agent: str, form: str) -> int
     text = instructions(kind, profile, agent)
     if form == "json":
         from remit.reports.formats import format_json
+        from remit.reports.rules import PromptShape
 
-        text = format_json({"schema": "remit.prompt/1", "kind": kind, "profile": profile, "text": text})
+        text = format_json(PromptShape(kind=kind, profile=profile, text=text))
     print_text(text)
     return 0
 

@@ -50,6 +50,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Server": {
         "serve": ("serve.command", "Start the dashboard and the API."),
         "tokens": ("access_tokens.command", "Manage who may use the server."),
+        "mcp": ("mcp.command", "Serve the contract to an assistant as an MCP server."),
     },
     "Ledger": {
         "ledger": ("ledger.ledger_command", "Export the ledger; show scorecards and learned weights."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -13,7 +12,7 @@ import click
 
 from remit.errors import EnvironmentBroken
 from remit.surfaces.cli.printing import print_text
-from remit.surfaces.cli.store import need_extra, with_database
+from remit.surfaces.cli.store import need_extra, user_name, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -57,7 +56,7 @@ def command(*, is_opened: bool, is_demo: bool, **options: Any) -> int:
             click.launch(link)
 
     async def work(database: Database, settings: Settings) -> None:
-        await serve(database, settings, wanted, _user(), announce)
+        await serve(database, settings, wanted, user_name(), announce)
 
     if is_demo:
         _serve_demo(wanted, announce)
@@ -83,7 +82,7 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
             await fill_demo(database, folder / "shop")
             beating = asyncio.create_task(beat_forever(database))
             try:
-                await serve(database, settings, options, _user(), announce, folder / "shop")
+                await serve(database, settings, options, user_name(), announce, folder / "shop")
             finally:
                 await cancel_and_wait(beating)
 
@@ -100,11 +99,3 @@ def need_serve_extra() -> None:
             f"this command needs the extra remit[serve] ({', '.join(missing)} not installed): "
             "pip install 'remit[serve]'"
         )
-
-
-def _user() -> str:
-    try:
-        name = getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container without an entry for the user
-        name = ""
-    return name if name.isprintable() and name.strip() else "operator"

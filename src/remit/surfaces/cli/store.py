@@ -45,6 +45,17 @@ def need_extra() -> None:
         )
 
 
+def user_name() -> str:
+    """Return the name of the user who runs this process."""
+    import getpass
+
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container without an entry for the user
+        name = ""
+    return name if name.isprintable() and name.strip() else "operator"
+
+
 async def is_served(database: Database, settings: Settings, queue: str) -> bool:
     """Return whether a live worker takes the jobs of a queue."""
     from remit.store import workers

@@ -7,13 +7,9 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from remit.dispatch.settings import Settings
-from remit.dispatch.submit import Queueing, Resolving, submit
 from remit.errors import UsageError
-from remit.orchestrate.answers import give_answer
-from remit.orchestrate.progress import record_answer
 from remit.registry.model import Limits
 from remit.reports.jobs import JobShape, job_shape
-from remit.reports.plans import escalation_shape
 from remit.store import jobs, plans
 from remit.store.database import Database
 from remit.surfaces.requests.folders import Folders
@@ -89,6 +85,8 @@ class AcceptedJob(NamedTuple):
 
 async def submit_posted(database: Database, settings: Settings, folders: Folders, body: JobSubmission) -> AcceptedJob:
     """Put a job into the queue."""
+    from remit.dispatch.submit import Queueing, Resolving, submit  # late: it loads the libraries of models
+
     fields = msgspec.structs.asdict(body)
     queueing = Queueing(**{name: fields.pop(name) for name in Queueing._fields if name in fields and name != "agent"})
     wanted = {**fields, "prompt": fields.pop("task"), "subagent_def": fields.pop("agent")}
@@ -106,6 +104,8 @@ async def submit_posted(database: Database, settings: Settings, folders: Folders
 
 async def open_questions(database: Database) -> QuestionList:
     """Return the open questions."""
+    from remit.reports.plans import escalation_shape
+
     found = await plans.escalations(database, is_open=True)
     return QuestionList(escalations=[QuestionShape(**escalation_shape(one)) for one in found])
 
@@ -114,6 +114,9 @@ async def answer_posted(
     database: Database, settings: Settings, question: int, verb: str, words: str
 ) -> GivenAnswerShape:
     """Give an answer and return what to do next. Raises UsageError if it is not complete."""
+    from remit.orchestrate.answers import give_answer
+    from remit.orchestrate.progress import record_answer
+
     if verb not in ANSWERS:
         raise UsageError(f"the answer must be one of {', '.join(ANSWERS)}, not {verb[:40]!r}")
     if verb in _NEED_WORDS and not words:

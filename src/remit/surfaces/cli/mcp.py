@@ -1,0 +1,33 @@
+"""`remit mcp`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import click
+
+from remit.errors import EnvironmentBroken
+from remit.surfaces.cli.store import need_extra, user_name
+
+
+@click.command("mcp")
+@click.option("--read-only", "is_read_only", is_flag=True, help="Leave out the tools that change something.")
+def command(*, is_read_only: bool) -> int:
+    """Serve the contract to an assistant: an MCP server over standard input and output.
+
+    The client starts this command. Its tools check results, verify texts, merge reports, submit jobs and list
+    findings; its resources are rules, reports and transcripts. Paths are confined to the roots that the client
+    gives, or to the current folder. `remit install claude-code --mcp` adds the server to Claude Code.
+
+    \b
+    Examples:
+      remit mcp
+      remit mcp --read-only
+    """
+    need_extra()
+    if find_spec("mcp") is None:
+        raise EnvironmentBroken("this command needs the extra remit[mcp]: pip install 'remit[mcp]'")
+    from remit.surfaces.mcp.stdio import run_stdio
+
+    run_stdio(user_name, is_read_only=is_read_only)
+    return 0

@@ -1,0 +1,1 @@
+"""The MCP server: the contract as tools and resources of an assistant."""
