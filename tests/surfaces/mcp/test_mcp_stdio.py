@@ -99,12 +99,12 @@ def test_the_library_continues_what_the_early_answers_began(start: Any, tmp_path
     assert not (tmp_path / "data").exists(), "the database is started when a tool needs it"
     found = server.ask("tools/call", {"name": "list_findings", "arguments": {}}, 8)["result"]
     assert found["structuredContent"] == {"schema": "remit.review-items/1", "items": [], "after": None}
-    assert (tmp_path / "data/postgres/postmaster.pid").exists()
+    assert (tmp_path / "data/postgres/data/postmaster.pid").exists()
     server.process.send_signal(signal.SIGTERM)
     code, out, err = server.end()
     assert (code, out) == (0, b"")
     assert b"Traceback" not in err
-    assert not (tmp_path / "data/postgres/postmaster.pid").exists(), "and stopped at the end"
+    assert not (tmp_path / "data/postgres/data/postmaster.pid").exists(), "and stopped at the end"
 
 
 @pytest.mark.parametrize("era", ["legacy", "auto"])

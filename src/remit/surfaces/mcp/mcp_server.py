@@ -87,17 +87,17 @@ class ContractServer(MCPServer[None]):
         schema, answer_schema = tool.schemas()
         wanted = {"roots": (Resolve(self.roots), False)} if tool.uses_folders and self._asks_for_roots else {}
         if tool.arguments is AnswerArguments:
-            wanted["given"] = (Resolve(self.ask_person), True)
+            wanted["person_answer"] = (Resolve(self.ask_person), True)
 
         async def run(
             arguments: dict[str, Any],
             ctx: Context[None, Any],
             roots: ListRootsResult | None = None,
-            given: ElicitationResult[PersonAnswer] | None = None,
+            person_answer: ElicitationResult[PersonAnswer] | None = None,
         ) -> CallToolResult:
             try:
                 caller = self._caller(ctx, roots)
-                return await _answered(tool, caller, _with_answer(arguments, given))
+                return await _answered(tool, caller, _with_answer(arguments, person_answer))
             except RemitError as error:
                 return _text_result(escape_control(str(error)), is_error=True)
 
@@ -162,14 +162,14 @@ def _can_ask(ctx: Context[None, Any]) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def _with_answer(arguments: dict[str, Any], given: ElicitationResult[PersonAnswer] | None) -> dict[str, Any]:
+def _with_answer(arguments: dict[str, Any], person_answer: ElicitationResult[PersonAnswer] | None) -> dict[str, Any]:
     """Return the arguments with the answer that a person gave, if the person was asked."""
-    data = given.data if isinstance(given, AcceptedElicitation) else None
-    if given is None or (isinstance(given, AcceptedElicitation) and data is None):
+    if person_answer is None:
         return arguments
-    if data is None:
-        raise UsageError(f"the person did not answer ({given.action}); the question stays open")
-    return {**arguments, "answer": data.answer, "why": data.why}
+    if not isinstance(person_answer, AcceptedElicitation):
+        raise UsageError(f"the person did not answer ({person_answer.action}); the question stays open")
+    data: PersonAnswer | None = person_answer.data  # None: the person was not asked
+    return {**arguments, "answer": data.answer, "why": data.why} if data is not None else arguments
 
 
 async def _answered(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:

@@ -203,7 +203,7 @@ class _Connection:
         self._early = early
 
     async def serve(self, line: bytes, user: str, *, is_read_only: bool) -> None:
-        """Serve until the input ends or the process is told to stop."""
+        """Serve until the input ends or a signal stops the process."""
         import asyncio
         import signal
         from pathlib import Path
