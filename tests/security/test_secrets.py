@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import random
 import time
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 from secret_kinds import KINDS, made
 
 from remit.dispatch.models import KEYS
-from remit.secrets.scan import all_rules, redact
+from remit.secrets.scan import all_rules, find_secrets, redact
 from remit.secrets.secret_kinds import KINDS as OWN
+from remit.secrets.secret_kinds import NAMED
 
 BODY = [f"MIIEow{number:02d}" + "Abc+/" * 11 for number in range(20)] + ["Q2xvc2U="]
 PEM = ["-----BEGIN RSA PRIVATE KEY-----", *BODY, "-----END RSA PRIVATE KEY-----"]
@@ -282,6 +284,27 @@ def _seconds(text: str) -> float:
 @given(st.text(max_size=400))
 def test_any_text_can_be_redacted(text: str) -> None:
     assert redact(redact(text)) == redact(text)
+
+
+NAMES = (
+    *("pass", "PASSWORD", "db_pwd", "client-secret", "secret_access_key_base", "auth_token", "token_secret", "JWT-KEY"),
+    *("subscription_key", "xsubscription-KEY_12", "credentials", "_auth", "monkey", "subscription_key12']  \t \t \t"),
+)
+BETWEEN = ("=", ": ", " => ", ":=", "==", "::", '"]  = ', "_12=", " \t= ", "\n=", "")
+VALUES = ("'hunter2hunter2'", "aB3daB3daB3d", '"aB3daB3d', "`4242 4242`", "b'x9x9x9x9'", "get()", "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_places_near_a_keyword_are_tried_and_no_named_value_is_missed(name: str) -> None:
+    for between, value, before in itertools.product(BETWEEN, VALUES, ("", "my", "x.", "a b ", "encryption-")):
+        text = f"{before}{name}{between}{value} and {name}{between}{value}"
+        near = {(start, end) for start, rank, end, _ in find_secrets(text) if rank == len(all_rules()) - 1}
+        found, start = set(), 0
+        while match := NAMED[0].pattern.search(text, start):
+            span = NAMED[0].judge(match)
+            start = span[1] if span else match.end()
+            found |= {span} if span else set()
+        assert near == found
 
 
 def test_a_text_whose_lower_case_is_longer_keeps_its_positions() -> None:

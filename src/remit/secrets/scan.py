@@ -1,7 +1,7 @@
 """Replace secrets in text before it is stored, shown or sent to a model: tool output, events, transcripts, logs.
 
-A rule has keywords, one of which is in every match or next to it. Only the surroundings of keywords are searched, so a
-text without them costs one fast search for each keyword, and the time is linear for any text.
+A rule has keywords, one of which is in every match or next to it. All keywords are found in one pass, and only their
+surroundings are searched, so the time is linear for any text.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from remit.lazy import lazy_pattern
 from remit.secrets import secret_kinds
@@ -26,22 +27,14 @@ _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _CONTEXT_LINES = 60
 #: A shorter text contains no secret.
 _MIN_LENGTH = 8
+#: Keywords are found by this many bytes at their start: the size of the type "I" of a memoryview.
+_START = 4
 #: A longer key of a mapping is a text, not a name.
 _MAX_NAME = 100
 
 
 OwnSecrets = Sequence[tuple[str, str]]
-
-
-class _Published(NamedTuple):
-    """A rule of gitleaks; `tools/secret_rules.py` writes them. Without a library: hooks redact reports, too."""
-
-    id: str
-    regex: str
-    keywords: list[str]
-    reach: int
-    entropy: float = 0.0
-    group: int | None = None
+_Ranked = list[tuple[str, int]]
 
 
 def redact(text: str, start: int = 0, *, keeps_lines: bool = False, own: OwnSecrets | None = None) -> str:
@@ -109,38 +102,76 @@ def find_secrets(text: str) -> Iterator[tuple[int, int, int, str]]:
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text.translate(_LOWER)
-    rules, by_keyword = all_rules(), _rules_by_keyword()
-    ranks = {rank for keyword, found in by_keyword.items() if keyword in lowered for rank in found}
-    for rank in sorted(ranks):
+    rules = all_rules()
+    for rank in _ranks(lowered):
         rule = rules[rank]
-        for region in _regions(lowered, rule):
-            yield from ((start, rank, end, rule.name) for start, end in _matches(text, rule, *region))
+        for start, end in _matches_near(text, lowered, rule) if rule.near else _matches_around(text, lowered, rule):
+            yield start, rank, end, rule.name
+
+
+def _ranks(lowered: str) -> list[int]:
+    """Return the ranks of the rules of which a text contains a keyword: most texts contain few of them.
+
+    One search for each of the keywords would take longer than all that follows. Instead, every four bytes of the text,
+    as a number, are looked up in the numbers with which keywords start. Words that occur again are left out.
+    """
+    short, by_start, starts = _keywords()
+    data = " ".join(set(lowered.split())).encode("utf-8", "replace")
+    found = set()
+    for offset in range(_START):
+        end = len(data) - (len(data) - offset) % _START
+        found |= starts.intersection(memoryview(data)[offset:end].cast("I"))
+    candidates = [*short, *(pair for start in found for pair in by_start[start])]
+    return sorted({rank for keyword, rank in candidates if keyword in lowered})
 
 
 @lru_cache(maxsize=1)
-def _rules_by_keyword() -> dict[str, tuple[int, ...]]:
-    """Return the ranks of the rules that have a keyword: most texts contain few of them."""
-    found: dict[str, tuple[int, ...]] = {}
+def _keywords() -> tuple[_Ranked, dict[int, _Ranked], frozenset[int]]:
+    """Return the keywords with the ranks of their rules: the short ones, the others by their start, and all starts."""
+    short: _Ranked = []
+    by_start: dict[int, _Ranked] = {}
     for rank, rule in enumerate(all_rules()):
         for keyword in rule.keywords:
-            found[keyword] = (*found.get(keyword, ()), rank)
-    return found
+            start = keyword.encode()[:_START]
+            is_short = len(start) < _START or " " in keyword
+            place = short if is_short else by_start.setdefault(int.from_bytes(start, sys.byteorder), [])
+            place.append((keyword, rank))
+    return short, by_start, frozenset(by_start)
 
 
-def _matches(text: str, rule: SecretRule, start: int, end: int) -> Iterator[Span]:
-    while start < end and (found := rule.pattern.search(text, start, end)):
-        span = rule.judge(found)
-        if span is not None and span[1] > span[0]:
-            yield span
-        start = max(found.end() if span is None else span[1], found.start() + 1)
+def _matches_around(text: str, lowered: str, rule: SecretRule) -> Iterator[Span]:
+    """Yield the secrets in the surroundings of a rule's keywords."""
+    for first, end in _regions(lowered, rule):
+        start = first
+        while start < end and (found := rule.pattern.search(text, start, end)):
+            span, start = _judged(rule, found)
+            if span is not None:
+                yield span
+
+
+def _matches_near(text: str, lowered: str, rule: SecretRule) -> Iterator[Span]:
+    """Yield the secrets of a rule whose matches start shortly before a keyword, and only if something follows it."""
+    start = 0
+    for hit in _hits(lowered, rule):
+        start = max(start, hit - rule.before)
+        while start <= hit:
+            found = rule.pattern.match(text, start, hit + rule.reach)
+            span, start = _judged(rule, found) if found else (None, start + 1)
+            if span is not None:
+                yield span
+
+
+def _judged(rule: SecretRule, found: re.Match[str]) -> tuple[Span | None, int]:
+    """Return where the secret is in a match, or None, and where the next match may start."""
+    span = rule.judge(found)
+    following = max(found.end() if span is None else span[1], found.start() + 1)
+    return span if span is not None and span[1] > span[0] else None, following
 
 
 def _regions(lowered: str, rule: SecretRule) -> Iterator[Span]:
     """Yield the surroundings of a rule's keywords, those that overlap as one."""
-    hits = (hit for keyword in rule.keywords for hit in _occurrences(lowered, keyword))
-    ordered: Iterable[int] = hits if len(rule.keywords) == 1 else sorted(hits)
     first = last = -1
-    for hit in ordered:
+    for hit in _hits(lowered, rule):
         if first >= 0 and hit - rule.reach <= last:
             last = hit + rule.reach
             continue
@@ -149,6 +180,15 @@ def _regions(lowered: str, rule: SecretRule) -> Iterator[Span]:
         first, last = max(0, hit - rule.reach), hit + rule.reach
     if first >= 0:
         yield first, min(last, len(lowered))
+
+
+def _hits(lowered: str, rule: SecretRule) -> Iterable[int]:
+    """Return the positions of a rule's keywords, in order."""
+    hits = (hit for keyword in rule.keywords for hit in _occurrences(lowered, keyword))
+    if rule.near is not None:
+        follows = rule.near.match
+        hits = (hit for hit in hits if follows(lowered, hit))
+    return hits if len(rule.keywords) == 1 else sorted(hits)
 
 
 def _occurrences(text: str, keyword: str) -> Iterator[int]:
@@ -163,18 +203,19 @@ def all_rules() -> tuple[SecretRule, ...]:
     """Return every rule: Remit's own, those of gitleaks, and last the values that only their names give away."""
     # Not with importlib.resources, which takes longer to load than the search.
     data = Path(__file__).with_name("gitleaks.json").read_bytes()
-    published = [_Published(**one) for one in json.loads(data)["rules"]]
-    return (*secret_kinds.KINDS, *map(_rule, published), *secret_kinds.NAMED)
+    return (*secret_kinds.KINDS, *map(_rule, json.loads(data)["rules"]), *secret_kinds.NAMED)
 
 
-def _rule(one: _Published) -> SecretRule:
-    pattern = lazy_pattern(one.regex, re.ASCII)  # in Go, \w, \s and \b mean ASCII
+def _rule(one: Mapping[str, Any]) -> SecretRule:
+    """Return a rule of gitleaks; `tools/secret_rules.py` writes them."""
+    pattern = lazy_pattern(one["regex"], re.ASCII)  # in Go, \w, \s and \b mean ASCII
+    group, least = one.get("group"), one.get("entropy", 0.0)
 
     def judge(found: re.Match[str]) -> Span | None:
-        span = found.span(one.group) if one.group is not None else first_group(found)
-        return span if not one.entropy or entropy(found.string[slice(*span)]) >= one.entropy else None
+        span = found.span(group) if group is not None else first_group(found)
+        return span if not least or entropy(found.string[slice(*span)]) >= least else None
 
-    return SecretRule(one.id.replace("-", " "), tuple(one.keywords), pattern, one.reach, judge)
+    return SecretRule(one["id"].replace("-", " "), tuple(one["keywords"]), pattern, one["reach"], judge)
 
 
 def entropy(text: str) -> float:

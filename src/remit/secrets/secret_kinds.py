@@ -10,7 +10,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from remit.lazy import lazy_pattern
-from remit.secrets.secret_values import BEGIN, MAX_KEY, end_of_key, judge_named_value, named_value_pattern
+from remit.secrets.secret_values import (
+    BEGIN,
+    MAX_KEY,
+    NAME_AND_OPERATOR,
+    end_of_key,
+    judge_named_value,
+    named_value_pattern,
+)
 
 Span = tuple[int, int]
 _TOKEN = r"[A-Za-z0-9_-]"  # noqa: S105 (an alphabet)
@@ -39,6 +46,10 @@ class SecretRule(NamedTuple):
     reach: int
     #: Returns where the secret is; None if the match is not a secret.
     judge: Callable[[re.Match[str]], Span | None]
+    #: Matches, in lower case, from the keyword of every match on. For keywords that most texts have.
+    near: re.Pattern[str] | None = None
+    #: With `near`: a match starts at most this far before its keyword.
+    before: int = 0
 
 
 def first_group(found: re.Match[str]) -> Span:
@@ -125,7 +136,7 @@ KINDS: tuple[SecretRule, ...] = (
     _rule(
         "password in a command",
         "curl|wget|http",
-        rf"(?:\s-u|--user)[=\s]\s{{0,3}}[\"']?([^\s:\"'@/$]{{1,80}}:{_REAL}[^\s\"'@/]{{3,200}})",
+        rf"-(?:(?<=\s-)u|-user)[=\s]\s{{0,3}}[\"']?([^\s:\"'@/$]{{1,80}}:{_REAL}[^\s\"'@/]{{3,200}})",
     ),
     _rule("password in a command", "sshpass", rf"sshpass\s{{1,3}}-p\s{{0,3}}[\"']?({_REAL}[^\s\"']{{3,200}})"),
     _rule(
@@ -225,7 +236,7 @@ KINDS: tuple[SecretRule, ...] = (
         ".",
         r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_-])",
         80,
-    ),
+    )._replace(near=lazy_pattern(r"\.[a-z0-9_-]{6}\.[a-z0-9_-]{27}"), before=26),
     _rule("webhook", "webhook", r"(?:discord(?:app)?\.com/api/webhooks/\d{10,25}/)([A-Za-z0-9_-]{40,100})", 200),
     _rule("Mailgun key", "key-", rf"{_word('key-')}({_HEX}{{32}})(?![A-Za-z0-9_])", 50),
     _rule("Mailchimp key", "-us", rf"(?<![A-Za-z0-9]){_HEX}{{32}}-us\d{{1,2}}(?![A-Za-z0-9])", 50),
@@ -282,5 +293,7 @@ NAMED = (
         named_value_pattern(),
         700,
         judge_named_value,
+        NAME_AND_OPERATOR,
+        before=len("subscription_"),
     ),
 )

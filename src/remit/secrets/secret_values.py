@@ -34,6 +34,8 @@ _NAME = (
 )
 #: Between name and value: a quote, a bracket, a type, an operator. `(?<!=)` and `(?!=)`: not a comparison.
 _BETWEEN = r"(?:[_-]?\d{1,2})?[\"'`]?\]?[ \t]{0,8}(?:=>|:=|(?<![=!<>])=(?!=)|:(?!:))[ \t]{0,8}"
+#: What follows the keyword of every named value, in lower case: the rest of its name and what `_BETWEEN` starts with.
+NAME_AND_OPERATOR = lazy_pattern(r"[a-z_-]{3,24}+\d{0,2}[\"'`]?\]?[ \t]{0,8}[=:]")
 _VALUE = r"(?:[rbfu]?(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,500})(?P=quote)|(?P<bare>[^\s\"'`,;&<>(){}\[\]|]{4,500}))"
 #: The beginning or the whole of a value that stands for one.
 _PLACEHOLDER = lazy_pattern(
