@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from remit.errors import UsageError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MAX_ADDRESS = 2_048
+_MAX_POINTER = 4_096
 
 
 def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
@@ -68,10 +70,48 @@ def changed_lines(root: Path, rev: str) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def head(root: Path) -> str | None:
+def head(root: str | os.PathLike[str]) -> str | None:
     """Return the id of the checked-out commit, or None."""
+    known = _head_of_own_files(root)
+    if known is not None:
+        return known
     found = run_git(root, "rev-parse", "--verify", "--quiet", "HEAD")
     return decode_output(found).strip() if found else None
+
+
+_COMMIT = lazy_pattern(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
+_BRANCH = lazy_pattern(r"ref: (refs/heads/[A-Za-z0-9_][A-Za-z0-9_./-]*)\n")
+
+
+def _head_of_own_files(root: str | os.PathLike[str]) -> str | None:
+    """Return the commit that git's own files name, in the form that nearly all checkouts have; else None.
+
+    Starting git takes longer than the check of a report. Git refuses a repository of another user, and so does this.
+    """
+    checkout = found_by_git(root)
+    if checkout is None:
+        return None
+    folder = f"{checkout}/.git"
+    try:
+        about = os.lstat(folder)
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+            return None
+        written = _small_file(f"{folder}/HEAD")
+        branch = _BRANCH.fullmatch(written)
+        if branch is not None and ".." not in branch[1]:
+            written = _small_file(f"{folder}/{branch[1]}")
+        return written.strip() if _COMMIT.fullmatch(written) and os.path.isdir(f"{folder}/objects") else None
+    except (OSError, ValueError, AttributeError):  # the last one: a system without users
+        return None
+
+
+def _small_file(path: str) -> str:
+    """Return the start of a file; it is not a link, and a pipe does not block."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, _MAX_POINTER).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
 
 
 def user_name(root: Path) -> str | None:

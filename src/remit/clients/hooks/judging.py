@@ -63,11 +63,9 @@ def definition_digest(context: ProjectContext, agent_type: str) -> str:
 
 def commit_of(context: ProjectContext) -> str:
     """Return the commit that the project has checked out; empty without git."""
-    from pathlib import Path
-
     from remit.workspace import git
 
-    return git.head(Path(context.project)) or ""
+    return git.head(context.project) or ""
 
 
 def model_of(transcript_path: str) -> str:
