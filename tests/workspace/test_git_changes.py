@@ -122,3 +122,34 @@ def test_the_head_is_the_commit_that_is_checked_out(repository: Repository) -> N
     assert head(repository.root) == first
     second = repository.commit(**{"b.py": ""})
     assert head(repository.root) == second != first
+
+
+def test_the_head_is_what_git_names_in_every_form_of_a_repository(repository: Repository, tmp_path: Path) -> None:
+    first = repository.commit(**{"a.py": ""})
+    assert head(repository.root / "not there") == first
+    repository.git("pack-refs", "--all")
+    assert head(repository.root) == first
+    repository.git("checkout", "-q", "--detach")
+    assert head(repository.root) == first
+    repository.git("worktree", "add", "-q", str(tmp_path / "other"))
+    assert head(tmp_path / "other") == first
+
+
+@pytest.mark.parametrize(
+    "written", ["", "ref: refs/heads/../../../secret\n", "ref: refs/heads/none\n", "0" * 40, "x" * 9_000]
+)
+def test_there_is_no_head_without_a_commit(written: str, repository: Repository) -> None:
+    repository.commit(**{"a.py": ""})
+    repository.write("secret", "1" * 40 + "\n")
+    (repository.root / ".git/HEAD").write_text(written)
+    assert head(repository.root) in (None, "0" * 40)
+
+
+def test_the_head_needs_no_program(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = repository.commit(**{"a.py": ""})
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert head(repository.root) == first
+    monkeypatch.setattr("os.geteuid", lambda: -1)  # another user's repository: git decides, and there is no git
+    assert head(repository.root) is None
+    monkeypatch.delattr("os.geteuid")
+    assert head(repository.root) is None

@@ -117,7 +117,7 @@ def _ranks(lowered: str) -> list[int]:
     """
     short, by_start, starts = _keywords()
     data = " ".join(set(lowered.split())).encode("utf-8", "replace")
-    found = set()
+    found: set[int] = set()
     for offset in range(_START):
         end = len(data) - (len(data) - offset) % _START
         found |= starts.intersection(memoryview(data)[offset:end].cast("I"))
