@@ -23,6 +23,7 @@ DEEP_MODULE_LINES = 100
 #: Modules that other programs start or import.
 ENTRY_POINTS = {
     "remit.__main__",
+    "remit.clients.codex.setup.client",  # the modules of a client are found by name
     "remit.clients.hooks.teams",  # the handlers of events are found by name
     "remit.secrets.file_scan",
     "remit.surfaces.hooks.entry",
@@ -35,7 +36,9 @@ COMMANDS_AND_RULES = (
 )
 #: Short modules with one importer in the same package, and why they are separate.
 SEPARATE_MODULES = {
+    "remit.clients.codex.patch": "loaded only for a call with a patch",
     "remit.clients.setup.gate_mode": "edits remit.toml; the installer edits files of the client",
+    "remit.evidence.client_transcripts": "the formats of other clients",
     "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
     "remit.surfaces.server.api_documents": "the operations on documents, beside those on jobs and on the review queue",
 }
@@ -48,6 +51,7 @@ SHARED_MODULE_NAMES = {
         "api",
         "calibration",
         "check",
+        "client",
         "dismissals",
         "doctor",
         "events",

@@ -249,7 +249,8 @@ class ModelServer:
         try:
             request.marker = self._script.marker(*wire.opening(request.body))
             request.turn = wire.turn(request.body)
-            turn = self._script.turn(request.marker, request.turn, request.body.get("model", ""))
+            body = json.dumps(request.body)
+            turn = self._script.turn(request.marker, request.turn, request.body.get("model", ""), body)
         except Unscripted as error:
             await connection.answer(400, wire.error(Fault(400, str(error))))
             return

@@ -4,7 +4,9 @@ A script is `{"conversations": {marker: [turn, …]}}`. The marker is searched i
 user message, as whole words; the longest match wins, and "" matches all other requests. The turn is the number of
 model messages in the request, so an answer without text and tools, which no client sends back, is requested again.
 A turn is the content of the answer,
-    text, tools [{name, input | raw, id}], usage {input, output, cache_read, cache_write}, stop, chunks
+    text, tools [{name, input | raw, id, custom, namespace, find}], usage {input, output, cache_read, cache_write},
+    stop, chunks
+    (`find` is a pattern: $1, $2 … in the input are what its group matches in the request, each value once)
 and how it is sent, in this order:
     delay     seconds before anything
     gate      a name: nothing is sent until that gate is opened
@@ -83,14 +85,14 @@ class Script:
         message = f"no marker of the script ({known}) is in the system prompt or the first user message: {user[:200]!r}"
         raise Unscripted(message)
 
-    def turn(self, marker: str, number: int, model: str) -> Turn:
-        """Return the turn for a request and count its failure."""
+    def turn(self, marker: str, number: int, model: str, request: str = "") -> Turn:
+        """Return the turn for a request, whose text is searched by `find`, and count its failure."""
         turns = self._conversations[marker]
         if number >= len(turns):
             message = f"conversation {marker!r} has {len(turns)} turns, turn {number} (counted from 0) is beyond them"
             raise Unscripted(message)
         data = self._after_failures(turns[number], marker, number)
-        return _turn(data, _reply(data, marker, number, model))
+        return _turn(data, _reply(data, marker, number, model, request))
 
     def _after_failures(self, data: Mapping[str, Any], marker: str, number: int, depth: int = 0) -> Mapping[str, Any]:
         if "fail" not in data:
@@ -114,7 +116,11 @@ def _check(turn: Mapping[str, Any], where: str) -> None:
     wrong = set(turn) - _SAYS - _COMES
     fail = turn.get("fail", {})
     wrong |= set(fail) - _FAILS
-    wrong |= {key for tool in turn.get("tools", ()) for key in set(tool) - {"name", "input", "raw", "id"}}
+    wrong |= {
+        key
+        for tool in turn.get("tools", ())
+        for key in set(tool) - {"name", "input", "raw", "id", "custom", "namespace", "find"}
+    }
     if wrong:
         message = f"{where}: unknown {', '.join(sorted(wrong))}"
         raise ValueError(message)
@@ -148,12 +154,22 @@ def _failure(data: Mapping[str, Any]) -> Failure:
     return Failure(fault, data.get("retry_after"), data.get("after"))
 
 
-def _reply(data: Mapping[str, Any], marker: str, number: int, model: str) -> Reply:
+def _arguments(tool: Mapping[str, Any], request: str) -> str:
+    text: str = tool["raw"] if "raw" in tool else json.dumps(tool.get("input", {}))
+    found = dict.fromkeys(re.findall(tool["find"], request)) if "find" in tool else {}
+    for at, value in enumerate(found, 1):
+        text = text.replace(f"${at}", value)
+    return text
+
+
+def _reply(data: Mapping[str, Any], marker: str, number: int, model: str, request: str) -> Reply:
     calls = tuple(
         Call(
             id=tool.get("id") or f"call_{_digest(marker, number, index)}",
             name=tool["name"],
-            arguments=tool["raw"] if "raw" in tool else json.dumps(tool.get("input", {})),
+            arguments=_arguments(tool, request),
+            is_custom=tool.get("custom", False),
+            namespace=tool.get("namespace", ""),
         )
         for index, tool in enumerate(data.get("tools", ()))
     )

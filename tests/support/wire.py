@@ -31,6 +31,9 @@ class Call:
     id: str
     name: str
     arguments: str
+    #: Whether the tool takes free text (OpenAI's custom tools), and the group that it belongs to.
+    is_custom: bool = False
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

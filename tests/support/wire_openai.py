@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 from support.wire import Call, Fault, Json, Reply, frame, pieces, plain
 
@@ -70,8 +71,12 @@ class Responses:
     """The responses endpoint, which pydantic-ai's `openai:` models use."""
 
     def opening(self, body: Json) -> tuple[str, str]:
-        system, user = _opening(_items(body))
-        return "\n".join(filter(None, (plain(body.get("instructions")), system))), user
+        """Return the system prompt, and all user messages before the first answer: a client adds more."""
+        items = _items(body)
+        system, _ = _opening(items)
+        first = itertools.takewhile(lambda item: item.get("role") != "assistant" and not _is_call(item), items)
+        users = [plain(item.get("content")) for item in first if item.get("role") == "user"]
+        return "\n".join(filter(None, (plain(body.get("instructions")), system))), "\n".join(users)
 
     def turn(self, body: Json) -> int:
         """Count consecutive items of the model as one turn."""
@@ -153,7 +158,7 @@ def _items(body: Json) -> list[Json]:
 
 
 def _is_call(item: Json) -> bool:
-    return item.get("type") in {"function_call", "reasoning"}
+    return item.get("type") == "reasoning" or str(item.get("type", "")).endswith("_call")
 
 
 def _response_head(reply: Reply) -> Json:
@@ -207,7 +212,19 @@ def _message_item(reply: Reply) -> tuple[Json, Json, list[Json]]:
 
 
 def _call_item(call: Call, chunks: int) -> tuple[Json, Json, list[Json]]:
+    if call.name == "tool_search":  # its arguments are an object, and it has no events between
+        search: Json = {"id": f"tsc_{call.id}", "type": "tool_search_call", "call_id": call.id, "execution": "client"}
+        whole: Json = {**search, "status": "completed", "arguments": json.loads(call.arguments)}
+        return whole, {**search, "status": "in_progress", "arguments": {}}, []
+    if call.is_custom:  # free text instead of JSON arguments
+        item: Json = {"id": f"ctc_{call.id}", "type": "custom_tool_call", "call_id": call.id, "name": call.name}
+        kind = "response.custom_tool_call_input"
+        given: list[Json] = [{"type": f"{kind}.delta", "delta": piece} for piece in pieces(call.arguments, chunks)]
+        given.append({"type": f"{kind}.done", "input": call.arguments})
+        return {**item, "status": "completed", "input": call.arguments}, {**item, "input": ""}, given
     base = {"id": f"fc_{call.id}", "type": "function_call", "call_id": call.id, "name": call.name}
+    if call.namespace:
+        base["namespace"] = call.namespace
     kind = "response.function_call_arguments"
     inner: list[Json] = [{"type": f"{kind}.delta", "delta": piece} for piece in pieces(call.arguments, chunks)]
     inner.append({"type": f"{kind}.done", "arguments": call.arguments})

@@ -2,7 +2,7 @@
 
 The package of a client has three modules:
 
-    hooks           payload -> event and decision -> answer; Claude Code needs none, because events have its form
+    translate       payload -> events, and answers -> answer; events have the form of Claude Code, so it has none
     setup.client    `CLIENT`: the files of an install
     setup.health    `client_facts`: the checks of `remit doctor`
 """
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 #: The client's name on the command line -> its package.
 CLIENTS: dict[str, str] = {
     "claude-code": "remit.clients.claude_code",
+    "codex": "remit.clients.codex",
 }
 
 

@@ -1,9 +1,11 @@
-"""Read receipts from the transcripts that Claude Code writes: one JSON document on each line.
+"""Read receipts from the transcripts of clients: one JSON document on each line, recognised by its content.
+
+This module reads the lines of Claude Code; `client_transcripts` reads those of other clients.
 
 Lines that are invalid, unknown or longer than the limit are skipped; they never cause a failure. A file without any
-line of this client has an unknown format. Calls and results are paired by their id, in any order. The client does not
-write an exit status: the result of a failed command begins with `Exit code N`. It keeps a long output in a file
-next to the transcript, and a preview in the transcript (`<persisted-output>`).
+line of a known client has an unknown format. Calls and results are paired by their id, in any order. Claude Code writes
+no exit status: the result of a failed command begins with `Exit code N`. It keeps a long output in a file next to the
+transcript, and a preview in the transcript (`<persisted-output>`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 import msgspec
 
 from remit.errors import UsageError
+from remit.evidence.client_transcripts import CodexCalls
 from remit.evidence.receipts import Receipt
 from remit.evidence.tool_outputs import (
     exit_status,
@@ -44,6 +47,8 @@ class _Line(msgspec.Struct):
     message: _Message | None = None
     cwd: str | None = None
     timestamp: str | None = None
+    #: The content of a line of Codex.
+    payload: Any = None
 
 
 class Transcript(msgspec.Struct, frozen=True):
@@ -53,7 +58,7 @@ class Transcript(msgspec.Struct, frozen=True):
     #: The working directories of the agent, in the order of their first use.
     roots: tuple[str, ...]
     skipped: int
-    #: Whether it contains a message of this client; otherwise it contains nothing about the calls of the agent.
+    #: Whether it contains a message of a known client; otherwise it contains nothing about the calls of the agent.
     is_known: bool = True
 
 
@@ -63,6 +68,7 @@ _decoder = msgspec.json.Decoder(_Line)
 def read_transcript(path: str | os.PathLike[str]) -> Transcript:
     """Return every tool call of a transcript, in order."""
     pairs = _Pairs(path)
+    codex = CodexCalls()
     roots: dict[str, None] = {}
     skipped, is_known = 0, False
     try:
@@ -70,6 +76,8 @@ def read_transcript(path: str | os.PathLike[str]) -> Transcript:
             line = _decode(raw)
             if line is None:
                 skipped += 1
+                continue
+            if line.payload is not None and codex.add(line.type, line.payload, line.timestamp):
                 continue
             if line.cwd:
                 roots.setdefault(line.cwd)
@@ -80,7 +88,8 @@ def read_transcript(path: str | os.PathLike[str]) -> Transcript:
                 pairs.finish_task(_text(line.message.content))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    return Transcript(tuple(pairs.receipts.values()), tuple(roots), skipped, is_known)
+    receipts = (*pairs.receipts.values(), *codex.receipts)
+    return Transcript(receipts, (*roots, *codex.roots), skipped, is_known or codex.is_known)
 
 
 class _Pairs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -68,6 +69,23 @@ def read_definition(data: bytes, file: DefinitionFile, allowed: AllowList) -> De
     if document is None:
         return None
     return _Reader(document, allowed, [*warnings, *document.warnings]).definition(file, digest_of(text))
+
+
+def from_toml(data: bytes) -> bytes:
+    """Return a definition of Codex as Markdown with frontmatter. Raise MalformedYaml if it is invalid."""
+    import tomllib
+
+    try:
+        values = tomllib.loads(data.decode("utf-8-sig"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise MalformedYaml(1, f"it is not valid TOML: {error}") from error
+    body = values.get("developer_instructions")
+    if not isinstance(body, str):
+        raise MalformedYaml(1, "a definition of Codex needs `developer_instructions`")
+    # The model and other settings are names of Codex, which mean nothing elsewhere.
+    fields = {name: values[name] for name in ("name", "description") if isinstance(values.get(name), str)}
+    head = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items())
+    return f"---\n{head}---\n\n{body}\n".encode()
 
 
 def _decode(data: bytes) -> tuple[str, list[str]]:

@@ -95,10 +95,14 @@ class PluginRoot:
     def markdown(self, folder: str) -> tuple[list[str], list[str]]:
         """Return the Markdown files below a folder, sorted by path, and a warning for each folder that was skipped.
 
+        In the folder of Codex, `.codex/agents`, these are also TOML files.
+
         Raise OSError if there are too many entries.
         """
         files: list[str] = []
         warnings: list[str] = []
+        # Elsewhere a TOML file is something else.
+        endings = (".md", ".toml") if self.root.replace(os.sep, "/").endswith("/.codex/agents") else (".md",)
         left = MAX_ENTRIES
         folders = [(folder, 0)]
         while folders:
@@ -116,7 +120,7 @@ class PluginRoot:
                 if entry.is_dir(follow_symlinks=False):
                     if depth < MAX_DEPTH and not entry.name.startswith(".") and entry.name not in SKIPPED_WITH_VENV:
                         folders.append((path, depth + 1))
-                elif entry.name.lower().endswith(".md"):
+                elif entry.name.lower().endswith(endings):
                     files.append(path)
                 elif entry.is_symlink() and entry.is_dir():
                     warnings.append(f"{path!r} is a link to a folder and is not followed")

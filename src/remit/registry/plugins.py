@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from remit.contract.kinds import slug
-from remit.registry.fields import DefinitionFile, check_name, read_definition
+from remit.registry.fields import DefinitionFile, check_name, from_toml, read_definition
 from remit.registry.frontmatter import MalformedYaml
 from remit.registry.model import Definition, Plugin, Rejected, Skipped
 from remit.registry.plugin_root import MAX_FILE, PluginRoot, entry_problem
@@ -192,8 +192,9 @@ class _PluginReader:
         if len(data) > MAX_FILE:
             self.rejected.append(Rejected(name, None, f"larger than {MAX_FILE >> 10} KiB: shorten it"))
             return
-        file = DefinitionFile(self._plugin, name, PurePosixPath(path).stem)
+        file = DefinitionFile(self._plugin, name, PurePosixPath(path).stem.removesuffix(".agent"))
         try:
+            data = from_toml(data) if path.endswith(".toml") else data
             definition = read_definition(data, file, self._allowed)
         except MalformedYaml as error:
             self.rejected.append(Rejected(name, error.line, str(error)))

@@ -77,9 +77,10 @@ def compile_project(project: Path, *, confirm: bool = False) -> Path:
 
 
 def agent_folders(project: Path) -> list[Path]:
-    """Return the folders of the client's agent definitions. The first definition of a name wins; Remit's are last."""
+    """Return the folders of the clients' agent definitions. The first definition of a name wins; Remit's are last."""
     home = os.environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
-    return [project / ".claude" / "agents", Path(home) / "agents", project / ".remit/claude-code/plugin/agents"]
+    own = [project / ".claude" / "agents", Path(home) / "agents", project / ".remit/claude-code/plugin/agents"]
+    return [*own, *(project / name for name in (".codex/agents", ".github/agents", ".opencode/agents"))]
 
 
 def _definitions(folders: Iterable[Path]) -> dict[str, Definition]:

@@ -79,6 +79,8 @@ def _deliver(
             return None
         close(context, state, key, kept)
         entry = state.delegations.get(key)
+        if entry is not None:
+            entry.untold = False  # this answer contains the notice
         retried = entry is not None and bool(entry.retry_of)
     conflicts = new_conflicts(context, run.session) if kept.outcome == "accepted" else ""
     return merge(_notice(output, kept, retried=retried), add_context("PostToolUse", conflicts) if conflicts else None)

@@ -10,6 +10,7 @@ from remit.clients.hooks.responses import merge, message
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from remit.clients.hooks.project import ProjectContext
     from remit.clients.hooks.responses import Answer
@@ -38,14 +39,21 @@ HANDLERS: dict[str, tuple[str, str]] = {
 }
 
 
-def run(event: str, source: int = 0, target: int = 1, *, server: str = "") -> None:
+def run(
+    event: str,
+    source: int = 0,
+    target: int = 1,
+    *,
+    server: str = "",
+    handle: Callable[[dict[str, Any], str], Answer | None] | None = None,
+) -> None:
     """Read the payload from the descriptor `source` and write the answer to `target`. Never raises.
 
-    The client names the project in the variable CLAUDE_PROJECT_DIR. `server` is the address that answers the other
-    hooks: if it does not answer, the user gets a message.
+    Claude Code names the project in the variable CLAUDE_PROJECT_DIR. `server` is the address that answers the other
+    hooks: if it does not answer, the user gets a message. `handle` handles the events of another client.
     """
     try:
-        answer = _answer(event, source)
+        answer = _answer(event, source, handle)
         if server:
             from remit.clients.hooks.hook_server import absence_notice  # late: most installs have no server
 
@@ -56,11 +64,15 @@ def run(event: str, source: int = 0, target: int = 1, *, server: str = "") -> No
         return
 
 
-def handle_event(payload: object, *, event: str = "", project: str = "") -> Answer | None:
+def handle_event(
+    payload: object, *, event: str = "", project: str = "", changes_input: bool = True, has_tools: bool = True
+) -> Answer | None:
     """Return the answer to an event, or None for no answer.
 
     `event` is used if the payload does not name its event, and `project` is the project's folder (default: the project
-    that contains the payload's working folder). Never raises: an internal error is shown to the user, and a call that
+    that contains the payload's working folder). With `changes_input`, the client accepts a changed input of a call;
+    with `has_tools`, its tools have the names that definitions list, so an agent is held to its list.
+    Never raises: an internal error is shown to the user, and a call that
     could not be judged is allowed, or denied if `gate.on_fault` is "closed".
     """
     name = text(payload, "hook_event_name") or event
@@ -70,6 +82,8 @@ def handle_event(payload: object, *, event: str = "", project: str = "") -> Answ
         if not isinstance(payload, dict):
             return fault_response(name, "the payload is not a JSON object", folder)
         handler = _handler_of(name, payload)
+        if handler is None:
+            _count_unknown(name, project, payload)
         if handler is None or _is_internal(name, payload):
             return None
         from remit.clients.hooks.compiled import project_of
@@ -78,7 +92,11 @@ def handle_event(payload: object, *, event: str = "", project: str = "") -> Answ
         folder = project or project_of(text(payload, "cwd") or os.getcwd())
         lacking = [field for field in missing(name, payload) if field in NEEDED.get(name, ())]
         context = Context.open(folder)
+        context.changes_input = changes_input
+        if not has_tools:
+            context.settings.tools = {}
         if lacking:
+            _count_unknown(name, folder, payload)
             return fault_response(name, f"the payload lacks {', '.join(lacking)}", folder, context)
         answer = _load(handler)(payload, context)
         return merge(answer, message(f"remit: {context.notice}")) if context.notice else answer
@@ -100,16 +118,18 @@ def write(target: int, data: bytes) -> None:
         data = data[os.write(target, data) :]
 
 
-def _answer(event: str, source: int) -> Answer | None:
+def _answer(event: str, source: int, handle: Callable[[dict[str, Any], str], Answer | None] | None) -> Answer | None:
     from remit.clients.hooks.payload import Unreadable, parse, read
 
-    project = os.environ.get("CLAUDE_PROJECT_DIR", "")
+    project = "" if handle is not None else os.environ.get("CLAUDE_PROJECT_DIR", "")
     try:
         payload = parse(read(source))
     except Unreadable as reason:
         return fault_response(event, f"the payload cannot be read: {reason}", project)
     except Exception as error:  # noqa: BLE001 - a hook that dies would leave the user without a message
         return fault_response(event, error, project)
+    if handle is not None:
+        return handle(payload, event)
     return handle_event(payload, event=event, project=project)
 
 
@@ -133,6 +153,14 @@ def _is_internal(event: str, payload: dict[str, object]) -> bool:
     if event in ("SubagentStart", "SubagentStop"):
         return payload.get("agent_type") == ""
     return event == "StopFailure" and not text(payload, "agent_id")
+
+
+def _count_unknown(event: str, project: str, payload: object) -> None:
+    """Count an event that this version does not understand, for `remit doctor`."""
+    from remit.clients.hooks.compiled import folder_of, project_of
+    from remit.clients.hooks.unknown_events import count_unknown
+
+    count_unknown(folder_of(project or project_of(text(payload, "cwd") or os.getcwd())), event)
 
 
 def _load(handler: tuple[str, str]) -> Handler:

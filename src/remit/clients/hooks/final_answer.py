@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 200_000
 #: Transcripts of subagents that are read, and statements that are listed.
 _MAX_TRANSCRIPTS = 100
+#: The name of a transcript of Codex begins with this and ends with the id of its thread.
+_ROLLOUT = "rollout-"
+_ID_LENGTH = 36
+_MAX_ROLLOUTS = 300
+_HEAD_BYTES = 1000
 _MAX_LISTED = 10
 #: An answer with one of these words may state a claim.
 _WORDS = ("test", "passed", "テスト", "测试", "```", "#l", "line ", "`plan`", "plan agent")
@@ -136,7 +141,24 @@ def _session_receipts(transcript: str) -> list[Receipt] | None:
     return receipts
 
 
+def _rollouts_of(transcript: str) -> list[str]:
+    """Return the transcripts of the subagents of a session of Codex, which are next to that of the session."""
+    folder, name = os.path.split(transcript)
+    session = name.removesuffix(".jsonl")[-_ID_LENGTH:]
+    found: list[str] = []
+    for one in sorted(os.listdir(folder), reverse=True)[:_MAX_ROLLOUTS]:
+        path = os.path.join(folder, one)
+        if one.startswith(_ROLLOUT) and one != name and is_readable(path):
+            with open(path, "rb") as file:
+                head = file.read(_HEAD_BYTES)
+            if f'"session_id":"{session}"'.encode() in head.replace(b": ", b":"):
+                found.append(path)
+    return found
+
+
 def _subagent_transcripts(transcript: str) -> list[str]:
+    if os.path.basename(transcript).startswith(_ROLLOUT):
+        return _rollouts_of(transcript)[:_MAX_TRANSCRIPTS]
     folder = os.path.join(transcript.removesuffix(".jsonl"), "subagents")
     try:
         names = sorted(os.listdir(folder))

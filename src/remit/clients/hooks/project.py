@@ -43,6 +43,7 @@ class ProjectContext:
     """A project under contract: its settings, the agents under contract and their instructions."""
 
     __slots__ = (
+        "changes_input",
         "contract",
         "folder",
         "is_recompiled",
@@ -71,6 +72,8 @@ class ProjectContext:
         self.notice = str(compiled.get("notice") or "")
         #: Whether opening the project has compiled its settings.
         self.is_recompiled = False
+        #: Whether the client accepts a changed input of a call, so that a launch can contain the instructions.
+        self.changes_input = True
 
     @classmethod
     def open(cls, project: str) -> ProjectContext:

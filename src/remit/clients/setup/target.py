@@ -9,7 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from remit.contract.kinds import slug
 from remit.errors import UsageError
+from remit.registry.model import Definition
+from remit.registry.plugin_root import PluginRoot
+from remit.registry.plugins import Manifest, built_in_team, load_plugin
+from remit.registry.tools import OFFERED, AllowList
 from remit.workspace.safe_git import root_above
 
 #: A gate never keeps more files in one folder.
@@ -24,6 +29,8 @@ class ClientSetup:
     #: The folder of the client's agent definitions, in the client's folder, and the ending of their names.
     agents = "agents"
     ending = ".md"
+    #: Agents of the team that the client defines itself.
+    own_agents: frozenset[str] = frozenset()
     #: Whether `--user` and `--http` are supported.
     has_user_install = False
     has_http = False
@@ -50,13 +57,24 @@ class ClientSetup:
         """Return the files of Remit in the client's folder, with their content."""
         raise NotImplementedError
 
-    def agent_files(self) -> dict[str, str]:
-        """Return the definitions of the built-in team in the client's format, by file name."""
+    def definition_text(self, one: Definition) -> str:
+        """Return a definition in the client's format."""
         raise NotImplementedError
+
+    def agent_files(self) -> dict[str, str]:
+        """Return the definitions of the built-in team in the client's format, by file name.
+
+        Agents that the client has itself are left out: a file would replace the client's own definition.
+        """
+        team = (one for one in built_in_team().definitions if one.name not in self.own_agents)
+        return {f"{one.name}{self.ending}": self.definition_text(one) for one in team}
 
     def agent_names(self, folder: Path) -> frozenset[str]:
         """Return the slugs of the agents that a folder of the client defines."""
-        raise NotImplementedError
+        if not folder.is_dir():
+            return frozenset()
+        found = load_plugin(PluginRoot(str(folder)), AllowList(OFFERED), Manifest("agents", None, (".",)))
+        return frozenset(slug(one.name) for one in found.definitions)
 
     def deny_rules(self, target: InstallTarget) -> list[str]:
         """Return the client's own rules against edits of guarded files."""

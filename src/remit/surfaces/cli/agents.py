@@ -7,10 +7,13 @@ from typing import Any
 
 import click
 
+from remit.clients.known_clients import CLIENTS, client_setup
 from remit.configuration import load
+from remit.contract.kinds import slug
 from remit.errors import UsageError
 from remit.registry import api
 from remit.registry.lookup import Registry
+from remit.registry.model import Definition
 from remit.registry.tools import AllowList, split_names
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
@@ -40,6 +43,7 @@ def command(ctx: click.Context) -> int | None:
       remit agents                                     list the definitions
       remit agents explain security-auditor            show the prompt and tools
       remit agents check .claude/agents                check the files of a folder
+      remit agents export --to codex                   write them for a client
     """
     if ctx.invoked_subcommand is None:
         code: int = ctx.invoke(list_command)
@@ -83,9 +87,7 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
     from remit.reports.agents import show_lines
 
     registry = _registry(plugin_path, None)
-    definition = registry.get(name)
-    if definition is None:
-        raise UsageError(f"there is no definition {name!r}{registry.why_missing(name) or '; see `remit agents`'}")
+    definition = _definition(registry, name)
     if form == "json":
         import msgspec
 
@@ -192,3 +194,66 @@ def _print_json(value: Any) -> None:
     from remit.reports.formats import format_json
 
     print_text(format_json(value))
+
+
+@command.command("export")
+@click.argument("names", nargs=-1)
+@click.option("--to", "client", type=click.Choice(list(CLIENTS)), required=True, help="The client.")
+@click.option("--out", type=click.Path(path_type=Path), help="The folder; default: that of the client in this project.")
+@click.option("--force", "is_forced", is_flag=True, help="Replace files that differ.")
+@_PLUGINS
+@_FORMAT
+def export_command(
+    names: tuple[str, ...], client: str, out: Path | None, plugin_path: str | None, form: str, *, is_forced: bool
+) -> int:
+    """Write definitions in the format of a client: all of them, or those with these NAMES.
+
+    A file that exists and differs stays, unless --force is given. The exit code is 1 if one stays.
+
+    \b
+    Examples:
+      remit agents export --to codex
+      remit agents export code-explorer --to opencode --out /tmp/agents
+    """
+    from remit.reports.layout import escape_control
+
+    setup = client_setup(client)
+    registry = _registry(plugin_path, None)
+    visible = [one for one in registry if not registry.is_hidden(one)]
+    chosen = [_definition(registry, name) for name in names] or [
+        one for one in visible if one.name not in setup.own_agents
+    ]
+    if out is None:
+        target = setup.find_target(None, is_user=False)
+        out = target.folder / setup.agents
+    rows: list[dict[str, str]] = []
+    for one in chosen:
+        path = out / f"{slug(one.name)}{setup.ending}"
+        rows.append({"path": str(path), "outcome": _export(path, setup.definition_text(one), is_forced=is_forced)})
+    if form == "json":
+        from remit.reports.formats import format_json
+
+        print_text(format_json({"schema": "remit.export/1", "client": client, "files": rows}))
+    else:
+        print_text("\n".join(escape_control(f"{row['outcome']} {row['path']}") for row in rows))
+    return 1 if any(row["outcome"] == "kept" for row in rows) else 0
+
+
+def _definition(registry: Registry, name: str) -> Definition:
+    definition = registry.get(name)
+    if definition is None:
+        raise UsageError(f"there is no definition {name!r}{registry.why_missing(name) or '; see `remit agents`'}")
+    return definition
+
+
+def _export(path: Path, text: str, *, is_forced: bool) -> str:
+    """Write a file and return what was done: written, unchanged, or kept because it differs."""
+    from remit.clients.setup.plan import MAX_BYTES, read_bytes, write_bytes
+
+    before = read_bytes(path, MAX_BYTES)
+    if before == text.encode():
+        return "unchanged"
+    if before is not None and not is_forced:
+        return "kept"
+    write_bytes(path, text.encode())
+    return "written"

@@ -118,19 +118,28 @@ def _cut_to_screen(text: str) -> str:
 
 @click.command("hook")
 @click.argument("event", default="")
-def hook_command(event: str) -> int:
-    """Answer a hook of Claude Code: read the payload from stdin and print the answer.
+@click.option(
+    "--client", type=click.Choice(list(CLIENTS)), default="claude-code", show_default=True, help="Who sends the event."
+)
+def hook_command(event: str, client: str) -> int:
+    """Answer a hook of a client: read the payload from stdin and print the answer.
 
     EVENT is used if the payload does not name its event. The exit code is always 0. The hooks that
-    `remit install claude-code` installs do the same and start faster.
+    `remit install` installs do the same and start faster.
 
     \b
     Examples:
       remit hook PreToolUse < payload.json
+      remit hook PreToolUse --client codex < payload.json
     """
-    from remit.clients.hooks.events import run
+    if client == "claude-code":
+        from remit.clients.hooks.events import run
 
-    run(event)
+        run(event)
+        return 0
+    from remit.clients.translation import run_client
+
+    run_client(client, event)
     return 0
 
 

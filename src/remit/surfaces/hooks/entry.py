@@ -1,4 +1,4 @@
-"""The process that a client starts for an event: `python -I -S entry.py EVENT [SERVER]`.
+"""The process that a client starts for an event: `python -I -S entry.py EVENT [SERVER | --client CLIENT]`.
 
 Isolated mode without `site` starts fastest, so this script adds the package's folder to the path. The exit code is
 always 0: the client treats 2 as a denial, and it hides the output of a process that ends with another code.
@@ -20,9 +20,14 @@ def main() -> None:
     try:
         # At the end of the path: no file there can replace a module of the standard library.
         sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 4)[0])  # noqa: PTH100 - pathlib is slow to load
-        from remit.clients.hooks.events import run
+        if len(sys.argv) > 3 and sys.argv[2] == "--client":
+            from remit.clients.translation import run_client
 
-        run(event, server=sys.argv[2] if len(sys.argv) > 2 else "")
+            run_client(sys.argv[3], event)
+        else:
+            from remit.clients.hooks.events import run
+
+            run(event, server=sys.argv[2] if len(sys.argv) > 2 else "")
     except BaseException as error:  # noqa: BLE001 - the outermost frame of a process that must not fail
         text = f"remit could not be loaded ({type(error).__name__}): nothing is checked. Install it again."
         os.write(1, ('{"systemMessage": "%s"}\n' % text).encode())  # noqa: UP031 - braces of JSON

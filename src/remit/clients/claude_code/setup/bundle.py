@@ -12,12 +12,9 @@ from typing import Any
 
 from remit import __version__
 from remit.clients.setup.target import InstallTarget
-from remit.contract.kinds import slug
 from remit.gate.rules import lookup_lines
 from remit.registry.model import Definition
-from remit.registry.plugin_root import PluginRoot as Folder
-from remit.registry.plugins import Manifest, built_in_team, load_plugin
-from remit.registry.tools import OFFERED, AllowList
+from remit.registry.plugins import built_in_team
 
 #: The tools of the team that the client has, too. It lacks Remit's tools for git's history, and it would turn a
 #: shell restricted to git into an unrestricted shell: these are left out.
@@ -47,10 +44,11 @@ def agent_files() -> dict[str, str]:
 
     Agents that the client has itself are left out: a file would replace the client's own definition.
     """
-    return {f"{one.name}.md": _definition(one) for one in built_in_team().definitions if one.name not in OF_CLIENT}
+    return {f"{one.name}.md": definition_text(one) for one in built_in_team().definitions if one.name not in OF_CLIENT}
 
 
-def _definition(one: Definition) -> str:
+def definition_text(one: Definition) -> str:
+    """Return a definition in the client's format."""
     tools = ", ".join(tool for tool in one.tools or () if tool in _SHARED)
     fields = [
         f"name: {one.name}",
@@ -60,14 +58,6 @@ def _definition(one: Definition) -> str:
         *([f"maxTurns: {one.max_turns}"] if one.max_turns else []),
     ]
     return "---\n" + "\n".join(fields) + f"\n---\n\n{one.body.strip()}\n"
-
-
-def agent_names(folder: Path) -> frozenset[str]:
-    """Return the slugs of the agents that a folder of the client defines."""
-    if not folder.is_dir():
-        return frozenset()
-    found = load_plugin(Folder(str(folder)), AllowList(OFFERED), Manifest("agents", None, (".",)))
-    return frozenset(slug(one.name) for one in found.definitions)
 
 
 @cache

@@ -12,6 +12,7 @@ from remit.clients.claude_code.setup import bundle, hook_entries
 from remit.clients.setup.settings_file import read_settings
 from remit.clients.setup.target import ClientSetup, InstallTarget, project_root
 from remit.errors import UsageError
+from remit.registry.model import Definition
 
 #: Files and folders of a project, and of the client's folder of the user.
 _PROJECT = ("remit.toml", ".remit/gate/**", ".remit/claude-code/**")
@@ -24,6 +25,7 @@ class ClaudeCode(ClientSetup):
     name = "claude-code"
     has_user_install = True
     has_http = True
+    own_agents = bundle.OF_CLIENT
 
     def find_target(self, project: Path | None, *, is_user: bool) -> InstallTarget:
         """Return the user's folder, or the project that contains the current folder."""
@@ -43,13 +45,9 @@ class ClaudeCode(ClientSetup):
         """Return the agents, the skill, the slash commands and the plugin."""
         return bundle.wanted_files(target, entries)
 
-    def agent_files(self) -> dict[str, str]:
-        """Return the definitions of the built-in team."""
-        return bundle.agent_files()
-
-    def agent_names(self, folder: Path) -> frozenset[str]:
-        """Return the slugs of a folder's agents."""
-        return bundle.agent_names(folder)
+    def definition_text(self, one: Definition) -> str:
+        """Return a definition as Markdown with frontmatter."""
+        return bundle.definition_text(one)
 
     def deny_rules(self, target: InstallTarget) -> list[str]:
         """Return the rules of `permissions.deny`."""

@@ -1,0 +1,1 @@
+"""Codex: translate its events, and install its hooks."""

@@ -1,0 +1,1 @@
+"""Install hooks for Codex, and check them."""

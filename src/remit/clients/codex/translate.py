@@ -1,0 +1,167 @@
+"""Translate the events of Codex. Most have the common form already; tools have other names and inputs."""
+
+from __future__ import annotations
+
+from remit.clients.hooks.compiled import folder_of
+from remit.clients.hooks.payload import table, text
+from remit.clients.translation import merge_permissions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from remit.clients.hooks.responses import Answer
+
+    Payload = dict[str, Any]
+
+#: Codex obeys a changed input only together with an approval of the call, which Remit never gives.
+CHANGES_INPUT = False
+EVENTS = frozenset(
+    {
+        *("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop"),
+        *("UserPromptSubmit", "SessionStart", "SessionEnd", "PreCompact"),
+    }
+)
+_TOOL_EVENTS = ("PreToolUse", "PostToolUse")
+#: Tools that change no file themselves. The calls inside a script of `exec` have separate events.
+_HARMLESS = frozenset(
+    {
+        *("tool_search", "view_image", "update_plan", "request_user_input", "web_search", "sleep", "exec", "wait"),
+        *("get_goal", "create_goal", "update_goal", "list_mcp_resources", "list_mcp_resource_templates"),
+        *("read_mcp_resource", "send_input", "send_message", "close_agent", "resume_agent", "list_agents"),
+        *("followup_task", "interrupt_agent"),
+    }
+)
+_CANNOT_ASK = (
+    "This client cannot ask the user for a permission. Tell the user what you need; `remit gate declare` permits it"
+)
+#: Characters of the result of `wait_agent`.
+_MAX_RESULT = 400_000
+#: What the model reads with a withheld report.
+_REPEATED = (
+    "Codex repeats this report in a <subagent_notification> message. Remit cannot remove it: the text there is not "
+    "accepted either, do not use it."
+)
+
+
+def to_events(payload: Payload, event: str, project: str) -> list[Payload] | None:
+    """Return the events of a payload in the common form; None for an unknown payload."""
+    name = text(payload, "hook_event_name") or event
+    if name not in EVENTS:
+        return None
+    payload = {**payload, "hook_event_name": name}
+    if name in _TOOL_EVENTS:
+        return _tool_events(payload, project)
+    # The task of a subagent is not a prompt of the user.
+    return [] if name == "UserPromptSubmit" and text(payload, "agent_id") else [payload]
+
+
+def _tool_events(payload: Payload, project: str) -> list[Payload]:
+    tool, given = text(payload, "tool_name"), table(payload, "tool_input")
+    command = text(given, "command")
+    is_before = text(payload, "hook_event_name") == "PreToolUse"
+    if tool.endswith("spawn_agent"):
+        return [_launch(payload, given)]
+    if tool.endswith("wait_agent"):
+        return [] if is_before else _deliveries(payload, project)
+    if tool == "apply_patch":
+        return _edits(payload, [command])
+    if tool == "Bash" and "patch" in command:
+        from remit.clients.codex.patch import is_only_patch, patches_in
+
+        edits = _edits(payload, patches_in(command))
+        return edits if edits and is_only_patch(command) else [payload, *edits]
+    return [_renamed(payload, tool)]
+
+
+def _renamed(payload: Payload, tool: str) -> Payload:
+    if tool == "write_stdin":
+        return {**payload, "tool_name": "BashOutput"}
+    is_harmless = any(tool.endswith(name) for name in _HARMLESS) and not tool.startswith("mcp__")
+    return {**payload, "tool_name": "ToolSearch"} if is_harmless else payload
+
+
+def _edits(payload: Payload, patches: Sequence[str]) -> list[Payload]:
+    """Return one event for each file of the patches; without any, the call as it is."""
+    from remit.clients.codex.patch import edits_in
+
+    found = [edit for patch in patches for edit in edits_in(patch)]
+    call = text(payload, "tool_use_id")
+    return [
+        {**payload, "tool_name": tool, "tool_input": given, "tool_use_id": call if at == 0 else f"{call}#{at}"}
+        for at, (tool, given) in enumerate(found)
+    ] or ([payload] if text(payload, "tool_name") != "Bash" else [])
+
+
+def _launch(payload: Payload, arguments: Payload) -> Payload:
+    agent = text(arguments, "agent_type") or "default"
+    prompt = text(arguments, "message")
+    launch = {"subagent_type": agent, "prompt": prompt, "description": prompt[:80], "run_in_background": True}
+    event = {**payload, "tool_name": "Agent", "tool_input": launch}
+    if text(payload, "hook_event_name") == "PreToolUse":
+        return event
+    answer = _json(text(payload, "tool_response"))
+    if not text(answer, "agent_id"):
+        return {**event, "hook_event_name": "PostToolUseFailure", "error": text(payload, "tool_response")[:2000]}
+    # As a teammate of Claude Code: it runs in parallel, and the orchestrator reads a notice at the next event.
+    about = {"status": "teammate_spawned", "agentId": text(answer, "agent_id"), "agentType": agent}
+    return {**event, "tool_response": {**about, "name": text(answer, "nickname") or agent}}
+
+
+def _deliveries(payload: Payload, project: str) -> list[Payload]:
+    """Return an event for each report in the result of `wait_agent`."""
+    from remit.gate.session_store import read_session
+
+    state = read_session(folder_of(project), text(payload, "session_id"))
+    launched = {one.agent_id: (key, one.agent) for key, one in state.delegations.items()} if state is not None else {}
+    events: list[Payload] = []
+    for agent_id, report in reports_in(payload).items():
+        key, agent = launched.get(agent_id, ("", "default"))
+        response = {"agentId": agent_id, "agentType": agent, "status": "completed", "content": report}
+        fields = {"tool_name": "Agent", "tool_input": {}, "tool_use_id": key, "tool_response": response}
+        events.append({**payload, **fields})
+    return events
+
+
+def reports_in(payload: Payload) -> dict[str, str]:
+    """Return the reports of ended agents in the result of `wait_agent`, by the agent's id."""
+    states = table(_json(text(payload, "tool_response")), "status")
+    return {agent: text(state, "completed") for agent, state in states.items() if text(state, "completed")}
+
+
+def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | None:
+    """Return the answer to Codex."""
+    from remit.clients.hooks.responses import merge
+
+    if text(payload, "hook_event_name") == "PreToolUse":
+        return merge_permissions(answers, _CANNOT_ASK)
+    replaced = [one for one in answers if "updatedToolOutput" in (one or {}).get("hookSpecificOutput", {})]
+    if not replaced:
+        return merge(*answers)
+    return {"decision": "block", "reason": _replaced_result(answers, payload)}
+
+
+def _replaced_result(answers: Sequence[Answer | None], payload: Payload) -> str:
+    """Return the result of `wait_agent` with notices in place of withheld reports. Codex shows it as the result."""
+    from remit.clients.hooks.responses import truncate
+
+    texts: list[str] = []
+    reports = list(reports_in(payload).items())
+    for (agent_id, report), answer in zip(reports, answers, strict=False):
+        specific = (answer or {}).get("hookSpecificOutput", {})
+        output = specific.get("updatedToolOutput")
+        if output is None:
+            texts += [f"Agent {agent_id}:\n{report}", text(specific, "additionalContext")]
+        else:
+            texts += [f"Agent {agent_id}:\n{text(output, 'content')}", _REPEATED]
+    return truncate("\n\n".join(filter(None, texts)), _MAX_RESULT)
+
+
+def _json(value: str) -> object:
+    from remit.lean_json import loads
+
+    try:
+        return loads(value.encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return {}

@@ -1,0 +1,121 @@
+"""Transcripts of other clients are recognised by their content and read as receipts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.evidence.client_transcripts import CodexCalls
+from remit.evidence.transcripts import read_transcript
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+def codex(*items: dict[str, Any]) -> CodexCalls:
+    calls = CodexCalls()
+    for item in items:
+        calls.add("event_msg", {"type": "item_completed", "item": item}, None)
+    return calls
+
+
+def command(**fields: Any) -> dict[str, Any]:
+    item = {"type": "CommandExecution", "command": ["bash", "-lc", "grep -n x a.py"], "cwd": "file:///p/my%20shop"}
+    return {**item, "status": "completed", "exit_code": 0, "aggregated_output": "3:x\n", **fields}
+
+
+def test_a_rollout_of_codex_is_recognised() -> None:
+    transcript = read_transcript(FIXTURES / "codex/rollout.jsonl")
+    assert transcript.is_known
+    assert transcript.roots == ("/home/dev/shop",)
+    assert [(one.tool, one.command or one.path) for one in transcript.receipts] == [
+        ("Bash", "cat shop/orders.py"),
+        ("Edit", "/home/dev/shop/shop/mail.py"),
+        ("Edit", "/home/dev/shop/new.txt"),
+        ("Agent", None),
+    ]
+
+
+def test_a_command_has_its_status_folder_and_hits() -> None:
+    [receipt] = codex(command()).receipts
+    assert (receipt.exit, receipt.cwd, receipt.failed) == (0, "/p/my shop", False)
+    assert receipt.hits == {"a.py": (3,)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"exit_code": 2}, (2, False, False)),
+        ({"exit_code": None, "status": "in_progress", "aggregated_output": ""}, (None, False, True)),
+        ({"exit_code": None, "status": "declined"}, (None, True, False)),
+        ({"exit_code": True, "command": None, "cwd": 3, "aggregated_output": []}, (None, False, False)),
+    ],
+)
+def test_other_ends_of_a_command(fields: dict[str, Any], expected: tuple[object, ...]) -> None:
+    [receipt] = codex(command(**fields)).receipts
+    assert (receipt.exit, receipt.failed, receipt.pending) == expected
+    assert not any(receipt.hits.values())
+
+
+def test_a_moved_file_counts_under_both_names_and_a_failed_change_as_failed() -> None:
+    changes = {"/p/a.py": {"type": "update", "move_path": "/p/b.py"}, "/p/c.py": None}
+    calls = codex({"type": "FileChange", "status": "failed", "changes": changes})
+    assert [(one.path, one.failed) for one in calls.receipts] == [
+        ("/p/a.py", True),
+        ("/p/b.py", True),
+        ("/p/c.py", True),
+    ]
+
+
+@pytest.mark.parametrize("item", [{"type": "FileChange", "changes": []}, {"type": "AgentMessage"}, {"type": None}, {}])
+def test_other_items_are_not_calls(item: dict[str, Any]) -> None:
+    assert codex(item).receipts == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "agents"),
+    [('{"agent_type": "worker"}', ["worker"]), ("{}", ["default"]), ("[]", ["default"]), ("{", []), (None, [])],
+)
+def test_a_launch_names_its_agent(arguments: object, agents: list[str]) -> None:
+    calls = CodexCalls()
+    payload = {"type": "function_call", "name": "collaborationspawn_agent", "arguments": arguments}
+    assert calls.add("response_item", payload, None)
+    assert [one.arguments["subagent_type"] for one in calls.receipts] == agents
+
+
+def test_lines_of_another_client_are_not_taken() -> None:
+    calls = CodexCalls()
+    assert not calls.add("assistant", {}, None)
+    assert not calls.add("event_msg", "text", None)
+    assert calls.add("turn_context", {"cwd": 5}, None)
+    assert calls.is_known
+    assert not calls.roots
+
+
+def test_the_number_of_calls_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.evidence.client_transcripts._MAX_CALLS", 1)
+    assert len(codex(command(), command()).receipts) == 1
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text(), lambda inner: st.dictionaries(st.text(), inner) | st.lists(inner)
+    )
+)
+def test_any_payload_is_read_without_an_error(value: object) -> None:
+    calls = CodexCalls()
+    for kind in ("event_msg", "response_item", "session_meta"):
+        calls.add(kind, value, None)
+        calls.add(kind, {"type": "item_completed", "item": value}, None)
+        calls.add(kind, {"type": "item_completed", "item": {"type": "FileChange", "changes": value}}, None)
+        calls.add(kind, {"type": "item_completed", "item": {"type": "CommandExecution", "command": value}}, None)
+
+
+def test_a_file_of_an_unknown_client_stays_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps({"type": "step", "payload": {"cwd": "/p"}}) + "\n")
+    assert not read_transcript(path).is_known
