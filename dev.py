@@ -58,7 +58,18 @@ DROPPED_VARIABLES = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTEC
 
 #: What `clean` removes, in addition to the `__pycache__` directories.
 GENERATED = (
-    *(".venv", ".venv-run", ".remit", "dist", "build", "site", ".coverage", ".cache"),
+    *(
+        ".venv",
+        ".venv-run",
+        ".venv-google-adk",
+        ".venv-crewai",
+        ".remit",
+        "dist",
+        "build",
+        "site",
+        ".coverage",
+        ".cache",
+    ),
     *(".hypothesis", ".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
 )
 
@@ -100,6 +111,10 @@ RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/run.lock")
 DEV = Environment(ROOT / ".venv", ROOT / "requirements/dev.lock")
 #: The dependencies of an install without extras.
 BASE_LOCK = ROOT / "requirements/base.lock"
+#: Frameworks whose packages conflict with those of `.venv`, each with an environment and a test of its adapter.
+FRAMEWORKS = {
+    name: Environment(ROOT / f".venv-{name}", ROOT / f"requirements/{name}.lock") for name in ("google-adk", "crewai")
+}
 #: The Claude Code client; only tests/clients/real needs it.
 CLIENT_LOCK = ROOT / "requirements/client.lock"
 
@@ -412,6 +427,16 @@ def fuzz(extra: list[str]) -> None:
     run_python("fuzz", ["tools/fuzz.py", *extra])
 
 
+def frameworks(extra: list[str]) -> None:
+    """Test the adapters of the frameworks that need a separate environment."""
+    for name, environment in FRAMEWORKS.items():
+        prepare(environment)
+        tests = f"tests/adapters/test_{name.replace('-', '_')}_adapter.py"
+        # tests/conftest.py needs packages of `.venv`, and the frameworks warn about themselves.
+        options = ["--noconftest", "-p", "no:cacheprovider", "-W", "ignore", *extra]
+        run_program(environment, tests, [str(environment.program("python")), "-m", "pytest", tests, *options])
+
+
 def mutants(extra: list[str]) -> None:
     """Change the rules in small ways and report the changes that their examples do not detect."""
     prepare(DEV)
@@ -428,10 +453,11 @@ def lock(extra: list[str]) -> None:
     build = ["--group", "build", "--constraints", "requirements/dev.lock"]
     # The small locks take their versions from the large one, so that the tests run what users install.
     for name, arguments in (
-        ("dev", ["pyproject.toml", "--extra", "all", "--group", "dev"]),
+        ("dev", ["pyproject.toml", "--extra", "all", "--group", "dev", "--group", "frameworks"]),
         ("base", ["pyproject.toml", *build]),
         ("run", ["pyproject.toml", "--extra", "serve", "--extra", "review", *build]),
         ("client", ["--group", "client", "--no-deps"]),
+        *((name, ["pyproject.toml", "--group", "build", "--group", name]) for name in FRAMEWORKS),
     ):
         with step(f"requirements/{name}.lock"):
             run_program(DEV, f"locking {name}", [*common, *arguments, "--output-file", f"requirements/{name}.lock"])
@@ -448,13 +474,13 @@ def clean(_: list[str]) -> None:
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     command.__name__: command
-    for command in (run, test, quick, check, coverage, bench, docs, fuzz, mutants, lock, clean)
+    for command in (run, test, quick, check, coverage, bench, docs, fuzz, frameworks, mutants, lock, clean)
 }
 
 
 def usage() -> str:
     """Return the list of the commands, one on a line."""
-    lines = [f"  {name:8}  {command.__doc__}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:10}  {command.__doc__}" for name, command in COMMANDS.items()]
     return "\n".join(["usage: python3 dev.py COMMAND [ARGUMENT ...]", "", *lines])
 
 

@@ -29,8 +29,9 @@ ENTRY_POINTS = {
     "remit.surfaces.hooks.entry",
     "remit.testing",
 }
-#: Packages whose modules are found by name: one file for each command or rule.
+#: Packages whose modules are found by name: one file for each command, rule or framework.
 COMMANDS_AND_RULES = (
+    "remit.adapters.",
     "remit.surfaces.cli.",
     *(f"remit.rules.{family}." for family in ("confidence", "evidence", "kinds", "result")),
 )

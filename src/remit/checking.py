@@ -123,6 +123,13 @@ class Verdict(msgspec.Struct, frozen=True):
         """Whether the result is accepted."""
         return self.verdict == "accept"
 
+    @property
+    def correction(self) -> str:
+        """The text that asks the agent to fix the violations and to resend the result; empty if it is accepted."""
+        from remit.contract.feedback import correction_text, strip_control_characters
+
+        return "" if self.accepted else strip_control_characters(correction_text(msgspec.to_builtins(self.violations)))
+
 
 def check(  # noqa: PLR0913 - the options of a check, all by name
     text_or_path: str | bytes | Path,

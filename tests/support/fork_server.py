@@ -30,9 +30,10 @@ _MODEL = "anthropic:claude-opus-5"
 
 
 def load_everything() -> None:
-    """Import every module of remit and the libraries of a model."""
+    """Import every module of remit, without the adapters of other frameworks, and the libraries of a model."""
     for module in pkgutil.walk_packages(remit.__path__, "remit."):
-        if not module.name.startswith("remit.rules.samples") and not module.name.endswith("__main__"):
+        is_left_out = module.name.startswith(("remit.adapters.", "remit.rules.samples"))
+        if not is_left_out and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     os.environ["ANTHROPIC_API_KEY"] = "for-loading-only"
     build_model(_MODEL)
