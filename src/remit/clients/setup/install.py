@@ -14,6 +14,7 @@ from remit import __version__
 from remit.clients.hooks.hook_server import NO_SERVER, is_answering
 from remit.clients.hooks.trusted import FILE as CONFIRMED
 from remit.clients.setup.gate_mode import effective_mode, mode_change
+from remit.clients.setup.mcp_entry import add_server
 from remit.clients.setup.own_files import find_own_agents, folders_of, wanted_files
 from remit.clients.setup.permission_rules import containers_added, present_rules, with_rules, without_rules
 from remit.clients.setup.plan import (
@@ -41,7 +42,9 @@ from remit.workspace.safe_git import run_git
 WAIT_SECONDS = 20.0
 
 
-def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | None = None) -> InstallPlan:
+def plan_install(
+    target: InstallTarget, *, mode: str | None = None, http: str | None = None, is_with_mcp: bool = False
+) -> InstallPlan:
     """Plan an install without writing anything. Raises UsageError if it is not possible."""
     recorded = read_record(target)
     earlier = recorded or InstallRecord()
@@ -50,7 +53,9 @@ def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | 
     settings = _settings_change(target, entries)
     configured = mode_change(target, mode, earlier.configuration)
     files, kept = _own_files(target, entries, earlier)
+    server = add_server(target, earlier.mcp, is_wanted=is_with_mcp)
     changes = [
+        *([server.change] if server.change is not None else []),
         *([configured[0]] if configured is not None else []),
         *(change for change in files if change.before != change.after),
         *([settings] if settings is not None else []),  # last: hooks start when all files exist
@@ -71,11 +76,12 @@ def plan_install(target: InstallTarget, *, mode: str | None = None, http: str | 
         rules=[*dict.fromkeys([*earlier.rules, *_added_rules(target, before or "{}")])],
         made_settings=earlier.made_settings or before is None,
         configuration=configured[1] if configured is not None else earlier.configuration,
+        mcp=server.added or earlier.mcp,
         http=http,
         http_secret=secret,
     )
-    notes = _notes(target, http, is_first=recorded is None)
-    return InstallPlan(target, changes, kept, notes, record, target.client.calls(http))
+    notes = [*_notes(target, http, is_first=recorded is None), *server.notes]
+    return InstallPlan(target, changes, [*kept, *server.kept], notes, record, target.client.calls(http))
 
 
 def _is_closed(target: InstallTarget) -> bool:

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -88,6 +88,18 @@ class AddedHooks(msgspec.Struct, frozen=True):
     is_new: bool = False
 
 
+class AddedServer(msgspec.Struct, frozen=True, kw_only=True):
+    """The entry of the MCP server that an install wrote."""
+
+    path: str
+    entry: dict[str, Any]
+    #: Whether the install created the file, and the object with the servers in it.
+    is_new: bool
+    is_made: bool
+    #: The white space of the object that was empty before.
+    space: str = ""
+
+
 class InstallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The record of an install. Paths in the project are relative, so the project can be moved."""
 
@@ -104,6 +116,7 @@ class InstallRecord(msgspec.Struct, frozen=True, kw_only=True):
     rules: list[str] = []
     made_settings: bool = False
     configuration: AddedHooks | None = None
+    mcp: AddedServer | None = None
     http: str | None = None
     #: What hooks over HTTP send, so that the server answers no other process.
     http_secret: str | None = None

@@ -21,6 +21,17 @@ from remit.workspace.safe_git import root_above
 _MAX_FILES = 10_000
 
 
+class McpFile(NamedTuple):
+    """The JSON file in which a client lists MCP servers, and the entry of Remit's server."""
+
+    path: Path
+    #: The key of the object with the servers.
+    container: str
+    entry: Mapping[str, Any]
+    #: What the user should know; `{path}` is the file.
+    note: str
+
+
 class ClientSetup:
     """What an install of one client consists of: its files, its hooks, and how to recognise them."""
 
@@ -87,6 +98,10 @@ class ClientSetup:
     def disabled_hooks(self, target: InstallTarget) -> list[Path]:
         """Return the settings files that switch off all hooks."""
         return []
+
+    def mcp_file(self, target: InstallTarget) -> McpFile | str:
+        """Return where `--mcp` adds the MCP server, or why that is not possible."""
+        return f"--mcp is not supported for {self.name}; add `remit mcp` to its MCP servers yourself"
 
     def record_file(self, target: InstallTarget) -> Path:
         """Return the path of the install record."""

@@ -6,6 +6,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+from remit.clients.setup.mcp_entry import remove_server
 from remit.clients.setup.own_files import find_own_files, ignore_file
 from remit.clients.setup.permission_rules import present_rules, without_rules
 from remit.clients.setup.plan import (
@@ -33,7 +34,11 @@ def plan_uninstall(target: InstallTarget) -> InstallPlan:
     kept: list[str] = []
     changes = [
         change
-        for change in (_settings_change(target, record), _configuration_change(target, installed, kept))
+        for change in (
+            _settings_change(target, record),
+            _configuration_change(target, installed, kept),
+            remove_server(target, record, kept),
+        )
         if change is not None
     ]
     for name in installed.files:

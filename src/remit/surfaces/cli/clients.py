@@ -28,10 +28,19 @@ _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
     "--mode", type=click.Choice(MODES), help="How strict the gate is; default: the configured mode, or standard."
 )
 @click.option("--http", metavar="URL", help="Let hooks call the `remit serve` at this loopback address.")
+@click.option("--mcp", "is_with_mcp", is_flag=True, help="Also add the MCP server (`remit mcp`) to the project.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def install_command(
-    client: str, project: Path | None, mode: str | None, http: str | None, form: str, *, is_user: bool, is_sure: bool
+    client: str,
+    project: Path | None,
+    mode: str | None,
+    http: str | None,
+    form: str,
+    *,
+    is_user: bool,
+    is_with_mcp: bool,
+    is_sure: bool,
 ) -> int:
     """Put a client's subagents and orchestrator under contract.
 
@@ -41,13 +50,14 @@ def install_command(
     \b
     Examples:
       remit install claude-code --mode observe
+      remit install claude-code --mcp
       remit install claude-code --project ~/shop --yes
     """
     from remit.clients.setup.install import apply_install, install_lock, plan_install, status_message
 
     target = client_setup(client).find_target(project, is_user=is_user)
     with install_lock(target):
-        plan = plan_install(target, mode=mode, http=http)
+        plan = plan_install(target, mode=mode, http=http, is_with_mcp=is_with_mcp)
         if plan.changes and not confirm(plan, form, is_sure=is_sure):
             return 1
         # Also without changes: the record and the compiled settings are written again, in case they were lost.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from remit.clients.claude_code.setup import bundle, hook_entries
+from remit.clients.setup.mcp_entry import COMMAND, json_server_file
 from remit.clients.setup.settings_file import read_settings
-from remit.clients.setup.target import ClientSetup, InstallTarget, project_root
+from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile, project_root
 from remit.errors import UsageError
 from remit.registry.model import Definition
 
@@ -57,6 +59,16 @@ class ClaudeCode(ClientSetup):
         """Return the settings and the slash commands."""
         commands = target.folder / "commands" / "remit"
         return {target.settings: target.settings, commands: commands / "status.md"}
+
+    def mcp_file(self, target: InstallTarget) -> McpFile | str:
+        """Return `.mcp.json` of the project. The client rewrites the file with the user's servers itself."""
+        if target.is_user:
+            command = shlex.join(["claude", "mcp", "add", "--scope", "user", "remit", "--", *COMMAND])
+            return f"--mcp applies to one project; for all projects, run {command}"
+        note = (
+            "{path} contains paths of this machine; do not commit it. Claude Code asks once whether to use its server"
+        )
+        return json_server_file(target.root / ".mcp.json", note)
 
     def record_file(self, target: InstallTarget) -> Path:
         """Return the path of the install record, which is older than the records of other clients."""
