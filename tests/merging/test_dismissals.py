@@ -134,9 +134,22 @@ def test_a_finding_is_found_by_its_fingerprint_its_id_or_its_location(tree: Work
         assert find_finding(merge, name) == finding
     with pytest.raises(UsageError, match="no finding 'zzz' in this report"):
         find_finding(merge, "zzz")
-    two = apply_dismissals(merged(sql(), sql(line=3)), [], tree)
-    with pytest.raises(UsageError, match="2 findings match 'B608'; use one of these ids"):
-        find_finding(two, "B608")
+    other = row("a", path="a.py", line=2, name="QA-1", title="slow", category="speed")
+    two = apply_dismissals(merged(sql(), other), [], tree)
+    with pytest.raises(
+        UsageError, match=r"2 findings match 'a.py:2'; use one of these ids: B608 \(a.py:2, #\w+\), QA-1"
+    ):
+        find_finding(two, "a.py:2")
+    assert find_finding(two, "qa-1").title == "slow"
+
+
+def test_an_id_that_looks_like_a_fingerprint_is_an_id(tree: WorkTree) -> None:
+    merge = apply_dismissals(merged(sql(), sql(line=4, name="QA-1", title="slow", agent="a")), [], tree)
+    other = next(one for one in merge.findings if one.id == "QA-1")
+    swapped = msgspec.structs.replace(other, fingerprint="b608b608b608")
+    mixed = msgspec.structs.replace(merge, findings=(swapped, *(one for one in merge.findings if one.id == "B608")))
+    assert find_finding(mixed, "B608").id == "B608"
+    assert find_finding(mixed, "b608b").id == "QA-1"
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -144,6 +157,7 @@ entries = st.lists(
     st.builds(
         Dismissal,
         id=texts.filter(bool),
+        finding=texts,
         path=texts,
         title=texts,
         rules=st.lists(texts, max_size=2).map(tuple),
@@ -220,7 +234,7 @@ def test_a_person_dismisses_a_finding_and_restores_it(remit: Remit, tree: WorkTr
     assert first.code == 1
     name = first.out.partition("#")[2].split()[0]
     done = remit("dismiss", name, "--why", "a constant")
-    assert re.match(rf"dismissed {name}\w{{4}}  a.py:2  SQL injection\n", done.out)
+    assert re.match(rf"dismissed B608 #{name}\w{{4}}  a.py:2  SQL injection\n", done.out)
     found = remit(*merge)
     assert found.code == 0
     assert "Dismissed  1" in found.out
@@ -232,6 +246,45 @@ def test_a_person_dismisses_a_finding_and_restores_it(remit: Remit, tree: WorkTr
     assert remit("restore", name[:5]).code == 0
     assert remit(*merge).code == 1
     assert read_dismissals((tree.root / FILE).read_bytes()) == []
+
+
+def review(*rows: str) -> str:
+    head = "| ID | Issue | File:Line | Severity | Confidence |\n|---|---|---|---|---|\n"
+    table = head + "".join(f"| {one} |\n" for one in rows)
+    return f"### Status\nSUCCESS\n\n### Findings\n\n#### Issues Detected\n{table}"
+
+
+def test_the_id_of_every_format_dismisses_exactly_this_finding_and_restores_it(remit: Remit, tree: WorkTree) -> None:
+    first, second = "SEC-001 | Search text in SQL | `a.py:2` | High | 90", "SEC-001 | It is slow | `a.py:4` | Low | 90"
+    (tree.root / "a.md").write_text(f"## Alpha Result\n\n{review(first)}", encoding="utf-8")
+    (tree.root / "b.md").write_text(f"## Beta Result\n\n{review(second)}", encoding="utf-8")
+    merge = ("merge", "a.md", "b.md", "--format")
+    for form in ("text", "json", "markdown", "html", "sarif", "github", "junit"):
+        written = remit(*merge, form).out
+        assert "SEC-001" in written
+        assert "SEC2-001" in written, form
+    assert remit("dismiss", "SEC2-001", "--why", "rare").out.startswith("dismissed SEC2-001 #")
+    (listed,) = json.loads(remit(*merge, "json").out)["dropped"]
+    assert (listed["id"], listed["title"]) == ("SEC2-001", "It is slow")
+    assert remit("restore", "SEC2-001").out.startswith(f"restored SEC2-001 #{listed['fingerprint']}")
+    assert remit("dismiss", "a.py:4", "--why", "rare").code == 0
+    assert remit("restore", "a.py:4").code == 0
+    assert json.loads(remit(*merge, "json").out)["dropped"] == []
+
+
+def test_an_id_of_two_dismissals_is_the_one_of_the_last_report(remit: Remit, tree: WorkTree) -> None:
+    for line in (2, 4):
+        (tree.root / "bandit.sarif").write_text(sarif(line), encoding="utf-8")
+        assert remit("merge", "bandit.sarif").code == 0
+        assert remit("dismiss", "B608", "--why", "a constant").code == 0
+    assert remit("restore", "B608").code == 0
+    (left,) = read_dismissals((tree.root / FILE).read_bytes())
+    assert left.finding == "B608"
+    (tree.root / "bandit.sarif").write_text(sarif(2), encoding="utf-8")
+    listed = json.loads(remit("merge", "bandit.sarif", "--format", "json").out)
+    assert listed["counts"]["dismissed"] == 1
+    (tree.root / ".remit" / "reports" / "merge.json").unlink()
+    assert "no dismissal 'QA-1'; dismissed: B608 (#" in remit("restore", "QA-1").err
 
 
 def test_a_check_lists_a_dismissed_finding_as_dismissed_and_gives_the_same_verdict(

@@ -72,10 +72,12 @@ def test_every_finding_is_a_row_with_its_place_severity_score_and_category() -> 
     assert rows[0].location == f"`{SHOP}/catalog.py:63`"
 
 
-def test_names_are_unique_although_agents_number_alike() -> None:
-    names = ["SEC-001", "sec-001", "B608", "B608", "", "py/sql-injection", "SEC-001"]
-    rows = findings_of(merged_result(merge_of(*(finding(name) for name in names))))
-    assert [row.id for row in rows] == ["SEC-001", "sec2-001", "B-608", "B2-608", "F-001", "F-002", "SEC3-001"]
+def test_ids_are_those_of_the_merge_and_have_details() -> None:
+    names = ["SEC-001", "SEC2-001", "B608", "B608-2", "F-001", "py/sql-injection", "java:S2068", "a | b"]
+    result = merged_result(merge_of(*(finding(name) for name in names)))
+    (verdict, _) = verdicts(render(result))
+    assert [row.id for row in verdict.document.findings] == names
+    assert [detail.id for detail in verdict.document.details] == names
 
 
 @pytest.mark.parametrize("place", LOST)
@@ -159,8 +161,8 @@ def test_no_findings_are_reported_and_scored_as_unscored() -> None:
 
 
 def test_conflicts_are_listed_with_the_name_that_the_report_gives_the_finding() -> None:
-    one, other = finding("SEC-001", agents=("a",)), finding("SEC-001", agents=("b", "c"), place=PLACES[1])
-    conflict = Conflict("score", "SEC-001", ("b", "c"), "b gives it 97, c 45")
+    one, other = finding("SEC-001", agents=("a",)), finding("SEC2-001", agents=("b", "c"), place=PLACES[1])
+    conflict = Conflict("score", "SEC2-001", ("b", "c"), "b gives it 97, c 45")
     text = merge_markdown(merge_of(one, other, conflicts=(conflict,), decision="review"))
     assert "| score | SEC2-001: A bug | b, c | b gives it 97, c 45 |" in text
     assert "1. Ask a person to decide 1 conflict\n" in text

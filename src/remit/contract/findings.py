@@ -46,6 +46,8 @@ FLAG_WORDS = {
 }
 
 _ID = lazy_pattern(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
+#: A rule of a tool may have colons in its ID: `java:S2068`.
+_MAX_COLONS = 4
 _PREFIX = lazy_pattern(r"^([A-Za-z]+)")
 _DETAIL = lazy_pattern(r"^[*_\s]*([A-Za-z][A-Za-z0-9]{0,15}-\d{1,6})\b[*_\s]*[:：.–—-]?\s*(.*)$")
 
@@ -178,17 +180,21 @@ def flags_in(words: str) -> tuple[str, ...]:
 
 
 def details_of(result: Result) -> list[FindingDetail]:
-    """Return the entries of Issue Details: an ID in bold or in a heading, and the content after it."""
+    """Return the entries of Issue Details: an ID in bold or in a heading, and the content after it.
+
+    An ID is `SEC-001`, or the ID of a row and a colon.
+    """
+    rows = _row_ids(result)
     found: list[FindingDetail] = []
     for block in blocks(result, "issue_details"):
         open_at: tuple[str, str, int] | None = None
         own: list[Content] = []
         for part in block.content:
-            match = _detail_head(part)
-            if match:
+            head = _detail_head(part, rows)
+            if head:
                 if open_at:
                     found.append(FindingDetail(*open_at, tuple(own)))
-                open_at, own = (match.group(1), plain_text(match.group(2)), part.line), [part]
+                open_at, own = (head[0], plain_text(head[1]), part.line), [part]
             elif open_at:
                 own.append(part)
         if open_at:
@@ -196,9 +202,24 @@ def details_of(result: Result) -> list[FindingDetail]:
     return found
 
 
-def _detail_head(part: Content) -> re.Match[str] | None:
-    if isinstance(part, Heading):
-        return _DETAIL.match(part.text)
-    if isinstance(part, Text) and part.text.startswith(("**", "__")):
-        return _DETAIL.match(part.text.split("\n", 1)[0])
-    return None
+def _row_ids(result: Result) -> frozenset[str]:
+    at = [(table, column_index(table.columns, "id")) for table in tables(result, "issues_detected")]
+    return frozenset(plain_text(row.cells[column]) for table, column in at if column is not None for row in table.rows)
+
+
+def _detail_head(part: Content, rows: frozenset[str]) -> tuple[str, str] | None:
+    """Return the ID and the title that start an entry; None if the part does not."""
+    is_bold = isinstance(part, Text) and part.text.startswith(("**", "__"))
+    if not isinstance(part, Text | Heading) or not (is_bold or isinstance(part, Heading)):
+        return None
+    line = part.text.split("\n", 1)[0]
+    text = plain_text(line)
+    at = text.find(":")
+    for _ in range(_MAX_COLONS):
+        if at < 0:
+            break
+        if text[:at] and text[:at] in rows:
+            return text[:at], text[at + 1 :]
+        at = text.find(":", at + 1)
+    match = _DETAIL.match(line)
+    return (match.group(1), match.group(2)) if match else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -26,6 +27,10 @@ UNSCORED_TOOL = 80.0
 ALSO = "Also: "
 #: The most agents that a reason names.
 _MAX_NAMED = 3
+#: The id that an agent gives a row: `SEC-001`.
+_ROW_ID = re.compile(r"([A-Za-z][A-Za-z0-9]{0,11})-(\d{1,6})")
+#: Numbers the findings whose rows have no id: `F-001`.
+_NO_ID = "F"
 
 
 def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: int) -> MergedFinding:
@@ -65,6 +70,53 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
         members=_members(rows, located.opinion.line),
         reason=reason,
     )
+
+
+def with_unique_ids(findings: Sequence[MergedFinding]) -> list[MergedFinding]:
+    """Return the findings with ids that differ in all letters and digits: every format shows them.
+
+    A second SEC-001 is SEC2-001, a second result of a tool's rule B608 is B608-2, and a finding without an id is F-001.
+    The first is the first by agent, path and line, so that severities and scores do not change an id.
+    """
+    by_id: dict[str, list[int]] = defaultdict(list)
+    for at, finding in enumerate(findings):
+        by_id[finding.id.upper()].append(at)
+    unique = list(findings)
+    taken = set(by_id)
+    for own_id, own in sorted(by_id.items()):
+        if own_id and len(own) == 1:
+            continue
+        times = 0
+        for at in sorted(own, key=lambda at: _naming_order(findings[at])):
+            times += 1
+            if own_id and times == 1:
+                continue
+            while (name := _numbered(findings[at], times)).upper() in taken:
+                times += 1
+            taken.add(name.upper())
+            unique[at] = msgspec.structs.replace(findings[at], id=name)
+    return unique
+
+
+def _numbered(finding: MergedFinding, times: int) -> str:
+    """Return an id for one of several findings with the same id, or for one without an id."""
+    if not finding.id:
+        return f"{_NO_ID}-{times:03}"
+    row_id = None if leading_opinion(finding).rule else _ROW_ID.fullmatch(finding.id)
+    return f"{row_id[1]}{times}-{row_id[2]}" if row_id else f"{finding.id}-{times}"
+
+
+def _naming_order(finding: MergedFinding) -> tuple[object, ...]:
+    location = (finding.path or "", finding.line or 0, finding.end_line or 0)
+    absent = (finding.path is None, finding.line is None, finding.end_line is None)
+    texts = tuple((one.agent, one.id, one.title, one.details, one.confidence) for one in finding.opinions)
+    reason = finding.reason if isinstance(finding.reason, str) else ""
+    return (finding.agents, *location, finding.category, finding.id, texts, absent, str(finding.members), reason)
+
+
+def leading_opinion(finding: MergedFinding) -> Opinion:
+    """Return the opinion that provides the title of a finding: the best-scored one."""
+    return min(finding.opinions, key=lambda one: (-one.confidence, one.agent, one.id))
 
 
 def _members(rows: Sequence[ReportedFinding], line: int | None) -> tuple[Member, ...]:

@@ -19,6 +19,7 @@ from remit.checking import Verdict
 from remit.contract.findings import Severity
 from remit.errors import UsageError
 from remit.merging.adjust import build_report
+from remit.merging.agree import leading_opinion
 from remit.merging.grouping import folded_title
 from remit.merging.merge import merge_reports, update_counts
 from remit.merging.model import SCALE, Merge, MergedFinding, MergeSettings
@@ -30,6 +31,8 @@ MAX_BYTES = 4 * 1024 * 1024
 #: The most lines of a range that are part of a fingerprint.
 _MAX_LINES = 50
 _ID_LENGTH = 12
+#: The fewest characters of a fingerprint that identify it.
+MIN_PREFIX = 4
 _HEAD = """# Findings that a person dismissed. Commit this file. Entries match by rule or title, path and code.
 # `remit dismiss ID --why TEXT` adds an entry, `remit restore ID` removes it.
 """
@@ -40,6 +43,8 @@ class Dismissal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """One dismissed finding."""
 
     id: str
+    #: The id of the finding in the report that it was dismissed from.
+    finding: str = ""
     path: str = ""
     title: str = ""
     rules: tuple[str, ...] = ()
@@ -93,6 +98,7 @@ def new_dismissal(finding: MergedFinding, workspace: Workspace | None, why: str,
     code, lines = cited_code(finding, workspace)
     return Dismissal(
         id=finding.fingerprint or fingerprint_of(finding, workspace),
+        finding=finding.id,
         path=finding.path or "",
         title=finding.title,
         rules=tuple(sorted({opinion.rule for opinion in finding.opinions if opinion.rule})),
@@ -108,8 +114,8 @@ def new_dismissal(finding: MergedFinding, workspace: Workspace | None, why: str,
 
 def fingerprint_of(finding: MergedFinding, workspace: Workspace | None) -> str:
     """Identify a finding by its path, its rule or title, and the cited code."""
-    leader = next((one for one in finding.opinions if (one.id, one.title) == (finding.id, finding.title)), None)
-    subject = (leader.rule if leader else "") or folded_title(finding.title)
+    rule = leading_opinion(finding).rule if finding.opinions else ""
+    subject = rule or folded_title(finding.title)
     whole = "\0".join((finding.path or "", subject, cited_code(finding, workspace)[0]))
     return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:_ID_LENGTH]
 
@@ -184,14 +190,27 @@ def is_expired(dismissal: Dismissal, workspace: Workspace) -> bool:
 
 
 def find_finding(merge: Merge, name: str) -> MergedFinding:
-    """Return the finding with a fingerprint, an id or a location; raise UsageError unless there is exactly one."""
+    """Return the finding with an id, a location or a fingerprint; raise UsageError unless there is exactly one.
+
+    Findings with the same fingerprint count as one: they are dismissed together.
+    """
     everything = (*merge.findings, *merge.dropped)
-    by_mark = [finding for finding in everything if len(name) >= 4 and finding.fingerprint.startswith(name.lower())]
-    found = by_mark or [f for f in everything if name in (f.id, f"{f.path}:{f.line}")]
-    marks = {finding.fingerprint: finding for finding in found}
-    if not marks:
-        raise UsageError(f"no finding {name!r} in this report; use the id after # in the text, or path:line")
-    if len(marks) > 1:
-        each = ", ".join(f"{mark} ({one.path}:{one.line})" for mark, one in sorted(marks.items())[:5])
-        raise UsageError(f"{len(marks)} findings match {name!r}; use one of these ids: {each}")
-    return next(iter(marks.values()))
+    found = [one for one in everything if one.id.lower() == name.lower()]
+    found = found or [one for one in everything if name == f"{one.path}:{one.line}"]
+    found = found or [one for one in everything if len(name) >= MIN_PREFIX and one.fingerprint.startswith(name.lower())]
+    if not found:
+        raise UsageError(f"no finding {name!r} in this report; use its id, path:line, or what follows # in the text")
+    if len({one.fingerprint for one in found}) > 1:
+        each = ", ".join(f"{one.id} ({one.path}:{one.line}, #{one.fingerprint})" for one in found[:5])
+        raise UsageError(f"{len(found)} findings match {name!r}; use one of these ids: {each}")
+    return found[0]
+
+
+def find_dismissals(entries: Iterable[Dismissal], name: str) -> list[Dismissal]:
+    """Return the entries with a fingerprint, or with the id that their finding had in its report."""
+    folded = name.lower()
+    return [
+        one
+        for one in entries
+        if folded in (one.id, one.finding.lower()) or (len(name) >= MIN_PREFIX and one.id.startswith(folded))
+    ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from remit.contract.findings import Severity
-from remit.merging.agree import combine, is_disputed
+from remit.merging.agree import combine, is_disputed, with_unique_ids
 from remit.merging.content import Sections, combine_sections
 from remit.merging.grouping import group_findings
 from remit.merging.model import (
@@ -29,7 +29,7 @@ from remit.merging.model import (
     ReportedFinding,
     ReportedStatement,
 )
-from remit.merging.previous import is_settled
+from remit.merging.previous import is_settled, renamed_conflicts
 
 #: A result with a lower confidence needs a person.
 CLARIFY_BELOW = 60.0
@@ -49,23 +49,23 @@ def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: S
     reports = [*reports, *_missing(reports, settings)]
     answered = len({report.agent for report in reports if report.status not in ("FAILED", *NOT_COUNTED)})
     rows = [row for report in reports for row in report.rows]
+    groups = list(group_findings(rows, row_order, settings.window))
+    findings = with_unique_ids([combine(members, settings, answered) for members in groups])
     kept: list[MergedFinding] = []
     dropped: list[MergedFinding] = []
     statements = [statement for report in reports for statement in report.statements]
     conflicts = [*compliance_conflicts(statements), *(conflict for report in reports for conflict in report.conflicts)]
     denied = denials(statements)
-    for members in group_findings(rows, row_order, settings.window):
-        finding = combine(members, settings, answered)
+    for members, combined in zip(groups, findings, strict=True):
         own: list[Conflict] = []
-        if len(finding.opinions) > 1 and not is_settled(members):
-            own.extend(conflicts_of(finding, _unscored_agents(members)))
+        if len(combined.opinions) > 1 and not is_settled(members):
+            own.extend(conflicts_of(combined, _unscored_agents(members)))
         if denied:
-            own.extend(presence_conflicts(finding, denied))
-        if own:
-            finding = is_disputed(finding)
-            conflicts += own
+            own.extend(presence_conflicts(combined, denied))
+        finding = is_disputed(combined) if own else combined
+        conflicts += own
         (kept if finding.reason is msgspec.UNSET else dropped).append(finding)
-    conflicts.extend(conflict for merge in earlier for conflict in merge.conflicts)
+    conflicts += renamed_conflicts(earlier, groups, findings)
     decision = _decision(reports, conflicts, earlier)
     sections = combine_sections([*(r.sections for r in reports), *(merge.sections for merge in earlier)])
     merged = _assemble(reports, decision, kept, dropped, conflicts, sections)

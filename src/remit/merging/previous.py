@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from remit.errors import UsageError
-from remit.merging.model import LOW_SCORE, MERGE_MARK, Member, Merge, MergedFinding, Report, ReportedFinding
+from remit.merging.model import LOW_SCORE, MERGE_MARK, Conflict, Member, Merge, MergedFinding, Report, ReportedFinding
 
 _COMPUTED = frozenset({"agreed", "confirmed", "dismissed"})
 
@@ -29,9 +29,8 @@ def read_merge(data: bytes, name: str) -> Merge:
 def reports_of(merge: Merge) -> list[Report]:
     """Return the reports that an earlier merge was made from, as far as it records them."""
     by_agent: dict[str, list[ReportedFinding]] = defaultdict(list)
-    everything = (*merge.findings, *merge.dropped)
-    name = hashlib.sha256(msgspec.json.encode([_identity(finding) for finding in everything])).hexdigest()[:16]
-    for finding in everything:
+    name = _merge_name(merge)
+    for finding in (*merge.findings, *merge.dropped):
         for row in _rows_of(finding, name):
             by_agent[row.opinion.agent].append(row)
     reports = []
@@ -51,6 +50,35 @@ def reports_of(merge: Merge) -> list[Report]:
     return reports
 
 
+def renamed_conflicts(
+    earlier: Sequence[Merge], groups: Sequence[Sequence[ReportedFinding]], findings: Sequence[MergedFinding]
+) -> list[Conflict]:
+    """Return the conflicts of earlier merges with the new ids of their findings."""
+    disputed = [merge for merge in earlier if merge.conflicts]
+    if not disputed:
+        return []
+    new = {row.fingerprint: one.id for rows, one in zip(groups, findings, strict=True) for row in rows if row.is_merged}
+    conflicts: list[Conflict] = []
+    for merge in disputed:
+        name = _merge_name(merge)
+        ids: dict[str, set[str]] = defaultdict(set)
+        for finding in (*merge.findings, *merge.dropped):
+            ids[finding.id].add(new.get(_mark(finding, name), finding.id))
+        for conflict in merge.conflicts:
+            found = [] if conflict.kind == "compliance" else list(ids.get(conflict.finding, ()))
+            conflicts.append(msgspec.structs.replace(conflict, finding=found[0]) if len(found) == 1 else conflict)
+    return conflicts
+
+
+def _merge_name(merge: Merge) -> str:
+    everything = [_identity(finding) for finding in (*merge.findings, *merge.dropped)]
+    return hashlib.sha256(msgspec.json.encode(everything)).hexdigest()[:16]
+
+
+def _mark(finding: MergedFinding, name: str) -> str:
+    return f"{MERGE_MARK}{name}:{hashlib.sha256(msgspec.json.encode(_identity(finding))).hexdigest()[:16]}"
+
+
 def _identity(finding: MergedFinding) -> tuple[object, ...]:
     return (
         finding.path,
@@ -66,7 +94,7 @@ def _identity(finding: MergedFinding) -> tuple[object, ...]:
 
 
 def _rows_of(finding: MergedFinding, name: str) -> list[ReportedFinding]:
-    mark = f"{MERGE_MARK}{name}:{hashlib.sha256(msgspec.json.encode(_identity(finding))).hexdigest()[:16]}"
+    mark = _mark(finding, name)
     computed = _COMPUTED.union(*(opinion.flags for opinion in finding.opinions))
     flags = tuple(flag for flag in finding.flags if flag not in computed)
     own: dict[str, list[Member]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The findings of a merged Markdown report: rows with unique names, each agent's statement, and quoted code."""
+"""The findings of a merged Markdown report: a row for each finding, each agent's statement, and quoted code."""
 
 from __future__ import annotations
 
@@ -38,8 +38,6 @@ _MAX_OPINIONS = 5
 _MAX_WORDS = 240
 _MAX_QUOTE = 5
 _MAX_COLUMNS = 160
-#: `SEC-001`, and rule names of analysers: `B608`.
-_ID = re.compile(r"([A-Za-z][A-Za-z0-9]{0,11})-(\d{1,6})|([A-Za-z]{1,12})(\d{1,6})")
 _PLAIN_PATH = re.compile(r"[\w./@+\-]+")
 #: A fence that starts with a comment could be read as a quote with a location.
 _COMMENT = ("//", "#", "--", ";", "%", "/*", "<!--", '"""', "'''")
@@ -91,26 +89,13 @@ class MarkdownEntry(msgspec.Struct, frozen=True):
 
 
 def entries_of(findings: Sequence[MergedFinding], lines: SourceLines) -> list[MarkdownEntry]:
-    """Return the findings with names that are unique in the report."""
-    taken: set[str] = set()
-    return [_entry(finding, _name(finding.id, taken), number, lines) for number, finding in enumerate(findings)]
+    """Return the findings with their ids, which are unique in a merge."""
+    return [_entry(finding, number, lines) for number, finding in enumerate(findings)]
 
 
-def _name(own_id: str, taken: set[str]) -> str:
-    """Return the finding's ID. A second SEC-001 becomes SEC2-001; a finding without an ID gets a number."""
-    own = _ID.fullmatch(own_id)
-    prefix, number = [part for part in own.groups() if part] if own else ("F", "")
-    times = 1
-    name = f"{prefix}-{number or '001'}"
-    while name.upper() in taken:
-        times += 1
-        name = f"{prefix}{times}-{number}" if number else f"{prefix}-{times:03}"
-    taken.add(name.upper())
-    return name
-
-
-def _entry(finding: MergedFinding, name: str, number: int, lines: SourceLines) -> MarkdownEntry:
+def _entry(finding: MergedFinding, number: int, lines: SourceLines) -> MarkdownEntry:
     place = lines.cited(finding)
+    name = lines.neutralize(safe_text(finding.id)) or f"F-{number + 1:03}"
     title = safe_text(finding.title) or "no title"
     cells = (
         name,

@@ -255,7 +255,7 @@ def _card_values(finding: MergedFinding, number: int, agents: int, workspace: Wo
         "severity": severity_of(finding),
         "location": location_of(finding),
         "notes": (
-            _short(finding.id, 40),
+            _short(finding.id),
             _short(finding.category, 40),
             f"{agreement(finding, agents)} agents",
             f"#{_short(finding.fingerprint, 40)}" if finding.fingerprint else "",

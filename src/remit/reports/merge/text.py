@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from remit.merging.model import Merge, MergedFinding
+from remit.merging.model import Merge, MergedFinding, Opinion
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count
 from remit.reports.merge.groups import SectionEntry, no_findings_text, section_groups
 from remit.reports.merge.parts import (
@@ -51,6 +51,8 @@ _MAX_SEARCHED = 5
 _MAX_SOURCE = 3
 #: The characters of a fingerprint that are shown; `remit dismiss` accepts a part.
 _SHOWN_ID = 8
+#: A longer id has its own line.
+_MAX_ID_WIDTH = 24
 _MARGIN = " " * 6
 #: The columns that one of several statements needs to be next to the others.
 _MIN_SIDE = 30
@@ -194,15 +196,17 @@ def _sides(sides: Sequence[tuple[str, str]], columns: int) -> Iterator[Line]:
 
 
 def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Workspace | None) -> Iterator[Line]:
-    severity = severity_of(finding)
-    name = _fit(escape_control(finding.id), 24)
-    head = f"  {severity:<10}{score(finding.confidence):>5}  {name}{'  ' if name else ''}"
-    first, *rest = _wrapped(truncate_text(escape_control(finding.title), MAX_TITLE), columns, " " * display_width(head))
+    severity, name = severity_of(finding), escape_control(finding.id)
+    head = f"  {severity:<10}{score(finding.confidence):>5}  "
+    is_long = display_width(name) > _MAX_ID_WIDTH  # then it has its own line: an id must not be cut
+    head += f"{name}  " if name and not is_long else ""
+    rows = _wrapped(truncate_text(escape_control(finding.title), MAX_TITLE), columns, " " * display_width(head))
+    first, *rest = ["", *rows] if is_long else rows
     yield [
         Piece(f"  {severity:<10}", SEVERITY_STYLES[severity]),
         Piece(f"{score(finding.confidence):>5}  ", "bold"),
-        Piece(f"{name}  " if name else "", "bold cyan"),
-        Piece(first.strip(), "bold"),
+        Piece(name, "bold cyan"),
+        Piece(f"  {first.strip()}" if name and first else first.strip(), "bold"),
     ]
     for row in rest:
         yield [Piece(row, "bold")]
@@ -212,7 +216,7 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
     yield from _labels(finding, columns)
     for opinion in opinions_by_score(finding):
         own = opinion.severity or "unrated"
-        who = " ".join(filter(None, [escape_control(opinion.agent), escape_control(opinion.id)]))
+        who = " ".join(filter(None, [escape_control(opinion.agent), _own_id(opinion, finding)]))
         notes = " · ".join(map(escape_control, notes_of(opinion, finding)))
         is_short = notes and display_width(who) + 3 + display_width(notes) <= columns - 23
         who = f"{who} · {notes}" if is_short else who
@@ -223,6 +227,13 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
         ]
         if notes and not is_short:
             yield [Piece(" " * 23), Piece(_fit(notes, columns - 23), "dim")]
+
+
+def _own_id(opinion: Opinion, finding: MergedFinding) -> str:
+    """Return the id of the agent's row, which may be the id of another finding in this report."""
+    if not opinion.id or opinion.id == finding.id:
+        return escape_control(opinion.id)
+    return f"(its {escape_control(opinion.id)})" if len(finding.opinions) == 1 else escape_control(opinion.id)
 
 
 def _labels(finding: MergedFinding, columns: int) -> Iterator[Line]:

@@ -14,6 +14,7 @@ from remit.ledger.dismissing import add_dismissal, remove_dismissal, stored_dism
 from remit.merging.dismissals import (
     FILE,
     apply_dismissals,
+    find_dismissals,
     find_finding,
     is_expired,
 )
@@ -36,14 +37,14 @@ LAST_MERGE = "merge.json"
 def dismiss_command(finding: str, why: str, source: Path | None, repo: Path | None) -> int:
     """Dismiss a finding: later reports list it as dismissed and do not count it.
 
-    ID is the identifier after # in a report, the finding's id (SEC-001) or path:line, if only one finding matches. It
-    is looked up in the last report of `remit review` or `remit merge`, or in --from. The dismissal is stored in
-    .remit-dismissals.toml, for your team to commit. It holds until the cited code changes or the finding becomes more
-    severe.
+    ID is the finding's id (SEC-001), which is the same in every format of a report; or path:line; or the fingerprint
+    after # in the text, which is the same in every report. The finding is looked up in the last report of `remit
+    review` or `remit merge`, or in --from. The dismissal is stored in .remit-dismissals.toml, for your team to commit.
+    It holds until the cited code changes or the finding becomes more severe.
 
     \b
     Examples:
-      remit dismiss 3f2a9c1d04b7 --why "only used in tests"
+      remit dismiss SEC-001 --why "only used in tests"
       remit dismiss src/app.py:12 --why "the input is a constant" --from merge.json
     """
     if not why.strip():
@@ -56,7 +57,8 @@ def dismiss_command(finding: str, why: str, source: Path | None, repo: Path | No
     entry = add_dismissal(root, found, why, git.user_name(root) or "", today)
     place = f"{found.path}:{found.line}" if found.path and found.line else found.path or "no location"
     click.echo(
-        f"dismissed {entry.id}  {place}  {found.title[:100]}\ncommit {FILE} to share it; undo: remit restore {entry.id}"
+        f"dismissed {found.id} #{entry.id}  {place}  {found.title[:100]}\n"
+        f"commit {FILE} to share it; undo: remit restore {entry.id}"
     )
     return 0
 
@@ -67,18 +69,24 @@ def dismiss_command(finding: str, why: str, source: Path | None, repo: Path | No
 def restore_command(name: str, repo: Path | None) -> int:
     """Remove a dismissal, so that the finding counts again.
 
+    ID is what `remit dismiss` was given: the finding's id, path:line or fingerprint.
+
     \b
     Examples:
+      remit restore SEC-001
       remit restore 3f2a9c1d04b7
     """
     root = _root(repo)
     entries = stored_dismissals(root)
-    found = [one for one in entries if one.id == name or (len(name) >= 4 and one.id.startswith(name.lower()))]
+    found = find_dismissals(entries, name)
+    if entries and len(found) != 1:
+        found = [one for one in entries if one.id == _fingerprint_in_report(name, root)] or found
     if len(found) != 1:
-        known = f"; dismissed: {', '.join(one.id for one in entries[:10])}" if entries else "; nothing is dismissed"
+        named = ", ".join(f"{one.finding or 'no id'} (#{one.id})" for one in (found or entries)[:10])
+        known = f"; dismissed: {named}" if entries else "; nothing is dismissed"
         raise UsageError(f"{'no dismissal' if not found else f'{len(found)} dismissals'} {name!r}{known}")
     remove_dismissal(root, found[0].id)
-    click.echo(f"restored {found[0].id}  {found[0].path or 'no location'}  {found[0].title[:100]}")
+    click.echo(f"restored {found[0].finding} #{found[0].id}  {found[0].path or 'no location'}  {found[0].title[:100]}")
     return 0
 
 
@@ -105,6 +113,14 @@ def keep_last_merge(text: str, root: Path | None) -> None:
         replace_file(str(folder / LAST_MERGE), text.encode())
     except OSError as error:
         click.echo(f"{folder / LAST_MERGE}: {error.strerror or error}", err=True)
+
+
+def _fingerprint_in_report(name: str, root: Path) -> str:
+    """Return the fingerprint of a finding in the last report; empty without such a finding."""
+    try:
+        return find_finding(apply_dismissals(_report(None, root), (), open_sources(root).workspace), name).fingerprint
+    except UsageError:
+        return ""
 
 
 def _root(repo: Path | None) -> Path:

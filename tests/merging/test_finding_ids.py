@@ -1,0 +1,76 @@
+"""Every finding of a merge has one id, whatever the ids of its rows are."""
+
+from __future__ import annotations
+
+from building import report, reports, row
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.merging.merge import merge_reports
+from remit.merging.model import Merge, MergeSettings, Report
+from remit.merging.previous import reports_of
+
+
+def ids(merge: Merge) -> list[str]:
+    return sorted(finding.id for finding in (*merge.findings, *merge.dropped))
+
+
+def merged(*given_reports: Report) -> Merge:
+    return merge_reports(given_reports, MergeSettings())
+
+
+def test_a_second_id_of_another_agent_gets_a_number() -> None:
+    merge = merged(
+        report("alpha", row("alpha", path="b.py", line=1, name="SEC-001", title="one")),
+        report("beta", row("beta", path="a.py", line=9, name="sec-001", title="two")),
+        report("gamma", row("gamma", path="a.py", line=20, name="SEC2-001", title="three")),
+    )
+    assert {finding.title: finding.id for finding in merge.findings} == {
+        "one": "SEC-001",
+        "two": "sec3-001",
+        "three": "SEC2-001",
+    }
+
+
+def test_results_of_one_rule_are_numbered_by_location() -> None:
+    lines = (30, 4, 17)
+    found = [row("bandit", path="a.py", line=line, name="DS-26", rule="DS-26", title=f"at {line}") for line in lines]
+    merge = merged(report("bandit", *found))
+    assert {finding.line: finding.id for finding in merge.findings} == {4: "DS-26", 17: "DS-26-2", 30: "DS-26-3"}
+
+
+def test_findings_without_an_id_are_numbered() -> None:
+    merge = merged(
+        report("a", *(row("a", path="a.py", line=line, name="", title=f"at {line}") for line in (1, 7))),
+        report("b", row("b", path="b.py", line=7, name="F-001", title="z")),
+    )
+    assert ids(merge) == ["F-001", "F-002", "F-003"]
+    assert [member.id for finding in merge.findings for member in finding.members].count("") == 2
+
+
+def test_a_conflict_names_the_id_of_its_finding_also_after_a_second_merge() -> None:
+    first = merged(
+        report("a", row("a", path="z.py", line=1, name="SEC-001", title="one", severity="critical", score=99)),
+        report("b", row("b", path="z.py", line=1, name="SEC-001", title="one", severity="minor", score=60)),
+        report("c", row("c", path="a.py", line=1, name="SEC-001", title="two")),
+    )
+    named = {finding.path: finding.id for finding in first.findings}
+    assert {conflict.finding for conflict in first.conflicts} == {named["z.py"]}
+    other = report("0", row("0", path="b.py", line=3, name="SEC-001", title="three"))
+    second = merge_reports([*reports_of(first), other], MergeSettings(), [first])
+    new = {finding.path: finding.id for finding in second.findings}
+    assert new["b.py"] == "SEC-001"
+    assert {conflict.finding for conflict in second.conflicts} == {new["z.py"]}
+    assert new["z.py"] != named["z.py"]
+
+
+@given(reports(), st.randoms(use_true_random=False))
+def test_ids_are_unique_in_any_order_and_stay_in_a_second_merge(given_reports: list[Report], random: object) -> None:
+    merge = merged(*given_reports)
+    folded = [name.upper() for name in ids(merge)]
+    assert len(set(folded)) == len(folded)
+    assert all(folded)
+    shuffled = list(given_reports)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert merged(*shuffled) == merge
+    assert merge_reports(reports_of(merge), MergeSettings(), [merge]) == merge
