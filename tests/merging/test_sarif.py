@@ -208,6 +208,10 @@ def test_the_configured_category_of_a_rule_is_the_nearest_key(table: dict[str, s
         ("Bandit", "B101", [], "security"),
         ("Semgrep OSS", "python.lang.x", [], "security"),
         ("CodeQL", "py/unused", ["performance", "other"], "performance"),
+        ("oxlint", "eslint(no-debugger)", [], "quality"),
+        ("golangci-lint", "errcheck", [], "quality"),
+        ("golangci-lint", "gosec", [], "security"),
+        ("rubocop", "Security/Eval", [], "security"),
         ("other", "X1", ["Security"], "security"),
         ("other", "X1", "security", "general"),
         ("other", "X1", [None, 3], "general"),
@@ -704,13 +708,18 @@ def test_taxa_related_locations_flows_and_fixes_are_details() -> None:
     ]
 
 
+OFFSETS = [{"byteOffset": 7, "byteLength": 2}, {"charOffset": 9}]
+
+
 def test_further_locations_of_a_result_are_details() -> None:
     """A tool may report one result with all its places."""
     places = [place(line=line) for line in (3, 7, 7, 9)]
     assert one(result(locations=places)).opinion.details == "Also at: src/a.py:7; src/a.py:9"
-    many = one(result(locations=[place(line=line) for line in range(1, 250)])).opinion.details
+    many = one(result(locations=[place(line=line) for line in range(1, 350)])).opinion.details
     assert many.startswith("Also at: src/a.py:2; ")
-    assert many.endswith("; src/a.py:101; and 148 more places")
+    assert many.endswith("; src/a.py:201; and 148 more places")
+    offsets = [place(), *({"physicalLocation": {**place()["physicalLocation"], "region": one}} for one in OFFSETS)]
+    assert one(result(locations=offsets)).opinion.details == "Also at: src/a.py at byte 7; src/a.py at character 9"
 
 
 def test_a_result_without_a_file_names_what_it_is_about() -> None:
@@ -738,11 +747,37 @@ def test_a_taxon_may_be_named_by_its_index() -> None:
     taxonomies = [{"name": "OTHER"}, {"name": "CWE", "taxa": [{"id": "CWE-1"}, {"id": "CWE-89"}]}]
     named = {"index": 1, "toolComponent": {"name": "CWE", "index": 1}}
     assert one(result(taxa=[named]), taxonomies=taxonomies).opinion.details == "Taxa: CWE-89"
-    assert one(result(taxa=[{"index": 7}]), taxonomies=taxonomies).opinion.details == ""
+    unknown = "Taxa: number 7, which the file does not describe"
+    assert one(result(taxa=[{"index": 7}]), taxonomies=taxonomies).opinion.details == unknown
+    assert one(result(taxa=[{"index": "7"}, {}]), taxonomies=taxonomies).opinion.details == ""
+
+
+def test_a_taxon_may_be_one_of_the_tool_or_of_its_extension() -> None:
+    driver = {"name": "Some Tool", "taxa": [{"id": "T1"}, {"id": "T2"}]}
+    extensions = [{"name": "Pack", "taxa": [{"id": "P1"}]}]
+    found = run(result(taxa=[{"index": 1}, {"index": 0, "toolComponent": {"index": 0}}]))
+    found["tool"] = {"driver": driver, "extensions": extensions}
+    (report,) = read(found)
+    assert report.rows[0].opinion.details == "Taxa: T2; P1"
+
+
+def test_steps_and_names_that_a_run_lists_once_are_looked_up() -> None:
+    location = {"logicalLocations": [{"index": 1}]}
+    flow = [{"threadFlows": [{"locations": [{"index": 0}, {"index": 1, "location": place(line=9)}, {"index": 8}, {}]}]}]
+    found = one(
+        result(locations=[location], codeFlows=flow),
+        logicalLocations=[{"name": "a"}, {"name": "b", "fullyQualifiedName": "a.b"}],
+        threadFlowLocations=[{"location": place(line=4)}, {"location": place(line=5)}],
+    )
+    assert found.opinion.details.split("\n\n") == [
+        "In: a.b",
+        "Flow: src/a.py:4 -> src/a.py:9 -> step 8, which the file does not describe",
+    ]
 
 
 def test_a_message_whose_string_is_elsewhere_shows_its_arguments_or_its_markdown() -> None:
     assert one(result(message={"id": "far", "arguments": ["runs[0]", "", "a tool"]})).opinion.title == "runs[0], a tool"
+    assert one(result(message={"id": "far"})).opinion.details == "Message: far"
     assert one(result(message={"markdown": "It **breaks**."})).opinion.title == "It **breaks**."
 
 

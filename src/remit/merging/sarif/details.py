@@ -5,21 +5,53 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from remit.merging.content import AgentError
-from remit.merging.sarif.locations import ArtifactPaths, region_of
+from remit.merging.sarif.locations import ArtifactPaths, offset_of, region_of
 from remit.merging.sarif.rules import SarifTool
-from remit.merging.sarif.values import MAX_HEAD, MAX_NAME, as_dict, as_list, as_text
+from remit.merging.sarif.values import MAX_HEAD, MAX_NAME, as_dict, as_list, as_text, item_at
 
 _MAX_TAXA = 10
 _MAX_RELATED = 10
-_MAX_OTHERS = 100
+_MAX_OTHERS = 200
 _MAX_FLOWS = 3
 _MAX_STEPS = 20
 _MAX_FIXES = 3
 _MAX_WORDS = 300
 _MAX_CALLS = 20
+
+
+class RunParts(NamedTuple):
+    """What the results of a run refer to by index: artifacts, logical locations and steps of code flows."""
+
+    paths: ArtifactPaths
+    logical: list[Any]
+    steps: list[Any]
+
+    def name(self, location: dict[str, Any]) -> str:
+        """Return the name of a location that is not a file: a function, a package, a setting."""
+        named = as_dict(next(iter(as_list(location.get("logicalLocations"))), None))
+        shared = as_dict(item_at(self.logical, named.get("index")))
+        texts = (each.get(key) for each in (named, shared) for key in ("fullyQualifiedName", "name"))
+        return next((text for each in texts if (text := as_text(each, MAX_NAME))), "")
+
+    def place(self, location: dict[str, Any]) -> str:
+        """Return a location as text, with its message."""
+        physical = as_dict(location.get("physicalLocation"))
+        path = self.paths.path(as_dict(physical.get("artifactLocation"))) or ""
+        line, offset = region_of(physical)[0], offset_of(physical)
+        at = f" at {'byte' if offset.in_bytes else 'character'} {offset.start}" if offset else ""
+        at = f":{line}" if line else at
+        words = " ".join(as_text(as_dict(location.get("message")).get("text"), _MAX_WORDS).split())
+        place = f"{path}{at}" if path else self.name(location)
+        return f"{place} ({words})" if place and words else place or words
+
+    def step(self, step: dict[str, Any]) -> str:
+        """Return one step of a code flow as text; a step may be described once for all results."""
+        shared = as_dict(item_at(self.steps, step.get("index")))
+        place = self.place(as_dict(step.get("location"))) or self.place(as_dict(shared.get("location")))
+        return place or (f"step {step['index']}, which the file does not describe" if "index" in step else "")
 
 
 def dropped_reason(result: dict[str, Any], tool: str) -> str:
@@ -56,19 +88,22 @@ def line_hash(result: dict[str, Any], tool: str, rule: str) -> str:
     return hashlib.sha256(f"{tool}\0{rule}\0{value}".encode("utf-8", "replace")).hexdigest()[:16] if value else ""
 
 
-def more_details(result: dict[str, Any], rule: dict[str, Any], tool: SarifTool, paths: ArtifactPaths) -> str:
+def more_details(result: dict[str, Any], rule: dict[str, Any], tool: SarifTool, parts: RunParts) -> str:
     """Return the further parts of a result, each as a labelled paragraph."""
     flows = as_list(result.get("codeFlows"))
-    parts = [
-        _labelled("In", _logical_names(result)),
-        _labelled("Also at", _places(_other_locations(result), paths, _MAX_OTHERS)),
+    message = as_dict(result.get("message"))
+    has_words = "text" in message or not message.get("id") or tool.message(result, rule, MAX_NAME)
+    texts = [
+        "" if has_words else _labelled("Message", iter([as_text(message["id"], MAX_NAME)])),
+        _labelled("In", _logical_names(result, parts)),
+        _labelled("Also at", _places(_other_locations(result), parts, _MAX_OTHERS)),
         _labelled("Taxa", _taxa(result, rule, tool)),
-        _labelled("Related", _places(as_list(result.get("relatedLocations")), paths, _MAX_RELATED)),
-        *(_labelled("Flow", steps, " -> ") for steps in _flows(flows, paths)),
+        _labelled("Related", _places(as_list(result.get("relatedLocations")), parts, _MAX_RELATED)),
+        *(_labelled("Flow", steps, " -> ") for steps in _flows(flows, parts)),
         _more(len(flows) - _MAX_FLOWS, "flow"),
         _labelled("Fix", _fixes(result)),
     ]
-    return "\n\n".join(filter(None, parts))
+    return "\n\n".join(filter(None, texts))
 
 
 def _labelled(label: str, texts: Iterator[str], separator: str = "; ") -> str:
@@ -88,21 +123,18 @@ def _taxa(result: dict[str, Any], rule: dict[str, Any], tool: SarifTool) -> Iter
     for taxon in named:
         family = as_text(as_dict(taxon.get("toolComponent")).get("name"), MAX_NAME)
         name = as_text(taxon.get("id"), MAX_NAME) or tool.taxon_at(taxon)
+        if not name and type(taxon.get("index")) is int:
+            name = f"number {taxon['index']}, which the file does not describe"
         title = tool.taxon_title(family, name)
         label = name if not family or name.upper().startswith(family.upper()) else f"{family}-{name}"
         yield f"{label} ({title})" if title and name else label
 
 
-def _logical_names(result: dict[str, Any]) -> Iterator[str]:
+def _logical_names(result: dict[str, Any], parts: RunParts) -> Iterator[str]:
     """Yield the names of what a result is about, if it names no file: a function, a package, a setting."""
     first = as_dict(next(iter(as_list(result.get("locations"))), None))
     if not first.get("physicalLocation"):
-        yield _logical_name(first)
-
-
-def _logical_name(location: dict[str, Any]) -> str:
-    named = as_dict(next(iter(as_list(location.get("logicalLocations"))), None))
-    return as_text(named.get("fullyQualifiedName"), MAX_NAME) or as_text(named.get("name"), MAX_NAME)
+        yield parts.name(first)
 
 
 def _other_locations(result: dict[str, Any]) -> list[Any]:
@@ -112,27 +144,23 @@ def _other_locations(result: dict[str, Any]) -> list[Any]:
     return [one for at, one in enumerate(every) if at != first]
 
 
-def _places(locations: list[Any], paths: ArtifactPaths, limit: int) -> Iterator[str]:
+def _places(locations: list[Any], parts: RunParts, limit: int) -> Iterator[str]:
     for location in locations[:limit]:
-        yield _place(as_dict(location), paths)
+        yield parts.place(as_dict(location))
     yield _more(len(locations) - limit, "place")
 
 
-def _flows(flows: list[Any], paths: ArtifactPaths) -> Iterator[Iterator[str]]:
+def _flows(flows: list[Any], parts: RunParts) -> Iterator[Iterator[str]]:
     """Yield the threads of the first code flows, step by step."""
     for flow in flows[:_MAX_FLOWS]:
         for thread in as_list(as_dict(flow).get("threadFlows"))[:_MAX_FLOWS]:
-            steps = as_list(as_dict(thread).get("locations"))
-            yield _places([as_dict(step).get("location") for step in steps], paths, _MAX_STEPS)
+            yield _steps(as_list(as_dict(thread).get("locations")), parts)
 
 
-def _place(location: dict[str, Any], paths: ArtifactPaths) -> str:
-    physical = as_dict(location.get("physicalLocation"))
-    path = paths.path(as_dict(physical.get("artifactLocation"))) or ""
-    line = region_of(physical)[0]
-    words = " ".join(as_text(as_dict(location.get("message")).get("text"), _MAX_WORDS).split())
-    place = f"{path}:{line}" if path and line else path or _logical_name(location)
-    return f"{place} ({words})" if place and words else place or words
+def _steps(steps: list[Any], parts: RunParts) -> Iterator[str]:
+    for step in steps[:_MAX_STEPS]:
+        yield parts.step(as_dict(step))
+    yield _more(len(steps) - _MAX_STEPS, "place")
 
 
 def _fixes(result: dict[str, Any]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from remit.evidence.quotes import QuoteChecker
 from remit.merging.adjust import distinct_code, fingerprint, is_verified, penalty
 from remit.merging.content import Sections
 from remit.merging.model import Opinion, Report, ReportedFinding
-from remit.merging.sarif.details import dropped_reason, line_hash, more_details, result_flags, run_problems
+from remit.merging.sarif.details import RunParts, dropped_reason, line_hash, more_details, result_flags, run_problems
 from remit.merging.sarif.locations import (
     ArtifactPaths,
     Offset,
@@ -125,10 +125,12 @@ class _Reader:
         tool = SarifTool(parse_object(run.get("tool"), dict) or {}, self._stem, taxonomies)
         bases, artifacts = parse_object(run.get("originalUriBaseIds"), dict), parse_object(run.get("artifacts"), list)
         paths = ArtifactPaths(bases or {}, artifacts or [], self._workspace)
+        logical, steps = (parse_object(run.get(key), list) or [] for key in ("logicalLocations", "threadFlowLocations"))
+        parts = RunParts(paths, logical, steps)
         results = parse_object(run.get("results"), list[msgspec.Raw])
         skipped: Counter[str] = Counter()
         self._is_current = self._ran_here(parse_object(run.get("versionControlProvenance"), list) or [])
-        claims = list(self._claims(results or [], tool, paths, skipped))
+        claims = list(self._claims(results or [], tool, parts, skipped))
         self.skipped += skipped
         calls = [as_dict(call) for call in parse_object(run.get("invocations"), list) or []]
         failed = any(call.get("executionSuccessful") is False for call in calls)
@@ -157,7 +159,7 @@ class _Reader:
         return not here or any(here.startswith(commit) or commit.startswith(here) for commit in commits)
 
     def _claims(
-        self, results: list[msgspec.Raw], tool: SarifTool, paths: ArtifactPaths, skipped: Counter[str]
+        self, results: list[msgspec.Raw], tool: SarifTool, parts: RunParts, skipped: Counter[str]
     ) -> Iterator[_Claim]:
         taken = results[: self._results]
         self._results -= len(taken)
@@ -170,9 +172,9 @@ class _Reader:
             why = dropped_reason(result, tool.name)
             if why:
                 skipped["not a finding"] += 1
-            yield self._claim(result, tool, paths, why)
+            yield self._claim(result, tool, parts, why)
 
-    def _claim(self, result: dict[str, Any], tool: SarifTool, paths: ArtifactPaths, reason: str) -> _Claim:
+    def _claim(self, result: dict[str, Any], tool: SarifTool, parts: RunParts, reason: str) -> _Claim:
         name, rule = tool.rule(result)
         message = tool.message(result, rule, MAX_DETAILS if self._words > 0 else MAX_HEAD)
         locations = (as_dict(as_dict(each).get("physicalLocation")) for each in as_list(result.get("locations")))
@@ -180,7 +182,7 @@ class _Reader:
         line, end_line, is_broken = region_of(physical)
         score, unscored = result_score(result, rule)
         title = result_title(message, rule, name, tool.name) or name or "a result without a message"
-        path = paths.path(as_dict(physical.get("artifactLocation")))
+        path = parts.paths.path(as_dict(physical.get("artifactLocation")))
         row = ReportedFinding(
             opinion=Opinion(
                 agent=tool.name,
@@ -190,7 +192,7 @@ class _Reader:
                 line=line,
                 title=title,
                 details=self._details(
-                    message if message != title else "", rule, more_details(result, rule, tool, paths)
+                    message if message != title else "", rule, more_details(result, rule, tool, parts)
                 ),
                 flags=tuple(result_flags(result, unscored=unscored)),
                 rule=name,

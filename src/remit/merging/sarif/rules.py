@@ -36,6 +36,11 @@ _TAGS = ("security", "performance", "testing", "documentation", "architecture", 
 #: For rules without such a tag; the keys are as in the configured table.
 _KNOWN_TOOLS = {
     **dict.fromkeys(("bandit/*", "semgrep*/*", "codeql/*", "gosec/*", "brakeman/*", "ruff/S"), "security"),
+    **dict.fromkeys(("zizmor/*", "secret-scan/*", "gitleaks/*", "trivy/*", "checkov/*"), "security"),
+    **dict.fromkeys(("oxlint/*", "eslint/*", "shellcheck/*", "hadolint/*", "clippy/*"), "quality"),
+    **dict.fromkeys(("golangci-lint/*", "rubocop/*", "phpstan/*", "detekt/*"), "quality"),
+    "golangci-lint/gosec": "security",
+    "rubocop/Security/*": "security",
     "ruff/D": "documentation",
     "ruff/PERF": "performance",
     "ruff/*": "quality",
@@ -59,6 +64,7 @@ class SarifTool:
         self._by_id = {as_text(rule.get("id")): rule for rule in rules}
         self._strings = as_dict(driver.get("globalMessageStrings"))
         self._families = [as_list(family.get("taxa")) for family in map(as_dict, taxonomies)]
+        self._own_taxa, *self._extension_taxa = (as_list(each.get("taxa")) for each in components)
         self._taxa = {
             (as_text(family.get("name"), MAX_NAME).upper(), as_text(taxon.get("id"), MAX_NAME)): _short_text(taxon)
             for family in [*map(as_dict, taxonomies), *components]
@@ -78,8 +84,12 @@ class SarifTool:
 
     def taxon_at(self, taxon: dict[str, Any]) -> str:
         """Return the id of a taxon that is named by its index in a taxonomy; empty if it is not there."""
-        family = item_at(self._families, as_dict(taxon.get("toolComponent")).get("index", 0)) or []
-        return as_text(as_dict(item_at(family, taxon.get("index"))).get("id"), MAX_NAME)
+        component, index = as_dict(taxon.get("toolComponent")), taxon.get("index")
+        at = component.get("index", 0)
+        families = [item_at(self._families, at), item_at(self._extension_taxa, at)]
+        families = families if component else [self._own_taxa, *families]
+        found = (as_text(as_dict(item_at(as_list(family), index)).get("id"), MAX_NAME) for family in families)
+        return next(filter(None, found), "")
 
     def taxon_title(self, family: str, name: str) -> str:
         """Return the short description of a taxon; empty if the file does not have it."""
