@@ -305,10 +305,84 @@ def test_a_token_that_may_not_resolve_is_a_warning(publisher: Publisher) -> None
     publisher.server.may_resolve = False
     ran = publisher.publish([])
     assert ran.code == 0
-    assert "a thread could not be resolved" in ran.err
+    assert "1 thread could not be resolved or reopened: GitHub refused a query: Resource not accessible" in ran.err
+    assert "a token needs write access to contents as well as to pull requests" in ran.err
     publisher.server.may_resolve = True
     publisher.publish([])
     assert publisher.server.threads[0].is_resolved
+
+
+def test_a_token_that_may_not_resolve_is_tried_once(publisher: Publisher) -> None:
+    publisher.publish([("app.py", 2, "R1"), ("app.py", 20, "R2")])
+    publisher.server.may_resolve = False
+    before = len(publisher.server.changes)
+    ran = publisher.publish([])
+    assert "2 threads could not be resolved" in ran.err
+    queries = [call[2]["query"] for call in publisher.server.changes[before:]]
+    assert ["resolve" in query for query in queries] == [False, True, False]
+
+
+def test_a_comment_that_a_person_deleted_is_ignored(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:
+    publisher.publish([("app.py", 2, "R1")])
+    node = GitHubServer._thread_node
+
+    def renamed(self: GitHubServer, thread: Any, author: str) -> dict[str, Any]:
+        found = node(self, thread, author)
+        found["comments"]["nodes"][0]["id"] = "gone"
+        return found
+
+    monkeypatch.setattr(GitHubServer, "_thread_node", renamed)
+    assert publisher.publish([]).code == 0
+    assert publisher.server.threads[0].is_resolved
+
+
+def test_a_limit_of_queries_is_waited_for(publisher: Publisher, waits: list[float]) -> None:
+    publisher.server.limited_queries = 2
+    assert publisher.publish([("app.py", 2, "R1")]).code == 0
+    assert waits == [7.0, 7.0]
+
+
+@pytest.fixture
+def branch(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Publisher:
+    """A branch that changes one line, without a token and without GitHub."""
+    for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_REPOSITORY", "GITHUB_BASE_REF"):
+        monkeypatch.delenv(name, raising=False)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    (publisher.root / "app.py").write_text("\n".join(["+++ b/x", *CODE[1:]]) + "\n", encoding="utf-8")
+    for words in (["branch", "-M", "main"], ["checkout", "-qb", "new"], ["commit", "-qam", "change"]):
+        subprocess.run([*git, *words], cwd=publisher.root, check=True)
+    return publisher
+
+
+def test_a_dry_run_needs_neither_a_token_nor_github(branch: Publisher) -> None:
+    ran = branch.publish([("app.py", 2, "R1"), ("app.py", 30, "R2"), ("far.py", 3, "R3")], "--dry-run")
+    assert ran.code == 0, ran.err
+    assert "no token is set: nothing was read from GitHub. Assumed: the pull request is " in ran.err
+    assert "against main (1 changed file), and it has no comments of an earlier run" in ran.err
+    assert ran.out.startswith("POST /repos/OWNER/NAME/pulls/7/reviews\n{")
+    assert '"line": 2' in ran.out
+    assert ran.out.count('"subject_type": "file"') == 1
+    assert branch.server.calls == []
+
+
+def test_a_dry_run_survives_a_server_that_is_not_there(
+    branch: Publisher, monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "token-of-the-bot")
+    monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
+    options = ("--dry-run", "--repository", "team/shop", "--base", "HEAD~1")
+    ran = branch.publish([("app.py", 2, "R1")], *options)
+    assert (ran.code, waits) == (0, [1.0, 2.0, 4.0])
+    assert "GitHub cannot be reached" in ran.err
+    assert "against HEAD~1" in ran.err
+    assert ran.out.startswith("POST /repos/team/shop/pulls/7/reviews")
+
+
+def test_a_dry_run_without_a_base_names_the_option(branch: Publisher) -> None:
+    subprocess.run(["git", "branch", "-D", "-q", "main"], cwd=branch.root, check=True)
+    ran = branch.publish([("app.py", 2, "R1")], "--dry-run")
+    assert (ran.code, "no token is set, and" in ran.err, "--base REV" in ran.err) == (2, True, True)
+    assert branch.publish([("app.py", 2, "R1")], "--dry-run", "--base", "--output=x").code == 2
 
 
 def test_text_of_a_tool_mentions_no_user_and_has_no_markup(publisher: Publisher) -> None:

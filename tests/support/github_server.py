@@ -55,6 +55,7 @@ class GitHubServer:
         self.calls: list[tuple[str, str, Any]] = []
         self.failures: list[Failure] = []
         self.may_resolve = True
+        self.limited_queries = 0
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
 
@@ -80,8 +81,7 @@ class GitHubServer:
         return [
             call
             for call in self.calls
-            if call[0] in ("POST", "PATCH")
-            and not (call[1].endswith("/graphql") and "mutation" not in call[2]["query"])
+            if call[0] == "POST" and not (call[1].endswith("/graphql") and "mutation" not in call[2]["query"])
         ]
 
     def fail(self, method: str, part: str, status: int | str, **headers: str) -> None:
@@ -102,9 +102,6 @@ class GitHubServer:
 
             def do_POST(self) -> None:
                 self._answer("POST")
-
-            def do_PATCH(self) -> None:
-                self._answer("PATCH")
 
             def _answer(self, method: str) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -147,8 +144,6 @@ class GitHubServer:
             answer = self._review(body, author)
         elif method == "POST" and path == "/pulls/7/comments":
             answer = self._comment(body, author)
-        elif method == "PATCH" and path.startswith("/pulls/comments/"):
-            answer = self._edit(int(path.rsplit("/", 1)[1]), body)
         else:
             answer = 404, {}, {"message": "Not Found"}
         return ("after", {}, None) if failure is not None else answer
@@ -183,12 +178,13 @@ class GitHubServer:
         lines = (comment.get("line"), comment.get("start_line"))
         self.threads.append(Thread(len(self.threads) + 1, author, comment["path"], comment["body"], *lines, is_file))
 
-    def _edit(self, number: int, body: Any) -> tuple[int, dict[str, str], Any]:
-        thread = next((one for one in self.threads if one.number == number), None)
+    def _edit(self, name: str, body: str) -> tuple[int, dict[str, str], Any]:
+        thread = next((one for one in self.threads if f"C{one.number}" == name), None)
         if thread is None:
-            return 404, {}, {"message": "Not Found"}
-        thread.body = body["body"]
-        return 200, {}, {"id": number}
+            error = {"type": "NOT_FOUND", "message": f"Could not resolve to a node with the global id of '{name}'"}
+            return 200, {}, {"data": {"updatePullRequestReviewComment": None}, "errors": [error]}
+        thread.body = body
+        return 200, {}, {"data": {"updatePullRequestReviewComment": {"pullRequestReviewComment": {"id": name}}}}
 
     def _fits(self, comment: Any) -> bool:
         """Return whether the lines of a comment are in the diff: an own reading of the patch, hunk by hunk."""
@@ -203,10 +199,17 @@ class GitHubServer:
         return set(range(comment.get("start_line") or comment["line"], comment["line"] + 1)) <= shown
 
     def _graphql(self, query: str, variables: Any, author: str) -> tuple[int, dict[str, str], Any]:
+        if self.limited_queries:
+            self.limited_queries -= 1
+            error = {"type": "RATE_LIMITED", "message": "API rate limit exceeded"}
+            return 200, {"X-RateLimit-Remaining": "0", "Retry-After": "7"}, {"errors": [error]}
+        if "updatePullRequestReviewComment" in query:
+            return self._edit(variables["id"], variables["body"])
         if "mutation" in query:
             thread = next((one for one in self.threads if f"T{one.number}" == variables["id"]), None)
             if thread is None or not self.may_resolve:
-                return 200, {}, {"data": None, "errors": [{"message": "Resource not accessible by integration"}]}
+                error = {"type": "FORBIDDEN", "message": "Resource not accessible by integration"}
+                return 200, {}, {"data": {"resolveReviewThread": None}, "errors": [error]}
             thread.is_resolved = "unresolve" not in query
             return 200, {}, {"data": {"thread": {"id": variables["id"]}}}
         if (variables["owner"], variables["name"], variables["number"]) != ("team", "shop", 7):
@@ -223,5 +226,5 @@ class GitHubServer:
         return 200, {}, {"data": {"repository": {"pullRequest": found}}}
 
     def _thread_node(self, thread: Thread, author: str) -> dict[str, Any]:
-        comment = {"databaseId": thread.number, "body": thread.body, "viewerDidAuthor": thread.author == author}
+        comment = {"id": f"C{thread.number}", "body": thread.body, "viewerDidAuthor": thread.author == author}
         return {"id": f"T{thread.number}", "isResolved": thread.is_resolved, "comments": {"nodes": [comment]}}

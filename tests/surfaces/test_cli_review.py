@@ -136,8 +136,9 @@ def test_every_language_has_its_analyser_and_the_report_names_what_was_not_read(
     assert coverage["JavaScript"] == {
         "language": "JavaScript",
         "files": 1,
-        "read_by": {"oxlint": 1, "secret-scan": 1},
+        "read_by": {"oxlint": 1},
         "unread": 0,
+        "searched_by": {"secret-scan": 1},
     }
     assert (coverage["Go"]["files"], coverage["Go"]["unread"]) == (1, 1), "a search for keys is not a review"
     text = shop.remit("review", "--agents", "oxlint,hadolint").out
@@ -147,7 +148,7 @@ def test_every_language_has_its_analyser_and_the_report_names_what_was_not_read(
         assert "none reviewed" in (shop.reports / f"review-2.{name}").read_text(encoding="utf-8")
     sarif = json.loads(shop.remit("merge", str(shop.reports / "review-2.json"), "--format", "sarif").out)
     notes = sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"]
-    assert any("Go: 1 files, 1 not read" in note["message"]["text"] for note in notes)
+    assert any("Go: 1 file, none reviewed" in note["message"]["text"] for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +158,25 @@ def test_a_review_in_which_nothing_was_read_is_not_a_success(shop: Shop, files: 
     write(shop, files)
     ran = shop.remit("review")
     assert ran.code == 1
-    assert ran.out.startswith("FAILED  retry: NOT REVIEWED: no reviewer could read a file")
+    assert ran.out.startswith("FAILED  review: NOT REVIEWED: no reviewer could read a file")
+    assert "1 file, none reviewed; only searched for secrets by secret-scan 1" in " ".join(ran.out.split())
     assert "No issues" not in ran.out
+
+
+def test_a_folder_without_files_is_named_as_such(shop: Shop) -> None:
+    (shop.folder / "empty").mkdir()
+    ran = shop.remit("review", "empty")
+    assert ran.code == 1
+    assert ran.out.startswith("FAILED  review: NOT REVIEWED: there is no file to review here, or git ignores")
+    assert "name a folder with code: remit review PATH" in " ".join(ran.out.split())
+    assert "retry" not in ran.out
+
+
+def test_a_review_is_written_to_a_file_in_any_format(shop: Shop) -> None:
+    ran = shop.remit("review", "--agents", "ruff", "--format", "html", "--output", "report.html")
+    assert (ran.code, ran.out) == (0, "")
+    assert "written to report.html" in ran.err
+    assert (shop.folder / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_the_list_of_reviewers_states_why_some_do_not_apply(shop: Shop) -> None:
@@ -168,6 +186,11 @@ def test_the_list_of_reviewers_states_why_some_do_not_apply(shop: Shop) -> None:
     assert rows["oxlint"] == ["no", "no files for it"]
     assert rows["subagents"][0] == "no"
     assert not shop.reports.exists()
+    unused = [name for name, (answer, why) in rows.items() if answer == "no" and why != "no files for it"]
+    line = next(
+        line for line in shop.remit("review", "--agents", "ruff").err.splitlines() if line.startswith("not used")
+    )
+    assert all(f"{name} (" in line for name in unused if name != "subagents")
     refused = shop.remit("review", "--agents", "oxlint")
     assert (refused.code, "oxlint cannot review here: no files for it" in refused.err) == (2, True)
 

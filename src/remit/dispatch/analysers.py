@@ -23,6 +23,8 @@ from remit.workspace.languages import languages_of
 #: The most files and the most characters of names in one command line.
 _MAX_FILES = 400
 _MAX_LENGTH = 60_000
+#: Why an analyser does not apply: the scope has no files that it reads.
+NO_FILES = "no files for it"
 
 
 class Availability(NamedTuple):
@@ -44,7 +46,7 @@ def _availability(analyser: Analyser, root: Path, files: Mapping[str, str], *, h
     matching = files_of(analyser, list(files), files)
     program = find_program(analyser, root, has_sandbox=has_sandbox)
     if not matching and not any(matches_glob(path, glob) for glob in analyser.maybe for path in files):
-        why = "no files for it"
+        why = NO_FILES
     elif not program:
         why = "install remit[review]" if analyser.package else "not on the PATH"
     elif analyser.settings and not any((root / name).is_file() for name in analyser.settings):

@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
+import msgspec
+
 from remit.checking import Verdict
 from remit.contract.findings import Finding, FindingDetail, tables
 from remit.contract.headings import column_index
@@ -38,6 +40,8 @@ _PENALTY: dict[Outcome, float] = {"relocated": 10.0}
 _FAILED: frozenset[Outcome] = frozenset({"missing-file", "out-of-range", "outside", "mismatch"})
 _FAILED_PENALTY = 20.0
 _MIN_FINGERPRINT = 10
+#: The most characters of a status that does not exist.
+_MAX_STATUS = 40
 
 
 def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender: str = "") -> Report:
@@ -55,6 +59,7 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender
         agent=agent,
         status=status,
         verdict=verdict.verdict,
+        problem=_status_problem(verdict, status),
         kind=verdict.kind if verdict.document.has_content else "",
         looked=looks_for_issues(verdict),
         sections=collect_sections(verdict, agent, status),
@@ -83,6 +88,15 @@ def _status(verdict: Verdict) -> str:
     if verdict.status in STATUSES:
         return str(verdict.status)
     return "PARTIAL" if verdict.document.has_content else "FAILED"
+
+
+def _status_problem(verdict: Verdict, status: str) -> str | msgspec.UnsetType:
+    """Return what is wrong with the stated status of a result that counts as PARTIAL because of it."""
+    if verdict.status in STATUSES or status != "PARTIAL":
+        return msgspec.UNSET
+    allowed = f"{', '.join(STATUSES[:-1])} or {STATUSES[-1]}"
+    stated = " ".join((verdict.document.result.status or "").split())[:_MAX_STATUS]
+    return f"its status {stated!r} is not {allowed}" if stated else f"it has no status ({allowed})"
 
 
 class _FindingClaims:

@@ -134,7 +134,9 @@ def _missing(reports: Sequence[Report], settings: MergeSettings) -> list[Report]
 
 
 def _agent_report(report: Report) -> AgentReport:
-    return AgentReport(report.agent, report.status, report.verdict, report.kind, report.confidence, report.looked)
+    return AgentReport(
+        report.agent, report.status, report.verdict, report.kind, report.confidence, report.looked, report.problem
+    )
 
 
 def _order(report: AgentReport) -> tuple[object, ...]:
@@ -147,6 +149,7 @@ def _order(report: AgentReport) -> tuple[object, ...]:
         report.kind,
         confidence,
         str(report.looked),
+        str(report.problem),
     )
 
 
@@ -283,9 +286,15 @@ def presence_conflicts(finding: MergedFinding, denied: Denials) -> Iterable[Conf
 
 
 def with_coverage(merge: Merge, coverage: tuple[LanguageCoverage, ...]) -> Merge:
-    """Add what the reviewers have read. A review that could read nothing has failed."""
+    """Add what the reviewers have read. A review that could read nothing has failed.
+
+    To run it again only helps if a reviewer failed; otherwise a person has to choose other files or reviewers.
+    """
     covered = msgspec.structs.replace(merge, coverage=coverage or (LanguageCoverage("none", 0, {}, 0),))
-    return msgspec.structs.replace(covered, status="FAILED", decision="retry") if covered.is_unread else covered
+    if not covered.is_unread:
+        return covered
+    has_failed = any(one.status == "FAILED" for one in merge.agents)
+    return msgspec.structs.replace(covered, status="FAILED", decision="retry" if has_failed else "review")
 
 
 def without_sections(merge: Merge, agents: Collection[str]) -> Merge:

@@ -133,6 +133,8 @@ class AgentReport(msgspec.Struct, frozen=True):
     confidence: float | None = None
     #: Whether it looked for issues: only then does a report without findings mean that none were found. None: unknown.
     looked: bool | None = None
+    #: What is wrong with its status: it names none, or one that does not exist. Such a result counts as PARTIAL.
+    problem: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -163,12 +165,16 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class LanguageCoverage(msgspec.Struct, frozen=True):
-    """How many files of a language there are, how many each reviewer read, and how many no reviewer read."""
+    """How many files of a language there are, how many each reviewer read, and how many no reviewer read.
+
+    A search of all files for secrets is not a review: `searched_by` has how many files each of them searched.
+    """
 
     language: str
     files: int
     read_by: dict[str, int]
     unread: int
+    searched_by: dict[str, int] = {}
 
 
 class LearnedWeight(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,6 +231,11 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
         """Whether this is a review in which no reviewer read a file."""
         return bool(self.coverage) and all(one.unread == one.files for one in self.coverage)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether this is a review without a file to review."""
+        return bool(self.coverage) and not any(one.files for one in self.coverage)
+
 
 class ReportedStatement(msgspec.Struct, frozen=True):
     """A compliance row or a verification claim; it takes part in conflicts only."""
@@ -252,6 +263,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     #: See `AgentReport`.
     kind: str = ""
     looked: bool | None = None
+    problem: str | msgspec.UnsetType = msgspec.UNSET
     sections: Sections = NO_SECTIONS
 
 

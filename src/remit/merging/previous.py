@@ -45,6 +45,7 @@ def reports_of(merge: Merge) -> list[Report]:
                 confidence=agent.confidence,
                 kind=agent.kind,
                 looked=agent.looked,
+                problem=agent.problem,
             )
         )
     return reports

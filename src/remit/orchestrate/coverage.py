@@ -1,8 +1,8 @@
 """Which files a review has read: per language, by which reviewer, and which of them no reviewer read.
 
 An analyser has read the files that it was started with, if its run succeeded, without those that it ignores by its
-settings or could not parse. A subagent has read the files of its
-receipts. A search of all files for keys is listed, but does not count: a file that was only searched is not reviewed.
+settings or could not parse. A subagent has read the files of its receipts. A search of all files for secrets is listed
+apart: a file that was only searched is not reviewed.
 """
 
 from __future__ import annotations
@@ -54,19 +54,20 @@ def language_coverage(
 ) -> tuple[LanguageCoverage, ...]:
     """Return, for each language, the number of its files, how many each reviewer read, and how many none of them.
 
-    `languages` has the language of each file. Readers in `searched` do not count as reviewers.
+    `languages` has the language of each file. Readers in `searched` are not reviewers: they only search for secrets.
     """
     total = Counter(languages.values())
     read_by: dict[str, dict[str, int]] = {language: {} for language in total}
+    searched_by: dict[str, dict[str, int]] = {language: {} for language in total}
     unread = dict(total)
     read: set[str] = set()
     for reader, paths in readers.items():
         known = [path for path in paths if path in languages]
         for language, count in Counter(languages[path] for path in known).items():
-            read_by[language][reader] = count
+            (searched_by if reader in searched else read_by)[language][reader] = count
         if reader not in searched:
             read.update(known)
     for path in read:
         unread[languages[path]] -= 1
     order = sorted(total, key=lambda language: (language in NOT_CODE, -total[language], language))
-    return tuple(LanguageCoverage(name, total[name], read_by[name], unread[name]) for name in order)
+    return tuple(LanguageCoverage(name, total[name], read_by[name], unread[name], searched_by[name]) for name in order)

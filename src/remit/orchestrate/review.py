@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from remit.configuration import Configuration
 from remit.dispatch.analyser_table import TIMEOUT
-from remit.dispatch.analysers import Availability, find_analysers
+from remit.dispatch.analysers import NO_FILES, Availability, find_analysers
 from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.tools.sandbox import sandbox_problem
 from remit.errors import UsageError, did_you_mean
@@ -68,6 +68,37 @@ def find_team(configured: Configuration, root: Path, scope: Sequence[str], names
     if subagents and not has_model:
         raise UsageError(f"{', '.join(subagents)} cannot review here: {why}")
     return ReviewTeam(subagents, tuple(one for one in analysers if one in names), model, available=available)
+
+
+#: Why a reviewer that applies does not take part.
+NOT_NAMED = "not named with --agents"
+
+
+#: All subagents, if there is no model for them.
+SUBAGENTS = "subagents"
+
+
+class Reviewer(NamedTuple):
+    """A reviewer that takes part, with what it reviews; or one that does not, with the reason."""
+
+    name: str
+    is_used: bool
+    about: str
+    #: Whether it would review or search files in scope.
+    has_files: bool = True
+
+
+def reviewers_of(team: ReviewTeam) -> list[Reviewer]:
+    """Return every known reviewer: those of the team, and those that do not take part."""
+    listed = [Reviewer(name, is_used=True, about="subagent") for name in team.subagents]
+    if team.why_no_model:
+        listed.append(Reviewer(SUBAGENTS, is_used=False, about=team.why_no_model))
+    for one in team.available:
+        name, is_used = one.analyser.name, one.analyser.name in team.analysers
+        about = f"{len(one.files)} files: {one.analyser.about}" if is_used else one.why_not or NOT_NAMED
+        listed.append(Reviewer(name, is_used, about, has_files=one.why_not != NO_FILES))
+    known = {one.name for one in listed}
+    return listed + [Reviewer(name, is_used=True, about="configured") for name in team.analysers if name not in known]
 
 
 _VERIFY = (

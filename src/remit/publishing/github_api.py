@@ -26,6 +26,8 @@ _TIMEOUT = 30.0
 _MAX_BODY = 32_000_000
 _MAX_PAGES = 200
 _MAX_MESSAGE = 300
+#: The type of a query's error.
+_RATE_LIMITED = "RATE_LIMITED"
 #: Another page of a list, in the header `Link`.
 _NEXT = re.compile(r'<([^<>]*)>\s*;[^,]*\brel="?next"?')
 
@@ -33,9 +35,11 @@ _NEXT = re.compile(r'<([^<>]*)>\s*;[^,]*\brel="?next"?')
 class GitHubError(EnvironmentBroken):
     """GitHub refused a request, or could not be reached."""
 
-    def __init__(self, message: str, status: int = 0) -> None:
+    def __init__(self, message: str, status: int = 0, kinds: frozenset[str] = frozenset()) -> None:
         super().__init__(message)
         self.status = status
+        #: The types of the errors of a query, such as FORBIDDEN.
+        self.kinds = kinds
 
 
 class RequestRejected(GitHubError):
@@ -96,10 +100,6 @@ class GitHub:
         """Create something. A broken connection raises OutcomeUnknown: the caller checks before it tries again."""
         return self._send("POST", self._url + path, body, is_repeatable=False)[0]
 
-    def patch(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Change something; the request may be repeated."""
-        return self._send("PATCH", self._url + path, body, is_repeatable=True)[0]
-
     def query(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
         """Run a GraphQL query and return its data."""
         return self._graphql(query, variables)
@@ -110,12 +110,17 @@ class GitHub:
 
     def _graphql(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
         body = {"query": query, "variables": variables}
-        answer, _ = self._send("POST", graphql_url(self._url), body, is_repeatable=True)
-        errors = answer.get("errors") if isinstance(answer, dict) else None
-        data = answer.get("data") if isinstance(answer, dict) else None
-        if errors or not isinstance(data, dict):
-            raise GitHubError(f"GitHub refused a query: {_message(answer)}")
-        return data
+        while True:
+            answer, headers = self._send("POST", graphql_url(self._url), body, is_repeatable=True)
+            content = answer if isinstance(answer, dict) else {}
+            kinds = _error_types(content)
+            # A limit of queries has the status 200.
+            if _RATE_LIMITED in kinds and self._waits_for_limit(429, headers, content):
+                continue
+            data = content.get("data")
+            if content.get("errors") or not isinstance(data, dict):
+                raise GitHubError(f"GitHub refused a query: {_message(answer)}", kinds=kinds)
+            return data
 
     def _send(
         self, method: str, address: str, body: Mapping[str, Any] | None, *, is_repeatable: bool
@@ -178,10 +183,6 @@ class DryRun(GitHub):
         """Report the request."""
         self._report_request("POST", path, body)
 
-    def patch(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Report the request."""
-        self._report_request("PATCH", path, body)
-
     def mutate(self, mutation: str, variables: Mapping[str, Any]) -> None:
         """Report the mutation."""
         self._report_request("POST", "/graphql", {"query": mutation, "variables": variables})
@@ -206,14 +207,16 @@ def graphql_url(url: str) -> str:
     return f"{url.removesuffix('/v3')}/graphql" if url.endswith("/api/v3") else f"{url}/graphql"
 
 
-def find_token() -> str:
-    """Return the token of the environment."""
+def find_token(*, is_needed: bool = True) -> str:
+    """Return the token of the environment; empty without one, unless it is needed."""
     for name in ("GITHUB_TOKEN", "GH_TOKEN"):
         token = os.environ.get(name, "").strip()
         if token:
             if not token.isascii() or not token.isprintable():
                 raise UsageError(f"{name} contains characters that a token cannot have")
             return token
+    if not is_needed:
+        return ""
     raise UsageError("set GITHUB_TOKEN to a token that may write to pull requests")
 
 
@@ -242,6 +245,12 @@ def _failure(method: str, status: int, content: Any) -> GitHubError:
     if status in range(300, 400):
         hint = "; the repository has moved: use its new name"
     return GitHubError(f"GitHub answered {status} to {method}: {message}{hint}", status)
+
+
+def _error_types(content: Mapping[str, Any]) -> frozenset[str]:
+    errors = content.get("errors")
+    found = (error.get("type") for error in errors if isinstance(error, dict)) if isinstance(errors, list) else ()
+    return frozenset(str(kind) for kind in found if kind)
 
 
 def _message(content: Any) -> str:

@@ -12,18 +12,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from remit.merging.dismissals import DISMISSED
 from remit.merging.model import Merge
 from remit.publishing.comments import Comment, Mark, comments_of, fixed_body, marks_in, review_body
 from remit.publishing.github_api import GitHub, GitHubError, OutcomeUnknown, RequestRejected
+from remit.reports.layout import format_count
+from remit.workspace import git
 from remit.workspace.files import Workspace
 
 #: The most open threads and the most findings in the text of reviews; the others wait until some of these are fixed.
 MAX_THREADS = 50
 MAX_LISTED = 50
 _MAX_PAGES = 100
+_FORBIDDEN = "FORBIDDEN"
+#: GitHub's rule for the tokens of workflows and apps.
+_MAY_RESOLVE = "to resolve threads, a token needs write access to contents as well as to pull requests"
 _HUNK = re.compile(r"@@ -\d{1,9}(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@")
 _QUERY = """
 query($owner: String!, $name: String!, $number: Int!, $after: String) {
@@ -33,9 +39,14 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
 _PAGE = "pageInfo { hasNextPage endCursor }"
 _THREADS = _QUERY % (
     f"reviewThreads(first: 100, after: $after) {{ {_PAGE} "
-    "nodes { id isResolved comments(first: 1) { nodes { databaseId body viewerDidAuthor } } } }"
+    "nodes { id isResolved comments(first: 1) { nodes { id body viewerDidAuthor } } } }"
 )
 _REVIEWS = _QUERY % f"reviews(first: 100, after: $after) {{ {_PAGE} nodes {{ body viewerDidAuthor }} }}"
+#: A comment is edited by its node id: newer numbers of comments do not fit into the field `databaseId`.
+_EDIT = (
+    "mutation($id: ID!, $body: String!) { updatePullRequestReviewComment(input: "
+    "{pullRequestReviewCommentId: $id, body: $body}) { pullRequestReviewComment { id } } }"
+)
 _RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id } } }"
 _UNRESOLVE = "mutation($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { id } } }"
 
@@ -44,7 +55,7 @@ class Thread(NamedTuple):
     """A thread that an earlier run started."""
 
     id: str
-    comment: int
+    comment: str
     body: str
     mark: Mark
     is_resolved: bool
@@ -142,8 +153,10 @@ class PullRequest:
         self._owner, _, self._name = repository.partition("/")
         self._number = number
         self._path = f"/repos/{repository}/pulls/{number}"
-        self._comments = f"/repos/{repository}/pulls/comments"
         self._warn = warn
+        #: Threads that could not be resolved or reopened, and why.
+        self._kept = 0
+        self._refusal: GitHubError | None = None
 
     def read(self) -> PullRequestState:
         """Read the head commit, the diff and the comments of earlier runs."""
@@ -157,7 +170,7 @@ class PullRequest:
                 continue
             body = str(first.get("body") or "")
             for mark in marks_in(body):
-                thread = Thread(str(node["id"]), int(first["databaseId"]), body, mark, bool(node["isResolved"]))
+                thread = Thread(str(node["id"]), str(first["id"]), body, mark, bool(node["isResolved"]))
                 threads.setdefault(mark.fingerprint, thread)
         reviews = (node for node in self._nodes(_REVIEWS, "reviews") if node.get("viewerDidAuthor"))
         listed = {mark.fingerprint for node in reviews for mark in marks_in(str(node.get("body") or ""))}
@@ -177,6 +190,10 @@ class PullRequest:
             self._edit(thread, comment.body)
             if thread.is_resolved:
                 self._mutate(_UNRESOLVE, thread)
+        if self._refusal is not None:
+            hint = f"; {_MAY_RESOLVE}" if _FORBIDDEN in self._refusal.kinds else ""
+            threads = format_count(self._kept, "thread")
+            self._warn(f"{threads} could not be resolved or reopened: {self._refusal}{hint}")
 
     def _publish(self, changes: Changes, head: str, merge: Merge) -> None:
         """Post one review; comments that GitHub rejects are posted one by one, on their file if need be."""
@@ -221,17 +238,21 @@ class PullRequest:
 
     def _edit(self, thread: Thread, body: str) -> None:
         try:
-            self._github.patch(f"{self._comments}/{thread.comment}", {"body": body})
+            self._github.mutate(_EDIT, {"id": thread.comment, "body": body})
         except GitHubError as error:
-            if error.status != 404:  # a person deleted the comment
+            if "NOT_FOUND" not in error.kinds:  # a person deleted the comment
                 raise
 
     def _mutate(self, mutation: str, thread: Thread) -> None:
-        """Resolve or reopen a thread. If the token lacks that right, warn: the comment has the state."""
+        """Resolve or reopen a thread. If the token lacks that right, the comment has the state."""
+        if self._refusal is not None and _FORBIDDEN in self._refusal.kinds:
+            self._kept += 1
+            return
         try:
             self._github.mutate(mutation, {"id": thread.id})
         except GitHubError as error:
-            self._warn(f"a thread could not be resolved or reopened: {error}")
+            self._kept += 1
+            self._refusal = self._refusal or error
 
     def _nodes(self, query: str, field: str) -> Iterator[dict[str, Any]]:
         variables: dict[str, Any] = {"owner": self._owner, "name": self._name, "number": self._number, "after": None}
@@ -242,6 +263,16 @@ class PullRequest:
                 return
             variables["after"] = found["pageInfo"]["endCursor"]
         raise GitHubError(f"the pull request has more than {_MAX_PAGES * 100} {field}")
+
+
+def local_state(root: Path, base: str) -> PullRequestState | None:
+    """Return a pull request of the checked-out commit without earlier comments; None if there is no such base."""
+    head = git.head(root)
+    patches = git.patches_since(root, base) if head else None
+    if head is None or patches is None:
+        return None
+    diff = {path: commentable_lines(patch) for path, patch in patches.items()}
+    return PullRequestState(head, diff, {}, frozenset())
 
 
 def commentable_lines(patch: str) -> frozenset[int]:

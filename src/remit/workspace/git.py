@@ -70,6 +70,38 @@ def changed_lines(root: Path, rev: str) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
+def patches_since(root: Path, rev: str) -> dict[str, str] | None:
+    """Return the hunks of each file that the checked-out commit changed since it left a branch, with lines around them.
+
+    None without such a revision.
+    """
+    flags = ("--unified=3", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+    diff = _diff(root, *flags, "--end-of-options", f"{rev}...HEAD")
+    if diff is None:
+        return None
+    found: dict[str, list[str]] = {}
+    hunks: list[str] = []
+    is_header = True
+    for line in decode_output(diff).split("\n"):
+        if line.startswith("diff --git "):
+            is_header, hunks = True, []
+        elif is_header and (name := _NEW_NAME.match(line)):
+            hunks = found.setdefault(name[1], [])
+        elif line.startswith("@@ "):
+            is_header = False
+        if not is_header:
+            hunks.append(line)
+    return {name: "\n".join(lines) for name, lines in found.items()}
+
+
+def main_branch(root: Path) -> str | None:
+    """Return the branch that others start from: the default of the remote, else `main` or `master`."""
+    for name in ("origin/HEAD", "origin/main", "origin/master", "main", "master"):
+        if run_git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"):
+            return name
+    return None
+
+
 def head(root: str | os.PathLike[str]) -> str | None:
     """Return the id of the checked-out commit, or None."""
     known = _head_of_own_files(root)

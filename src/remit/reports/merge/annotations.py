@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control
+from remit.reports.merge.decision import contract_status
 from remit.reports.merge.parts import (
     MAX_TITLE,
     Subjects,
     agreement,
     answered_agents,
-    contract_status,
     evidence_state,
     location_of,
     notes_of,

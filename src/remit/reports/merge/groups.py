@@ -10,7 +10,7 @@ import msgspec
 
 from remit.merging.collect import bare_text
 from remit.merging.content import Design, Exploration, Sections
-from remit.merging.model import NOT_COUNTED, Merge
+from remit.merging.model import NOT_COUNTED, LanguageCoverage, Merge
 from remit.reports.layout import format_count
 
 #: The outcomes of a location or change that are worth a word; the others hold, or could not be checked.
@@ -19,6 +19,7 @@ _FAILED = ("missing-file", "out-of-range", "outside", "mismatch", "ambiguous")
 
 NOBODY_LOOKED = "No agent looked for issues."
 NOT_REVIEWED = "NOT REVIEWED: no reviewer could read a file."
+NOTHING_TO_REVIEW = "NOT REVIEWED: there is no file to review."
 
 
 class SectionEntry(NamedTuple):
@@ -46,7 +47,7 @@ def section_groups(merge: Merge) -> list[SectionGroup]:
     groups = (
         SectionGroup("Errors", tuple(_errors(sections))),
         SectionGroup("Blockers", tuple(_blockers(sections))),
-        SectionGroup("Coverage", tuple(_coverage(merge)), "files of each language, and who read them"),
+        SectionGroup("Coverage", tuple(_coverage(merge)), "files of each language, and who reviewed them"),
         SectionGroup("Learned Weights", tuple(_learned(merge)), "from people's decisions; used for the scores"),
         SectionGroup("Summaries", tuple(_summaries(sections))),
         SectionGroup("Different Designs", tuple(_differences(sections)), "descriptions of one file or component"),
@@ -66,7 +67,7 @@ def section_groups(merge: Merge) -> list[SectionGroup]:
 def no_findings_text(merge: Merge) -> str:
     """Return what an empty list of findings means: none were found, none were kept, or no agent looked."""
     if merge.is_unread:
-        return NOT_REVIEWED
+        return NOTHING_TO_REVIEW if merge.is_empty else NOT_REVIEWED
     if merge.dropped:
         return "No findings were kept."
     looked = {report.looked for report in merge.agents if report.status not in ("FAILED", *NOT_COUNTED)}
@@ -111,11 +112,19 @@ def _blockers(sections: Sections) -> Iterator[SectionEntry]:
 
 
 def _coverage(merge: Merge) -> Iterator[SectionEntry]:
-    for one in merge.coverage:
-        readers = ", ".join(f"{reader} {count:,}" for reader, count in one.read_by.items())
-        state = "none reviewed" if one.unread == one.files else f"{one.unread:,} not reviewed" if one.unread else ""
-        count = format_count(one.files, "file")
-        yield SectionEntry("", f"{one.language}: {', '.join(filter(None, [count, state, readers]))}")
+    return (SectionEntry("", coverage_text(one)) for one in merge.coverage if one.files)
+
+
+def coverage_text(one: LanguageCoverage) -> str:
+    """Return who reviewed the files of a language, how many were not reviewed, and who only searched them."""
+    count = format_count(one.files, "file")
+    state = "none reviewed" if one.unread == one.files else f"{one.unread:,} not reviewed" if one.unread else "reviewed"
+    readers = ", ".join(f"{reader} {number:,}" for reader, number in one.read_by.items())
+    searchers = ", ".join(f"{reader} {number:,}" for reader, number in one.searched_by.items())
+    only = "only searched" if one.unread == one.files else "searched"
+    searched = f"; {only} for secrets by {searchers}" if searchers else ""
+    reviewed = f" by {readers}" if not one.unread else f"; reviewed by {readers}" if readers else ""
+    return f"{one.language}: {count}, {state}{reviewed}{searched}"
 
 
 def _learned(merge: Merge) -> Iterator[SectionEntry]:

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
+from remit.reports.merge.decision import contract_status, decision_text
 from remit.reports.merge.groups import no_findings_text, section_groups
 from remit.reports.merge.parts import (
     EVIDENCE,
@@ -27,8 +28,6 @@ from remit.reports.merge.parts import (
     Subjects,
     agreement,
     answered_agents,
-    contract_status,
-    decision_text,
     evidence_state,
     excerpt,
     join_words,

@@ -19,7 +19,6 @@ from remit.contract.model import (
     Confidence,
     Content,
     Count,
-    ErrorDetails,
     Item,
     Items,
     Justification,
@@ -33,13 +32,12 @@ from remit.contract.model import (
 from remit.contract.render import render
 from remit.merging.model import MERGED_AGENT, NOT_COUNTED, Merge, MergedFinding
 from remit.reports.layout import format_count
+from remit.reports.merge.decision import broken_text, contract_status, error_details, recovery_text, root_cause
 from remit.reports.merge.entries import MarkdownEntry, SourceLines, add_quotes, entries_of
 from remit.reports.merge.groups import NOBODY_LOOKED, no_findings_text, section_groups
 from remit.reports.merge.parts import (
     SEVERITIES,
     Subjects,
-    broken_text,
-    contract_status,
     join_words,
     location_of,
     safe_agent,
@@ -88,7 +86,7 @@ def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
         agent=MERGED_AGENT,
         status=merge.status,
         summary=_summary(merge),
-        findings=tuple(_blocks(merge, entries, lines)) if merge.findings or not failed else (),
+        findings=tuple(_blocks(merge, entries, lines)) if merge.findings or merge.coverage or not failed else (),
         references=() if failed and not entries else tuple(_references(merge, entries, lines)),
         confidence=confidence,
         justification=justification_of(confidence, entries),
@@ -96,10 +94,10 @@ def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
         checklist=() if failed else tuple(_checklist()),
         severity_summary=tuple(_counts(entries)) if entries else (),
         blockers=tuple(_blockers(merge, lines)),
-        error=_error(merge) if failed else None,
+        error=error_details(merge) if failed else None,
         attempted_actions=tuple(_attempts(merge, lines)) if failed else (),
-        root_cause="Every agent's result is FAILED, empty or missing." if failed else "",
-        recovery_options=("Run the agents again, one by one, and merge their results",) if failed else (),
+        root_cause=root_cause(merge) if failed else "",
+        recovery_options=(recovery_text(merge),) if failed else (),
         next_steps=tuple(_next_steps(merge, lines)),
     )
     return add_quotes(result, entries, lines)
@@ -286,33 +284,32 @@ def _blockers(merge: Merge, lines: SourceLines) -> Iterator[Blocker]:
         yield Blocker(text=lines.neutralize(f"{name} ended {status}"), resolution=what)
     if len(unfinished) > _MAX_FILES:
         yield Blocker(text=f"{len(unfinished) - _MAX_FILES} more agents did not finish", resolution="see Agents")
-    if not unfinished:
+    if merge.is_unread:
+        yield Blocker(text=no_findings_text(merge).rstrip("."), resolution=recovery_text(merge))
+    elif not unfinished:
         yield Blocker(text="There is nothing to merge", resolution="send at least one result")
-
-
-def _error(merge: Merge) -> ErrorDetails:
-    return ErrorDetails(
-        type="AllAgentsFailed" if merge.agents else "NothingToMerge",
-        message=f"none of {format_count(len(merge.agents), 'result')} is usable",
-        occurred_at="the merge of the results",
-        recoverable="true",
-    )
 
 
 def _attempts(merge: Merge, lines: SourceLines) -> Iterator[str]:
     for name, status in _unfinished(merge)[:_MAX_FILES]:
         yield lines.neutralize(f"Asked {name}: {status}")
-    if not merge.agents:
+    if merge.is_empty:
+        yield "Looked for files and found none"
+    elif not merge.agents:
         yield "Looked for results and found none"
+    elif merge.is_unread:
+        yield f"Started {format_count(len(merge.agents), 'reviewer')}"
 
 
 def _next_steps(merge: Merge, lines: SourceLines) -> Iterator[str]:
     again = list(dict.fromkeys(name for name, status in _unfinished(merge) if status == "FAILED"))
     if merge.decision == "retry":
         yield lines.neutralize(f"Run again: {', '.join(again[:_MAX_FILES]) or 'the agents'}")
+    elif merge.is_unread:
+        yield recovery_text(merge)
     if merge.conflicts:
         yield f"Ask a person to decide {format_count(len(merge.conflicts), 'conflict')}"
-    elif merge.decision == "review":
+    elif merge.decision == "review" and not merge.is_unread:
         yield "Ask a person to look at the incomplete or uncertain parts"
     worst = merge.findings[0] if merge.findings else None
     if worst is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from remit.evidence.carried_lines import without_line_mentions
@@ -11,19 +11,15 @@ from remit.evidence.grammar import Exists, WrittenReference, looks_like_file, re
 from remit.merging.merge import name_of
 from remit.merging.model import (
     NOT_COUNTED,
-    OBSERVED,
     SCALE,
-    SKIPPED,
-    AgentReport,
     Conflict,
     Merge,
     MergedFinding,
     Opinion,
 )
-from remit.reports.layout import escape_control, format_count
+from remit.reports.layout import escape_control
 from remit.secrets.scan import redact, redact_lines
 from remit.workspace.files import SourceFile, Workspace
-from remit.workspace.languages import NOT_CODE
 
 #: From the worst to the mildest; a finding without a severity comes last.
 SEVERITIES = (*reversed(SCALE), "unrated")
@@ -36,8 +32,6 @@ MAX_COLUMNS = 240
 EVIDENCE = {True: "location verified", False: "evidence failed", None: "unchecked"}
 #: Display text of flags that need one.
 _FLAGS = {"unscored": "no score given"}
-#: The most agents that are named; more are counted.
-_MAX_NAMED = 3
 #: The most characters of an opinion's details that are read.
 _MAX_READ = 20_000
 _LABEL = re.compile(
@@ -213,75 +207,6 @@ def excerpt(finding: MergedFinding, workspace: Workspace | None, around: int) ->
 def has_secret(finding: MergedFinding, code: str) -> bool:
     """Return whether the code of a finding on security contains a secret, which no report shows."""
     return finding.category == "security" and redact(code) != code
-
-
-def decision_text(merge: Merge) -> str:
-    """Return the reason for the decision. Names of agents in it are not escaped."""
-    return "; ".join(
-        filter(None, [_main(merge), _unread_text(merge), broken_text(merge), *_outside_contract(merge.agents)])
-    )
-
-
-def _outside_contract(agents: Sequence[AgentReport]) -> list[str]:
-    """Return which agents do not count, and why: they were not asked for a report, or a person skipped them."""
-    named: dict[str, list[str]] = {}
-    for one in agents:
-        if one.status in NOT_COUNTED:
-            kind = "only claims were checked" if one.verdict else "not checked, only observed"
-            kind = "skipped by a person" if one.status == SKIPPED else kind
-            named.setdefault(kind, []).append(one.agent)
-    return [f"{kind}: {_join_names(names)}" for kind, names in named.items()]
-
-
-def _unread_text(merge: Merge) -> str:
-    """Return the files of a review that no reviewer read; prose and data are not listed."""
-    if merge.is_unread:
-        return ""
-    unread = [f"{one.unread:,} {one.language}" for one in merge.coverage if one.unread and one.language not in NOT_CODE]
-    more = f" and {len(unread) - _MAX_NAMED} more languages" if len(unread) > _MAX_NAMED else ""
-    return f"files not reviewed: {', '.join(unread[:_MAX_NAMED])}{more}" if unread else ""
-
-
-def contract_status(report: AgentReport) -> str:
-    """Return the verdict of a report; `tool` for a tool, and words for an agent that sent nothing or was observed."""
-    return report.verdict or {"FAILED": "no result", SKIPPED: "no result", OBSERVED: "not checked"}.get(
-        report.status, "tool"
-    )
-
-
-def _main(merge: Merge) -> str:
-    if merge.decision == "continue":
-        others = {one.status for one in merge.agents} & {*NOT_COUNTED}
-        checked = "all other agents" if SKIPPED in others else "all checked agents" if others else "all agents"
-        return f"{checked} finished and there are no conflicts"
-    if merge.decision == "retry":
-        if merge.is_unread:
-            return "NOT REVIEWED: no reviewer could read a file"
-        if not merge.agents:
-            return "there is nothing to merge"
-        failed = _named(merge, "FAILED")
-        return f"{failed or 'an agent'} failed; run it again before you rely on this report"
-    conflicts = format_count(len(merge.conflicts), "conflict") if merge.conflicts else ""
-    partial = _named(merge, "PARTIAL")
-    reasons = [conflicts, f"{partial} did not finish" if partial else ""]
-    return "; ".join(filter(None, reasons)) or "the confidence of a result is below 60"
-
-
-def _named(merge: Merge, status: str) -> str:
-    return _join_names(report.agent for report in merge.agents if report.status == status)
-
-
-def _join_names(agents: Iterable[str]) -> str:
-    names = list(dict.fromkeys(truncate_text(agent, 80) for agent in agents))
-    return join_words(names) if len(names) <= _MAX_NAMED else format_count(len(names), "agent")
-
-
-def broken_text(merge: Merge) -> str:
-    """Return how many results break the contract; empty if none does."""
-    judged = [report.verdict for report in merge.agents if report.verdict and report.status not in NOT_COUNTED]
-    broken = sum(verdict != "accept" for verdict in judged)
-    verb = "breaks" if broken == 1 else "break"
-    return f"{broken:,} of {format_count(len(judged), 'result')} {verb} the contract" if broken else ""
 
 
 class OpinionDetails(NamedTuple):

@@ -19,6 +19,7 @@ import msgspec
 from remit.merging.model import Conflict, LanguageCoverage, Merge, MergedFinding, Opinion
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
+from remit.reports.merge.groups import NOTHING_TO_REVIEW, coverage_text
 from remit.reports.merge.parts import evidence_state, has_secret, location_of, opinions_by_score
 from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.git import public_address
@@ -40,7 +41,7 @@ _LEVELS = {"critical": "error", "important": "warning", "minor": "note", None: "
 _NOTIFICATIONS = {
     "conflict": "Agents disagree; a person must decide.",
     "finding-without-place": "A finding that names no file cannot be a result in code scanning.",
-    "not-read": "How many files of a language were read, and how many were not.",
+    "not-read": "How many files of a language were reviewed, and how many were not.",
     "evidence-failed": "The cited location does not exist, so the finding cannot be a result in code scanning.",
 }
 _EXPLANATION = "Reported by agents; the message names them and their combined confidence."
@@ -163,11 +164,10 @@ def _conflict(conflict: Conflict) -> Object:
 
 
 def _unread(coverage: LanguageCoverage) -> Object:
-    """Return a notification on files that were not read; a note if all of them were read."""
-    readers = ", ".join(f"{reader} {count}" for reader, count in coverage.read_by.items()) or "no reviewer"
-    text = f"{coverage.language}: {coverage.files} files, {coverage.unread} not read; read by {readers}"
-    level = "warning" if coverage.unread else "note"
-    return {"descriptor": {"id": "not-read"}, "level": level, "message": {"text": _unlinked(text)}}
+    """Return a notification on files that were not reviewed; a note if all of them were."""
+    text = coverage_text(coverage) if coverage.files else NOTHING_TO_REVIEW
+    level = "warning" if coverage.unread or not coverage.files else "note"
+    return {"descriptor": {"id": "not-read"}, "level": level, "message": {"text": _unlinked(_safe(text, _MAX_WORDS))}}
 
 
 def _notification(finding: MergedFinding) -> Object:

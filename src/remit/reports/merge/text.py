@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 from remit.merging.model import Merge, MergedFinding, Opinion
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count
+from remit.reports.merge.decision import contract_status, decision_text
 from remit.reports.merge.groups import SectionEntry, no_findings_text, section_groups
 from remit.reports.merge.parts import (
     MAX_TITLE,
@@ -16,8 +17,6 @@ from remit.reports.merge.parts import (
     Subjects,
     agreement,
     answered_agents,
-    contract_status,
-    decision_text,
     evidence_state,
     excerpt,
     join_words,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSe
 from remit.merging.previous import read_merge
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.merge_output import FORMATS, write_merge
 from remit.surfaces.cli.recording import record_merge
 from remit.workspace import git
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from remit.store.database import Database
 
 _PATH = click.Path(path_type=Path)
-_FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
 
 
 @click.command("merge")
@@ -64,7 +62,7 @@ _FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
 @click.option("--record", is_flag=True, help="Store the verdicts in the ledger, and findings in the review queue.")
 @click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="The output format."
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="The output format."
 )
 def command(paths: tuple[str, ...], **flags: Any) -> int:
     """Merge results, SARIF files and earlier merges into one report.
@@ -103,7 +101,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     merged = with_dismissals(_merged([*inputs, *of_plan], settings, note), sources.workspace)
     keep_last_merge(msgspec.json.encode(merged).decode(), root)
     merged = _filtered(merged, flags, sources)
-    _write(_formatted(merged, flags, sources), flags["output"])
+    write_merge(merged, flags["form"], sources, flags["output"], flags["sarif_profile"])
     if checked is not None:
         record_merge(merged, "merge", root, verdicts=checked, plan=flags["plan"])
     return 1 if fails(merged, flags["fail_on"]) else 0
@@ -201,63 +199,3 @@ def fails(merged: Merge, limit: str | None) -> bool:
         return bool(merged.conflicts)
     worse = SCALE[SCALE.index(limit) :]
     return any(finding.severity in worse for finding in merged.findings)
-
-
-def _formatted(merged: Merge, flags: dict[str, Any], sources: Sources) -> str | None:
-    """Return the report; None if it was printed."""
-    form, workspace = flags["form"], sources.workspace
-    if form == "text" and flags["output"] is None:
-        from remit.reports.merge.text import merge_text_lines
-
-        print_lines(merge_text_lines(merged, columns(), workspace))
-        return None
-    if form == "text":
-        from remit.reports.layout import plain_lines
-        from remit.reports.merge.text import merge_text_lines
-
-        return plain_lines(merge_text_lines(merged, columns(), workspace))
-    if form == "json":
-        from remit.reports.formats import format_json
-
-        return format_json(merged)
-    if form == "html":
-        from remit.reports.merge.html import merge_html
-
-        return merge_html(merged, workspace)
-    if form == "markdown":
-        from remit.reports.merge.markdown import merge_markdown
-
-        return merge_markdown(merged, workspace)
-    return _for_programs(merged, flags, sources)
-
-
-def _for_programs(merged: Merge, flags: dict[str, Any], sources: Sources) -> str:
-    if flags["form"] == "sarif":
-        from remit import __version__
-        from remit.reports.merge.sarif import merge_sarif
-
-        root = sources.workspace.root if sources.workspace is not None else None
-        return merge_sarif(
-            merged,
-            profile=flags["sarif_profile"],
-            workspace=sources.workspace,
-            commit=git.head(root) if root is not None else None,
-            repository=git.remote_address(root) if root is not None else None,
-            version=__version__,
-        )
-    from remit.reports.merge.annotations import merge_github, merge_junit
-
-    return merge_github(merged) if flags["form"] == "github" else merge_junit(merged)
-
-
-def _write(text: str | None, output: Path | None) -> None:
-    if text is None:
-        return
-    if output is None:
-        print_text(text)
-        return
-    try:
-        output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{output}: {error.strerror}") from error
-    click.echo(f"written to {output}", file=sys.stderr)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.errors import UsageError
+from remit.reports.layout import format_count
 
 if TYPE_CHECKING:
-    from remit.publishing.pull_request import Changes
+    from remit.publishing.pull_request import Changes, PullRequestState
 
 _REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}", re.ASCII)
 _PULL = re.compile(r"refs/pull/(\d{1,9})/")
@@ -34,13 +35,14 @@ def command() -> None:
 @click.option("--repository", metavar="OWNER/NAME", help="The repository; default: GITHUB_REPOSITORY, or the origin.")
 @click.option("--repo", type=click.Path(path_type=Path), help="The checkout that the report is about.")
 @click.option("--dry-run", is_flag=True, help="Print the requests that would change something, and send none of them.")
+@click.option("--base", metavar="REV", help="With --dry-run, for a diff without GitHub; default: the main branch.")
 def github_command(report: str, **flags: Any) -> int:
     """Post the findings of REPORT as one review of a pull request.
 
     REPORT is a merge in JSON, or - for standard input. Every finding is a thread at its line that people can resolve.
     Run the command again after each push: it updates its comments, resolves what is fixed, and ignores what
     did not change. A thread that a person resolved stays resolved. GITHUB_TOKEN is the token; GITHUB_API_URL is the
-    server, for GitHub Enterprise.
+    server, for GitHub Enterprise. With --dry-run, no token is needed: the diff is then that of the checkout.
 
     \b
     Examples:
@@ -49,25 +51,36 @@ def github_command(report: str, **flags: Any) -> int:
     """
     from remit.evidence.sources import open_sources
     from remit.merging.previous import read_merge
-    from remit.publishing.github_api import DEFAULT_URL, DryRun, GitHub, find_token
+    from remit.publishing.github_api import DEFAULT_URL, DryRun, GitHub, GitHubError, find_token
     from remit.publishing.pull_request import PullRequest, plan_changes
     from remit.surfaces.cli.files import display_name, find_repository, read_file
 
     file = None if report == "-" else Path(report)
     merge = read_merge(read_file(file), display_name(file))
     root, _ = find_repository(flags["repo"], [None])
-    kind = DryRun if flags["dry_run"] else GitHub
-    url = os.environ.get("GITHUB_API_URL") or DEFAULT_URL
     if flags["repository"] and not _REPOSITORY.fullmatch(flags["repository"]):
         raise UsageError(f"--repository must be OWNER/NAME: {flags['repository']!r}")
-    github = kind(url, find_token(), report=click.echo if flags["dry_run"] else _warn)
+    is_dry_run = flags["dry_run"]
     number = flags["pr"] or _number_of_run()
-    pull_request = PullRequest(github, flags["repository"] or _repository(root), number, _warn)
-    state = pull_request.read()
-    _warn_about_commit(root, state.head)
+    url = os.environ.get("GITHUB_API_URL") or DEFAULT_URL
+    token = find_token(is_needed=not is_dry_run)
+    github = (DryRun if is_dry_run else GitHub)(url, token, report=click.echo if is_dry_run else _warn)
+    repository = flags["repository"] or _repository(root, is_needed=bool(token))
+    pull_request = PullRequest(github, repository, number, _warn)
+    state, why = None, "no token is set"
+    try:
+        state = pull_request.read() if token else None
+    except GitHubError as error:
+        if not is_dry_run or error.status:
+            raise
+        why = str(error)
+    if state is None:
+        state = _local_state(root, flags["base"], why)
+    else:
+        _warn_about_commit(root, state.head)
     changes = plan_changes(merge, state, open_sources(root).workspace)
     pull_request.apply(changes, state, merge)
-    click.echo(_summary(changes, number, is_dry_run=flags["dry_run"]), err=flags["dry_run"])
+    click.echo(_summary(changes, number, is_dry_run=is_dry_run), err=is_dry_run)
     return 0
 
 
@@ -82,13 +95,32 @@ def _number_of_run() -> int:
     return int(found[1])
 
 
-def _repository(root: Path) -> str:
+def _local_state(root: Path, base: str | None, why: str) -> PullRequestState:
+    """Return the pull request as far as the checkout shows it, and state what is assumed."""
+    from remit.publishing.pull_request import local_state
+    from remit.workspace import git
+
+    rev = base or (f"origin/{branch}" if (branch := os.environ.get("GITHUB_BASE_REF")) else git.main_branch(root))
+    state = local_state(root, rev) if rev else None
+    if state is None or rev is None:
+        raise UsageError(f"{why}, and {root} has no commit {rev or 'to compare with'}; pass one with --base REV")
+    files = format_count(len(state.diff), "changed file")
+    _warn(
+        f"{why}: nothing was read from GitHub. Assumed: the pull request is {state.head[:12]} against {rev} ({files}), "
+        "and it has no comments of an earlier run"
+    )
+    return state
+
+
+def _repository(root: Path, *, is_needed: bool) -> str:
     from remit.workspace.git import remote_address
 
     name = os.environ.get("GITHUB_REPOSITORY", "")
     if not name:
         name = "/".join((remote_address(root) or "").removesuffix(".git").rsplit("/", 2)[1:])
     if not _REPOSITORY.fullmatch(name):
+        if not is_needed:
+            return "OWNER/NAME"
         raise UsageError("which repository? pass --repository OWNER/NAME, or set GITHUB_REPOSITORY")
     return name
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.errors import UsageError
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.merge_output import FORMATS, write_merge
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
-    from remit.dispatch.analysers import Availability
     from remit.dispatch.settings import Settings
     from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
@@ -41,11 +40,12 @@ _ANALYSERS_THRESHOLD = 50.0
 @click.option("--new", "is_new", is_flag=True, help="Start a new review although the same one is unfinished.")
 @click.option("--list", "is_listed", is_flag=True, help="List the reviewers that apply, and why others do not.")
 @click.option("--record", is_flag=True, help="Store the report in the ledger, and its findings in the review queue.")
+@click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of standard output.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "markdown"]),
+    type=click.Choice(FORMATS),
     default="text",
     show_default=True,
     help="The output format.",
@@ -62,6 +62,7 @@ def command(path: Path, **options: Any) -> int:
       remit review
       remit review src --changed-since origin/main --fail-on critical
       remit review --agents security-auditor,bandit --open
+      remit review --format html --output report.html
       remit review --list
     """
     from remit.configuration import load
@@ -91,7 +92,7 @@ def command(path: Path, **options: Any) -> int:
     plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
     _print_team(team)
     if not team.subagents and not team.analysers:
-        return _not_reviewed(root, scope, options["form"])
+        return _not_reviewed(root, scope, options)
     driven, data, merged = _run(plan, team, root, scope, is_new=options["is_new"])
     if merged is None:
         from remit.surfaces.cli.plans import print_result
@@ -129,58 +130,44 @@ def _run(
 
 def _print_reviewers(team: ReviewTeam) -> None:
     """Print every reviewer: whether it takes part, and if not, why."""
-    rows = [(name, "yes", "subagent") for name in team.subagents]
-    if team.why_no_model:
-        rows += [("subagents", "no", team.why_no_model)]
-    for one in team.available:
-        name, about = one.analyser.name, one.analyser.about
-        is_used = name in team.analysers
-        rows.append((name, "yes" if is_used else "no", f"{len(one.files)} files: {about}" if is_used else one.why_not))
-    rows += [(name, "yes", "configured") for name in team.analysers if name not in {row[0] for row in rows}]
-    width = max(len(row[0]) for row in rows)
-    for name, answer, why in rows:
-        click.echo(f"{name:<{width}}  {answer:<3}  {why}")
+    from remit.orchestrate.review import reviewers_of
+
+    every = reviewers_of(team)
+    width = max(len(one.name) for one in every)
+    for one in every:
+        click.echo(f"{one.name:<{width}}  {'yes' if one.is_used else 'no':<3}  {one.about}")
 
 
-def _not_reviewed(root: Path, scope: str, form: str) -> int:
+def _not_reviewed(root: Path, scope: str, options: dict[str, Any]) -> int:
     """Report that no reviewer can read the files."""
     from remit.dispatch.analysers import scoped_files
+    from remit.evidence.sources import open_sources
     from remit.merging.merge import merge_reports, with_coverage
     from remit.merging.model import MergeSettings
     from remit.orchestrate.coverage import language_coverage
     from remit.workspace.languages import languages_of
 
-    _print(
-        with_coverage(
-            merge_reports([], MergeSettings()), language_coverage(languages_of(root, scoped_files(root, [scope])), {})
-        ),
-        root,
-        form,
-    )
+    coverage = language_coverage(languages_of(root, scoped_files(root, [scope])), {})
+    merged = with_coverage(merge_reports([], MergeSettings()), coverage)
+    write_merge(merged, options["form"], open_sources(root), options["output"])
     return 1
 
 
 def _print_team(team: ReviewTeam) -> None:
-    """Print the reviewers, and how to add more."""
-    click.echo(f"reviewers: {', '.join((*team.subagents, *team.analysers)) or 'none'}", err=True)
-    missing = [one.analyser.name for one in team.available if one.why_not == "install remit[review]"]
-    if missing:
-        click.echo(f"not installed: {', '.join(missing)}; install remit[review] to add them", err=True)
-    unused = [f"{one.analyser.name} ({one.why_not})" for one in team.available if _could_read_more(one)]
-    if unused:
-        click.echo(f"not used: {', '.join(unused)}", err=True)
+    """Print the reviewers, and those that do not take part although they have files here."""
+    from remit.orchestrate.review import NOT_NAMED, SUBAGENTS, reviewers_of
+
+    every = reviewers_of(team)
+    click.echo(f"reviewers: {', '.join(one.name for one in every if one.is_used) or 'none'}", err=True)
     if team.why_no_model:
-        click.echo(f"no subagents: {team.why_no_model}; set a key, or `model` in remit.toml, to add them", err=True)
+        click.echo(f"no {SUBAGENTS}: {team.why_no_model}; set a key, or `model` in remit.toml, to add them", err=True)
+    unused = [one for one in every if not one.is_used and one.has_files and one.about != NOT_NAMED]
+    named = ", ".join(f"{one.name} ({one.about})" for one in unused if one.name != SUBAGENTS)
+    if named:
+        click.echo(f"not used: {named}; see `remit review --list`", err=True)
+    if team.why_no_model:
         text = f"findings of analysers are kept from confidence {_ANALYSERS_THRESHOLD:g} (change it with --threshold)"
         click.echo(text, err=True)
-
-
-def _could_read_more(one: Availability) -> bool:
-    """Return whether an analyser that is not used has files here that it would review."""
-    from remit.dispatch.analysers import reads_any_file
-
-    is_optional = bool(one.why_not) and one.why_not != "install remit[review]"
-    return is_optional and bool(one.files) and not reads_any_file(one.analyser)
 
 
 def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
@@ -189,11 +176,12 @@ def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: d
     from remit.surfaces.cli.dismissals import with_dismissals
     from remit.surfaces.cli.driving import write_reports
 
-    merged = with_dismissals(merged, open_sources(root).workspace)
+    sources = open_sources(root)
+    merged = with_dismissals(merged, sources.workspace)
     if changed is not None:
         merged = only_changed(merged, changed, options["changed_since"])
     files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")
-    _print(merged, root, options["form"])
+    write_merge(merged, options["form"], sources, options["output"])
     if options["record"]:
         from remit.surfaces.cli.recording import record_merge
 
@@ -207,21 +195,3 @@ def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: d
     from remit.surfaces.cli.merge import fails
 
     return 1 if fails(merged, options["fail_on"]) or merged.is_unread else 0
-
-
-def _print(merged: Merge, root: Path, form: str) -> None:
-    from remit.evidence.sources import open_sources
-
-    workspace = open_sources(root).workspace
-    if form == "json":
-        from remit.reports.formats import format_json
-
-        print_text(format_json(merged))
-    elif form == "markdown":
-        from remit.reports.merge.markdown import merge_markdown
-
-        print_text(merge_markdown(merged, workspace))
-    else:
-        from remit.reports.merge.text import merge_text_lines
-
-        print_lines(merge_text_lines(merged, columns(), workspace))

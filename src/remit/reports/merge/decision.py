@@ -1,0 +1,126 @@
+"""Why a merge decided as it did, and what a person can do if nothing could be merged or reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from remit.contract.model import ErrorDetails
+from remit.merging.model import NOT_COUNTED, OBSERVED, SKIPPED, AgentReport, Merge
+from remit.reports.layout import format_count
+from remit.reports.merge.groups import no_findings_text
+from remit.reports.merge.parts import join_words, truncate_text
+from remit.workspace.languages import NOT_CODE
+
+#: The most agents that are named; more are counted.
+_MAX_NAMED = 3
+#: What a person can do if a review has no files, or no reviewer for them.
+NOTHING_THERE = (
+    "NOT REVIEWED: there is no file to review here, or git ignores all of them; name a folder with code: "
+    "remit review PATH"
+)
+ADD_REVIEWERS = "`remit review --list` shows which reviewers apply and how to add others"
+
+
+def decision_text(merge: Merge) -> str:
+    """Return the reason for the decision. Names of agents in it are not escaped."""
+    return "; ".join(
+        filter(None, [_main(merge), _unread_text(merge), broken_text(merge), *_outside_contract(merge.agents)])
+    )
+
+
+def _outside_contract(agents: Sequence[AgentReport]) -> list[str]:
+    """Return which agents do not count, and why: they were not asked for a report, or a person skipped them."""
+    named: dict[str, list[str]] = {}
+    for one in agents:
+        if one.status in NOT_COUNTED:
+            kind = "only claims were checked" if one.verdict else "not checked, only observed"
+            kind = "skipped by a person" if one.status == SKIPPED else kind
+            named.setdefault(kind, []).append(one.agent)
+    return [f"{kind}: {_join_names(names)}" for kind, names in named.items()]
+
+
+def _unread_text(merge: Merge) -> str:
+    """Return the files of a review that no reviewer read; prose and data are not listed."""
+    if merge.is_unread:
+        return ""
+    unread = [f"{one.unread:,} {one.language}" for one in merge.coverage if one.unread and one.language not in NOT_CODE]
+    more = f" and {len(unread) - _MAX_NAMED} more languages" if len(unread) > _MAX_NAMED else ""
+    return f"files not reviewed: {', '.join(unread[:_MAX_NAMED])}{more}" if unread else ""
+
+
+def contract_status(report: AgentReport) -> str:
+    """Return the verdict of a report; `tool` for a tool, and words for an agent that sent nothing or was observed."""
+    return report.verdict or {"FAILED": "no result", SKIPPED: "no result", OBSERVED: "not checked"}.get(
+        report.status, "tool"
+    )
+
+
+def _main(merge: Merge) -> str:
+    if merge.is_empty:
+        return NOTHING_THERE
+    if merge.is_unread and merge.decision == "review":
+        return f"NOT REVIEWED: no reviewer could read a file; {ADD_REVIEWERS}"
+    if merge.decision == "continue":
+        others = {one.status for one in merge.agents} & {*NOT_COUNTED}
+        checked = "all other agents" if SKIPPED in others else "all checked agents" if others else "all agents"
+        return f"{checked} finished and there are no conflicts"
+    if merge.decision == "retry":
+        if merge.is_unread:
+            return f"NOT REVIEWED: {_named(merge, 'FAILED')} failed, and no other reviewer could read a file"
+        if not merge.agents:
+            return "there is nothing to merge"
+        failed = _named(merge, "FAILED")
+        return f"{failed or 'an agent'} failed; run it again before you rely on this report"
+    conflicts = format_count(len(merge.conflicts), "conflict") if merge.conflicts else ""
+    partial = _join_names(one.agent for one in merge.agents if one.status == "PARTIAL" and not one.problem)
+    stated = [f"{truncate_text(one.agent, 80)}: {one.problem}" for one in merge.agents if one.problem]
+    more = [f"{format_count(len(stated) - _MAX_NAMED, 'more agent')} without a valid status"]
+    stated = [*stated[:_MAX_NAMED], *(more if len(stated) > _MAX_NAMED else [])]
+    reasons = [conflicts, f"{partial} did not finish" if partial else "", *stated]
+    return "; ".join(filter(None, reasons)) or "the confidence of a result is below 60"
+
+
+def _named(merge: Merge, status: str) -> str:
+    return _join_names(report.agent for report in merge.agents if report.status == status)
+
+
+def _join_names(agents: Iterable[str]) -> str:
+    names = list(dict.fromkeys(truncate_text(agent, 80) for agent in agents))
+    return join_words(names) if len(names) <= _MAX_NAMED else format_count(len(names), "agent")
+
+
+def broken_text(merge: Merge) -> str:
+    """Return how many results break the contract; empty if none does."""
+    judged = [report.verdict for report in merge.agents if report.verdict and report.status not in NOT_COUNTED]
+    broken = sum(verdict != "accept" for verdict in judged)
+    verb = "breaks" if broken == 1 else "break"
+    return f"{broken:,} of {format_count(len(judged), 'result')} {verb} the contract" if broken else ""
+
+
+def root_cause(merge: Merge) -> str:
+    """Return why a failed merge has no findings."""
+    return no_findings_text(merge) if merge.is_unread else "Every agent's result is FAILED, empty or missing."
+
+
+def recovery_text(merge: Merge) -> str:
+    """Return what helps after a failed merge."""
+    if merge.is_empty:
+        return "Name a folder with code, whose files git does not ignore"
+    if merge.is_unread and merge.decision != "retry":
+        return "Add a reviewer for these languages, or set a model"
+    return "Run the agents again, one by one, and merge their results"
+
+
+def error_details(merge: Merge) -> ErrorDetails:
+    """Return the error of a failed merge."""
+    if merge.is_unread:
+        kind, message = "NotReviewed", no_findings_text(merge)
+    else:
+        kind = "AllAgentsFailed" if merge.agents else "NothingToMerge"
+        message = f"none of {format_count(len(merge.agents), 'result')} is usable"
+    return ErrorDetails(
+        type=kind,
+        message=message,
+        occurred_at="the merge of the results",
+        recoverable="true",
+    )
