@@ -1,4 +1,4 @@
-"""Every finding of a merge has one id, whatever the ids of its rows are."""
+"""Every finding of a merge has one id, although agents and tools number their rows alike."""
 
 from __future__ import annotations
 
