@@ -131,8 +131,8 @@ def from_phpstan(output: Any, root: str) -> dict[str, Any]:
     return sarif_log("phpstan", found)
 
 
-def read_by_bandit(output: Any, files: Collection[str], root: str) -> set[str]:
-    """Return the files without those that bandit could not parse."""
+def read_without_notes(output: Any, files: Collection[str], root: str) -> set[str]:
+    """Return the files without those that a program reports as not read: bandit those that it could not parse."""
     notes = [
         note
         for run in output["runs"]

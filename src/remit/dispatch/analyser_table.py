@@ -17,9 +17,9 @@ from remit.dispatch.analyser_output import (
     from_phpstan,
     from_rubocop,
     from_shellcheck,
-    read_by_bandit,
     read_by_eslint,
     read_by_rubocop,
+    read_without_notes,
 )
 
 #: Seconds that an analyser may take.
@@ -98,7 +98,7 @@ _ALL = (
         "--quiet --format sarif --exit-zero --skip B101 {files}",
         package="bandit[sarif]",
         module="bandit",
-        read=read_by_bandit,
+        read=read_without_notes,
     ),
     Analyser(
         "oxlint",
@@ -139,6 +139,7 @@ _ALL = (
         ANY,
         "{files}",
         module="remit.secrets.file_scan",
+        read=read_without_notes,
     ),
     Analyser(
         "eslint",

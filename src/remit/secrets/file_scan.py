@@ -27,24 +27,41 @@ _PROSE = (".md", ".rst", ".txt", ".adoc", ".mdx")
 _LOCKS = (".lock", "-lock.json", "-lock.yaml", ".lockb", "go.sum", "npm-shrinkwrap.json")
 
 
+#: Words with another first sound than letter.
+_AN = re.compile(r"[aeio]|xAI|npm|SSH|RSA|HTTP", re.IGNORECASE)
+
+
 def main(paths: Sequence[str]) -> None:
-    """Print the secrets in some files."""
-    results = [result for path in paths for result in _results(path)][:_MAX_RESULTS]
-    run = {"tool": {"driver": {"name": "secret-scan"}}, "results": results}
+    """Print the secrets in some files, and a notification for each file that is not searched."""
+    results: list[dict[str, Any]] = []
+    skipped: list[dict[str, Any]] = []
+    for path in paths:
+        text, why = _read(path)
+        if why:
+            place = {"physicalLocation": {"artifactLocation": {"uri": path}}}
+            skipped.append({"level": "note", "message": {"text": f"not searched: {why}"}, "locations": [place]})
+        else:
+            results += _results(path, text)
+    call = {"executionSuccessful": True, "toolConfigurationNotifications": skipped}
+    run = {"tool": {"driver": {"name": "secret-scan"}}, "invocations": [call], "results": results[:_MAX_RESULTS]}
     json.dump({"version": "2.1.0", "runs": [run]}, sys.stdout)
 
 
-def _results(path: str) -> Iterator[dict[str, Any]]:
+def _read(path: str) -> tuple[str, str]:
+    """Return the text of a file, or why it is not searched."""
     if path.endswith(_LOCKS):
-        return
+        return "", "a list of dependencies"
     try:
         with Path(path).open("rb") as opened:
             data = opened.read(_MAX_BYTES + 1)
-    except OSError:
-        return
-    if len(data) > _MAX_BYTES or b"\0" in data:
-        return
-    text = data.decode("utf-8", "replace")
+    except OSError as error:
+        return "", error.strerror or "it cannot be read"
+    if len(data) > _MAX_BYTES:
+        return "", f"it has more than {_MAX_BYTES:,} bytes"
+    return (data.decode("utf-8", "replace"), "") if b"\0" not in data else ("", "it is not text")
+
+
+def _results(path: str, text: str) -> Iterator[dict[str, Any]]:
     lines: dict[int, str] = {}
     line, position = 1, 0
     for start, _, _, name in sorted(find_secrets(text)):
@@ -53,12 +70,13 @@ def _results(path: str) -> Iterator[dict[str, Any]]:
         lines.setdefault(line, name)
     for line, name in lines.items():
         place = {"artifactLocation": {"uri": path}, "region": {"startLine": line}}
+        what = f"{'An' if _AN.match(name) else 'A'} {name}"
         yield {
             "ruleId": name.replace(" ", "-"),
             "level": "error",
             "rank": _TEST_RANK if _IS_TEST.search(f"/{path}") or path.endswith(_PROSE) else _RANK,
             "message": {
-                "text": f"A {name} is in this file. If it is real, revoke it and load a new one from the environment."
+                "text": f"{what} is in this file. If it is real, revoke it and load a new one from the environment."
             },
             "locations": [{"physicalLocation": place}],
             "properties": {"tags": ["security"]},

@@ -90,7 +90,8 @@ def _fit(text: str, room: int) -> str:
 def _wrapped(text: str, columns: int, margin: str) -> list[str]:
     """Wrap text with a margin; wide characters take two columns."""
     room = max(columns - len(margin), 20) * len(text) // max(display_width(text), 1) or 1
-    return [_fit(margin + line, columns) for line in textwrap.wrap(text, max(room, 10))] or [margin]
+    lines = textwrap.wrap(text, max(room, 10), break_on_hyphens=False)  # so that names can be copied
+    return [_fit(margin + line, columns) for line in lines] or [margin]
 
 
 def _heading(words: str, note: str = "") -> Line:
