@@ -77,6 +77,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("budget.cost", "number", 0, "cost of one job in US dollars; 0: no limit"),
     Setting("budget.seconds", "number", 0, "duration of one job in seconds; 0: no limit"),
     Setting(
+        "budget.day",
+        "number",
+        0,
+        "cost of all jobs of one day in US dollars: the overview shows it, and a notice is sent at 80 percent; 0: none",
+    ),
+    Setting(
         "database_url", "text", "", "URL of a shared PostgreSQL server; empty: an embedded server in the data folder"
     ),
     Setting("data", "text", "", "the data folder; empty: .remit in the root of the project"),

@@ -25,6 +25,9 @@ SKIPPED_DIRECTORIES = frozenset(
 )
 #: The same for searches that do not look for `pyvenv.cfg`: they take every `venv` for an environment.
 SKIPPED_WITH_VENV = SKIPPED_DIRECTORIES | {"venv"}
+#: The alternatives of the globs that were used last, each as a list of names.
+_split: dict[str, list[list[str]]] = {}
+_MAX_SPLIT = 500
 #: A search that has looked at this many names without an answer counts as a large one.
 MAX_ENTRIES = 20_000
 
@@ -58,7 +61,14 @@ class Pattern:
 
 def matches_glob(path: str, glob: str) -> bool:
     """Whether a glob matches a whole path. Only the first 64 alternatives of a glob count."""
-    return any(_matches_parts(path.split("/"), one.split("/")) for one in expand_braces(glob))
+    alternatives = _split.get(glob)
+    if alternatives is None:
+        alternatives = [one.split("/") for one in expand_braces(glob)]
+        if len(_split) >= _MAX_SPLIT:
+            _split.clear()
+        _split[glob] = alternatives
+    parts = path.split("/")
+    return any(_matches_parts(parts, pieces) for pieces in alternatives)
 
 
 def _matches_parts(parts: list[str], pieces: list[str]) -> bool:

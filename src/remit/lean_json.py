@@ -5,6 +5,8 @@ The C functions behind that module do the work. Where Python does not have them,
 
 from __future__ import annotations
 
+from _thread import _local
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +16,21 @@ if TYPE_CHECKING:
 _OTHER_PYTHON = (ImportError, AttributeError, TypeError)
 _SPACE = " \t\n\r"
 _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+class _Faster(_local):
+    """Functions of a library that a thread has loaded anyway, see `use_faster`."""
+
+    read: Callable[[bytes], Any] | None = None
+    write: Callable[[Any], bytes] | None = None
+
+
+_faster = _Faster()
+
+
+def use_faster(read: Callable[[bytes], Any], write: Callable[[Any], bytes]) -> None:
+    """Use other functions in this thread. A text or value that they refuse with ValueError is handled as before."""
+    _faster.read, _faster.write = read, write
 
 
 class _Reading:
@@ -32,6 +49,11 @@ class _Reading:
 
 def loads(data: bytes, parse_constant: Callable[[str], Any] = _NUMBERS.__getitem__) -> Any:
     """Return the value of a JSON text in UTF-8. Raises ValueError or RecursionError, as `json.loads` does."""
+    if _faster.read is not None:
+        try:
+            return _faster.read(data)
+        except ValueError:  # perhaps a text that only the functions below accept
+            pass
     try:
         from _json import make_scanner
 
@@ -50,7 +72,16 @@ def loads(data: bytes, parse_constant: Callable[[str], Any] = _NUMBERS.__getitem
 
 
 def dumps(value: Any, *, allow_nan: bool = False) -> bytes:
-    """Return a value as JSON in ASCII, without spaces. Raises ValueError for values that JSON lacks."""
+    """Return a value as JSON in ASCII, without spaces. Raises ValueError for values that JSON lacks.
+
+    With `allow_nan`, numbers that JSON lacks are written as the module `json` does, and by the functions of
+    `use_faster`, which write UTF-8, as null.
+    """
+    if allow_nan and _faster.write is not None:
+        try:
+            return _faster.write(value)
+        except ValueError:  # perhaps a text with half a surrogate pair
+            pass
     try:
         from _json import encode_basestring_ascii, make_encoder
 

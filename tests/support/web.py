@@ -19,6 +19,7 @@ from remit.store.access import Role, add_token
 from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database, open_database
 from remit.surfaces.server.running import ServeOptions, address_of, bind, build_server
+from remit.surfaces.server.session_watch import watching_sessions
 from remit.surfaces.server.site import Site
 
 T = TypeVar("T")
@@ -68,7 +69,8 @@ class RunningSite:
                 address.url,
             )
             self._started.set()
-            await server.serve(sockets=[listener])
+            async with watching_sessions(site):
+                await server.serve(sockets=[listener])
 
     def call(self, work: Callable[[Database], Awaitable[T]]) -> T:
         """Run a coroutine with the server's database."""

@@ -23,6 +23,7 @@ _MINIMUM = {
     "budget.tokens": 0,
     "budget.cost": 0,
     "budget.seconds": 0,
+    "budget.day": 0,
 }
 #: A job that waits is marked as alive this often: at most this many seconds apart, and this many times before it
 #: would be ended as hung.
@@ -48,6 +49,8 @@ class Settings(NamedTuple):
     #: What an orchestrator may do itself.
     gate: GateSettings
     notices: NoticeSettings = NoticeSettings("", "")
+    #: What all jobs of one day should cost at most, in US dollars; 0: no budget. It stops no job.
+    day_budget: float = 0.0
 
     @property
     def keepalive_seconds(self) -> float:
@@ -73,6 +76,7 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
         allow_tools=tuple(map(str, allow_list(configured, None))),
         gate=from_configuration(configured),
         notices=NoticeSettings(configured["notices.webhook"], configured["notices.link"]).checked(),
+        day_budget=float(configured["budget.day"]),
     )
 
 

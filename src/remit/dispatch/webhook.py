@@ -88,6 +88,16 @@ async def deliver(database: Database, settings: NoticeSettings) -> int:
     return sent
 
 
+async def note_day_budget(database: Database, budget: float, now: datetime | None = None) -> None:
+    """Add a notice, once a day, if the jobs of today have spent 80 percent of the budget of a day."""
+    if budget <= 0:
+        return
+    midnight = (now or datetime.now().astimezone()).replace(hour=0, minute=0, second=0, microsecond=0)
+    key = f"budget-day-{midnight:%Y-%m-%d}"
+    if not await database.rows("notices.is_known", key=key):
+        await database.rows("notices.day", key=key, since=midnight, budget=budget)
+
+
 def pause_after(tries: int) -> float:
     """Return the seconds until a notice is sent again."""
     return min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** (tries - 1))
@@ -149,6 +159,8 @@ def _budget(data: Mapping[str, Any]) -> tuple[str, str]:
     unit = plain(data.get("budget")).removeprefix("tree-")
     amounts = f"${used:.2f} of ${limit:.2f}" if unit == "cost" else f"{used:,.0f} of {limit:,.0f} tokens"
     share = f"{100 * used / limit:.0f} %" if limit else "all"
+    if unit == "day":
+        return f"The jobs of today have used {share} of the budget of a day: ${used:.2f} of ${limit:.2f}", "/"
     return f"Job {data.get('job')} ({plain(data.get('agent'))}) has used {share} of its budget: {amounts}", (
         f"/jobs/{data.get('job')}"
     )

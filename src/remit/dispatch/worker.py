@@ -154,6 +154,7 @@ class Worker:
 
     async def _send_notices(self) -> None:
         try:
+            await webhook.note_day_budget(self._database, self._settings.day_budget)
             await webhook.deliver(self._database, self._settings.notices)
         except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
             log.warning("notices are delayed: %s", " ".join(str(error).split()))

@@ -6,7 +6,7 @@ import os
 import stat
 import time
 
-from remit.errors import UsageError
+from remit.errors import RemitError, UsageError
 from remit.gate import witness
 from remit.gate.session import SCHEMA, SessionState
 from remit.lean_json import dumps, loads
@@ -64,6 +64,16 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
                 _save(_path(self.folder, self.session, ".json"), self.state)
         finally:
             os.close(self._lock)  # which also releases the lock
+
+
+def is_session_busy(folder: str, session: str) -> bool:
+    """Return whether another process or thread has locked the state of a session, or it cannot be locked."""
+    try:
+        make_private(folder)
+        os.close(file_lock(_path(folder, session, ".lock"), 0))
+    except (RemitError, OSError):
+        return True
+    return False
 
 
 def read_session(folder: str, session: str) -> SessionState | None:
@@ -210,7 +220,7 @@ def _save(path: str, state: SessionState) -> None:
     data = dumps(state.as_dict(), allow_nan=True)
     spare = path + _SPARE
     try:
-        witness.note_content(os.path.dirname(path), os.path.basename(path), data)
+        witness.note_content(os.path.dirname(path), os.path.basename(path), data, is_locked=True)
         has_old = _move(path, spare)
         try:
             replace_file(path, data, mode=0o600, sync=False)
@@ -243,9 +253,11 @@ class RecordedSession:
         self.state = state
 
 
-def recorded_sessions(folders: Iterable[str]) -> list[RecordedSession]:
-    """Return all sessions of some folders, the latest first. Other files are ignored."""
-    states = [(folder, name, read_session(folder, name)) for folder in folders for name in list_sessions(folder)]
+def recorded_sessions(folders: Iterable[str], since: float = 0.0) -> list[RecordedSession]:
+    """Return the sessions of some folders that were saved after a time, the latest first. Other files are ignored."""
+    states = [
+        (folder, name, read_session(folder, name)) for folder in folders for name in recent_sessions(folder, since)
+    ]
     found = [RecordedSession(folder, name, state) for folder, name, state in states if state is not None]
     return sorted(found, key=lambda one: one.state.updated, reverse=True)
 

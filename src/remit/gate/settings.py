@@ -128,10 +128,20 @@ class GateSettings:
         """Return the same settings with another mode."""
         if mode == self.mode:
             return self
+        other = self._copy()
+        other.mode = mode
+        return other
+
+    def without_tools(self) -> GateSettings:
+        """Return the same settings without the tools of definitions."""
+        other = self._copy()
+        other.tools = {}
+        return other
+
+    def _copy(self) -> GateSettings:
         other = GateSettings()
         for name in self.__slots__:
             setattr(other, name, getattr(self, name))
-        other.mode = mode
         return other
 
     @classmethod

@@ -15,6 +15,9 @@ _FOLDER = "remit/gate"
 #: A digest in hexadecimal digits, and how many of them are kept: that of now, and that of before.
 _LENGTH = 32
 _KEPT = 2
+#: The folder of the state, a folder of a gate, its device and its inode -> where its digests are.
+_places: dict[tuple[str, str, int, int], str] = {}
+_MAX_PLACES = 100
 
 
 def digest_of(data: bytes) -> str:
@@ -26,14 +29,20 @@ def digest_of(data: bytes) -> str:
     return blake2b(data, digest_size=_LENGTH // 2).hexdigest()
 
 
-def note_content(folder: str, name: str, data: bytes) -> None:
-    """Note the content that a file of the gate's folder is about to get. Without a place for that, do nothing."""
+def note_content(folder: str, name: str, data: bytes, *, is_locked: bool = False) -> None:
+    """Note the content that a file of the gate's folder is about to get. Without a place for that, do nothing.
+
+    `is_locked` states that whoever compares this file holds its lock. The note is then written in place, which takes a
+    tenth of the time.
+    """
     path, digest = _path(folder, name), digest_of(data)
     earlier = _read(path)
     if earlier[:1] == [digest]:
         return
     # A process that ends before it has written the file leaves the earlier content.
     text = "\n".join([digest, *earlier][:_KEPT])
+    if is_locked and len(earlier) == _KEPT and _overwrite(path, text.encode()):
+        return
     try:
         try:
             replace_file(path, text.encode(), mode=0o600, sync=False)
@@ -74,9 +83,33 @@ def forget_old(folder: str, days: float) -> None:
         forget_content(folder, name)
 
 
+def _overwrite(path: str, data: bytes) -> bool:
+    """Write into a file that has as many bytes; return False if that is not possible."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return False
+    try:
+        return os.fstat(descriptor).st_size == len(data) == os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
 def _path(folder: str, name: str) -> str:
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(base, _FOLDER, digest_of(os.fsencode(os.path.realpath(folder))), name)
+    try:
+        about = os.stat(folder)
+        key = (base, folder, about.st_dev, about.st_ino)
+    except OSError:
+        key = (base, folder, 0, 0)
+    place = _places.get(key)
+    if place is None:
+        place = os.path.join(base, _FOLDER, digest_of(os.fsencode(os.path.realpath(folder))))
+        if len(_places) >= _MAX_PLACES:
+            _places.clear()
+        if key[3]:
+            _places[key] = place
+    return os.path.join(place, name)
 
 
 def _read(path: str) -> list[str]:

@@ -106,6 +106,12 @@ def calibrate(points: Iterable[tuple[float, bool]], *, seed: int = 0, resamples:
     )
 
 
+def recalibrated(calibration: Calibration, score: float) -> float | None:
+    """Return what a score from 0 to 1 should have been; None with too few decisions."""
+    known = calibration.recalibration
+    return _interpolated([one[0] for one in known], [one[1] for one in known], score) if known else None
+
+
 def _note(decisions: int) -> str:
     if decisions < MIN_CURVE:
         return f"{decisions} decisions: a curve needs at least {MIN_CURVE}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from remit.ledger.calibration import Calibration, CurvePoint
+from remit.ledger.calibration import Calibration, CurvePoint, recalibrated
 from remit.reports.layout import Line, Piece
 
 #: The plot in characters.
@@ -13,6 +13,8 @@ _COLUMNS, _ROWS = 51, 16
 #: The plot in pixels: its size, and the place of the square from (0, 0) to (1, 1).
 _WIDTH, _HEIGHT = 480, 440
 _LEFT, _TOP, _SIDE = 56, 40, 360
+#: Recalibrated scores in one line.
+_PAIRS = 6
 
 
 def calibration_lines(calibration: Calibration) -> list[Line]:
@@ -37,7 +39,20 @@ def calibration_lines(calibration: Calibration) -> list[Line]:
                 ),
             ],
         ]
-    return [*lines, [], *_band_table(calibration)]
+    return [*lines, [], *_band_table(calibration), *_recalibration(calibration)]
+
+
+def _recalibration(calibration: Calibration) -> Iterator[Line]:
+    """Yield what scores should have been, between the lowest and the highest score that was decided about."""
+    known = calibration.recalibration
+    if not known:
+        return
+    yield []
+    yield [Piece("recalibrated: a score, and what it should have been", "bold")]
+    scores = [one / 100 for one in range(0, 101, 5) if known[0][0] <= one / 100 <= known[-1][0]] or [known[0][0]]
+    pairs = [f"{100 * score:.0f} → {100 * (recalibrated(calibration, score) or 0.0):.0f}" for score in scores]
+    for start in range(0, len(pairs), _PAIRS):
+        yield [Piece("  ".join(f"{pair:<10}" for pair in pairs[start : start + _PAIRS]).rstrip())]
 
 
 def _plot(curve: tuple[CurvePoint, ...]) -> Iterator[Line]:

@@ -1,7 +1,7 @@
 """What changed in the store, for many listeners in one process: one connection listens, and each listener has topics.
 
-Topics: `job:12` and `plan:3` (one of them), `jobs`, `plans`, `workers`, `review` and `ledger` (any). A listener that is
-slow gets one notice for many changes, so it never has a backlog.
+Topics: `job:12` and `plan:3` (one of them), `jobs`, `plans`, `workers`, `review` and `ledger` (any), and what this
+process notices itself. A listener that is slow gets one notice for many changes, so it never has a backlog.
 """
 
 from __future__ import annotations
@@ -74,6 +74,10 @@ class ChangeFeed:
 
     def __len__(self) -> int:
         return len(self._subscriptions)
+
+    def notice(self, topic: str) -> None:
+        """Tell the subscriptions of this process about a change that is not in the store."""
+        self._notice((topic,))
 
     def close(self) -> None:
         """End all subscriptions."""

@@ -46,6 +46,8 @@ async def record_in(connection: Connection, entries: Sequence[LedgerEntry]) -> i
     for start in range(0, len(unique), _BATCH):
         batch = to_storable(msgspec.to_builtins(unique[start : start + _BATCH]))
         new += len(await rows(connection, "ledger.record", entries=Jsonb(batch)))
+    if new:
+        await rows(connection, "ledger.notify")
     return new
 
 

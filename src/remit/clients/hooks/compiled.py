@@ -82,8 +82,8 @@ def stamp(path: str) -> list[Any]:
 def environment() -> dict[str, str]:
     """Return the variables that the compiled settings may come from."""
     # Not `items`: that would decode the value of each variable, at every event.
-    names = [name for name in os.environ if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)]
-    return {name: os.environ[name] for name in names}
+    names = [name for name in os.environ if name.startswith("REMIT_")]
+    return {name: os.environ[name] for name in names if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)}
 
 
 def read_compiled(project: str) -> dict[str, Any] | None:

@@ -65,18 +65,23 @@ def run(
 
 
 def handle_event(
-    payload: object, *, event: str = "", project: str = "", changes_input: bool = True, has_tools: bool = True
+    payload: object,
+    *,
+    event: str = "",
+    project: str = "",
+    changes_input: bool = True,
+    has_tools: bool = True,
+    context: ProjectContext | None = None,
 ) -> Answer | None:
     """Return the answer to an event, or None for no answer.
 
-    `event` is used if the payload does not name its event, and `project` is the project's folder (default: the project
-    that contains the payload's working folder). With `changes_input`, the client accepts a changed input of a call;
-    with `has_tools`, its tools have the names that definitions list, so an agent is held to its list.
-    Never raises: an internal error is shown to the user, and a call that
-    could not be judged is allowed, or denied if `gate.on_fault` is "closed".
+    `event` is used if the payload does not name its event, `project` is the project's folder (default: the project
+    that contains the payload's working folder), and `context` is the project if it is open. With `changes_input`, the
+    client accepts a changed input of a call; with `has_tools`, its tools have the names that definitions list, so an
+    agent is held to its list. Never raises: an internal error is shown to the user, and a call that could not be judged
+    is allowed, or denied if `gate.on_fault` is "closed".
     """
     name = text(payload, "hook_event_name") or event
-    context: ProjectContext | None = None
     folder = project
     try:
         if not isinstance(payload, dict):
@@ -91,10 +96,10 @@ def handle_event(
 
         folder = project or project_of(text(payload, "cwd") or os.getcwd())
         lacking = [field for field in missing(name, payload) if field in NEEDED.get(name, ())]
-        context = Context.open(folder)
+        context = context or Context.open(folder)
         context.changes_input = changes_input
         if not has_tools:
-            context.settings.tools = {}
+            context.settings = context.settings.without_tools()
         if lacking:
             _count_unknown(name, folder, payload)
             return fault_response(name, f"the payload lacks {', '.join(lacking)}", folder, context)

@@ -39,6 +39,24 @@ def _rules_for_secrets() -> Callable[[str], str]:
 load_rules[:] = [_rules_for_secrets]
 
 
+#: Project -> its compiled values and the settings in them. `read_compiled` returns the same values for the same file.
+_settings: dict[str, tuple[dict[str, Any], GateSettings]] = {}
+_MAX_SETTINGS = 100
+
+
+def _settings_of(project: str, values: dict[str, Any] | None) -> GateSettings:
+    """Return the settings in compiled values. A process that answers many events builds them once."""
+    if values is None:
+        return GateSettings.from_mapping(None)
+    known = _settings.get(project)
+    if known is None or known[0] is not values:
+        known = (values, GateSettings.from_mapping(values.get("gate")))
+        if len(_settings) >= _MAX_SETTINGS:
+            _settings.clear()
+        _settings[project] = known
+    return known[1]
+
+
 class ProjectContext:
     """A project under contract: its settings, the agents under contract and their instructions."""
 
@@ -60,7 +78,7 @@ class ProjectContext:
         self.project = project
         #: The gate's folder.
         self.folder = folder_of(project)
-        self.settings = GateSettings.from_mapping(compiled.get("gate"))
+        self.settings = _settings_of(project, values)
         #: Agent -> the kind of result that it must send.
         self.contract: dict[str, str] = compiled.get("contract", {})
         #: Kind of result -> the instructions on how to answer.
@@ -97,6 +115,12 @@ class ProjectContext:
             if replaced:
                 context.notice = f"{_REPLACED}. {context.notice}".rstrip(". ")
         return context
+
+    @classmethod
+    def open_compiled(cls, project: str) -> ProjectContext | None:
+        """Open a project, or return None if its settings must be compiled first."""
+        values = read_compiled(project)
+        return cls(project, values) if values is not None and is_fresh(values) else None
 
     def keep_earlier_settings(self, error: Exception) -> None:
         """Note that the settings could not be compiled and that the earlier ones stay effective."""

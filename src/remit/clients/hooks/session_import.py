@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from remit.store.database import Database
 
 
-async def import_sessions(database: Database, folders: Iterable[str], project: str = "") -> int:
-    """Record the judged reports of all sessions in some folders of the gate, and return how many were new.
+async def import_sessions(database: Database, folders: Iterable[str], project: str = "", *, since: float = 0.0) -> int:
+    """Record the judged reports of the sessions in some folders of the gate, and return how many were new.
 
-    A report that was rejected becomes a review item.
+    A report that was rejected becomes a review item. Sessions whose state was not saved after `since` are left out.
     """
     import asyncio
 
-    entries, items = await asyncio.to_thread(_read_sessions, list(folders), project)
+    entries, items = await asyncio.to_thread(_read_sessions, list(folders), project, since)
     new = await ledger.record(database, entries)
     await review_queue.add_items(database, items)
     return new
 
 
-def _read_sessions(folders: list[str], project: str) -> tuple[list[LedgerEntry], list[NewItem]]:
+def _read_sessions(folders: list[str], project: str, since: float) -> tuple[list[LedgerEntry], list[NewItem]]:
     entries: list[LedgerEntry] = []
     items: list[NewItem] = []
-    for found in recorded_sessions(folders):
+    for found in recorded_sessions(folders, since):
         session = found.state.session or found.name
         for kept in list_results(found.folder, session):
             if not kept.verdict:

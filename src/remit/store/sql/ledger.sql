@@ -22,6 +22,10 @@ FROM jsonb_to_recordset(%(entries)s) AS given (
 ON CONFLICT (key) DO NOTHING
 RETURNING id
 
+-- name: notify
+-- Open pages show the new entries. The end of a job has its own notification.
+SELECT pg_notify('remit_changed', 'ledger')
+
 -- name: list
 SELECT {columns} FROM remit.ledger
 WHERE (%(before)s::bigint IS NULL OR id < %(before)s)

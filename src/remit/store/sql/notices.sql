@@ -22,3 +22,16 @@ WHERE sent IS NULL AND gave_up IS NULL AND created < now() - interval '1 day'
 
 -- name: prune
 DELETE FROM remit.outbox WHERE created < now() - interval '30 days' AND (sent IS NOT NULL OR gave_up IS NOT NULL)
+
+-- name: is_known
+SELECT 1 AS known FROM remit.outbox WHERE key = %(key)s
+
+-- name: day
+-- Add a notice if jobs have spent 80 percent of the budget of a day: what those cost that finished since, or run now.
+WITH spent AS (
+    SELECT
+        (SELECT coalesce(sum(cost), 0) FROM remit.jobs WHERE state = 'finished' AND finished >= %(since)s)
+        + (SELECT coalesce(sum(cost), 0) FROM remit.jobs WHERE state = 'running') AS amount
+)
+SELECT remit.add_notice('budget', %(key)s, jsonb_build_object('budget', 'day', 'used', amount, 'limit', %(budget)s::numeric))
+FROM spent WHERE amount >= 0.8 * %(budget)s::numeric

@@ -67,6 +67,7 @@ def export_command(output: Path | None) -> int:
         from remit.store.ledger import stream_entries
 
         del settings
+        await _import_sessions(database)
         number = 0
         with output.open("wb") if output is not None else sys.stdout.buffer as file:
             async for entry in stream_entries(database):
@@ -101,17 +102,22 @@ def import_command() -> int:
     Examples:
       remit ledger import
     """
-    from remit.clients.hooks.recorded_project import current_project
-    from remit.clients.hooks.session_import import import_sessions
-
-    project = current_project()
 
     async def work(database: Database, _: Settings) -> int:
-        return await import_sessions(database, project.folders, project.root)
+        return await _import_sessions(database)
 
     number = with_database(work)
     click.echo(f"{number} new {'entry' if number == 1 else 'entries'} in the ledger")
     return 0
+
+
+async def _import_sessions(database: Database) -> int:
+    """Import the recorded sessions of the current project, and return how many entries are new."""
+    from remit.clients.hooks.recorded_project import current_project
+    from remit.clients.hooks.session_import import import_sessions
+
+    project = current_project()
+    return await import_sessions(database, project.folders, project.root)
 
 
 @ledger_command.command("agents")
@@ -133,6 +139,7 @@ def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
         from remit.store import learning
         from remit.store.ledger import fold
 
+        await _import_sessions(database)
         await fold(database)
         return await learning.scorecards(database, agent=agent)
 

@@ -24,11 +24,16 @@ class ItemList(msgspec.Struct, kw_only=True):
 
 async def page_of_items(database: Database, wanted: ItemFilter, after: str, limit: int) -> ItemList:
     """Return a page of the review queue."""
-    rank, _, last = after.partition(".")
-    place = (int(rank), int(last)) if rank.isdecimal() and last.isdecimal() and len(rank + last) < 20 else None
-    found = await review_queue.list_items(database, wanted, after=place, limit=limit + 1)
+    found = await review_queue.list_items(database, wanted, after=place_of(after), limit=limit + 1)
     items = found[:limit]
     return ItemList(items=items, after=f"{items[-1].rank}.{items[-1].id}" if len(found) > limit else None)
+
+
+def place_of(after: str) -> tuple[int, int] | None:
+    """Return the rank and the number of the item that a page continues after, such as `3.17`; None for the first."""
+    rank, _, last = after.partition(".")
+    is_number = after.isascii() and rank.isdecimal() and last.isdecimal()
+    return (int(rank), int(last)) if is_number and len(rank) < 9 and len(last) < 19 else None
 
 
 async def decide_posted(

@@ -52,7 +52,7 @@ class AnswerBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 def limit_of(request: Request) -> int:
     """Return how many entries a request asks for."""
     text = request.query_params.get("limit", "50")
-    if not (text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= _MAX_LISTED):
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 0 < int(text) <= _MAX_LISTED):
         raise UsageError(f"limit must be from 1 to {_MAX_LISTED}, not {text[:40]!r}")
     return int(text)
 
@@ -129,7 +129,7 @@ _FILTERS = (
     QueryParameter("agent", "the name of an agent"),
     QueryParameter("verdict", "accept, revise or reject"),
 )
-_JOB = "/jobs/{number:int}"
+_JOB = "/jobs/{number:number}"
 OPERATIONS = (
     Operation("POST", "/jobs", "submitJob", "Submit a job", "operator", submit, JobShape, JobSubmission, status=201),
     Operation("GET", "/jobs", "listJobs", "List jobs", "viewer", list_all, JobList, query=(*_FILTERS, _BEFORE, _LIMIT)),
@@ -137,10 +137,10 @@ OPERATIONS = (
     Operation("POST", f"{_JOB}/cancel", "cancelJob", "Cancel a job", "operator", cancel, JobShape),
     Operation("POST", f"{_JOB}/retry", "retryJob", "Continue or correct a job", "operator", retry_job, JobShape),
     Operation("GET", f"{_JOB}/events", "followJob", "Follow the events of a job", "viewer", job_events),
-    Operation("GET", "/plans/{number:int}", "showPlan", "Show a plan", "viewer", show_plan, dict[str, Any]),
+    Operation("GET", "/plans/{number:number}", "showPlan", "Show a plan", "viewer", show_plan, dict[str, Any]),
     Operation("GET", "/questions", "listQuestions", "List the open questions", "viewer", questions, QuestionList),
     Operation(
-        *("POST", "/questions/{number:int}/answer", "answerQuestion", "Answer a question", "reviewer", answer),
+        *("POST", "/questions/{number:number}/answer", "answerQuestion", "Answer a question", "reviewer", answer),
         answer=GivenAnswerShape,
         body=AnswerBody,
     ),

@@ -116,7 +116,7 @@ _FILTERS = tuple(
     )
 )
 _LIMIT = QueryParameter("limit", "at most this many; default: 50", "integer")
-_ITEM = "/review/{number:int}"
+_ITEM = "/review/{number:number}"
 OPERATIONS = (
     Operation(
         *("GET", "/review", "listItems", "List items of the review queue", "viewer", list_items, ItemList),

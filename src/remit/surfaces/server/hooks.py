@@ -11,6 +11,7 @@ import hmac
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -19,15 +20,33 @@ from remit.clients.claude_code.setup.hook_entries import HTTP_PATH
 from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.events import fault_response, handle_event
 from remit.clients.hooks.payload import Unreadable, parse, text
+from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import encode
 from remit.clients.setup.plan import read_bytes
 from remit.errors import RemitError
-from remit.gate.session_store import INSTALLED
+from remit.gate.decide import READING
+from remit.gate.session_store import INSTALLED, is_session_busy
+from remit.lean_json import use_faster
+
+if TYPE_CHECKING:
+    from remit.clients.hooks.responses import Answer
 
 _MAX_RECORD = 4_000_000
 #: Events at the same time. Each waits for the lock of its session, and a report takes up to seconds to check.
 _MAX_THREADS = 64
-_JSON = (b"content-type", b"application/json")
+#: Bytes of a payload, and events, that may be answered at once, see `_answer_at_once`.
+_MAX_AT_ONCE = 64 * 1024
+_AT_ONCE = ("PreToolUse", "PostToolUse")
+_CONTENT_TYPE = (b"content-type", b"application/json")
+_decoder = msgspec.json.Decoder()
+_encoder = msgspec.json.Encoder()
+
+
+def _read_json(data: bytes) -> object:
+    try:
+        return _decoder.decode(data)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from error
 
 
 class _Record(msgspec.Struct):
@@ -42,13 +61,11 @@ class HookServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._home = str(Path.home())
-        self._threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="hook")
+        self._threads = ThreadPoolExecutor(
+            _MAX_THREADS, "hook", initializer=use_faster, initargs=(_read_json, _encoder.encode)
+        )
         #: Path of an install record -> its time and size, and its secret.
         self._secrets: dict[str, tuple[tuple[int, int], str]] = {}
-
-    def close(self) -> None:
-        """Stop answering."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one event."""
@@ -57,9 +74,11 @@ class HookServer:
             return
         body = await _read(receive)
         sent = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        loop = asyncio.get_running_loop()
-        status, answer = await loop.run_in_executor(self._threads, self.answer, body, sent)
-        await _respond(send, status, answer)
+        found = self._answer_at_once(body, sent) if len(body) <= _MAX_AT_ONCE else None
+        if found is None:
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self._threads, self.answer, body, sent)
+        await _respond(send, *found)
 
     def answer(self, body: bytes, authorization: bytes) -> tuple[int, bytes]:
         """Return the status and the body of the answer to a payload."""
@@ -72,11 +91,28 @@ class HookServer:
         project = project_of(text(payload, "cwd") or str(self._folder))
         if not self._is_known(authorization, [project, str(self._folder)]):
             return 401, b""
-        answer = handle_event(payload, project=project)
+        return 200, _encoded(handle_event(payload, project=project), payload, project)
+
+    def _answer_at_once(self, body: bytes, authorization: bytes) -> tuple[int, bytes] | None:
+        """Answer an event about a read in the thread that received it: another thread takes longer than the decision.
+
+        Return None if the answer may take longer: for other events, while another process has the session, and if the
+        settings must be compiled.
+        """
+        use_faster(_read_json, _encoder.encode)
         try:
-            return 200, encode(answer)
-        except (ValueError, RecursionError) as error:  # a number or a depth that JSON does not support
-            return 200, encode(fault_response(text(payload, "hook_event_name"), error, project))
+            payload = parse(body)
+        except Unreadable:
+            return None
+        if text(payload, "tool_name") not in READING or text(payload, "hook_event_name") not in _AT_ONCE:
+            return None
+        project = project_of(text(payload, "cwd") or str(self._folder))
+        if not self._is_known(authorization, [project, str(self._folder)]):
+            return 401, b""
+        context = ProjectContext.open_compiled(project)
+        if context is None or is_session_busy(context.folder, text(payload, "session_id")):
+            return None
+        return 200, _encoded(handle_event(payload, project=project, context=context), payload, project)
 
     def _is_known(self, authorization: bytes, projects: list[str]) -> bool:
         """Return whether a request has the secret of one of the installs."""
@@ -105,6 +141,13 @@ class HookServer:
         return known[1]
 
 
+def _encoded(answer: Answer | None, payload: dict[str, Any], project: str) -> bytes:
+    try:
+        return encode(answer)
+    except (ValueError, RecursionError) as error:  # a number or a depth that JSON does not support
+        return encode(fault_response(text(payload, "hook_event_name"), error, project))
+
+
 def _read_secret(record: Path) -> str:
     try:
         data = read_bytes(record, _MAX_RECORD)
@@ -123,6 +166,6 @@ async def _read(receive: Receive) -> bytes:
 
 
 async def _respond(send: Send, status: int, body: bytes) -> None:
-    headers = [_JSON, (b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
+    headers = [_CONTENT_TYPE, (b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -51,6 +51,7 @@ async def overview(request: Request) -> Response:
         workers=await dashboard.listed_workers(site.database, timeout),
         budgets=await dashboard.budgets_in_use(site.database),
         recent=recent,
+        day_budget=site.settings.day_budget,
         review=await review_queue.progress(site.database),
     )
 
@@ -138,7 +139,7 @@ async def retry_job(request: Request) -> Response:
 ROUTES = (
     Route("/", overview),
     Route("/jobs", job_list),
-    Route("/jobs/{number:int}", job_page),
-    Route("/jobs/{number:int}/cancel", cancel_job, methods=["POST"]),
-    Route("/jobs/{number:int}/retry", retry_job, methods=["POST"]),
+    Route("/jobs/{number:number}", job_page),
+    Route("/jobs/{number:number}/cancel", cancel_job, methods=["POST"]),
+    Route("/jobs/{number:number}/retry", retry_job, methods=["POST"]),
 )

@@ -52,7 +52,7 @@ class Operation(NamedTuple):
     @property
     def address(self) -> str:
         """The address in the OpenAPI document: without the types of its parameters."""
-        return PREFIX + self.path.replace(":int", "")
+        return PREFIX + self.path.replace(":number", "")
 
 
 class Answered(NamedTuple):
@@ -131,7 +131,7 @@ def _entry(operation: Operation) -> dict[str, Any]:
 
 
 def _path_schema(operation: Operation, name: str) -> dict[str, Any]:
-    return {"type": "integer"} if f"{{{name}:int}}" in operation.path else {"type": "string"}
+    return {"type": "integer"} if f"{{{name}:number}}" in operation.path else {"type": "string"}
 
 
 def _success(operation: Operation) -> dict[str, Any]:

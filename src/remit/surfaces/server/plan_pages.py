@@ -133,7 +133,7 @@ async def cancel_plan(request: Request) -> Response:
 
 ROUTES = (
     Route("/plans", plan_list),
-    Route("/plans/{number:int}", plan_page),
-    Route("/plans/{number:int}/answer", answer, methods=["POST"]),
-    Route("/plans/{number:int}/cancel", cancel_plan, methods=["POST"]),
+    Route("/plans/{number:number}", plan_page),
+    Route("/plans/{number:number}/answer", answer, methods=["POST"]),
+    Route("/plans/{number:number}/cancel", cancel_plan, methods=["POST"]),
 )

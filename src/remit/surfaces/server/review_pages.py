@@ -24,7 +24,7 @@ from remit.merging.model import SCALE
 from remit.store import review_queue
 from remit.store.review_dismissals import apply_dismissals
 from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem
-from remit.surfaces.requests.posted_decisions import checkout_of, decide_posted
+from remit.surfaces.requests.posted_decisions import checkout_of, decide_posted, place_of
 from remit.surfaces.server.site import (
     choice_of,
     form_of,
@@ -88,9 +88,7 @@ def address_of(path: str, wanted: ItemFilter, **more: str) -> str:
 async def item_list(request: Request) -> Response:
     """List items, the worst first."""
     site, wanted = site_of(request), filter_of(request.query_params)
-    rank, _, last = request.query_params.get("after", "").partition(".")
-    is_continued = rank.isdecimal() and last.isdecimal() and len(rank) < 9 and len(last) < 19
-    after = (int(rank), int(last)) if is_continued else None
+    after = place_of(request.query_params.get("after", ""))
     found = await review_queue.list_items(site.database, wanted, after=after, limit=PAGE_ITEMS + 1)
     items = found[:PAGE_ITEMS]
     person = person_of(request)
@@ -246,8 +244,8 @@ ROUTES = (
     Route("/review", item_list),
     Route("/review/next", next_page, methods=["POST"]),
     Route("/review/undo", undo, methods=["POST"]),
-    Route("/review/{number:int}", item_page),
-    Route("/review/{number:int}/decide", decide, methods=["POST"]),
-    Route("/review/{number:int}/renew", renew, methods=["POST"]),
-    Route("/review/{number:int}/release", release, methods=["POST"]),
+    Route("/review/{number:number}", item_page),
+    Route("/review/{number:number}/decide", decide, methods=["POST"]),
+    Route("/review/{number:number}/renew", renew, methods=["POST"]),
+    Route("/review/{number:number}/release", release, methods=["POST"]),
 )

@@ -18,8 +18,6 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from remit.clients.hooks.recorded_project import current_project
-from remit.clients.hooks.session_import import import_sessions
 from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.store.access import add_token, drop_link
@@ -28,6 +26,7 @@ from remit.store.database import Database
 from remit.store.review_dismissals import apply_dismissals
 from remit.surfaces.requests.posted_decisions import checkout_of
 from remit.surfaces.server.app import build_app
+from remit.surfaces.server.session_watch import watching_sessions
 from remit.surfaces.server.site import Address, Site
 
 log = logging.getLogger("remit.serve")
@@ -171,7 +170,8 @@ async def serve(
                 gc.collect()
                 gc.freeze()  # what is loaded now stays: later collections, which delay hooks, need not look at it
                 announce(address.url, f"{address.url}/login?token={secret}")
-                await build_server(site, options).serve(sockets=[listener])
+                async with watching_sessions(site):
+                    await build_server(site, options).serve(sockets=[listener])
             finally:
                 await drop_link(database, link.id)
     finally:
@@ -179,10 +179,8 @@ async def serve(
 
 
 async def catch_up(site: Site) -> None:
-    """Import the sessions of the server's folder, and write the dismissals of decisions that were interrupted."""
-    project = current_project(str(site.folder))
+    """Write the dismissals of decisions that were interrupted."""
     try:
-        await import_sessions(site.database, project.folders, project.root)
         await apply_dismissals(site.database, checkout_of)
     except RemitError as error:
         log.warning("%s", error)  # the server works without it

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -40,6 +41,23 @@ NAVIGATION = (
 _MAX_FIELDS = 50
 _MAX_NUMBER = 2**63 - 1
 _MAX_DIGITS = len(str(_MAX_NUMBER))
+
+
+class NumberConvertor(Convertor[int]):
+    """`{name:number}` in a route: digits that a number of the database can have. Starlette's `int` takes any number."""
+
+    regex = f"[0-9]{{1,{_MAX_DIGITS}}}"
+
+    def convert(self, value: str) -> int:
+        """Return the number of a text."""
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        """Return the text of a number."""
+        return str(value)
+
+
+register_url_convertor("number", NumberConvertor())
 
 
 class Address(NamedTuple):

@@ -21,7 +21,7 @@ MAX_OWN_STREAMS = 20
 #: A line without meaning is sent this often, so that proxies do not close the stream and a lost client is noticed.
 KEEPALIVE_SECONDS = 15.0
 _MAX_TOPICS = 20
-_TOPIC = re.compile(r"(?:job|plan|item):\d{1,19}|jobs|plans|workers|review|ledger")
+_TOPIC = re.compile(r"(?:job|plan|item):\d{1,19}|jobs|plans|workers|review|ledger|sessions")
 _TYPE = "text/event-stream"
 
 
