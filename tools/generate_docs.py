@@ -27,6 +27,7 @@ from remit.registry.plugins import built_in_team  # noqa: E402
 from remit.reports.formats import format_json  # noqa: E402
 from remit.reports.gate import decision_schema  # noqa: E402
 from remit.reports.jobs import job_schema  # noqa: E402
+from remit.reports.ledger_shapes import LEDGER_SHAPES, ledger_schema  # noqa: E402
 from remit.reports.plans import plan_schema  # noqa: E402
 from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema  # noqa: E402
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
@@ -84,6 +85,8 @@ def generate() -> dict[Path, str]:
     pages[SCHEMAS / "job.json"] = format_json(job_schema()) + "\n"
     pages[SCHEMAS / "plan.json"] = format_json(plan_schema()) + "\n"
     pages[mcp_answers.PATH] = mcp_answers.early_answers()
+    for name in LEDGER_SHAPES:
+        pages[SCHEMAS / f"{name}.json"] = format_json(ledger_schema(name)) + "\n"
     pages[SCHEMAS / "openapi.json"] = format_json(openapi_document(OPERATIONS, __version__)) + "\n"
     return pages
 

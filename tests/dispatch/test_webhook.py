@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from support.fixtures import MakeFleet
 from support.fleet import Store
 from support.postgres import Postgres
 
@@ -152,6 +154,12 @@ def test_text_of_agents_mentions_no_channel_and_makes_no_link() -> None:
             "Job 5 (qa) has used 90 % of its budget: 900 of 1,000 tokens",
             "/jobs/5",
         ),
+        (
+            "budget",
+            {"budget": "day", "used": 42, "limit": 50},
+            "The jobs of today have used 84 % of the budget of a day: $42.00 of $50.00",
+            "/",
+        ),
         ("critical", {"item": 1, "title": "t"}, "Critical finding: t ()", "/review/1"),
     ],
 )
@@ -236,6 +244,49 @@ def test_without_a_webhook_nothing_is_taken(store: Store) -> None:
 
     assert run(store, lambda database: deliver(database, NoticeSettings("", ""))) == 0
     assert store.row("SELECT tries FROM remit.outbox")["tries"] == 0
+
+
+def add_cost(store: Store, cost: float, state: str, finished: str | None = None) -> None:
+    store.rows("INSERT INTO remit.briefs (digest, brief) VALUES ('b', '{}') ON CONFLICT DO NOTHING")
+    store.rows(
+        "INSERT INTO remit.jobs (agent, brief, request, prompt, workspace, state, outcome, cost, finished) "
+        "VALUES ('a', 'b', '{}', 'p', '/', %s, %s, %s, now() + %s::interval)",
+        *(state, "completed" if finished else None, cost, finished),
+    )
+
+
+def test_a_day_that_has_used_80_percent_of_its_budget_makes_one_notice(store: Store) -> None:
+    add_cost(store, 30, "finished", "-2 days")
+    add_cost(store, 5, "finished", "0 days")
+    add_cost(store, 2.9, "running")
+
+    async def work(database: Database) -> list[int]:
+        counts = []
+        for budget in (0, 10, 9.8, 5):  # off, under 80 percent, over it, and far over it
+            await webhook.note_day_budget(database, budget)
+            counts.append(len(await database.rows("notices.take", lease=0, limit=9)))
+            async with database.transaction() as connection:
+                await connection.execute("UPDATE remit.outbox SET sent = now()")
+        return counts
+
+    assert run(store, work) == [0, 0, 1, 0]
+    assert store.row("SELECT data FROM remit.outbox")["data"] == {"budget": "day", "used": 7.9, "limit": 9.8}
+
+
+@pytest.mark.process
+def test_a_running_worker_sends_a_notice(fleet: MakeFleet, receiver: Receiver) -> None:
+    place = fleet()
+    place.environment |= {"REMIT_NOTICES_WEBHOOK": receiver.address, SECRET: "s3cret", "REMIT_BUDGET_DAY": "10"}
+    worker = place.start("worker")
+    place.until(lambda: "worker started" in worker.output)
+    add(place.store)
+    add_cost(place.store, 9, "finished", "0 days")
+    place.until(lambda: len(receiver.got) == 2)
+    worker.send_signal(signal.SIGTERM)
+
+    assert worker.wait() == 0
+    assert {json.loads(body)["kind"] for _, _, body in receiver.got} == {"plan", "budget"}
+    assert all("X-Remit-Signature" in headers for _, headers, _ in receiver.got)
 
 
 def test_pauses_grow_to_an_hour() -> None:

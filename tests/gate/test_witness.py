@@ -26,6 +26,36 @@ def test_the_content_of_now_and_of_before_is_accepted(tmp_path: Path) -> None:
     assert not has_other_content(gate, "a", b"one")
 
 
+def test_a_note_under_a_lock_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    gate = str(tmp_path)
+    for data in (b"one", b"two", b"three", b"four"):
+        note_content(gate, "a", data, is_locked=True)
+    assert [has_other_content(gate, "a", data) for data in (b"two", b"three", b"four")] == [True, False, False]
+    (note,) = (tmp_path / "state").rglob("a")
+    inode = note.stat().st_ino
+    note_content(gate, "a", b"five", is_locked=True)
+    assert note.stat().st_ino == inode
+    note.unlink()
+    note.symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").write_bytes(b"0" * 65)
+    note_content(gate, "a", b"six", is_locked=True)
+    assert (tmp_path / "elsewhere").read_bytes() == b"0" * 65, "a link is not followed"
+    assert not has_other_content(gate, "a", b"six")
+
+
+def test_a_folder_that_another_one_replaces_has_its_own_notes(tmp_path: Path) -> None:
+    one, other, gate = tmp_path / "one", tmp_path / "other", tmp_path / "gate"
+    for number, folder in enumerate((one, other)):
+        folder.mkdir()
+        gate.unlink(missing_ok=True)
+        gate.symlink_to(folder)
+        assert not has_other_content(str(gate), "a", b"anything"), number
+        note_content(str(gate), "a", b"content")
+    assert has_other_content(str(one), "a", b"anything")
+    assert not has_other_content(str(tmp_path / "never"), "a", b"anything")
+
+
 def test_old_notes_are_forgotten_except_those_of_settings(tmp_path: Path) -> None:
     gate = str(tmp_path)
     forget_old(gate, 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,6 +110,97 @@ def test_two_servers_run_side_by_side_and_a_port_in_use_is_explained(fleet: Make
         assert server.wait() == 0
 
 
+def test_two_servers_give_two_reviewers_different_items_and_both_notice(fleet: MakeFleet) -> None:
+    place = fleet()
+    for key in "abcdefgh":
+        place.store.row(_INSERT.replace("'k'", f"'{key}'"))
+    secrets = [place.run("tokens", "add", name, "--role", "reviewer")[1].split()[-1] for name in ("alice", "bob")]
+    servers = [start(place), start(place)]
+    taken: list[list[int]] = [[], []]
+
+    def review(number: int) -> None:
+        headers = {"authorization": f"Bearer {secrets[number]}"}
+        with httpx.Client(base_url=servers[number][1] + "/api/v1", headers=headers, timeout=60) as client:
+            while item := client.post("/review/next", json={}).json()["item"]:
+                taken[number].append(item["id"])
+                answer = client.post(f"/review/{item['id']}/decide", json={"id": str(uuid4()), "verb": "confirm"})
+                assert answer.status_code == 200
+
+    with contextlib.ExitStack() as stack:
+        streams = []
+        for _, url, link in servers:
+            client = stack.enter_context(signed_in(url, link))
+            lines = stack.enter_context(client.stream("GET", "/live?topics=review")).iter_lines()
+            while next(lines) != "event: open":
+                pass
+            streams.append(lines)
+        threads = [threading.Thread(target=review, args=(number,)) for number in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for lines in streams:  # each server tells its own pages
+            while next(lines) != "data: review":
+                pass
+        for thread in threads:
+            thread.join()
+    assert sorted([*taken[0], *taken[1]]) == list(range(1, 9))
+    assert place.store.row("SELECT count(*) AS number FROM remit.decisions")["number"] == 8
+    for server, _, _ in servers:
+        server.send_signal(signal.SIGTERM)
+        assert server.wait() == 0
+
+
+def test_the_demo_shows_every_page_and_leaves_nothing_behind(fleet: MakeFleet) -> None:
+    place = fleet()
+    place.environment["TMPDIR"] = str(place.folder)
+    server = place.start("serve", "--demo", "--port", "0")
+    place.until(lambda: "Ctrl-C stops it." in server.output or not server.is_alive)
+    link = re.findall(r"http\S+token=\S+", server.output)[0]
+    url = link.partition("/login")[0]
+    with signed_in(url, link) as client:
+        for path in ("/", "/review", "/jobs", "/plans", "/sessions", "/agents", "/calibration", "/audit"):
+            page = client.get(path)
+            assert (path, page.status_code) == (path, 200)
+            assert 'class="empty"' not in page.text or path in ("/", "/audit"), path
+        first = re.search(r'href="(/sessions/[^"]+)"', client.get("/sessions").text)
+        assert first
+        assert client.get(first[1]).status_code == 200
+    assert list(place.folder.glob("remit-demo-*"))
+    server.send_signal(signal.SIGTERM)
+    assert server.wait() == 0
+    assert "Traceback" not in server.output
+    assert list(place.folder.glob("remit-demo-*")) == []
+
+
+def test_a_server_with_its_own_certificate_answers_https_only(fleet: MakeFleet) -> None:
+    place = fleet()
+    certificate, key = place.folder / "remit.pem", place.folder / "remit.key"
+    write_certificate(certificate, key)
+    server = place.start(
+        *("serve", "--port", "0", "--certificate", str(certificate), "--key", str(key)),
+    )
+    place.until(lambda: "Ctrl-C stops it." in server.output or not server.is_alive)
+    link = re.findall(r"https\S+token=\S+", server.output)[0]
+    url = link.partition("/login")[0]
+    trusted = ssl.create_default_context(cafile=str(certificate))
+    with httpx.Client(base_url=url, headers={"origin": url}, timeout=60, verify=trusted) as client:
+        answer = client.get(link)
+        assert answer.status_code == 200
+        assert "Secure" in answer.headers["set-cookie"]
+        assert answer.headers["strict-transport-security"]
+        assert client.get("/").status_code == 200
+    with pytest.raises(httpx.HTTPError):
+        httpx.get(url.replace("https:", "http:") + "/health")
+    server.send_signal(signal.SIGTERM)
+    assert server.wait() == 0
+
+
+def write_certificate(certificate: Path, key: Path) -> None:
+    """Write a certificate for 127.0.0.1 that signs itself."""
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"]
+    subprocess.run([*command, *names, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+
+
 def test_tokens_are_made_listed_and_revoked(fleet: MakeFleet) -> None:
     place = fleet()
     code, text = place.run("tokens", "add", "alice", "--role", "reviewer", "--days", "30")
@@ -151,8 +244,7 @@ def test_an_unsafe_server_is_refused(options: dict[str, object], why: str) -> No
 )
 def test_the_address_of_a_server(options: dict[str, object], url: str, cookie: str) -> None:
     wanted = ServeOptions(**options)  # type: ignore[arg-type]
-    if wanted.certificate is None:
-        check_options(wanted)
+    check_options(wanted)
     address = address_of(wanted, 8321)
     assert (address.url, address.cookie) == (url, cookie)
     assert url.partition("://")[2] in address.hosts

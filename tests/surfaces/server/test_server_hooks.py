@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "clients/hooks"))
 from hooking import PAYLOADS, Hooks
 
 from remit.clients.hooks.hook_server import absence_notice, is_answering
+from remit.gate.session_store import open_session
 from remit.gate.settings import GateSettings
 
 SECRET = "s3cret-of-this-install"
@@ -114,6 +115,48 @@ def test_a_payload_that_cannot_be_read_is_explained_to_a_known_client(
         assert "cannot be read" in answer_of(post(site, body))["systemMessage"]
     finally:
         record.unlink()
+
+
+def test_processes_and_the_server_share_a_session(site: RunningSite, start: Callable[..., Hooks]) -> None:
+    mixed, direct = start("one"), start("two")
+    for number in range(8):  # until the budget of reads is used up
+        about = {"tool_name": "Read", "tool_use_id": f"call-{number}", "tool_input": {"file_path": f"file-{number}.py"}}
+        one = mixed.payload("PreToolUse", **about)
+        found = mixed.process(json.dumps(one).encode()) if number in (1, 5) else answer_of(post(site, one))
+        assert json.dumps(found) == json.dumps(direct.ask("PreToolUse", **about)), number
+    assert len(mixed.state.decisions) == len(direct.state.decisions) > 0
+    assert mixed.state.window.files == direct.state.window.files
+    assert mixed.state.changes == [], "neither takes the file of the other for a change by something else"
+
+
+def test_a_session_that_a_process_has_locked_delays_no_other(site: RunningSite, start: Callable[..., Hooks]) -> None:
+    hooks = start("one")
+    payload = hooks.captured("PreToolUse.Read.json")
+    assert post(site, {**payload, "session_id": "free"}).status_code == 200
+    answers: list[httpx.Response] = []
+    with open_session(str(hooks.folder), "held"):
+        headers = {"authorization": f"Bearer {SECRET}"}
+        body = {**payload, "session_id": "held"}
+        waiting = threading.Thread(
+            target=lambda: answers.append(httpx.post(site.url + PATH, json=body, headers=headers, timeout=30))
+        )
+        waiting.start()
+        assert post(site, {**payload, "session_id": "free", "tool_use_id": "other"}).status_code == 200
+        assert answers == []
+    waiting.join()
+    assert answers[0].status_code == 200
+
+
+def test_changed_settings_apply_to_the_next_call(site: RunningSite, start: Callable[..., Hooks]) -> None:
+    hooks = start("one")
+
+    def read(name: str) -> Any:
+        fields = {"tool_name": "Read", "tool_use_id": name, "tool_input": {"file_path": name}}
+        return answer_of(post(site, hooks.payload("PreToolUse", **fields)))
+
+    assert read("a.py") is None
+    hooks.compile({"mode": "standard", "limits": {"files": 0}})
+    assert "lookup-files" in str(read("b.py"))
 
 
 def test_fifty_sessions_at_once_get_their_own_answers(site: RunningSite, start: Callable[..., Hooks]) -> None:

@@ -72,11 +72,8 @@ def failures(answers: Iterator[tuple[object, httpx.Response]]) -> list[tuple[obj
     return [(sent, one.status_code, one.text[:200]) for sent, one in answers if one.status_code >= 500]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("operation", [one for one in OPERATIONS if "{" in one.path], ids=lambda one: one.name)
 def test_numbers_in_addresses_never_fail(api: httpx.Client, operation: Any) -> None:
-    if "{" not in operation.path:
-        pytest.skip("it has no number")
-
     def send() -> Iterator[tuple[object, httpx.Response]]:
         for number in (*NUMBERS, *TEXTS[2:]):
             before, _, rest = operation.address.partition("{")

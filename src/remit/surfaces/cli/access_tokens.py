@@ -74,6 +74,7 @@ def list_command(form: str) -> int:
     """
     need_extra()
     from remit.reports.formats import format_json
+    from remit.reports.ledger_shapes import AccessTokenShape, AccessTokensShape
     from remit.store.access import list_tokens
 
     async def work(database: Database, _: Settings) -> list[AccessToken]:
@@ -81,7 +82,7 @@ def list_command(form: str) -> int:
 
     tokens = with_database(work)
     if form == "json":
-        print_text(format_json({"schema": "remit.tokens/1", "tokens": [one._asdict() for one in tokens]}))
+        print_text(format_json(AccessTokensShape(tokens=[AccessTokenShape(**one._asdict()) for one in tokens])))
     else:
         print_lines(_token_lines(tokens))
     return 0

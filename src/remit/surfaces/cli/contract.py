@@ -15,7 +15,8 @@ from remit.contract.render import render, to_json
 from remit.errors import EnvironmentBroken, UsageError
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
-_NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan"]
+_OF_LEDGER = ("ledger", "scorecards", "weights", "calibration", "tokens")
+_NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan", *_OF_LEDGER]
 
 
 @click.command("rules")
@@ -136,14 +137,23 @@ def schema_command(name: str) -> int:
       remit schema decision
       remit schema job
       remit schema plan
+      remit schema ledger
+      remit schema scorecards
+      remit schema weights
+      remit schema calibration
+      remit schema tokens
     """
     from remit.reports.formats import format_json
     from remit.reports.gate import decision_schema
+    from remit.reports.ledger_shapes import ledger_schema
     from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema
 
     schemas = {"result": result_schema, "brief": brief_schema, "check": check_schema, "merge": merge_schema}
     schemas["decision"] = decision_schema
-    print_text(format_json(_run_schema(name) if name in ("job", "plan") else schemas[name]()))
+    if name in _OF_LEDGER:
+        print_text(format_json(ledger_schema(name)))
+    else:
+        print_text(format_json(_run_schema(name) if name in ("job", "plan") else schemas[name]()))
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from remit.store.database import Database
 
 _PATH = click.Path(path_type=Path)
-_SCHEMA = "remit.ledger/1"
 #: The longest line of an export that is read.
 _MAX_LINE = 1_000_000
 _from_option = click.option(
@@ -63,6 +62,7 @@ def export_command(output: Path | None) -> int:
     """
 
     async def work(database: Database, settings: Settings) -> int:
+        from remit.reports.ledger_shapes import export_line
         from remit.store import learning
         from remit.store.ledger import stream_entries
 
@@ -71,10 +71,10 @@ def export_command(output: Path | None) -> int:
         number = 0
         with output.open("wb") if output is not None else sys.stdout.buffer as file:
             async for entry in stream_entries(database):
-                file.write(_line("verdict", entry))
+                file.write(export_line(entry))
                 number += 1
             for opinion in await learning.decided_opinions(database):
-                file.write(_line("opinion", opinion))
+                file.write(export_line(opinion))
                 number += 1
             file.flush()
         return number
@@ -88,10 +88,6 @@ def export_command(output: Path | None) -> int:
     if output is not None:
         click.echo(f"{number} lines written to {output}", err=True)
     return 0
-
-
-def _line(kind: str, value: Any) -> bytes:
-    return msgspec.json.encode({"schema": _SCHEMA, "type": kind, **msgspec.structs.asdict(value)}) + b"\n"
 
 
 @ledger_command.command("import")
@@ -151,7 +147,9 @@ def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
         print_text(f"{version_name(before)}  ->  {version_name(newest)}")
         print_lines(difference_lines(scorecards.compare(before, newest)))
     elif form == "json":
-        shape = {"schema": "remit.scorecards/1", "scorecards": [scorecard_shape(card) for card in cards]}
+        from remit.reports.ledger_shapes import ScorecardsShape
+
+        shape = ScorecardsShape(scorecards=[scorecard_shape(card) for card in cards])
         print_text(msgspec.json.format(msgspec.json.encode(shape)).decode())
     else:
         print_lines(scorecard_lines(cards))

@@ -82,6 +82,8 @@ def check_options(options: ServeOptions) -> None:
             f"--host {options.host} can be reached by other machines, so it needs TLS: pass --certificate and --key, "
             "or --behind-tls if a proxy does it"
         )
+    if options.url is None and options.certificate is not None and is_loopback(options.host):
+        return  # https://127.0.0.1:PORT, for a certificate of this machine
     if options.url is None or not options.url.startswith("https://"):
         raise UsageError("pass --url https://NAME, the address that people use; requests for other names are refused")
 

@@ -1,0 +1,94 @@
+"""The JSON shapes of `remit ledger`, `remit calibration` and `remit tokens` as types, and their schemas."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from remit.ledger.calibration import Calibration
+from remit.ledger.learned import DecidedOpinion
+from remit.ledger.ledger_entries import LedgerEntry
+from remit.merging.model import LearnedNote
+from remit.reports.ledger import ScorecardShape
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+LEDGER = "remit.ledger/1"
+
+
+class VerdictLine(LedgerEntry, kw_only=True):
+    """A line of an export: a verdict."""
+
+    schema: Literal["remit.ledger/1"] = LEDGER
+    type: Literal["verdict"] = "verdict"
+
+
+class OpinionLine(DecidedOpinion, frozen=True, kw_only=True):
+    """A line of an export: what an agent stated about a finding that a person decided."""
+
+    schema: Literal["remit.ledger/1"] = LEDGER
+    type: Literal["opinion"] = "opinion"
+
+
+class ScorecardsShape(msgspec.Struct, kw_only=True):
+    """The scorecards of `remit ledger agents --format json`."""
+
+    schema: Literal["remit.scorecards/1"] = "remit.scorecards/1"
+    scorecards: list[ScorecardShape]
+
+
+class WeightsShape(LearnedNote, frozen=True, kw_only=True):
+    """The weights of `remit ledger weights --format json`."""
+
+    schema: Literal["remit.weights/1"] = "remit.weights/1"
+
+
+class AccessTokenShape(msgspec.Struct, kw_only=True):
+    """A token of the server. Its text is only known when it is made."""
+
+    id: int
+    name: str
+    role: Literal["viewer", "reviewer", "operator"]
+    created: datetime
+    expires: datetime | None
+    used: datetime | None
+    revoked: datetime | None
+
+
+class AccessTokensShape(msgspec.Struct, kw_only=True):
+    """The tokens of `remit tokens list --format json`."""
+
+    schema: Literal["remit.tokens/1"] = "remit.tokens/1"
+    tokens: list[AccessTokenShape]
+
+
+def export_line(entry: LedgerEntry | DecidedOpinion) -> bytes:
+    """Return an entry as a line of an export."""
+    kind = VerdictLine if isinstance(entry, LedgerEntry) else OpinionLine
+    fields = msgspec.structs.asdict(kind(**msgspec.structs.asdict(entry)))
+    first = {name: fields.pop(name) for name in ("schema", "type")}
+    return msgspec.json.encode({**first, **fields}) + b"\n"
+
+
+#: Name of `remit schema` -> the types of the shape: any of them.
+_SHAPES: dict[str, tuple[type, ...]] = {
+    "ledger": (VerdictLine, OpinionLine),
+    "scorecards": (ScorecardsShape,),
+    "weights": (WeightsShape,),
+    "calibration": (Calibration,),
+    "tokens": (AccessTokensShape,),
+}
+LEDGER_SHAPES = tuple(_SHAPES)
+
+
+def ledger_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a shape."""
+    found, definitions = msgspec.json.schema_components(_SHAPES[name], ref_template="#/$defs/{name}")
+    for one in _SHAPES[name]:
+        properties = definitions[one.__name__]["properties"]
+        constants = [constant for constant in ("schema", "type") if constant in properties]
+        required = definitions[one.__name__].setdefault("required", [])
+        required[:0] = [constant for constant in constants if constant not in required]
+    whole = found[0] if len(found) == 1 else {"anyOf": list(found)}
+    return {"$schema": _DIALECT, **whole, "$defs": definitions}
