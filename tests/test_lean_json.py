@@ -79,7 +79,7 @@ def test_without_the_c_functions_the_module_is_used(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_functions_of_a_library_read_and_write_the_same() -> None:
-    """In a thread of its own, because they are set for one thread."""
+    """In a separate thread, because they are set for one thread."""
     with ThreadPoolExecutor(1, initializer=use_faster, initargs=(read_json, msgspec.json.encode)) as thread:
 
         @given(VALUES)

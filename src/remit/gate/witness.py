@@ -32,8 +32,8 @@ def digest_of(data: bytes) -> str:
 def note_content(folder: str, name: str, data: bytes, *, is_locked: bool = False) -> None:
     """Note the content that a file of the gate's folder is about to get. Without a place for that, do nothing.
 
-    `is_locked` states that whoever compares this file holds its lock. The note is then written in place, which takes a
-    tenth of the time.
+    `is_locked` states that every process that compares this file holds its lock. The note is then written in place,
+    which takes a tenth of the time.
     """
     path, digest = _path(folder, name), digest_of(data)
     earlier = _read(path)

@@ -14,20 +14,19 @@ from remit.merging.model import LearnedNote
 from remit.reports.ledger import ScorecardShape
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-LEDGER = "remit.ledger/1"
 
 
 class VerdictLine(LedgerEntry, kw_only=True):
     """A line of an export: a verdict."""
 
-    schema: Literal["remit.ledger/1"] = LEDGER
+    schema: Literal["remit.ledger/1"] = "remit.ledger/1"
     type: Literal["verdict"] = "verdict"
 
 
 class OpinionLine(DecidedOpinion, frozen=True, kw_only=True):
     """A line of an export: what an agent stated about a finding that a person decided."""
 
-    schema: Literal["remit.ledger/1"] = LEDGER
+    schema: Literal["remit.ledger/1"] = "remit.ledger/1"
     type: Literal["opinion"] = "opinion"
 
 

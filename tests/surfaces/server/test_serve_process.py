@@ -137,7 +137,7 @@ def test_two_servers_give_two_reviewers_different_items_and_both_notice(fleet: M
         threads = [threading.Thread(target=review, args=(number,)) for number in (0, 1)]
         for thread in threads:
             thread.start()
-        for lines in streams:  # each server tells its own pages
+        for lines in streams:  # each server notifies its own pages
             while next(lines) != "data: review":
                 pass
         for thread in threads:

@@ -1,4 +1,4 @@
-"""Whatever a signed-in caller sends, the server answers that it is wrong: it never fails, and never waits for ever."""
+"""The server answers any input of a signed-in caller that is wrong: it never fails, and never waits for ever."""
 
 from __future__ import annotations
 

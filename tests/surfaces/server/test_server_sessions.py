@@ -1,4 +1,4 @@
-"""Sessions that hooks record as files: open pages are told of each change, and reports get into the ledger once."""
+"""Sessions that hooks record as files: open pages are notified of changes, and reports get into the ledger once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_report_gets_into_the_ledger_while_the_server_runs_and_is_counted_once
     assert site.rows("SELECT kind, session FROM remit.review_items") == [("result", "s1")]
 
 
-def test_open_pages_are_told_of_sessions_and_of_the_ledger(site: RunningSite) -> None:
+def test_open_pages_are_notified_of_sessions_and_of_the_ledger(site: RunningSite) -> None:
     client = site.client("viewer")
     save(site, "s3")
     for path in ("/sessions", "/sessions/s3"):
