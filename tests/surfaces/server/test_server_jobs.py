@@ -89,6 +89,7 @@ def test_the_tree_shows_each_job_below_its_parent(site: RunningSite) -> None:
 
 
 def test_the_list_has_pages_and_filters(site: RunningSite) -> None:
+    add_job(site)  # and its brief
     site.rows(
         "INSERT INTO remit.jobs (agent, brief, request, prompt, workspace, state, outcome, verdict, finished) "
         "SELECT 'many', 'b', '{}', 'p', '/', 'finished', 'completed', (ARRAY['accept', 'revise'])[1 + mod(n, 2)], "
