@@ -41,6 +41,7 @@ SEPARATE_MODULES = {
     "remit.clients.setup.gate_mode": "edits remit.toml; the installer edits files of the client",
     "remit.evidence.client_transcripts": "the formats of other clients",
     "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
+    "remit.surfaces.server.mcp_endpoint": "loads the library of the protocol at the first request",
     "remit.surfaces.server.api_documents": "the operations on documents, beside those on jobs and on the review queue",
 }
 #: Names that say nothing about the content.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import uuid4
 
@@ -75,6 +76,8 @@ class Caller(NamedTuple):
     open_store: Callable[[], Awaitable[Store]]
     #: Whether a document may be read from a file. A caller on another machine has to send its text.
     may_read_files: bool = True
+    #: Limits how many documents are checked at the same time.
+    checks: AbstractAsyncContextManager[Any] = nullcontext()
 
 
 class VerifyArguments(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -169,13 +172,15 @@ class DecisionArguments(msgspec.Struct, kw_only=True, forbid_unknown_fields=True
 async def verify_text(caller: Caller, wanted: VerifyArguments) -> CheckShape:
     """Check the claims of a text."""
     body = VerifyBody(text=_text(caller, wanted.text, wanted.path), path=wanted.path, repo=wanted.repo, rev=wanted.rev)
-    return await asyncio.to_thread(verify_document, caller.folders, body)
+    async with caller.checks:
+        return await asyncio.to_thread(verify_document, caller.folders, body)
 
 
 async def check_result(caller: Caller, wanted: CheckArguments) -> CheckShape:
     """Check a result."""
     fields = {**msgspec.structs.asdict(wanted), "text": _text(caller, wanted.text, wanted.path)}
-    return await asyncio.to_thread(check_document, caller.folders, CheckBody(**fields))
+    async with caller.checks:
+        return await asyncio.to_thread(check_document, caller.folders, CheckBody(**fields))
 
 
 async def explain_rule(_: Caller, wanted: RuleName) -> RuleListShape:
@@ -194,7 +199,8 @@ async def merge_results(caller: Caller, wanted: MergeArguments) -> Merge:
     """Merge results."""
     documents = [PostedDocument(path=one.path, text=_text(caller, one.text, one.path)) for one in wanted.documents]
     fields = {name: getattr(wanted, name) for name in wanted.__struct_fields__}
-    return await asyncio.to_thread(merge_documents, caller.folders, MergeBody(**{**fields, "documents": documents}))
+    async with caller.checks:
+        return await asyncio.to_thread(merge_documents, caller.folders, MergeBody(**{**fields, "documents": documents}))
 
 
 def _text(caller: Caller, text: str | None, path: str) -> str:

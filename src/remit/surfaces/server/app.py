@@ -27,6 +27,7 @@ from remit.surfaces.server import (
 )
 from remit.surfaces.server.guard import Guard, cookie_of
 from remit.surfaces.server.hooks import HookServer
+from remit.surfaces.server.mcp_endpoint import McpEndpoint
 from remit.surfaces.server.operations import PREFIX, Operation, openapi_document, route_of
 from remit.surfaces.server.problems import HANDLERS, NotFound
 from remit.surfaces.server.site import (
@@ -122,8 +123,10 @@ def build_app(site: Site) -> ASGIApp:
         Route(f"{PREFIX}/openapi.json", openapi),
         *map(route_of, OPERATIONS),
     ]
+    checks = asyncio.Semaphore(api_documents.MAX_AT_A_TIME)
+    routes.append(Route("/mcp", McpEndpoint(site, checks), methods=["POST"]))
     app = Starlette(routes=routes, exception_handlers=HANDLERS)
     app.state.site = site
     app.state.streams = streams.StreamCount()
-    app.state.checks = asyncio.Semaphore(api_documents.MAX_AT_A_TIME)
+    app.state.checks = checks
     return Guard(app, HookServer(site.folder), site)

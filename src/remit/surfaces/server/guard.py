@@ -24,13 +24,13 @@ from remit.surfaces.server.site import Site, render, see_other
 MAX_BODY = 1024 * 1024
 #: Documents and payloads of hooks may be larger.
 MAX_DOCUMENT = 64 * 1024 * 1024
-_LARGE = ("/api/v1/check", "/api/v1/verify", "/api/v1/merge", "/hooks/")
+_LARGE = ("/api/v1/check", "/api/v1/verify", "/api/v1/merge", "/hooks/", "/mcp")
 _MAX_HEADERS = 100
 _MAX_HEAD = 32 * 1024
 _SAFE = ("GET", "HEAD")
 #: Addresses that need no session: the login page and what it consists of. Hooks send their own secret.
 _OPEN = ("/login", "/static/", "/hooks/", "/health")
-_API = ("/api/", "/hooks/")
+_API = ("/api/", "/hooks/", "/mcp")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -38,7 +38,7 @@ def problem_response(status: int, title: str, details: str) -> Response:
 
 
 def _answer(request: Request, status: int, title: str, details: str) -> Response:
-    if request.url.path.startswith(("/api/", "/hooks/")):
+    if request.url.path.startswith(("/api/", "/hooks/", "/mcp")):
         return problem_response(status, title, details)
     return render(request, "error.html", status=status, title=title, details=details)
 

@@ -1,0 +1,121 @@
+"""MCP over HTTP through `remit serve`: tokens, roles, folders, and the reference client in both eras."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeVar
+
+import httpx2 as httpx
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from support.postgres import Postgres
+from support.web import RunningSite, add_job
+
+from remit.store.access import Role
+from remit.testing import project
+
+T = TypeVar("T")
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture(scope="module")
+def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "app").mkdir()
+    (folder / "app/login.py").write_bytes((project() / "app/login.py").read_bytes())
+    with postgres.temporary_database() as address, RunningSite(address, folder).running() as it:
+        yield it
+
+
+def use(site: RunningSite, role: Role, era: str, work: Callable[[Client], Awaitable[T]]) -> T:
+    async def run() -> T:
+        headers = {"authorization": f"Bearer {site.token('ci', role)}"}
+        async with httpx.AsyncClient(headers=headers, timeout=30) as http:
+            transport = streamable_http_client(f"{site.url}/mcp", http_client=http)
+            async with Client(transport, mode=era) as client:
+                return await work(client)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+def test_the_reference_client_uses_the_tools_within_its_role(site: RunningSite, era: str) -> None:
+    job = add_job(site, agent="lister", state="finished", outcome="completed", finished="now", result="The result.")
+
+    async def work(client: Client) -> None:
+        assert len((await client.list_tools()).tools) == 10
+        found = await client.call_tool("verify_text", {"text": "See `app/login.py:1` and `app/none.py:1`."})
+        assert found.structured_content
+        assert found.structured_content["summary"]["claims_by_outcome"] == {"verified": 1, "missing-file": 1}
+        shown = await client.call_tool("get_job", {"job": job})
+        assert shown.structured_content
+        assert shown.structured_content["agent"] == "lister"
+        report = await client.read_resource(f"remit://reports/jobs/{job}")
+        assert report.contents[0].text == "The result."  # type: ignore[union-attr]
+        refused = await client.call_tool("submit_job", {"task": "go", "agent": "code-explorer"})
+        assert "needs the role operator; your role is viewer" in refused.content[0].text  # type: ignore[union-attr]
+        for arguments in ({"text": "x", "repo": ".."}, {"path": "app/login.py"}):
+            assert (await client.call_tool("verify_text", arguments)).is_error
+
+    use(site, "viewer", era, work)
+
+
+def test_a_write_is_in_the_audit_log_under_the_name_of_the_token(site: RunningSite) -> None:
+    async def work(client: Client) -> None:
+        answer = await client.call_tool("submit_job", {"task": "go", "agent": "code-explorer"})
+        assert answer.structured_content, answer.content
+
+    use(site, "operator", "auto", work)
+    log = site.rows("SELECT who, role, host, outcome FROM remit.audit WHERE action = 'submit'")
+    assert log == [("ci", "operator", "127.0.0.1", "done")]
+
+
+def test_nothing_works_without_a_token(site: RunningSite) -> None:
+    answer = site.anonymous.post("/mcp", json=INITIALIZE, headers={**ACCEPT, "origin": site.url})
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    wrong = site.anonymous.post("/mcp", json=INITIALIZE, headers={**ACCEPT, "authorization": "Bearer nonsense"})
+    assert wrong.status_code == 401
+
+
+@pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"host": "evil.example"}])
+def test_another_site_cannot_use_it(site: RunningSite, headers: dict[str, str]) -> None:
+    answer = site.bearer().post("/mcp", json=INITIALIZE, headers={**ACCEPT, **headers})
+    assert answer.status_code in (403, 421)
+
+
+def test_a_browser_session_of_this_server_may_use_it_from_its_own_pages(site: RunningSite) -> None:
+    answer = site.client("viewer").post("/mcp", json=INITIALIZE, headers=ACCEPT)
+    assert answer.json()["result"]["serverInfo"]["name"] == "remit"
+
+
+def test_there_are_no_streams_and_no_sessions(site: RunningSite) -> None:
+    bearer = site.bearer()
+    assert bearer.get("/mcp", headers=ACCEPT).status_code == 405
+    assert bearer.delete("/mcp").status_code == 405
+    answer = bearer.post("/mcp", json=INITIALIZE, headers=ACCEPT)
+    assert answer.headers["content-type"] == "application/json"
+    assert "mcp-session-id" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [(b"", 400), (b"[" * 10_000, 400), (b'{"jsonrpc": "2.0"}', 400), (b"x" * (17 << 20), 413)]
+)
+def test_a_wrong_body_is_refused(site: RunningSite, body: bytes, status: int) -> None:
+    headers = {**ACCEPT, "content-type": "application/json"}
+    assert site.bearer().post("/mcp", content=body, headers=headers).status_code == status
+
+
+def test_a_tool_that_does_not_exist_is_an_error(site: RunningSite) -> None:
+    async def work(client: Client) -> Any:
+        return await client.call_tool("delete_everything", {})
+
+    assert use(site, "operator", "legacy", work).is_error
