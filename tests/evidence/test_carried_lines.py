@@ -329,3 +329,65 @@ def test_a_data_file_that_is_mentioned_next_to_a_line_of_code_may_be_missing(tre
     assert found("`src/app.py:3` embeds `keys/digest.txt` (line 11)", tree) == ["src/app.py:3"]
     assert found("It embeds `keys/digest.txt` (line 11)", tree) == ["keys/digest.txt:11 missing-file"]
     assert found("`src/app.py:3` calls `src/gone.py` (line 11)", tree)[-1] == "src/gone.py:11 missing-file"
+
+
+# --- Which file a line belongs to
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # A line before a file belongs to it only if they are joined by a preposition.
+        ("It defines fields (lines 26-45) and stores them in `docs/page.md`", []),
+        ("It is at line 12 (the loop) of `src/app.py`", ["src/app.py:12"]),
+        (
+            "`src/store.py:48` is one.\nIt is done by take (`:62-75`) at `src/app.py:173`",
+            ["src/store.py:48", "src/store.py:62-75", "src/app.py:173"],
+        ),
+        # A file outside the checkout has no lines.
+        (
+            "- `src/app.py:207` does it\n  with `/opt/include/SDL.h:9`\n  at `:210`",
+            ["src/app.py:207", "/opt/include/SDL.h:9 outside", "src/app.py:210"],
+        ),
+        ("`/opt/include/SDL.h:9` and\nat `:910`", ["/opt/include/SDL.h:9 outside", "/opt/include/SDL.h:910 unchecked"]),
+        # A member or an imported module is not a file that is named.
+        ("`src/app.py:48` returns before `point.h`\nis written at `:57-58`", ["src/app.py:48", "src/app.py:57-58"]),
+        ("`src/app.py:27` `import x from '../lib/y.js'`, three calls (L41)", ["src/app.py:27", "src/app.py:41"]),
+        ("`src/app.py:27` (L41/L42, L50-L52)", [f"src/app.py:{line}" for line in ("27", "41", "42", "50-52")]),
+        # A line that was cited with its file before.
+        (
+            "`src/app.py:67` and `src/app.py:55`, then `src/store.py:8`,\nwhere the `:55` half matters",
+            ["src/app.py:67", "src/app.py:55", "src/store.py:8", "src/app.py:55"],
+        ),
+        (
+            "`src/app.py:55`, `src/store.py:8`,\nwhere `:56` matters",
+            ["src/app.py:55", "src/store.py:8", "src/store.py:56"],
+        ),
+        (
+            "- `src/app.py:55`\n- `src/store.py:8`,\n  where `:55` matters",
+            ["src/app.py:55", "src/store.py:8", "src/store.py:55"],
+        ),
+        # The head of the document is too far away.
+        ("# Plan\n\nSee `docs/page.md`.\n\n## Step\n\n- Log it (lines 12-13)", []),
+        ("# Plan\n\n## Step\n\nSee `docs/page.md`.\n\n### Part\n\n- Log it (lines 12-13)", ["docs/page.md:12-13"]),
+    ],
+)
+def test_the_file_of_a_line_is_the_last_one_that_is_named_before_it(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected
+
+
+def test_a_line_of_a_name_is_given_only_to_a_file_that_has_the_name(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/app.py").write_text("value = 1\n" * 400)
+    (tmp_path / "src/scope.py").write_text("value = 1\n" * 48)
+    text = "`src/app.py` lines 31-95; `src/scope.py` lines 23-48; `Store` lines 300-316"
+    assert found(text, tmp_path) == ["src/app.py:31-95", "src/scope.py:23-48", "src/scope.py:300-316 unchecked"]
+    (tmp_path / "src/app.py").write_text("value = 1\n" * 299 + "class Store:\n" + "value = 1\n" * 100)
+    assert found(text, tmp_path)[-1] == "src/app.py:300-316"
+
+
+def test_a_line_that_no_candidate_has_is_not_accused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "context.md").write_text("x\n" * 9)
+    assert found("### `context.md` usage\n\n- the agent (lines 70-103)", tmp_path) == ["context.md:70-103 unchecked"]

@@ -293,3 +293,111 @@ def test_code_that_looks_like_a_command_is_a_quote(tree: Path) -> None:
     (tree / "run.sh").write_text("set -e\ngit log -p\n", encoding="utf-8")
     assert outcomes("`run.sh:2`:\n```\ngit log -p\n```", tree) == ["run.sh:2 verified"]
     assert outcomes("`run.sh:2`:\n```\ngit log -q\n```", tree) == ["run.sh:2 mismatch > run.sh:2"]
+
+
+# --- Code that may be proposed counts only if it is there
+
+PROPOSING = [
+    "1. **`src/app.py`** — Inside login, in the lookup (line 14), pass `name` as the argument:",
+    "1. **`src/app.py`** — Replace the body (lines 14-15) to call the new function:",
+    "2. **`src/app.py`** — Empty the body (line 14). Remove the lookup. The signature remains:",
+    "**Lookup** — emit from `src/app.py` `login()` function (line 14):",
+    "**The store:** Add to `src/app.py:14`",
+    "Implementation pattern (from `src/app.py:14`):",
+    "**The store:** `src/app.py:14` pattern",
+    "**Root-cause fix:** look up once\n\nIt is in `src/app.py:14`:",
+    "**Option A:** look up once\n\nIt is in `src/app.py:14`:",
+]
+
+
+@pytest.mark.parametrize("above", PROPOSING)
+def test_code_below_a_request_for_a_change_is_a_quote_only_if_it_is_there(above: str, tree: Path) -> None:
+    found = evidence_of(f"{above}\n{fence(NEW)}", tree)
+    assert found.quotes == []
+    assert {reference.outcome for reference in found.references} == {"verified"}
+
+
+@pytest.mark.parametrize("above", ["**The store:** Add to `src/app.py:14`", "**Option A:** it is\n\n`src/app.py:14`:"])
+def test_code_below_a_request_for_a_change_that_is_there_is_verified(above: str, tree: Path) -> None:
+    assert outcomes(f"{above}\n{fence(LOOKUP)}", tree) == ["src/app.py:14 verified"]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "The pattern in `src/app.py:14`:",
+        "**Factory pattern** from `src/app.py:14`:",
+        "**Lookup** — the store is asked in `src/app.py:14`:",
+        "The users, the names and the adders are in `src/app.py:14`:",
+        "- **update.go** handles this (`src/app.py:14`):",
+        "- **create-user.sh** is the same as this (`src/app.py:14`):",
+        "**output.go** is the same as this (`src/app.py:14`):",
+    ],
+)
+def test_code_below_other_words_is_a_quote(above: str, tree: Path) -> None:
+    assert outcomes(f"{above}\n{fence(NEW)}", tree)[-1].split()[:2] == ["src/app.py:14", "mismatch"]
+
+
+@pytest.mark.parametrize(
+    "remark", ["# NEW: check it", "x = 1  # <- added", "# ADD THIS", "y = 2  # ← new", "# REMOVED:"]
+)
+def test_a_fence_with_a_remark_on_new_lines_is_not_accused(remark: str, tree: Path) -> None:
+    assert evidence_of(fence("# src/app.py:14", NEW, remark, "check(one)"), tree).quotes == []
+
+
+@pytest.mark.parametrize("remark", ["# a new user", "# added by the store", "new = 1  # address"])
+def test_an_ordinary_remark_does_not_make_code_new(remark: str, tree: Path) -> None:
+    found = evidence_of(fence("# src/app.py:14", NEW, remark, "check(one)"), tree).quotes
+    assert [one.outcome for one in found] == ["mismatch"]
+
+
+def test_log_lines_below_a_long_paragraph_are_not_a_quote(tree: Path) -> None:
+    log = fence('content: "Trust all"', 'reason: "fallback"', info="")
+    above = "The prefix is required (src/app.py:14). Without it, the message was routed by the fallback:"
+    assert evidence_of(f"{above}\n\n{log}", tree).quotes == []
+    near = evidence_of(f"The message was routed by src/app.py:14:\n\n{log}", tree).quotes
+    assert [one.outcome for one in near] == ["mismatch"]
+    coded = evidence_of(f"{above}\n\n{fence(NEW)}", tree).quotes
+    assert [one.outcome for one in coded] == ["mismatch"]
+
+
+def test_code_below_a_list_may_be_that_of_any_entry(tree: Path) -> None:
+    listed = "- `src/app.py:14` reads it\n- `README.md:1` describes it"
+    assert outcomes(f"{listed}\n\n{fence(LOOKUP)}", tree) == ["src/app.py:14 verified"]
+    assert outcomes(f"{listed}\n\n{fence(NEW)}", tree)[0].split()[:2] == ["README.md:1", "mismatch"]
+
+
+def test_a_stack_frame_in_a_fence_is_not_a_comment_with_a_location(tree: Path) -> None:
+    frames = fence("#0  malloc (asan_malloc_linux.cpp:67)", "#1  login (src/app.py:14)", info="")
+    found = evidence_of(f"**Stack trace**:\n\n{frames}", tree)
+    assert (found.references, found.quotes) == ([], [])
+    assert [one.outcome for one in evidence_of(fence("# src/app.py:14", LOOKUP), tree).quotes] == ["verified"]
+
+
+def test_a_comment_that_states_where_code_belongs_does_not_claim_that_it_is_there(tree: Path) -> None:
+    assert evidence_of(fence("# In src/app.py", NEW), tree).quotes == []
+    assert [one.outcome for one in evidence_of(fence("# src/app.py", NEW), tree).quotes] == ["mismatch"]
+    assert [one.outcome for one in evidence_of(fence("# In src/app.py:14", NEW), tree).quotes] == ["mismatch"]
+
+
+def test_dots_in_a_comment_inside_a_line_stand_for_omitted_code(tmp_path: Path) -> None:
+    code = "match run() {\n    Ok(v) => v,\n    Err(Halted) => {\n        stop();\n        none()\n    }\n}\n"
+    (tmp_path / "a.rs").write_text(code)
+    quote = "match run() {\n    Ok(v) => v,\n    Err(Halted) => { /* ... */ }\n}"
+    assert outcomes(f"`a.rs:1`\n{fence(quote, info='rust')}", tmp_path) == ["a.rs:1 verified"]
+    altered = quote.replace("Ok(v) => v", "Ok(v) => w")
+    assert outcomes(f"`a.rs:1`\n{fence(altered, info='rust')}", tmp_path)[0].split()[1] == "mismatch"
+
+
+def test_a_branch_may_be_omitted_between_conditional_lines(tmp_path: Path) -> None:
+    one = (
+        "#if os(tv)\nlet h2 = Font.large\nlet h3 = Font.title.bold\nlet body = Font.third\nlet label = Font.body.semi\n"
+    )
+    other = (
+        "#else\nlet h2 = Font.title.semi\nlet h3 = Font.second\nlet body = Font.body\nlet label = Font.caption.semi\n"
+    )
+    (tmp_path / "a.swift").write_text(f"{one}{other}#endif\n")
+    quote = f"{one}#endif"
+    assert outcomes(f"`a.swift:1-11`\n{fence(quote, info='swift')}", tmp_path) == ["a.swift:1-11 verified"]
+    altered = quote.replace("third", "fourth")
+    assert outcomes(f"`a.swift:1-11`\n{fence(altered, info='swift')}", tmp_path)[0].split()[1] == "mismatch"

@@ -422,3 +422,53 @@ def test_a_path_with_an_unknown_ending_counts_in_a_column_if_a_file_ends_with_it
     table = "| File | Use |\n|---|---|\n| {} | x |"
     assert outcomes(table.format("login/login.ftl"), tree)[0].startswith("login/login.ftl abbreviated")
     assert outcomes(table.format("other/other.ftl"), tree) == []
+
+
+# --- A name that a file in the root has as well
+
+
+def test_a_line_that_the_file_in_the_root_lacks_may_be_one_of_its_namesake(tmp_path: Path) -> None:
+    tree = plant(tmp_path, {"build.kts": 9, "app/build.kts": 60})
+    assert outcomes("`build.kts:31-45`", tree) == ["build.kts:31-45 abbreviated > app/build.kts:31"]
+    assert outcomes("`build.kts:5`", tree) == ["build.kts:5 verified"]
+    assert outcomes("`build.kts:70`", tree) == ["build.kts:70 out-of-range > build.kts:9"]
+    assert outcomes("`./build.kts:31`", plant(tmp_path, {"web/build.kts": 40}))[0].split()[1] == "ambiguous"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("$lib/src/app.ts:12", "$lib/src/app.ts:12 abbreviated > web/src/app.ts:12"),
+        ("@/src/app.ts:12", "@/src/app.ts:12 abbreviated > web/src/app.ts:12"),
+        ("@/src/index.ts:5", "@/src/index.ts:5 ambiguous"),
+        ("@/src/none.ts:12", "@/src/none.ts:12 missing-file"),
+    ],
+)
+def test_a_path_may_start_with_the_name_of_a_folder_of_the_build_tool(written: str, expected: str, tree: Path) -> None:
+    assert outcomes(f"`{written}`", tree) == [expected]
+
+
+def test_the_end_of_a_name_is_suggested(tmp_path: Path) -> None:
+    tree = plant(tmp_path, {"src/Overlay+HelperViews.swift": 9, "src/main.swift": 9})
+    assert outcomes("`HelperViews.swift:3`", tree) == [
+        "HelperViews.swift:3 missing-file > src/Overlay+HelperViews.swift:3"
+    ]
+    assert outcomes("`Views.swift:3`", tree) == ["Views.swift:3 missing-file"]
+
+
+def test_the_tag_of_a_container_image_is_not_a_line(tree: Path) -> None:
+    assert outcomes("It uses a bare `gotenberg/gotenberg:8` image.", tree) == []
+    assert outcomes("It is in `gotenberg/gotenberg:8`.", tree) == ["gotenberg/gotenberg:8 missing-file"]
+
+
+def test_a_file_that_the_text_calls_new_is_planned_wherever_it_is_named(tree: Path) -> None:
+    table = "| File | Task |\n|---|---|\n| `web/src/limits.ts` | 1 |\n| `web/src/other.ts` | 2 |\n"
+    text = f"Write `web/src/limits.ts` (new) first.\n\n{table}"
+    assert outcomes(text, tree) == ["web/src/limits.ts planned", "web/src/other.ts missing-file"]
+    assert outcomes(f"{text}\nSee `web/src/limits.ts:3`.", tree)[2] == "web/src/limits.ts:3 missing-file"
+
+
+@pytest.mark.parametrize("remark", ["**MOVED** to tools/x.ts", "renamed", "Deleted"])
+def test_a_row_that_states_that_a_file_is_gone_is_not_accused(remark: str, tree: Path) -> None:
+    assert outcomes(f"| File | Result |\n|---|---|\n| `old.ts` | {remark} |\n", tree) == ["old.ts planned"]
+    assert outcomes("| File | Result |\n|---|---|\n| `old.ts` | slow |\n", tree) == ["old.ts missing-file"]

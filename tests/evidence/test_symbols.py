@@ -275,3 +275,11 @@ def test_a_symbol_that_a_row_adds_is_to_be_written(tree: Path) -> None:
     row = "| File | Calls |\n|---|---|\n| `src/app.py:12` | it has added `new_helper()` |"
     (reference,) = evidence_of(row, tree).references
     assert reference.outcome == "mismatch"
+
+
+@pytest.mark.parametrize(
+    "words", ["Removed unnecessary `open_it()`", "dropped the `open_it()`", "add a new `open_it()`"]
+)
+def test_a_symbol_that_is_gone_or_to_be_written_is_not_a_claim(words: str) -> None:
+    assert symbols_called(words) == []
+    assert symbols_called("the unnecessary `open_it()`") == ["open_it"]

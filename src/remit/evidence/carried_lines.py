@@ -39,7 +39,8 @@ _HINT = lazy_pattern(rf"lines?\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行",
 _MAYBE = lazy_pattern(r"lines?\W{0,4}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE)
 _MENTION = lazy_pattern(
     rf"(?<![\w\-.])(?P<word>lines?|ln)[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
-    rf"|(?<![\w/.\-:#@])(?P<letter>L\d{{2,6}}(?:{_DASH}L?\d{{1,6}})?|L\d{_DASH}L?\d{{1,6}})(?![\w.\-/]\w)"
+    rf"|(?<![\w/.\-:#@])(?P<letter>(?:L\d{{2,6}}+(?:{_DASH}L?\d{{1,6}}+)?+|L\d{_DASH}L?\d{{1,6}}+)"
+    rf"(?:\s?[/,、，]\s?L\d{{1,6}}+(?:{_DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[`\d](?:,|/)\s)|(?<={_CJK}\s)|(?P<loose>(?<=\w\s))):"
     rf"(?P<colon>\d{{1,6}}(?:{_DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{_DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
     rf"|第\s?(?P<row>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?)\s?行"
@@ -64,8 +65,12 @@ _PORT = lazy_pattern(
 )
 #: The words between a line and a file that follows it: `line 12, in the loop of a/b.py`.
 _JOINS = lazy_pattern(
-    r"[^.;:|]{0,60}\b(?:in|of|from|at|within|inside)\s+(?:the\s)?(?:file\s)?[`*_\"'(\[]{0,3}$", re.IGNORECASE
+    r"[)\]`*_,\s]{0,6}(?:\([^()]{0,40}\)\s?)?(?:in|of|from|at|within|inside)\s+"
+    r"(?:[^.;:|]{0,50}\b(?:in|of|from|at|within|inside)\s+)?(?:the\s)?(?:file\s)?[`*_\"'(\[]{0,3}$",
+    re.IGNORECASE,
 )
+#: A name in code marks directly before a line: `Store` lines 12-18.
+_NAME_BEFORE = lazy_pattern(r"`([A-Za-z_]\w{2,80})(?:\(\))?`\s?[(,]?\s?(?:(?:at|around|on)\s)?$")
 #: An ID in a table or heading: `L2-1`. A line has two digits or a second L.
 _ID = lazy_pattern(r"L\d[-–]\d", re.IGNORECASE)
 #: Words before a line of another text: `Plan reference: task 7, line 595`.
@@ -117,6 +122,8 @@ class CarriedLine(NamedTuple):
     further: tuple[str, ...] = ()
     #: Whether the file is only mentioned: `checks that data.md exists (line 12)`.
     is_doubtful: bool = False
+    #: The name that the line is about.
+    name: str = ""
 
 
 class _Mention(NamedTuple):
@@ -125,6 +132,8 @@ class _Mention(NamedTuple):
     ranges: tuple[tuple[int, int | None], ...]
     #: Whether only a word precedes it: `the check :72`. It is a line only next to another line of the file.
     is_loose: bool = False
+    #: Whether it is written as `:12`.
+    is_colon: bool = False
 
 
 class _Scope:
@@ -172,13 +181,17 @@ class LineCarrier:
         self._entries: list[tuple[int, _Scope]] = []
         #: The headings above: the level, the heading, and the paragraphs below it.
         self._headings: list[tuple[int, _Scope, _Scope]] = [(0, _Scope(), _Scope())]
+        #: The files of the lines that the same paragraph or entry of a list cites with their file.
+        self._cited: dict[tuple[int, int | None], set[str]] = {}
 
     def add(self, segment: Segment) -> None:
         """Take the next segment into account. Call it before `carried` for the same segment."""
         if segment.group != self._group:
             self._lead = self._paragraph if segment.group == self._group + 1 else _Scope()
             self._paragraph, self._entries, self._group = _Scope(), [], segment.group
-            self._siblings = _Scope()
+            self._siblings, self._cited = _Scope(), {}
+        if segment.kind == "item" and segment.starts_item and not segment.depth:
+            self._cited = {}
         if segment.kind == "heading":
             while self._headings[-1][0] >= segment.depth > 0:
                 self._headings.pop()
@@ -197,6 +210,9 @@ class LineCarrier:
 
     def carried(self, segment: Segment, own: list[WrittenReference], row: Iterable[Segment]) -> Iterator[CarriedLine]:
         """Yield the references of a segment whose file is named elsewhere; `own` are its other references."""
+        for one in own:
+            if one.line is not None:
+                self._cited.setdefault((one.line, one.end_line), set()).add(one.path)
         if segment.states_lines or not _has_hint(segment.text):
             return
         yield from _second_ranges(segment.text, own)
@@ -216,15 +232,26 @@ class LineCarrier:
                     continue
                 elsewhere = elsewhere or self._file_elsewhere(segment, row)
                 file, is_far = elsewhere
+            if not is_here and mention.is_colon and file is not None:
+                file = self._cited_before(mention, file)
             if file is not None:
                 others = self._others(segment, row, named) if others is None else others
                 place, is_doubtful = _place(mention, segment, file, is_here=is_here)
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
+                name = _NAME_BEFORE.search(segment.text, max(0, mention.start - _MAX_JOIN), mention.start)
                 for line, last in mention.ranges:
                     text = segment.text[mention.start : mention.end]
                     written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
                     is_loose = is_far or mention.is_loose
-                    yield CarriedLine(written, "far" if is_loose else place, around, further, is_doubtful)
+                    where: Place = "far" if is_loose else place
+                    yield CarriedLine(written, where, around, further, is_doubtful, name[1] if name else "")
+
+    def _cited_before(self, mention: _Mention, file: WrittenReference) -> WrittenReference:
+        """Return the only file whose same line is cited nearby: `:12` after `a.py:12` is about a.py again."""
+        cited = self._cited.get(mention.ranges[0], set()) if len(mention.ranges) == 1 else set()
+        if len(cited) != 1 or file.path in cited:
+            return file
+        return file._replace(path=next(iter(cited)), line=mention.ranges[0][0])
 
     def _others(
         self, segment: Segment, row: Iterable[Segment], named: list[WrittenReference]
@@ -263,11 +290,14 @@ class LineCarrier:
         return next(iter(named.values())) if len(named) == 1 else None
 
     def _from_headings(self, segment: Segment) -> tuple[WrittenReference | None, bool]:
-        """Return the file that a heading above names, else the last one that a paragraph below a heading names."""
+        """Return the file that a heading above names, else the last one that a line below a heading names.
+
+        The lines below the title of the document are too far from those below its other headings.
+        """
         is_nearest = True
-        for _, heading, texts in reversed(self._headings):
+        for level, heading, texts in reversed(self._headings):
             in_heading = heading.last_file(self._named_files, segment)
-            above = texts.last_file(self._named_files, segment)
+            above = texts.last_file(self._named_files, segment) if is_nearest or level > 1 else None
             if in_heading is not None:
                 return in_heading, (above is not None and above.path != in_heading.path) or not is_nearest
             if above is not None:
@@ -295,7 +325,7 @@ def _in_segment(mention: _Mention, text: str, named: list[WrittenReference]) -> 
     at = bisect_right(named, mention.start, key=attrgetter("end"))
     if at:
         return named[at - 1]
-    is_joined = bool(named) and _JOINS.match(text[mention.end : named[0].start][:_MAX_JOIN])
+    is_joined = bool(named) and not mention.is_colon and _JOINS.match(text[mention.end : named[0].start][:_MAX_JOIN])
     return named[0] if is_joined else None
 
 
@@ -338,7 +368,7 @@ def _mentions(text: str, *, has_ids: bool) -> Iterator[_Mention]:
         if found["letter"] and has_ids and _ID.match(listed):
             continue
         if not _OTHER_OWNER.match(text, end):
-            yield _Mention(start, end, _ranges(listed), found["loose"] is not None)
+            yield _Mention(start, end, _ranges(listed), found["loose"] is not None, found["colon"] is not None)
 
 
 def is_passing(text: str, one: WrittenReference, named: list[WrittenReference]) -> bool:

@@ -57,6 +57,7 @@ _EXTENSION = lazy_pattern(r"\.([A-Za-z0-9]{1,12})$")
 _MOMENT = lazy_pattern(r"\d+/\d+/\d+T\d+$")
 _HOST = lazy_pattern(r"(?:[A-Za-z0-9\-]++\.)++(?:com|org|net|io|dev|edu|gov)$")
 _IMAGE = lazy_pattern(r"(?:\b(?:docker|podman|images?|containers?|registry)\b[^\n]*|\bFROM\s+)[`\"']?$", re.IGNORECASE)
+_IMAGE_TAG = lazy_pattern(r":[\w.\-]{1,20}[`\"']?\s(?:docker\s|container\s|base\s)?(?:images?|containers?|tags?)\b")
 _ABBREVIATIONS = lazy_pattern(r"[A-Z]{2,5}/[A-Z0-9.]{1,5}$")
 _BRACKET = lazy_pattern(r"[()\[\]{}]")
 #: A path that stands for any file, and a name that does so after `e.g.` or before `format`.
@@ -147,7 +148,8 @@ def is_url_or_host(text: str, start: int, path: str) -> bool:
         return False
     host = path.split("/", 1)[0]
     return ("." in host and bool(_HOST.match(host))) or (
-        not has_known_ending(path) and bool(_IMAGE.search(text, max(0, start - 60), start))
+        not has_known_ending(path)
+        and bool(_IMAGE.search(text, max(0, start - 60), start) or _IMAGE_TAG.match(text, start + len(path)))
     )
 
 

@@ -22,6 +22,7 @@ from remit.evidence.model import Evidence, Location, Quote, Reference
 from remit.evidence.path_resolution import PathResolver, excuse_submodules, join_other_code, without_alternatives
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_locations import (
+    MAX_CANDIDATES,
     Fence,
     FenceClaims,
     LocatedQuote,
@@ -40,20 +41,23 @@ from remit.evidence.references import (
     find_references,
     look_up,
     named_files,
+    new_files,
 )
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments
 from remit.evidence.sources import Sources
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.support import supported_confidence
-from remit.evidence.symbols import SymbolFinder
+from remit.evidence.symbols import SymbolFinder, occurs_near
 from remit.evidence.tables import planned_rows
 from remit.workspace.files import Absent, SourceFile, Workspace
 
 #: Lines that their file lacks are looked up in other files at most this often.
 MAX_OTHER_FILES = 20_000
-#: The reason for a quote that has nothing to compare.
+#: The reasons for a quote that has nothing to compare, and for code that is not there and may not be a quote.
 _NO_CODE = "it consists of comments only"
+_NO_QUOTE = "the text may propose this code"
+_NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
 
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
@@ -80,7 +84,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
         _check_in_workspace(document, kind, evidence, quotes, sources, permalinks, path)
         # A line without a file next to it may be a line of something else, and a placeholder states nothing.
         evidence.references = [one for one in evidence.references if one.why not in (UNNAMED, PLACEHOLDER)]
-        evidence.quotes = [quote for quote in evidence.quotes if quote.why not in (PLACEHOLDER, _NO_CODE)]
+        evidence.quotes = [quote for quote in evidence.quotes if quote.why not in _NOT_QUOTES]
         checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
         evidence.changes = checker.claims(document.result)
     _apply_receipts(evidence, sources)
@@ -100,6 +104,7 @@ def _references(
     references: list[Reference] = []
     quotes: list[LocatedQuote] = []
     by_line: dict[int, list[Reference]] = {}
+    by_list: dict[int, list[Reference]] = {}
     here: list[Reference] = []  # references of the current list or paragraph
     before: list[Reference] = []  # references of the previous one
     group = 0
@@ -119,10 +124,12 @@ def _references(
                 quotes.extend(inline_quotes(piece, here or before, own))
             here = own[-1:] or here
             by_line.setdefault(piece.line, []).extend(own)
+            if piece.kind == "item":
+                by_list.setdefault(piece.group, []).extend(own[-1:])
         if row and row[0].row:
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
-    for claims in _claims_of_fences(document, pieces, workspace, list(references), by_line):
+    for claims in _claims_of_fences(document, pieces, workspace, list(references), by_line, by_list):
         quotes.extend(claims.quotes)
         references.extend(claims.references)
     references.sort(key=lambda reference: reference.at)
@@ -141,6 +148,7 @@ def _claims_of_fences(
     workspace: Workspace | None,
     references: list[Reference],
     by_line: dict[int, list[Reference]],
+    by_list: dict[int, list[Reference]],
 ) -> Iterator[FenceClaims]:
     rows = finding_rows(document, references)
     proposals = Proposals(document)
@@ -154,6 +162,9 @@ def _claims_of_fences(
             finding = rows[starts[at - 1]]
         # A table that ends above a blank line is not related to the fence below it.
         above = [one for one in by_line.get(fence.above, ()) if fence.is_adjacent or not one.row]
+        if above and not fence.is_adjacent:
+            # Code below a whole list may be that of any of its entries.
+            above = [*by_list.get(piece.group - 1, ())[-MAX_CANDIDATES:-1], *above]
         yield claims_of_fence(fence, above, finding, proposals, workspace)
 
 
@@ -191,10 +202,12 @@ def _check_in_workspace(
     resolver = PathResolver(workspace, folder=folder, roots=roots, opened=opened)
     resolver.resolve_all(here, document.whole_text)
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
+    announced = new_files(document.whole_text) if kind.name in ("generic", "design") else frozenset()
     suggestions = SuggestionFinder(workspace)
     symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)
     # Sorted by file, so that each file is read once even if not all of them fit in memory.
     for reference in sorted(here, key=lambda reference: reference.file):
+        reference.is_planned |= reference.line is None and reference.path in announced
         reference.is_planned &= kind.name in ("generic", "design")
         look_up(reference, workspace, suggestions, symbols, planned)
     _settle_carried(here, workspace, resolver, symbols)
@@ -219,21 +232,38 @@ def _settle_carried(
             return None
         found = resolver.resolve(path)
         one = replace(reference, path=found.path, target=found.target, candidates=(), found=None, why="")
+        file = workspace.read(one.file)
+        if not isinstance(file, SourceFile) or not _is_about(reference, file):
+            return None
         look_up(one, workspace, suggestions, symbols, frozenset())
         return one if one.outcome in ("verified", "abbreviated") and not found.candidates else None
 
     for reference in references:
-        if not reference.carried or reference.outcome not in ("out-of-range", "mismatch"):
+        if not reference.carried or reference.outcome not in ("out-of-range", "mismatch", "outside"):
             continue
         if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
             reference.path, reference.target, reference.candidates = other.path, other.target, ()
             reference.outcome, reference.found, reference.why = other.outcome, other.found, ""
         elif (
             reference.is_doubtful
+            or reference.outcome == "outside"
+            or len(reference.candidates) > 1  # none of them has the line
+            or _is_about_other_file(reference, workspace)
             or (reference.carried == "bare" and reference.outcome == "mismatch")
             or any(in_file(reference, path) for path in reference.further)
         ):
             reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
+
+
+def _is_about(reference: Reference, file: SourceFile) -> bool:
+    """Return whether a file has the name that a line is about near the line."""
+    return not reference.named or occurs_near(file, reference.named, reference.line, reference.end_line)
+
+
+def _is_about_other_file(reference: Reference, workspace: Workspace) -> bool:
+    """Return whether a line is about a name that its file does not contain."""
+    file = workspace.read(reference.file)
+    return bool(reference.named) and isinstance(file, SourceFile) and reference.named not in file.text
 
 
 def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:
@@ -255,10 +285,13 @@ def _check_quotes(
 ) -> None:
     checker = QuoteChecker(workspace)
     checked = [
-        (one.quote, _check_quote(one.quote, one.candidates, checker, permalinks), one.is_past)
+        (one, _check_quote(one.quote, one.candidates, checker, permalinks))
         for one in sorted(located_quotes, key=lambda located: located.quote.path)
     ]
-    failed = [quote for quote, _, _ in checked if quote.outcome in ("mismatch", "missing-file")]
+    for one, _ in checked:
+        if one.is_doubtful and one.quote.outcome != "verified":
+            one.quote.outcome, one.quote.found, one.quote.why = "unchecked", None, _NO_QUOTE
+    failed = [one.quote for one, _ in checked if one.quote.outcome in ("mismatch", "missing-file")]
     checker.find_moved(failed, document)
     for quote in failed:
         file = workspace.read(quote.path)
@@ -267,9 +300,10 @@ def _check_quotes(
             quote.why = f"it is in {quote.found.path}"
         elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
             checker.suggest(quote, file)
-    for quote, reference, is_past in checked:
+    for one, reference in checked:
+        quote = one.quote
         quote.location = reference
-        if is_past and quote.outcome in ("mismatch", "missing-file"):
+        if one.is_past and quote.outcome in ("mismatch", "missing-file"):
             quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
         elif reference.carried == "far" and quote.outcome not in ("verified", "unchecked"):
             quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
@@ -277,7 +311,7 @@ def _check_quotes(
             quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
         elif reference.why == PLACEHOLDER:
             quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
-        elif quote.why != _NO_CODE:
+        elif quote.why not in (_NO_CODE, _NO_QUOTE):
             _apply_quote_outcome(reference, quote)
 
 

@@ -31,6 +31,8 @@ MIN_ALL_LOST = 10
 _SYSTEM_FOLDERS = frozenset(
     {"etc", "usr", "var", "proc", "sys", "dev", "root", "home", "Users", "boot", "run", "tmp", "mnt"}
 )
+#: Names that build tools give to a folder of the sources: `@/app/page.ts`, `$lib/button.ts`.
+_ALIAS = lazy_pattern(r"(?:\$[a-z]{1,20}|[@~#])/(?=[^/]+/)")
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 _SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
 _path = attrgetter("path")
@@ -71,6 +73,8 @@ class PathResolver:
         for one in references:
             found = self._resolve_once(one.path)
             one.path, one.target, one.candidates = found.path, found.target, found.candidates
+            if "/" not in one.path and one.line is not None:
+                self._prefer_line(one)
         several = [one for one in references if one.candidates]
         if several:
             named = {path.removeprefix("./") for path in _PATH.findall(text)}
@@ -79,6 +83,16 @@ class PathResolver:
                 known = _only_known(same[0].candidates, (named, self._opened))
                 for one in same:
                     self._choose(one, known)
+
+    def _prefer_line(self, one: Reference) -> None:
+        """Of a name that a file in the root and others have, take those that have the line if that file does not."""
+        if one.target or one.candidates or not self._exists(one.path) or self._has_line(one.path, one):
+            return
+        others = [path for path in self._ending_with(one.path)[: MAX_READ + 1] if path != one.path]
+        having = [path for path in others if self._has_line(path, one)]
+        if len(having) == 1:
+            one.target = having[0]
+        one.candidates = tuple(having) if len(having) > 1 else ()
 
     def resolve(self, path: str) -> Resolved:
         """Return what a path means, without regard to the rest of the document."""
@@ -97,6 +111,8 @@ class PathResolver:
             below = self._workspace.normal(f"{self._folder}/{path}")
             if below and (self._exists(below) or path.startswith("../")):
                 return Resolved(below)
+        if (alias := _ALIAS.match(path)) and (matches := self._ending_with(path[alias.end() :])):
+            return Resolved(path, target=matches[0]) if len(matches) == 1 else Resolved(path, candidates=tuple(matches))
         rest = self._without_root(path)
         if rest is None:
             return Resolved(path)

@@ -31,13 +31,21 @@ _KINDS = (
 _PROPOSED_LABEL = lazy_pattern(
     rf"{_LEAD}{_KINDS}[\s*_]{{0,4}}(?:[(（].{{0,120}}?[)）][\s*_]{{0,4}})?(?:[:：]|$)", re.IGNORECASE
 )
+#: A word ends, and it is not the beginning of a file's name: `update.go`, `create-user.sh`.
+_WORD_ENDS = r"\b(?![./_-]\w)"
+#: A bold label with `fix` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
+_FIX_LABEL = lazy_pattern(
+    r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|(?:option|alternative|approach)\s\w{1,3}\b"
+    r"[^*\n]{0,40})\*\*",
+    re.IGNORECASE,
+)
 #: An instruction that introduces code: `Then add this to src/app.py:`, `After line 12, insert:`
 _LINE_END = r"[:：][\s*_]{0,4}$"
 _INSTRUCTION = lazy_pattern(
     rf"{_LEAD}(?:\*\*)?(?:(?:then|now|next|first|second|third|finally|also|please|and|instead|step \d{{1,2}}|you|we|i|"
     r"can|could|should|must|would|will|to|let's|let us)[,:]?\s){0,4}"
     r"(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
-    rf"wrap|define|append|prepend|consider|switch|convert|refactor|rewrite)\b[^\n]{{0,200}}{_LINE_END}|"
+    rf"wrap|define|append|prepend|consider|switch|convert|refactor|rewrite){_WORD_ENDS}[^\n]{{0,200}}{_LINE_END}|"
     rf"[^\n]{{0,200}}[,.;]\s(?:then\s)?(?:add|insert|replace|append|prepend|handle|extend)\b[^\n]{{0,100}}{_LINE_END}|"
     r"[^\n]{0,200}\b(?:would|should|could|might|must) (?:then )?(?:be|become|look like|read)(?: this)?"
     rf"{_LINE_END}",
@@ -47,10 +55,26 @@ _INSTRUCTION = lazy_pattern(
 _INTRODUCTION = lazy_pattern(
     rf"{_LEAD}(?:(?:the|a|an)\s)?(?:proposed|suggested|recommended|planned|possible|corrected|improved|new version|"
     r"(?:(?:expected|actual|sample|example|test|console|terminal|command|program)\s)?(?:output|stdout|stderr|traceback|"
-    r"stack ?trace)|出力(?:例|結果)?|输出)\b[^\n]{0,200}[:：][\s*_]{0,4}$|"
+    rf"stack ?trace)|出力(?:例|結果)?|输出){_WORD_ENDS}[^\n]{{0,200}}[:：][\s*_]{{0,4}}$|"
     r"[^\n]{0,200}\b(?:prints|outputs|logs)[:：][\s*_]{0,4}$|"
     r"[^\n]{0,200}(?:示例|例如|样例|参考实现|サンプル|記述例|使用例|예시|复制[^\n]{0,60}到[^\n]{0,60})[\s*_]{0,4}[:：][\s*_]{0,4}$",
     re.IGNORECASE,
+)
+_CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
+_CLEAR_CHANGE = r"(?:add|insert|append|prepend|replace|extend|pass|remove|delete|rename|move|emit)"
+#: A clause that asks for a change, and words for code that is not an excerpt: `the loop (line 9), pass `x` to ...:`.
+_ASKS_FOR_CHANGE = lazy_pattern(
+    rf"(?:(?:^{_LEAD}|[:：]\**\s|\s[—–-]\s|[.;]\s|\*\*\s)(?:(?:then|now|and|also)\s)?"
+    rf"(?:{_CLEAR_CHANGE}|empty|simplify|drop|inline|swap|merge|split|change|update|wrap|extract|introduce|create|define|"
+    rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
+    rf"to|from|into|in|after|before)\b)|^{_LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
+    r"\b(?:sketch|skeleton)\b",
+    re.IGNORECASE,
+)
+#: A remark in a fence on what is new: `// NEW: send it`, `x = 1  # <- add`.
+_NEW_REMARK = lazy_pattern(
+    r"(?://+|#+|--+|/\*+|<!--)\s*(?:(?:[←⬅]|<-+)\s*)?(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)"
+    r"(?:\s*(?:[:：!(–—-]|\*/|-->|$))|(?://+|#+|--+)\s*(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b"
 )
 #: A line that introduces code as it is: `src/app.py:8 currently says:`
 _INTRODUCES_EXISTING = lazy_pattern(
@@ -65,7 +89,7 @@ _LOCATION_LABEL = lazy_pattern(
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
 _PROPOSED_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:(?:proposed|suggested|recommended(?!\sarchitecture)|planned)\b|(?:{_NOUNS}|examples?)\s*(?:[:：]|$)|"
+    rf"{_LEAD}(?:(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_NOUNS}|examples?)\s*(?:[:：]|$)|"
     r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b)",
     re.IGNORECASE,
 )
@@ -109,6 +133,7 @@ _AFTER = lazy_pattern(
 _STEP = lazy_pattern(r"\s*[-*+]\s\[ \]\s")
 #: At most this many lines above a fence are searched for its label.
 _REACH = 12
+_MAX_LINE = 2_000
 
 
 class Proposals:
@@ -152,6 +177,17 @@ class Proposals:
                     return False
                 break
         return self._under_proposal(line, has_line=has_line)
+
+    def may_be_proposed(self, line: int) -> bool:
+        """Return whether the line or label above a fence may ask for a change: then code that is not there is new."""
+        above = next(filter(str.strip, (self._document.line_text(line - back) for back in (1, 2))), "")
+        if _INTRODUCES_EXISTING.match(above):
+            return False
+        if _ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above[:_MAX_LINE])):
+            return True
+        texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
+        label = next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
+        return bool(_FIX_LABEL.match(label))
 
     def _follows_sentence(self, line: int) -> bool:
         """Return whether a blank line and the end of a sentence are above a fence: nothing introduces the code."""
@@ -197,3 +233,8 @@ def before_and_after(lines: list[str]) -> int | None:
     if after is None:
         return None
     return 0 if any(_BEFORE.match(line) for line in lines[:after]) else after
+
+
+def marks_new_lines(lines: list[str]) -> bool:
+    """Return whether a fence has a remark on what is new: it shows code as it is to become."""
+    return any(_NEW_REMARK.search(line) for line in lines if len(line) < _MAX_LINE)

@@ -11,7 +11,7 @@ from remit.contract.parse import Document
 from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, looks_like_file
 from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
 from remit.evidence.model import Quote, Reference
-from remit.evidence.proposals import Proposals, before_and_after
+from remit.evidence.proposals import Proposals, before_and_after, marks_new_lines
 from remit.evidence.quote_text import quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
@@ -19,7 +19,7 @@ from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 
 _COMMENT = lazy_pattern(
-    r"\s*+(?://+|#(?![!#])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
+    r"\s*+(?://+|#(?![!#\d])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
     r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$",
     re.IGNORECASE,
 )
@@ -36,6 +36,7 @@ _PROPOSED_REMARK = lazy_pattern(
     re.IGNORECASE,
 )
 _OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE)
+_INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
 _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
@@ -57,6 +58,7 @@ _SCRIPTS = (*(".sh", ".bash", ".zsh", ".ksh", ".bats", ".fish", ".ps1", ".bat", 
 _COMMAND_FILES = frozenset(("makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", "package.json"))
 _UNNAMED = frozenset(("", "console", "terminal", "shell-session"))
 _MAX_COMMANDS = 200
+_SENTENCE_ENDS = lazy_pattern(r"[.!?]\)?\s+\S|。")
 #: Fences in these languages show a text or a change as a whole; comments inside are part of it.
 _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
 _LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
@@ -64,7 +66,7 @@ _LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
 _MAX_COMMENT = 2_000
 _MAX_BLANK = 20
 #: At most this many references of the line above, the last ones, may be the location of a quote.
-_MAX_CANDIDATES = 8
+MAX_CANDIDATES = 8
 _ATTRIBUTE = lazy_pattern(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
 
 
@@ -86,6 +88,12 @@ class Fence:
         self.above = self.line - 1 - below_blank
         self.is_adjacent = not below_blank
 
+    def is_loose(self, reference: Reference) -> bool:
+        """Return whether the fence has no language and the location is not in the last sentence above it."""
+        above = self._text(self.above)
+        at = above.rfind(reference.text)
+        return not self.segment.info and at >= 0 and bool(_SENTENCE_ENDS.search(above, at + len(reference.text)))
+
     def _text(self, line: int) -> str:
         return self._document.line_text(line)
 
@@ -97,6 +105,8 @@ class LocatedQuote(NamedTuple):
     candidates: list[Reference]
     #: Whether it shows code as it was before a change; then it may be gone.
     is_past: bool = False
+    #: Whether it may not be a quote: it counts only if the code is there.
+    is_doubtful: bool = False
 
 
 class FenceClaims(NamedTuple):
@@ -117,6 +127,8 @@ class _Part(NamedTuple):
     is_proposed: bool = False
     #: Whether the comment calls it old: `# OLD (broken) - src/app.py:12`.
     is_old: bool = False
+    #: Whether the comment only states where the code belongs: `# In src/app.py`.
+    is_inside: bool = False
 
 
 def claims_of_fence(
@@ -132,6 +144,7 @@ def claims_of_fence(
     """
     found = FenceClaims([], [])
     lines = fence.segment.text.split("\n")
+    is_doubtful = proposals.may_be_proposed(fence.line) or marks_new_lines(lines)
     kept = before_and_after(lines)
     for part in _parts(fence, lines if kept is None else lines[:kept], workspace):
         own = _reference(part.written, part.written_at, fence.segment, workspace) if part.written is not None else None
@@ -154,14 +167,15 @@ def claims_of_fence(
             last = candidates[-1]
             text = "\n".join(part.lines)
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
-            found.quotes.append(LocatedQuote(quote, candidates, is_past))
+            is_loose = fence.is_loose(last) if own is None else own.line is None and part.is_inside
+            found.quotes.append(LocatedQuote(quote, candidates, is_past, is_doubtful or is_loose))
     return found
 
 
 def _candidates(fence: Fence, above: list[Reference], finding: Reference | None) -> list[Reference]:
     """Return the references outside a fence that may be the location of its code."""
     if above:
-        return above[-_MAX_CANDIDATES:] if _may_quote(fence, above[-1].path) else []
+        return above[-MAX_CANDIDATES:] if _may_quote(fence, above[-1].path) else []
     return [finding] if finding is not None and _may_quote(fence, finding.path) else []
 
 
@@ -180,20 +194,20 @@ def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Itera
         yield _Part(written, written_at, fence.first, lines)
         return
     body: list[str] = []
-    is_proposed = is_old = False
+    is_proposed = is_old = is_inside = False
     for at, line in enumerate(lines):
         location = _in_comment(line, exists, is_first=not any(map(str.strip, lines[:at])) if at < 3 else False)
         if location is None or (at and _is_own_comment(line, written, workspace)):
             body.append(line)
             continue
         if any(map(str.strip, body)):
-            yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old)
+            yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old, is_inside)
         elif written is not None:
             yield _Part(written, written_at, fence.first + first, [])
         written, written_at, first, body = location, fence.first + at, at + 1, []
         is_proposed = bool(_PROPOSED_REMARK.search(line, line.find(location.text) + len(location.text)))
-        is_old = bool(_OLD_REMARK.match(line))
-    yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old)
+        is_old, is_inside = bool(_OLD_REMARK.match(line)), bool(_INSIDE_REMARK.match(line))
+    yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old, is_inside)
 
 
 def _is_own_comment(line: str, written: WrittenReference | None, workspace: Workspace | None) -> bool:
@@ -201,7 +215,7 @@ def _is_own_comment(line: str, written: WrittenReference | None, workspace: Work
     if workspace is None or written is None:
         return False
     paths = [written.path] if workspace.exists(written.path) else workspace.index.ending_with(written.path.strip("/"))
-    files = (workspace.read(path) for path in paths[:_MAX_CANDIDATES])
+    files = (workspace.read(path) for path in paths[:MAX_CANDIDATES])
     return any(isinstance(file, SourceFile) and line.strip() in file.text for file in files)
 
 

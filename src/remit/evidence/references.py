@@ -32,6 +32,7 @@ UNNAMED = "the text does not name the file next to the line"
 DOUBTFUL = "the text only mentions this file; the line may be one of another file"
 PLACEHOLDER = "the path stands for any file"
 PAST = "the text shows it as the code before a change"
+NOT_EXPECTED = "the text states that the file does not exist yet, or no longer"
 #: A text without one of these names no file: a dot in a name, a slash, `Makefile`.
 _NAMES_FILE = lazy_pattern(r"\w\.\w|[/\\]|file\b", re.IGNORECASE)
 _ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
@@ -39,18 +40,20 @@ _ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
 _CREATES = lazy_pattern(
     r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*$|"
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
-    r"(?:created?|added?|written?)|deleted|removed|不存在|缺失|未作成|存在しない)(?!\w)|"
+    r"(?:created?|added?|written?)|deleted|removed|moved|renamed|不存在|缺失|未作成|存在しない)(?!\w)|"
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
     re.IGNORECASE,
 )
 _NEW_BEFORE = lazy_pattern(r"\bnew\s?[(（:][^)）]{0,200}$", re.IGNORECASE)
 _NEW = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|新規|新建)\b", re.IGNORECASE)
+_NEW_FILE = lazy_pattern(r"(?<![\w./@+-])([\w./@+-]++)[`*_]{0,3}\s?\((?:new|new file|to be created)[),]")
 #: Blocks whose files must exist.
 _DONE = ("files_created", "files_modified", "files")
 _MAX_CELLS = 40
 #: A cell with more words than this, without its code, is a sentence.
 _MAX_WORDS = 8
 _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
+_IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
 _MAX_BEFORE = 200
@@ -100,6 +103,7 @@ def find_references(
             others=tuple(display_path(path, workspace) for path in carried[one].others) if one in carried else (),
             further=tuple(display_path(path, workspace) for path in carried[one].further) if one in carried else (),
             is_doubtful=one in carried and carried[one].is_doubtful,
+            named=carried[one].name if one in carried else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)),
             is_planned=one.line is None and (creates or _is_new(segment.text, one)),
         )
@@ -151,6 +155,11 @@ def _is_new(text: str, one: WrittenReference) -> bool:
     return bool(_NEW.match(text, one.end) or _NEW_BEFORE.search(text[max(0, one.start - _MAX_BEFORE) : one.start]))
 
 
+def new_files(text: str) -> frozenset[str]:
+    """Return the paths that a text calls new: `src/app.py` (new), `src/app.py` (new file)."""
+    return frozenset(found[1] for found in _NEW_FILE.finditer(text)) if "new" in text else frozenset()
+
+
 def _around(text: str, one: WrittenReference) -> tuple[str, str]:
     """Return some characters before and after a reference."""
     return text[max(0, one.start - _AROUND) : one.start], text[one.end : one.end + _AROUND]
@@ -171,7 +180,19 @@ def named_files(segment: Segment, workspace: Workspace | None) -> list[WrittenRe
         return []
     exists = known_files(workspace)
     written = references_in(segment.text, exists, bare=True)
-    return [one for one in written if _has_file_name(one.path) or exists(one.path)]
+    return [
+        one
+        for one in written
+        if exists(one.path) or (_has_file_name(one.path) and not _is_in_code(segment.text, one, workspace))
+    ]
+
+
+def _is_in_code(text: str, one: WrittenReference, workspace: Workspace | None) -> bool:
+    """Return whether a path is part of code: `import x from './y.js'`, or a member such as `point.h`."""
+    if one.line is None and _IMPORT.search(text, max(0, one.start - _AROUND), one.start):
+        return True
+    is_member = one.line is None and "/" not in one.path and one.path[-2:-1] == "."
+    return is_member and workspace is not None and not workspace.index.ending_with(one.path)
 
 
 def _has_file_name(path: str) -> bool:
@@ -235,6 +256,8 @@ def look_up(
     if reference.candidates and not reference.target:
         shown = ", ".join(reference.candidates)
         reference.outcome, reference.why = "ambiguous", f"several files end with this path: {shown}"
+        if reference.carried == "far":
+            reference.outcome, reference.why = "unchecked", UNNAMED
         return
     file = workspace.read(reference.file)
     if isinstance(file, Absent):
@@ -278,7 +301,7 @@ def _explain_absent(
         reference.outcome, reference.why = "unchecked", _WHY[absent.why]
     elif reference.path in planned or reference.is_planned:
         is_design = reference.path in planned
-        reference.outcome, reference.why = "planned", "this design creates it" if is_design else "it is to be created"
+        reference.outcome, reference.why = "planned", "this design creates it" if is_design else NOT_EXPECTED
     else:
         reference.outcome = "missing-file"
         if _is_dependency(reference.path, workspace):

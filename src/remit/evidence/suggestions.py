@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from remit.evidence.similarity import similarity_to
 from remit.workspace.files import Workspace
@@ -15,6 +16,8 @@ MAX_COMPARISONS = 1_000_000
 _NEAR_NAME = 85
 #: Up to this many names are compared in Python; loading the library takes longer than that.
 _FEW_NAMES = 300
+#: A shorter name is the end of too many others.
+_MIN_END = 6
 _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "main.py", "README.md")
 
 
@@ -60,12 +63,13 @@ class SuggestionFinder:
         self._guesses_left -= 1
         wanted = folded_name(path)
         if len(names) <= _FEW_NAMES:
-            name = _nearest([name for name in names if _may_be_near(name, wanted)], wanted)
+            name = _nearest([name for name in names if _may_be_near(name, wanted)], wanted) or _ending(names, wanted)
             return self._closest(names[name], path) if name else None
         from rapidfuzz import fuzz, process  # late import: only needed for a missing file in a large tree
 
         near = process.extractOne(wanted, names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
-        return self._closest(names[near[0]], path) if near is not None else None
+        name = near[0] if near is not None else _ending(names, wanted)
+        return self._closest(names[name], path) if name else None
 
 
 def _nearest(names: list[str], wanted: str) -> str | None:
@@ -73,6 +77,13 @@ def _nearest(names: list[str], wanted: str) -> str | None:
     similarity = similarity_to(wanted, sum(map(len, names)))
     score, _, name = max(((similarity(name, 0.0), -at, name) for at, name in enumerate(names)), default=(0.0, 0, None))
     return name if score >= _NEAR_NAME / 100 else None
+
+
+def _ending(names: Iterable[str], wanted: str) -> str | None:
+    """Return the only name that ends with another one after a mark: `view.py` is the end of `login_view.py`."""
+    ends = tuple(f"{mark}{wanted}" for mark in "_-+.")
+    found = [name for name in names if name.endswith(ends)] if len(wanted) >= _MIN_END else []
+    return found[0] if len(found) == 1 else None
 
 
 def _may_be_near(name: str, wanted: str) -> bool:

@@ -17,10 +17,11 @@ REACH = 5
 _NAME = r"[A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#|->)[\w$]{1,80}){0,6}"
 _AFTER = lazy_pattern(rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)]))\s?[)）]")
 _CALL = lazy_pattern(rf"`({_NAME})\(\)`")
-#: Words before a symbol that is to be written: add `drain()`, a new `drain()`.
+#: Words before a symbol that is to be written or is gone: add `drain()`, a new `drain()`, removed `drain()`.
 _TO_WRITE = lazy_pattern(
-    r"(?:\b(?:add|adds|create|creates|extract|extracts|introduce|introduces|implement|define|write|new)\s"
-    r"(?:(?:a|an|the|new|shared|helper|function|method|public|private)\s){0,3}|新增\s?|抽出\s?|抽取\s?|新建\s?|追加\s?)$",
+    r"(?:\b(?:add|adds|create|creates|extract|extracts|introduce|introduces|implement|define|write|new|removed?|removes|"
+    r"deleted?|dropped|renamed)\s(?:(?:a|an|the|all|new|old|shared|helper|function|method|public|private|unnecessary|"
+    r"redundant|unused|duplicate)\s){0,3}|新增\s?|抽出\s?|抽取\s?|新建\s?|追加\s?)$",
     re.IGNORECASE,
 )
 _LOOK_BACK = 60

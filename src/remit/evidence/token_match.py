@@ -12,6 +12,7 @@ from heapq import nsmallest
 from typing import Literal, NamedTuple
 
 from remit.evidence.code_tokens import ELLIPSIS, CodeTokens
+from remit.lazy import lazy_pattern
 
 How = Literal["same", "annotated", "condensed"]
 #: The limit of one search: the tokens of the quote times those of the file. It also bounds the memory (60 MB).
@@ -24,6 +25,10 @@ _MIN_RUN = 10
 #: A line of the file that differs from the quoted line in at most this many tokens is that line, altered.
 _NEAR_MISS = 2
 _SIBLING = 3
+#: This many quoted lines that follow each other in the file are those that are meant.
+_ANCHORED = 4
+#: Dots in a comment at the end or inside a line of a quote: `{ /* ... */ }`.
+_DOTS_COMMENT = lazy_pattern(r"(?m)/\*\s*(?:\.{3,}|…)\s*\*/|(?<=[\s{(;,])(?://|#)\s*(?:\.{3,}|…)\s*$")
 _DECISIVE = frozenset(
     ("true", "false", "null", "none", "nil", "undefined", "not", "and", "or", "is", "True", "False", "None")
 )
@@ -47,7 +52,7 @@ class QuoteTokens:
         self.comments: list[str] = []
         self.has_dots = False
         for number, piece in enumerate(pieces):
-            tokens = CodeTokens(piece, path, relaxed=relaxed)
+            tokens = CodeTokens(_DOTS_COMMENT.sub("...", piece), path, relaxed=relaxed)
             if relaxed and tokens.words[-1:] == [","] and tokens.words[-2:-1] in ([")"], ["]"], ["}"]):
                 del tokens.words[-1], tokens.lines[-1]  # the bracket that follows it is not part of the excerpt
             if number:
@@ -197,14 +202,26 @@ def _match(quote: QuoteTokens, file: FileTokens, path: list[int]) -> TokenMatch 
         run = 0
         first_omitted = file.tokens.of_line(path[at - 1] + 1)
         last_omitted = file.tokens.of_line(path[at] - 1)
-        if _is_altered(first_omitted, quote.line_from(at), distance) or _is_altered(
-            last_omitted, quote.line_before(at), distance
-        ):
+        if _is_altered(first_omitted, quote.line_from(at), distance):
+            return None
+        if not _is_anchored(quote, path, at) and _is_altered(last_omitted, quote.line_before(at), distance):
             return None
     first, last = file.line(path[0]), file.line(path[-1])
     if condensed:
         return TokenMatch(first, last, "condensed")
     return TokenMatch(first, last, "same" if quote.comments == file.comments(path[0], path[-1]) else "annotated")
+
+
+def _is_anchored(quote: QuoteTokens, path: list[int], at: int) -> bool:
+    """Return whether several quoted lines before a position are in one piece in the file, so that they are meant."""
+    lines = 0
+    for position in range(at - 1, 0, -1):
+        lines += position in quote.starts
+        if lines >= _ANCHORED:
+            return True
+        if path[position] - path[position - 1] != 1:
+            return False
+    return lines + 1 >= _ANCHORED
 
 
 def _is_altered(omitted: list[str], quoted: list[str], distance: int) -> bool:
