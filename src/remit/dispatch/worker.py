@@ -30,6 +30,7 @@ from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import fail_job, stop_job
 from remit.dispatch.models import KEYS
 from remit.dispatch.settings import Settings
+from remit.dispatch.telemetry import open_telemetry
 from remit.errors import EnvironmentBroken
 from remit.store import jobs, ledger, review_dismissals, workers
 from remit.store.database import CONNECTION_ERRORS, OPTIONS, RECONNECT_SECONDS, Database, DatabaseUnavailable
@@ -94,6 +95,7 @@ class Worker:
         self._on_reload = on_reload
         self._on_start = on_start
         self._runners = runners or {}
+        self._telemetry = open_telemetry()
         #: Jobs that this worker runs or is about to claim, with the number of their tickets.
         self._active: Counter[int] = Counter()
         self._stopping = asyncio.Event()
@@ -128,6 +130,8 @@ class Worker:
             finally:
                 with contextlib.suppress(EnvironmentBroken):
                     await workers.unregister(self._database, self.id)
+                if self._telemetry is not None:
+                    await self._telemetry.flush()
 
     async def _register(self) -> None:
         await workers.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
@@ -227,6 +231,8 @@ class Worker:
                     await self._run(found, context)
                 finally:
                     await self._wake_next(found.queue)
+                    if self._telemetry is not None:
+                        await self._telemetry.job_ended(self._database, job)
         except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
             # `_return_lost_jobs` repairs the row of the job when the database is available again.
             log.warning("job %s is delayed: %s", job, error)
@@ -284,7 +290,11 @@ class Worker:
         await self._return_lost_jobs()
         for job in await jobs.end_hung(self._database, self._settings.hung_seconds):
             log.warning("job %s hung and was ended", job)
+            if self._telemetry is not None:
+                await self._telemetry.job_ended(self._database, job)
         await self._database.rows("workers.forget", seconds=max(3600.0, 20 * seconds))
+        if self._telemetry is not None:
+            await self._telemetry.record_queue(self._database)
         await ledger.fold(self._database)
         await review_dismissals.apply_dismissals(self._database)
 

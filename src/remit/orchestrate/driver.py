@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from remit.aio import run_with_keepalive
+from remit.dispatch.telemetry import open_telemetry
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
 from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, needs_person, render_inputs
@@ -62,6 +63,8 @@ class Driver:
             return "cancelled"
         finally:
             await self._lease.release()
+            if (telemetry := open_telemetry()) is not None:
+                await telemetry.plan_ended(self._database, self._plan)
 
     async def _acquire(self) -> None:
         """Acquire the lease once the last driver stops renewing it. Raise UsageError if another driver is alive."""
