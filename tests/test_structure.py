@@ -23,7 +23,9 @@ DEEP_MODULE_LINES = 100
 #: Modules that other programs start or import.
 ENTRY_POINTS = {
     "remit.__main__",
-    "remit.clients.codex.setup.client",  # the modules of a client are found by name
+    "remit.clients.codex.setup.client",
+    "remit.clients.copilot.setup.client",
+    "remit.clients.copilot.setup.health",  # the modules of a client are found by name
     "remit.clients.hooks.teams",  # the handlers of events are found by name
     "remit.secrets.file_scan",
     "remit.surfaces.hooks.entry",
@@ -37,9 +39,7 @@ COMMANDS_AND_RULES = (
 )
 #: Short modules with one importer in the same package, and why they are separate.
 SEPARATE_MODULES = {
-    "remit.clients.codex.patch": "loaded only for a call with a patch",
     "remit.clients.setup.gate_mode": "edits remit.toml; the installer edits files of the client",
-    "remit.evidence.client_transcripts": "the formats of other clients",
     "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
     "remit.surfaces.server.mcp_endpoint": "loads the library of the protocol at the first request",
     "remit.surfaces.server.api_documents": "the operations on documents, beside those on jobs and on the review queue",
@@ -68,6 +68,7 @@ SHARED_MODULE_NAMES = {
         "model",
     ),
     *("models", "paths", "plan", "plans", "progress", "review", "rules", "settings", "text", "verify", "worker"),
+    "translate",
 }
 #: Class names that occur in several packages, and what they are.
 SHARED_CLASS_NAMES = {

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.evidence.client_transcripts import CodexCalls
+from remit.evidence.agent_lines import of_agent, split_agent
+from remit.evidence.client_transcripts import CodexCalls, CopilotCalls
 from remit.evidence.transcripts import read_transcript
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -119,3 +120,69 @@ def test_a_file_of_an_unknown_client_stays_unknown(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps({"type": "step", "payload": {"cwd": "/p"}}) + "\n")
     assert not read_transcript(path).is_known
+
+
+def copilot(*lines: tuple[str, dict[str, Any], str | None], agent: str = "") -> CopilotCalls:
+    calls = CopilotCalls(agent)
+    for kind, data, owner in lines:
+        assert calls.add(kind, data, None, owner)
+    return calls
+
+
+def ended(tool: str, arguments: object, **fields: Any) -> list[tuple[str, dict[str, Any], str | None]]:
+    start = {"toolCallId": "c", "toolName": tool, "arguments": arguments}
+    end = {"toolCallId": "c", "success": True, "result": {"content": "text"}, **fields}
+    return [("tool.execution_start", start, None), ("tool.execution_complete", end, None)]
+
+
+def test_the_events_of_copilot_are_recognised() -> None:
+    transcript = read_transcript(FIXTURES / "copilot/events.jsonl")
+    assert transcript.is_known
+    assert transcript.roots == ("/home/dev/shop",)
+    assert [one.tool for one in transcript.receipts] == [
+        *("Bash", "Bash", "Read", "Edit", "Write", "Grep", "Glob", "Agent", "Read", "Bash", "Bash")
+    ]
+    assert transcript.receipts[0].failed  # it was denied
+    assert transcript.receipts[7].arguments == {"subagent_type": "code-explorer"}
+
+
+def test_the_calls_of_one_agent_are_selected() -> None:
+    path = of_agent(str(FIXTURES / "copilot/events.jsonl"), "00000000-0000-4000-8000-000000000001")
+    read, run = read_transcript(path).receipts
+    assert read.ranges == ((1, 5),)
+    assert (run.command, run.exit, run.failed) == ("cat shop/mail.py; exit 3", 3, False)
+
+
+@pytest.mark.parametrize("path", ["/p/events.jsonl", "/p#agent=x/events.jsonl", "#agent"])
+def test_other_paths_select_nothing(path: str) -> None:
+    assert split_agent(path) == (path, "")
+
+
+def test_a_view_shows_the_lines_of_its_range() -> None:
+    [receipt] = copilot(
+        *ended("view", {"path": "/p/a.py", "view_range": [10, -1]}, result={"content": "a\nb"})
+    ).receipts
+    assert (receipt.path, receipt.ranges) == ("/p/a.py", ((10, 11),))
+    [receipt] = copilot(*ended("view", {"path": 3, "view_range": ["x"]})).receipts
+    assert (receipt.path, receipt.ranges) == (None, ((1, 1),))
+
+
+def test_a_command_without_a_status_still_runs() -> None:
+    [receipt] = copilot(*ended("bash", {"command": "sleep 9"})).receipts
+    assert (receipt.exit, receipt.pending) == (None, True)
+
+
+def test_a_call_without_a_result_or_with_an_error_counts_as_failed() -> None:
+    start, _ = ended("bash", "text")
+    assert copilot(start).receipts[0].failed
+    assert copilot(*ended("grep", {"pattern": "x"}, success=False, result=None)).receipts[0].failed
+
+
+def test_a_result_without_its_call_and_lines_without_a_call_are_skipped() -> None:
+    _, end = ended("bash", {})
+    assert copilot(end, ("assistant.message", {}, None), ("session.start", {"context": 1}, None)).receipts == []
+
+
+def test_lines_of_another_client_are_not_those_of_copilot() -> None:
+    assert not CopilotCalls().add("user", {}, None, None)
+    assert not CopilotCalls().add("tool.execution_start", [], None, None)

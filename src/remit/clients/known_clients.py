@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 CLIENTS: dict[str, str] = {
     "claude-code": "remit.clients.claude_code",
     "codex": "remit.clients.codex",
+    "copilot": "remit.clients.copilot",
 }
 
 

@@ -2,8 +2,11 @@
 
     Codex       `{"type": "event_msg", "payload": {"type": "item_completed", "item": …}}`: one item for each call, also
                 for the calls inside a code-mode script
+    Copilot     `{"type": "tool.execution_start", "data": …}` and `tool.execution_complete`, in one file for all agents
+                of a session; `agentId` names the subagent
 
-An item has everything that a receipt needs, so the messages of the model are not read, except launches of subagents.
+An item of Codex has everything that a receipt needs, so the messages of the model are not read, except launches of
+subagents.
 """
 
 from __future__ import annotations
@@ -14,11 +17,21 @@ from urllib.parse import unquote
 import msgspec
 
 from remit.evidence.receipts import Receipt
-from remit.evidence.tool_outputs import shell_hits
+from remit.evidence.tool_outputs import grep_hits, listed_names, shell_hits
 from remit.lazy import digest
 
 _MAX_OUTPUT = 2_000_000
 _MAX_CALLS = 100_000
+_COPILOT = ("session.", "tool.", "assistant.", "user.", "subagent.", "hook.", "permission.", "system.")
+_COPILOT_TOOLS = {
+    "bash": "Bash",
+    "view": "Read",
+    "edit": "Edit",
+    "create": "Write",
+    "grep": "Grep",
+    "glob": "Glob",
+    "task": "Agent",
+}
 _CODEX = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "world_state", "compacted"})
 
 
@@ -91,6 +104,83 @@ def _launch(payload: dict[str, Any], time: str | None) -> list[Receipt]:
         return []
     agent = given.get("agent_type") if isinstance(given, dict) else None
     return [Receipt("Agent", {"subagent_type": agent if isinstance(agent, str) else "default"}, time=time)]
+
+
+class CopilotCalls:
+    """The calls of one agent, or of all, in the events of a session of Copilot CLI."""
+
+    def __init__(self, agent: str = "") -> None:
+        self._agent = agent
+        self._calls: dict[str, Receipt] = {}
+        self._cwd: str | None = None
+        self.roots: dict[str, None] = {}
+        self.is_known = False
+
+    @property
+    def receipts(self) -> list[Receipt]:
+        """The calls in the order of their start."""
+        return list(self._calls.values())
+
+    def add(self, kind: str, data: object, time: str | None, agent: str | None) -> bool:
+        """Add a line; False if it is not one of this client."""
+        if not kind.startswith(_COPILOT) or not isinstance(data, dict):
+            return False
+        context = data.get("context")
+        if kind == "session.start":
+            self.is_known = True
+            if isinstance(context, dict) and isinstance(context.get("cwd"), str):
+                self._cwd = context["cwd"]
+                self.roots.setdefault(context["cwd"])
+        call = data.get("toolCallId")
+        if not isinstance(call, str) or (self._agent and agent != self._agent):
+            return True
+        if kind == "tool.execution_start" and len(self._calls) < _MAX_CALLS:
+            self._calls.setdefault(call, self._started(data, time))
+        elif kind == "tool.execution_complete" and call in self._calls:
+            self._calls[call] = _completed(self._calls[call], data)
+        return True
+
+    def _started(self, data: dict[str, Any], time: str | None) -> Receipt:
+        """Return the receipt of a call without a result: it counts as failed until a result is found."""
+        raw, tool = data.get("arguments"), _text(data.get("toolName"))
+        arguments: dict[str, Any] = raw if isinstance(raw, dict) else {}
+        name = _COPILOT_TOOLS.get(tool, tool)
+        path = arguments.get("path") if name in ("Read", "Edit", "Write") else None
+        if name == "Agent":
+            arguments = {"subagent_type": _text(arguments.get("agent_type"))}
+        return Receipt(
+            name, arguments, path=path if isinstance(path, str) else None, time=time, cwd=self._cwd, failed=True
+        )
+
+
+def _completed(call: Receipt, data: dict[str, Any]) -> Receipt:
+    failed = data.get("success") is not True
+    result, shell = data.get("result"), data.get("shellExecution")
+    shown = result if isinstance(result, dict) else {}
+    output = (_text(shown.get("detailedContent")) if call.tool == "Bash" else "") or _text(shown.get("content"))
+    output = output[:_MAX_OUTPUT]
+    details: dict[str, Any] = {"digest": digest(output.encode("utf-8", "replace")), "failed": failed}
+    if call.tool == "Bash":
+        status = shell.get("exitCode") if isinstance(shell, dict) else None
+        details |= {"exit": status if isinstance(status, int) else None, "pending": status is None and not failed}
+    if not failed:
+        match call.tool:
+            case "Read":
+                details["ranges"] = (_shown_range(call, _text(shown.get("content"))),)
+            case "Grep":
+                details["hits"] = grep_hits(call.arguments, output)
+            case "Glob":
+                details["hits"] = dict.fromkeys((name.removeprefix("./") for name in listed_names(output)), ())
+            case "Bash":
+                details["hits"] = shell_hits(call.command, output)
+    return msgspec.structs.replace(call, **details)
+
+
+def _shown_range(call: Receipt, output: str) -> tuple[int, int]:
+    """Return the lines that a view showed: it prints no numbers, so they are counted from the first."""
+    lines = call.arguments.get("view_range")
+    first = lines[0] if isinstance(lines, list) and lines and isinstance(lines[0], int) else 1
+    return max(first, 1), max(first, 1) + output.count("\n")
 
 
 def _text(value: object) -> str:

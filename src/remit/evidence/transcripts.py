@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.client_transcripts import CodexCalls
+from remit.evidence.agent_lines import split_agent
+from remit.evidence.client_transcripts import CodexCalls, CopilotCalls
 from remit.evidence.receipts import Receipt
 from remit.evidence.tool_outputs import (
     exit_status,
@@ -49,6 +50,9 @@ class _Line(msgspec.Struct):
     timestamp: str | None = None
     #: The content of a line of Codex.
     payload: Any = None
+    #: The content of a line of Copilot CLI, and the subagent that it belongs to.
+    data: Any = None
+    agentId: str | None = None  # noqa: N815 - the client's name
 
 
 class Transcript(msgspec.Struct, frozen=True):
@@ -66,9 +70,10 @@ _decoder = msgspec.json.Decoder(_Line)
 
 
 def read_transcript(path: str | os.PathLike[str]) -> Transcript:
-    """Return every tool call of a transcript, in order."""
+    """Return every tool call of a transcript, in order. A path of `of_agent` selects the calls of one agent."""
+    path, agent = split_agent(os.fspath(path))
     pairs = _Pairs(path)
-    codex = CodexCalls()
+    codex, copilot = CodexCalls(), CopilotCalls(agent)
     roots: dict[str, None] = {}
     skipped, is_known = 0, False
     try:
@@ -79,6 +84,8 @@ def read_transcript(path: str | os.PathLike[str]) -> Transcript:
                 continue
             if line.payload is not None and codex.add(line.type, line.payload, line.timestamp):
                 continue
+            if line.data is not None and copilot.add(line.type, line.data, line.timestamp, line.agentId):
+                continue
             if line.cwd:
                 roots.setdefault(line.cwd)
             is_known = is_known or _is_message(line)
@@ -88,8 +95,9 @@ def read_transcript(path: str | os.PathLike[str]) -> Transcript:
                 pairs.finish_task(_text(line.message.content))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    receipts = (*pairs.receipts.values(), *codex.receipts)
-    return Transcript(receipts, (*roots, *codex.roots), skipped, is_known or codex.is_known)
+    receipts = (*pairs.receipts.values(), *codex.receipts, *copilot.receipts)
+    is_known = is_known or codex.is_known or copilot.is_known
+    return Transcript(receipts, (*roots, *codex.roots, *copilot.roots), skipped, is_known)
 
 
 class _Pairs:

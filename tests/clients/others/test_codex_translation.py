@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from support.client_session import GOOD, INVENTED, Client
 
-from remit.clients.codex.patch import edits_in, is_only_patch, patches_in
 from remit.clients.codex.translate import EVENTS, reports_in, to_answer, to_events
 from remit.clients.hooks.payload import NEEDED, missing
 from remit.clients.hooks.unknown_events import unknown_events, unknown_notice
+from remit.clients.patch import edits_in, is_only_patch, patches_in
 from remit.clients.translation import handle_client_event, merge_permissions
 
 PAYLOADS = Path(__file__).parents[2] / "fixtures/codex/payloads"

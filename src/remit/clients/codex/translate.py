@@ -67,8 +67,10 @@ def _tool_events(payload: Payload, project: str) -> list[Payload]:
         return [] if is_before else _deliveries(payload, project)
     if tool == "apply_patch":
         return _edits(payload, [command])
+    if tool == "Bash" and isinstance(payload.get("tool_response"), str):
+        payload = {**payload, "tool_response": {"stdout": payload["tool_response"]}}
     if tool == "Bash" and "patch" in command:
-        from remit.clients.codex.patch import is_only_patch, patches_in
+        from remit.clients.patch import is_only_patch, patches_in
 
         edits = _edits(payload, patches_in(command))
         return edits if edits and is_only_patch(command) else [payload, *edits]
@@ -84,7 +86,7 @@ def _renamed(payload: Payload, tool: str) -> Payload:
 
 def _edits(payload: Payload, patches: Sequence[str]) -> list[Payload]:
     """Return one event for each file of the patches; without any, the call as it is."""
-    from remit.clients.codex.patch import edits_in
+    from remit.clients.patch import edits_in
 
     found = [edit for patch in patches for edit in edits_in(patch)]
     call = text(payload, "tool_use_id")

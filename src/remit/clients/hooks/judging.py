@@ -9,6 +9,7 @@ import os
 import stat
 
 from remit.clients.hooks.libraries import make_libraries_importable
+from remit.evidence.agent_lines import split_agent
 from remit.lazy import lazy_pattern
 
 TYPE_CHECKING = False
@@ -72,6 +73,7 @@ def model_of(transcript_path: str) -> str:
     """Return the model that the last part of a transcript names; empty if it names no model."""
     if not is_readable(transcript_path):
         return ""
+    transcript_path, _ = split_agent(transcript_path)
     with open(transcript_path, "rb") as file:
         file.seek(max(0, os.path.getsize(transcript_path) - _MODEL_BYTES))
         found = _MODEL.findall(file.read(_MODEL_BYTES).decode("latin-1"))
@@ -97,6 +99,7 @@ def _options(context: ProjectContext, agent_type: str, attempt: int) -> Options:
 
 def is_readable(path: str) -> bool:
     """Whether it is a regular file of an acceptable size that this process may read."""
+    path, _ = split_agent(path)
     try:
         about = os.stat(path)
     except (OSError, ValueError):

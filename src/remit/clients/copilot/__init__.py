@@ -1,0 +1,1 @@
+"""Copilot CLI: translate its events, and install its hooks."""

@@ -1,0 +1,1 @@
+"""Install hooks for Copilot CLI, and check them."""

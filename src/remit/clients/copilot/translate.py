@@ -1,0 +1,256 @@
+"""Translate the events of Copilot CLI. A payload names neither its event nor the id of the call."""
+
+from __future__ import annotations
+
+import os
+
+from remit.clients.hooks.compiled import folder_of
+from remit.clients.hooks.payload import flag, table, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from remit.clients.hooks.responses import Answer
+
+    Payload = dict[str, Any]
+
+#: A launch gets the instructions, and waits for its report.
+CHANGES_INPUT = True
+#: The client's event -> the event of the common form.
+EVENTS = {
+    "sessionStart": "SessionStart",
+    "sessionEnd": "SessionEnd",
+    "userPromptSubmitted": "UserPromptSubmit",
+    "preToolUse": "PreToolUse",
+    "postToolUse": "PostToolUse",
+    "subagentStart": "SubagentStart",
+    "subagentStop": "SubagentStop",
+    "agentStop": "Stop",
+    "preCompact": "PreCompact",
+}
+_TOOLS = {"bash": "Bash", "view": "Read", "edit": "Edit", "create": "Write", "grep": "Grep", "glob": "Glob"}
+_SHELL_TOOLS = {
+    "read_bash": "BashOutput",
+    "write_bash": "BashOutput",
+    "list_bash": "BashOutput",
+    "stop_bash": "KillShell",
+}
+#: Tools that change no file of the project.
+_HARMLESS = frozenset(
+    {
+        *("fetch_copilot_cli_documentation", "skill", "sql", "session_store_sql", "read_agent", "list_agents"),
+        *("write_agent", "update_todo", "tool_search_tool", "report_intent", "ask_user", "store_memory"),
+        *("web_fetch", "web_search"),
+    }
+)
+#: The client delivers the reason of a block as a prompt, and reports it as one.
+_OWN = ("remit (", "remit: ")
+#: The end of a transcript that is searched for the last message.
+_TAIL = 1_000_000
+#: Seconds between attempts to read what is still being written.
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+
+
+def to_events(payload: Payload, event: str, project: str) -> list[Payload] | None:
+    """Return the events of a payload in the common form; None for an unknown payload."""
+    name = EVENTS.get(event)
+    if name is None or not text(payload, "sessionId"):
+        return None
+    common = _common(payload, name)
+    if name in ("PreToolUse", "PostToolUse"):
+        return _tool_events(payload, common, project)
+    if name in ("UserPromptSubmit", "Stop") and text(payload, "agentId"):
+        return []  # the task and the turns of a subagent; its end is another event
+    if name == "UserPromptSubmit" and text(payload, "prompt").startswith(_OWN):
+        return []  # an answer that was sent back
+    if name == "Stop":
+        common["last_assistant_message"] = last_answer(payload)
+    if name == "SubagentStop":
+        common["last_assistant_message"] = text(payload, "response")
+        last_answer(payload)  # now its calls are written, too
+    if name == "SessionStart":
+        common["source"] = "startup" if text(payload, "source") == "new" else text(payload, "source")
+    return [{**common, "prompt": text(payload, "prompt")}]
+
+
+def _common(payload: Payload, name: str) -> Payload:
+    """Return the fields that all events share. The id of a session is that of its main agent."""
+    transcript, agent = text(payload, "transcriptPath"), text(payload, "agentId")
+    session = os.path.basename(os.path.dirname(transcript))
+    if not session:
+        session = text(payload, "parentAgentId") if agent else text(payload, "sessionId")
+    fields: Payload = {
+        "hook_event_name": name,
+        "session_id": session or text(payload, "sessionId"),
+        "cwd": text(payload, "cwd"),
+        "transcript_path": transcript,
+        "stop_hook_active": flag(payload, "stop_hook_active"),
+    }
+    if agent:
+        fields |= {"agent_id": agent, "agent_type": text(payload, "agentType")}
+        if transcript:
+            from remit.evidence.agent_lines import of_agent  # late: only the end of a subagent needs it
+
+            # All agents write one file.
+            fields["agent_transcript_path"] = of_agent(transcript, agent)
+    return fields
+
+
+def _tool_events(payload: Payload, common: Payload, project: str) -> list[Payload]:
+    tool, arguments = text(payload, "toolName"), _arguments(payload)
+    if not tool:
+        return [common]
+    result = text(table(payload, "toolResult"), "textResultForLlm")
+    event = {**common, "tool_use_id": _call_id(payload, tool, arguments)}
+    if tool == "task":
+        return [_launch(event, arguments, result, project)]
+    if tool == "apply_patch":
+        return _patched(event, payload)
+    if tool == "grep" and isinstance(arguments.get("paths"), list):
+        searched = [{**arguments, "path": path} for path in arguments["paths"] if isinstance(path, str)]
+        return [
+            {**event, "tool_name": "Grep", "tool_input": one, "tool_use_id": f"{event['tool_use_id']}#{at}"}
+            for at, one in enumerate(searched)
+        ]
+    name = _TOOLS.get(tool) or _SHELL_TOOLS.get(tool) or ("ToolSearch" if tool in _HARMLESS else tool)
+    response = {"file": {"content": result}} if name == "Read" else {"stdout": result}
+    return [{**event, "tool_name": name, "tool_input": _input(name, arguments), "tool_response": response}]
+
+
+def _arguments(payload: Payload) -> Payload:
+    found = payload.get("toolArgs")
+    if isinstance(found, str) and found.lstrip().startswith("{"):
+        from remit.lean_json import loads
+
+        try:
+            found = loads(found.encode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            found = {}
+    return found if isinstance(found, dict) else {}
+
+
+def _call_id(payload: Payload, tool: str, arguments: Payload) -> str:
+    """Return an id by which the events before and after a call belong together. A launch is changed in between."""
+    import marshal
+
+    from remit.lazy import digest
+
+    changed = ("prompt", "mode") if tool == "task" else ()
+    parts = sorted((key, repr(value)) for key, value in arguments.items() if key not in changed)
+    about = [text(payload, "sessionId"), tool, parts, repr(payload.get("toolArgs")) if not arguments else ""]
+    return f"copilot-{digest(marshal.dumps(about, 2))[:24]}"
+
+
+def _input(name: str, arguments: Payload) -> Payload:
+    if name in ("Read", "Edit", "Write"):
+        renamed = {"path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content"}
+        found = {renamed.get(key, key): value for key, value in arguments.items()}
+        lines = arguments.get("view_range")
+        if isinstance(lines, list) and len(lines) == 2 and all(isinstance(one, int) for one in lines):
+            found |= {"offset": lines[0]} | ({"limit": lines[1] - lines[0] + 1} if lines[1] >= lines[0] else {})
+        return found
+    if name == "Grep" and isinstance(arguments.get("paths"), str):
+        return {**arguments, "path": arguments["paths"]}
+    return arguments
+
+
+def _patched(event: Payload, payload: Payload) -> list[Payload]:
+    """Return one event for each file of a patch."""
+    from remit.clients.patch import edits_in
+
+    values = [payload.get("toolArgs"), *_arguments(payload).values()]
+    patch = next((one for one in values if isinstance(one, str) and "*** Begin Patch" in one), "")
+    found = edits_in(patch)
+    return [
+        {**event, "tool_name": tool, "tool_input": edit, "tool_use_id": f"{event['tool_use_id']}#{at}"}
+        for at, (tool, edit) in enumerate(found)
+    ] or [{**event, "tool_name": "apply_patch", "tool_input": {}}]
+
+
+def _launch(event: Payload, arguments: Payload, result: str, project: str) -> Payload:
+    agent, is_background = text(arguments, "agent_type") or "general-purpose", text(arguments, "mode") == "background"
+    about = {"subagent_type": agent, "prompt": text(arguments, "prompt"), "run_in_background": is_background}
+    event = {**event, "tool_name": "Agent", "tool_input": {**about, "description": text(arguments, "description")}}
+    if event["hook_event_name"] == "PreToolUse":
+        return event
+    response: Payload = {"agentType": agent, "status": "completed", "content": result}
+    if is_background:
+        response |= {"status": "teammate_spawned", "name": text(arguments, "name") or agent}
+    else:
+        response["agentId"] = _reporter(event, result, project)
+    return {**event, "tool_response": response}
+
+
+def _reporter(event: Payload, report: str, project: str) -> str:
+    """Return the id of the agent that sent a report: the payload does not name it."""
+    from remit.clients.hooks import results
+
+    wanted = results.digest(report)
+    kept = results.list_results(folder_of(project), event["session_id"])
+    return next((one.agent_id for one in reversed(kept) if one.digest == wanted), "")
+
+
+def last_answer(payload: Payload) -> str:
+    """Return the last message of the agent that ends: the event of the main agent's end does not contain it.
+
+    The client writes its file with a delay. It also writes this event, so everything before is there when this is.
+    """
+    import time
+
+    mark = f'"timestamp":{payload.get("timestamp")}'.encode()
+    for pause in (*_PAUSES, 0.0):
+        lines = _last_lines(text(payload, "transcriptPath"))
+        if any(mark in line and b'"hook.start"' in line for line in lines):
+            return _last_message(lines, text(payload, "agentId"))
+        time.sleep(pause)
+    return ""
+
+
+def _last_lines(transcript: str) -> list[bytes]:
+    try:
+        with open(os.open(transcript, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            return file.read(_TAIL).split(b"\n")
+    except (OSError, ValueError):
+        return []
+
+
+def _last_message(lines: list[bytes], agent: str) -> str:
+    import json
+
+    for line in reversed(lines):
+        try:
+            values = json.loads(line) if b'"assistant.message"' in line else {}
+        except (ValueError, RecursionError):
+            continue
+        if text(values, "type") == "assistant.message" and text(values, "agentId") == agent:
+            return text(table(values, "data"), "content")
+    return ""
+
+
+def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | None:
+    """Return the answer to Copilot CLI, which has one level."""
+    from remit.clients.hooks.responses import merge
+    from remit.clients.translation import permission_of
+
+    denied = [one for one in answers if permission_of(one) == "deny"]
+    whole = merge(*(denied[:1] or answers))
+    if whole is None:
+        return None
+    specific = table(whole, "hookSpecificOutput")
+    answer: Answer = {key: whole[key] for key in ("decision", "reason") if key in whole}
+    answer |= {key: specific[key] for key in _SPECIFIC if key in specific}
+    if "updatedInput" in specific:
+        changed = {"prompt": text(specific["updatedInput"], "prompt"), "mode": "sync"}
+        answer["modifiedArgs"] = {**_arguments(payload), **changed}
+    if "updatedToolOutput" in specific:
+        notice = text(specific["updatedToolOutput"], "content")
+        answer["modifiedResult"] = {"resultType": "success", "textResultForLlm": notice}
+    elif "systemMessage" in whole and "permissionDecision" not in answer:
+        answer["systemMessage"] = whole["systemMessage"]
+    return answer or None
+
+
+_SPECIFIC = ("permissionDecision", "permissionDecisionReason", "additionalContext")

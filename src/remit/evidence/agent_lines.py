@@ -1,0 +1,16 @@
+"""A transcript that several agents write: a path that selects the lines of one of them."""
+
+from __future__ import annotations
+
+_MARK = "#agent="
+
+
+def of_agent(path: str, agent: str) -> str:
+    """Return the path of a transcript, limited to one agent."""
+    return f"{path}{_MARK}{agent}"
+
+
+def split_agent(path: str) -> tuple[str, str]:
+    """Return the file and the agent of such a path; "" for all agents."""
+    file, mark, agent = path.rpartition(_MARK)
+    return (file, agent) if mark and "/" not in agent else (path, "")
