@@ -244,14 +244,6 @@ def prepare(environment: Environment) -> None:
         put_stamp(environment, *expected)
 
 
-def start_npm_clients() -> subprocess.Popen[bytes] | None:
-    """Start to install the other clients from npm (360 MB); their tests are skipped without them."""
-    if shutil.which("npm") is None:
-        report("npm is not installed: the tests in tests/clients/others are skipped")
-        return None
-    return subprocess.Popen([str(DEV.program("python")), str(ROOT / "tools/npm_clients.py")], cwd=ROOT)
-
-
 def prepare_client() -> None:
     """Install the Claude Code client (360 MB); tests/clients/real is skipped without it."""
     stamp, expected = DEV.path / "client.txt", digest(CLIENT_LOCK)
@@ -364,21 +356,16 @@ def test(extra: list[str]) -> None:
     prepare(DEV)
     if any("clients" in argument for argument in extra):
         prepare_client()
-        if (installing := start_npm_clients()) is not None:
-            installing.wait()
+        run_python("npm", ["tools/npm_clients.py"])
     if extra:
         pytest(extra)
         return
     # The static checks need one processor for a minute; the rest of the set-up waits for the network meanwhile.
-    installing = start_npm_clients()
     with static_checks():
         with step("wheel"):
             smoke_test()
         prepare_client()
         prepare_system_programs()
-        if installing is not None:
-            with step("setting up the clients from npm"):
-                installing.wait()
         with step("all tests"):
             run_python("all tests", ["tools/all_tests.py"])
     report(f"everything passed in {time.monotonic() - started:.0f} s")

