@@ -106,6 +106,3 @@ def test_the_command_prints_each_problem_and_fails(tmp_path: Path, capsys: pytes
     assert prose.main([str(tmp_path)]) == 1
     assert f"{bad}:3: 'says': write states" in capsys.readouterr().out
     assert prose.main([str(tmp_path / "missing")]) == 2
-
-
-@pytest.mark.slow  # `dev.py quick` runs the linter itself
