@@ -74,6 +74,8 @@ def matches_glob(path: str, glob: str) -> bool:
 def _matches_parts(parts: list[str], pieces: list[str]) -> bool:
     if len(pieces) > _MAX_PIECES or len(parts) > _MAX_PARTS:
         return False
+    if pieces[0] != "**" and not part_matches(parts[0], pieces[0]):
+        return False
     reached = {0}
     for number, piece in enumerate(pieces):
         if piece == "**":

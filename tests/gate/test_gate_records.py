@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from remit.gate import file_versions, guarded, work_tree
+from remit.gate import file_versions, guarded, guarded_outside, work_tree
 from remit.gate.file_versions import StatChange, contents_before, read_version, without_rewritten
-from remit.gate.guarded import changed_outside, is_guarded_outside, outside_files, remit_table_digest
+from remit.gate.guarded import is_guarded_outside, remit_table_digest
+from remit.gate.guarded_outside import changed_outside, outside_files
 from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.witness import digest_of
 from remit.gate.work_tree import (
@@ -32,14 +33,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "agents" / "deep").mkdir(parents=True)
     (folder / "settings.json").write_text("{}", encoding="utf-8")
     (folder / "agents" / "deep" / "one.md").write_text("one", encoding="utf-8")
-    monkeypatch.setattr(guarded, "user_folder", lambda: str(folder))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
+    monkeypatch.setenv("HOME", str(folder.parent))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     return folder
 
 
 def test_the_users_settings_and_agents_are_watched(home: Path, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     gate.mkdir()
-    before = outside_files(str(gate))
+    before = outside_files(str(gate), str(tmp_path / "project"))
     assert {str(home / "settings.json"), str(home / "agents/deep/one.md")} <= set(before)
     (home / "agents" / "two.md").write_text("two", encoding="utf-8")
     changed = changed_outside(str(gate), str(tmp_path / "project"), before, time.time() + 60)
@@ -50,14 +53,14 @@ def test_a_new_file_in_the_package_is_a_change(home: Path, tmp_path: Path, monke
     package = tmp_path / "package"
     (package / "sub").mkdir(parents=True)
     (package / "__pycache__").mkdir()
-    monkeypatch.setattr(guarded, "PACKAGE", str(package))
+    for module in (guarded, guarded_outside):
+        monkeypatch.setattr(module, "PACKAGE", str(package))
     start = time.time() - 5
     (package / "sub" / "evil.py").write_text("", encoding="utf-8")
     (package / "__pycache__" / "x.pyc").write_text("", encoding="utf-8")
     gate = str(tmp_path / "gate")
-    assert changed_outside(gate, str(tmp_path / "project"), outside_files(gate), start) == [
-        str(package / "sub/evil.py")
-    ]
+    project = str(tmp_path / "project")
+    assert changed_outside(gate, project, outside_files(gate, project), start) == [str(package / "sub/evil.py")]
     assert is_guarded_outside(str(package / "sub"), str(tmp_path / "project"), whole=False)
     assert is_guarded_outside(str(tmp_path), str(tmp_path / "project"), whole=True)
     assert not is_guarded_outside(str(tmp_path / "other"), str(tmp_path / "project"), whole=True)

@@ -11,7 +11,9 @@ import os
 import time
 
 from remit.gate import file_versions, ignore_rules, witness, work_tree
-from remit.gate.guarded import outside_files, remit_table_digest
+from remit.gate.git_settings import settings_digest
+from remit.gate.guarded import remit_table_digest
+from remit.gate.guarded_outside import outside_files
 from remit.gate.leftover_processes import last_process
 from remit.gate.session_store import make_private, read_session, recent_sessions, safe_name
 from remit.workspace.atomic_write import replace_file
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from remit.gate.file_versions import StatChange
+    from remit.gate.guarded_outside import OutsideFiles
     from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.work_tree import TreeRecord
@@ -38,13 +41,15 @@ _MAX_RECORD = 4_000_000
 class CallRecord:
     """What was true before a call: the work tree, guarded files outside it, the time and the mode."""
 
-    __slots__ = ("at", "mode", "outside", "process", "table", "tree")
+    __slots__ = ("at", "git", "mode", "outside", "process", "table", "tree")
 
     def __init__(
-        self, outside: dict[str, int], table: str, at: float, process: int, mode: str, tree: TreeRecord
+        self, outside: OutsideFiles, table: str, git: str, at: float, process: int, mode: str, tree: TreeRecord
     ) -> None:
         self.outside = outside
         self.table = table
+        #: The digest of git's settings that may run programs.
+        self.git = git
         self.at = at
         #: The number of the last process that had been started.
         self.process = process
@@ -73,9 +78,11 @@ def record_before(call: ToolUse, state: SessionState, mode: str, folder: str, pr
     tree.wait_for_the_clock()
     path = os.path.join(calls, safe_name(call.tool_use_id))
     _link(os.path.join(folder, work_tree.FILE), path + ".tree", tree)
-    parts = (outside_files(folder), remit_table_digest(project), time.time(), last_process(), mode)
-    data = marshal.dumps((*parts, _digest(path + ".tree")), 2)
-    witness.note_content(folder, _noted(call), data)
+    parts = (outside_files(folder, project), remit_table_digest(project), settings_digest(project))
+    more = (time.time(), last_process(), mode, _digest(path + ".tree"))
+    data = marshal.dumps((*parts, *more, True), 2)
+    if not witness.note_content(folder, _noted(call), data):
+        data = marshal.dumps((*parts, *more, False), 2)
     replace_file(path, data, mode=0o600, sync=False)
 
 
@@ -86,14 +93,16 @@ def load_record(call: ToolUse, folder: str) -> CallRecord | None:
     if not data or witness.has_other_content(folder, _noted(call), data):
         return None
     try:
-        outside, table, at, process, mode, digest = marshal.loads(data)  # noqa: S302 - plain data
+        outside, table, git, at, process, mode, digest, is_noted = marshal.loads(data)  # noqa: S302 - plain data
     except (ValueError, EOFError, TypeError):
+        return None
+    if is_noted and not witness.is_noted(folder, _noted(call)):
         return None
     saved = file_versions.read_bytes(path + ".tree", _MAX_TREE) or b""
     tree = work_tree.TreeRecord.loads(saved) if witness.digest_of(saved) == digest else None
     if tree is None or not isinstance(outside, dict):
         return None
-    return CallRecord(outside, table, at, process, mode, tree)
+    return CallRecord(outside, table, git, at, process, mode, tree)
 
 
 def forget_call(call: ToolUse, folder: str) -> None:

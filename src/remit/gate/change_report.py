@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: How many files the record of a change names, and how many a message.
 _MAX_KEPT = 200
 _MAX_NAMED = 6
+#: With more files than this, the patch has no new files: to make it would take longer than the client waits.
+_MAX_PATCHED = 1_000
 
 
 def mark_reverted(own: dict[str, Any], state: SessionState) -> None:
@@ -49,9 +51,10 @@ def report_changes(
     state.changes.append(entry)
     state.record_exception("unannounced-change", tuple(paths or outside), state.updated)
     who = f"subagent {call.agent_type[:80]}" if call.agent_id else "orchestrator"
-    revert = (
-        f"This reverts exactly this change: {kept.command}" if kept else "No patch can restore it: look at the file"
-    )
+    revert = "No patch can restore it: look at the file"
+    if kept is not None:
+        what = "exactly this change" if len(changes) <= _MAX_PATCHED else "the files that were there before"
+        revert = f"This reverts {what}: {kept.command}"
     reason = (
         f"{named([*paths, *outside])} changed without permission while this {call.tool} call of the {who} ran. "
         f"Tell the user. {revert}. To keep it, the user runs: remit gate trust"
@@ -103,6 +106,8 @@ def _keep_patch(call: ToolUse, changes: list[StatChange], before: TreeRecord, pr
     from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 
     versions = {}
+    if len(changes) > _MAX_PATCHED:
+        changes = [change for change in changes if not change.is_new][:_MAX_PATCHED]
     known = [change for change in changes if not change.is_new]
     contents = file_versions.contents_before(folder, project, before.copies, before.head, known)
     for change in changes:

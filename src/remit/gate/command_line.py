@@ -96,6 +96,7 @@ def _with_grant(
         "locks": any(program in PACKAGE_MANAGERS for program in effects.programs),
         "environment": any(program in _ENVIRONMENTS for program in effects.programs),
         "remit": any(program in effects.programs for program in (*_GATE_COMMANDS, "remit gate trust")),
+        "declares": "remit gate declare" in effects.programs or (effects.unknown and "declare" in call.text("command")),
     }
 
     def grant(state: SessionState) -> None:

@@ -25,11 +25,14 @@ READING = ("Read", "NotebookRead")
 _HARMLESS_TEXT = """
     LS Agent Task TaskCreate TaskUpdate TaskGet TaskList TaskOutput TaskStop TodoRead TodoWrite AskUserQuestion
     EnterPlanMode ExitPlanMode WebFetch WebSearch BashOutput KillShell KillBash SendMessage ToolSearch StructuredOutput
-    ListMcpResourcesTool ReadMcpResourceTool
 """
 HARMLESS = frozenset(_HARMLESS_TEXT.split())
 #: Tools that show or end a background command: what changed since the last call is compared.
 TASK_TOOLS = ("TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash")
+#: Tools whose output shows no file, or is counted before the call.
+UNCOUNTED = frozenset(
+    {*EDITING, *READING, "Grep", "Glob", *(HARMLESS - {"TaskOutput", "BashOutput", "WebFetch"})},
+)
 #: Tools that run a command line.
 SHELLS = ("Bash", "Monitor", "PowerShell")
 #: Mode -> the decision for level 0 (no rule is broken) to 3.
@@ -75,9 +78,10 @@ def _with_grant(ruling: Ruling, call: ToolUse, settings: GateSettings, project: 
             state.open_writer(call, None if may_write(call, settings) else [])
             return
         from remit.gate.paths import locate
-        from remit.gate.writes import edited_path
+        from remit.gate.writes import edited_path, write_class
 
-        state.open_writer(call, [locate(edited_path(call), call.cwd, project).name[:MAX_NAME_LENGTH]])
+        target = locate(edited_path(call), call.cwd, project)
+        state.open_writer(call, [target.name[:MAX_NAME_LENGTH]], kind=write_class(target, settings, project))
 
     ruling.apply = grant
     return ruling

@@ -13,7 +13,9 @@ import time
 from remit.gate import file_versions, ignore_rules, work_tree
 from remit.gate.call_record import other_calls
 from remit.gate.change_report import mark_reverted, named, report_changes
-from remit.gate.guarded import changed_outside, is_guarded_name, is_instruction, remit_table_digest
+from remit.gate.git_settings import CONFIG, decides_what_runs, settings_digest
+from remit.gate.guarded import is_guarded_name, is_instruction, remit_table_digest
+from remit.gate.guarded_outside import changed_outside
 from remit.gate.leftover_processes import left_running
 from remit.gate.paths import ProjectPath, classify
 from remit.gate.ruling import Ruling
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 PROTECTED = ("code", "tests", "spec", "guarded")
 #: Tools whose processes may outlive them.
 _STARTERS = ("Bash", "Monitor", "PowerShell")
+#: New files that are judged after a call.
+_MAX_JUDGED = 5_000
 #: What tools leave behind in projects without a .gitignore.
 _OUTPUT = frozenset({".coverage", "coverage.xml", ".DS_Store", "nohup.out", ".eslintcache", ".remit-check"})
 _OUTPUT_ENDINGS = (".pyc", ".pyo", ".log", ".tsbuildinfo", ".swp", ".o", ".class", ".lcov", ".profraw")
@@ -77,21 +81,69 @@ def judge_effects(
     _note_processes(call, own, record.process, state, project)
     mark_reverted(own, state)
     after, changes = work_tree.scan(project, before)
-    changes += _new_dependencies(after, call, own, at, state, project, folder)
+    changes, unseen = _judged_changes(changes, before, call, project, folder)
+    changes += _new_dependencies(after, call, own, at, state, settings, project, folder)
     work_tree.record_again(folder, project, after, changes)
     if not (before.is_complete and after.is_complete):
         return Ruling(2, "unannounced-change", f"the project has more than {work_tree.MAX_FILES} files; not compared")
     is_table_changed = record.table != remit_table_digest(project)
+    if record.git == settings_digest(project):  # git has written a remote or a branch
+        changes = [change for change in changes if change.path != CONFIG]
     left = protected_changes(changes, state, settings, is_table_changed=is_table_changed, with_folders=True)
     moved: list[StatChange] = []
+    deciding: list[StatChange] = []
     if left:
         left = file_versions.without_rewritten(folder, project, before.copies, before.head, left)
+        deciding = [change for change in left if decides_what_runs(change.path)]
         left, moved = unexplained(left, call, own, at, state, settings, project, folder)
     names = [] if own.get("remit") else changed_outside(folder, project, record.outside, at)
     is_output = _is_task(call, own) and all(map(_is_in_output_folder, left))
     if names or (left and not is_output):
-        return report_changes(call, left, names, before, state, settings, project, folder)
-    return _note(moved, left)
+        return _with_declarations(
+            report_changes(call, left, names, before, state, settings, project, folder), own, state
+        )
+    ruling = _note(moved, left, [change for change in deciding if change not in moved])
+    if unseen:
+        text = f"{unseen} more new files are not looked at; `git status` shows them. {ruling.reason}".rstrip(". ")
+        ruling = Ruling(2, "unannounced-change", text)
+    return _with_declarations(ruling, own, state)
+
+
+def _with_declarations(ruling: Ruling, own: dict[str, Any], state: SessionState) -> Ruling:
+    """Add that a declaration was made while a call ran that was not known to make one."""
+    made = [entry for entry in state.declarations if entry.get("at", 0) >= own.get("at", float("inf"))]
+    if own.get("declares") or not made:
+        return ruling
+    named_files = ", ".join(f"{entry.get('kind')} {' '.join(map(str, entry.get('paths', ())))}" for entry in made)
+    text = f"a declaration was made while this call ran ({named_files}). If you did not make it, end this session"
+    if ruling.level in (1, 2):
+        ruling.reason += f". {text}"
+        return ruling
+    return Ruling(2, "declare", f"{text}. {ruling.reason}".rstrip(". "))
+
+
+def _judged_changes(
+    changes: list[StatChange], before: TreeRecord, call: ToolUse, project: str, folder: str
+) -> tuple[list[StatChange], int]:
+    """Return the changes that are judged, and how many new files are not: a command can make more than time allows."""
+    new = [change for change in changes if change.is_new]
+    if len(new) <= _MAX_JUDGED:
+        return changes, 0
+    tops = {change.path: _new_folder(change.path, before) for change in new}
+    rules = ignore_rules.load_rules(folder, call.session)
+    ignored = ignore_rules.are_ignored(project, sorted(set(tops.values()))[:_MAX_JUDGED], rules)
+    if ignored:
+        work_tree.refresh_ignored(folder, ignore_rules.ignored_paths(project, rules))
+    new = [change for change in new if tops[change.path] not in ignored]
+    rest = [change for change in changes if not change.is_new]
+    return [*rest, *new[:_MAX_JUDGED]], max(0, len(new) - _MAX_JUDGED)
+
+
+def _new_folder(path: str, before: TreeRecord) -> str:
+    """Return the highest folder above a file that was not there before, or the file itself."""
+    parts = path.split("/")
+    names = ("/".join(parts[: count + 1]) for count in range(len(parts)))
+    return next((name for name in names if os.fsencode(name) not in before.folders), path)
 
 
 def _is_task(call: ToolUse, own: dict[str, Any]) -> bool:
@@ -99,9 +151,12 @@ def _is_task(call: ToolUse, own: dict[str, Any]) -> bool:
     return bool(own) and call.tool in _STARTERS and not call.agent_id and not own.get("opaque")
 
 
-def _note(moved: list[StatChange], output: list[StatChange]) -> Ruling:
+def _note(moved: list[StatChange], output: list[StatChange], deciding: list[StatChange]) -> Ruling:
     """Return what the person reads about changes that need not be reported."""
     texts = []
+    if deciding:
+        names = named([change.path for change in deciding])
+        texts.append(f"{names} changed, by a call that may write. It decides what runs next; look at it")
     if moved:
         texts.append(f"git checked out other content of {named([change.path for change in moved])}")
     if output:
@@ -128,7 +183,14 @@ def _lost_record(call: ToolUse) -> Ruling:
 
 
 def _new_dependencies(
-    tree: TreeRecord, call: ToolUse, own: dict[str, Any], at: float, state: SessionState, project: str, folder: str
+    tree: TreeRecord,
+    call: ToolUse,
+    own: dict[str, Any],
+    at: float,
+    state: SessionState,
+    settings: GateSettings,
+    project: str,
+    folder: str,
 ) -> list[StatChange]:
     """Return the files of new folders of dependencies, unless git ignores them or a package manager made them."""
     paths = [os.fsdecode(path) for path in tree.dependencies]
@@ -136,7 +198,11 @@ def _new_dependencies(
         return []
     writers = [own, *other_calls(call, at, state, folder)]
     ignored = ignore_rules.are_ignored(project, paths, ignore_rules.load_rules(folder, call.session))
-    expected = [path for path in paths if path in ignored or _is_allowed(path, writers) or _is_made(path, own, project)]
+    expected = [
+        path
+        for path in paths
+        if path in ignored or _is_allowed(path, writers, settings) or _is_made(path, own, project)
+    ]
     tree.leave_out(expected)
     left = [path for path in paths if path not in expected]
     tree.leave_out(left, is_left_out=False)
@@ -212,13 +278,13 @@ def unexplained(
 
     The second list has those that git made when it checked out a commit.
     """
-    guarded = [change for change in changes if _class_of(change.path, settings, is_table_changed=True) == "guarded"]
+    guarded = [one for one in changes if is_guarded_name(one.path, settings) or one.path == "pyproject.toml"]
     writers = [own, *other_calls(call, at, state, folder)]
     if own.get("remit"):
         guarded = []
     if own.get("revert"):
-        guarded = [change for change in guarded if not _is_allowed(change.path, [own])]
-    rest = [change for change in changes if change not in guarded and not _is_allowed(change.path, writers)]
+        guarded = [change for change in guarded if not _is_allowed(change.path, [own], settings)]
+    rest = [change for change in changes if change not in guarded and not _is_allowed(change.path, writers, settings)]
     moved: list[StatChange] = []
     if (
         rest
@@ -237,11 +303,18 @@ def unexplained(
     return [*guarded, *rest], moved
 
 
-def _is_allowed(path: str, writers: list[dict[str, Any]]) -> bool:
+def _is_allowed(path: str, writers: list[dict[str, Any]], settings: GateSettings) -> bool:
     for entry in writers:
         named = entry.get("paths", ())
         if named is None or (entry.get("locks") and os.path.basename(path) in LOCK_FILES):
             return True
-        if any(name in (path, ".") or path.startswith(f"{name}/") for name in named):
+        if path in named or any(path.startswith(f"{name}/") and _covers(name, settings) for name in named):
+            return True
+        if "." in named:
             return True
     return False
+
+
+def _covers(name: str, settings: GateSettings) -> bool:
+    """Return whether a permission for a folder is one for protected files, and not for the prose in it."""
+    return _class_of(name, settings, is_table_changed=True) in PROTECTED

@@ -194,6 +194,19 @@ def committed_folders(project: str, folders: list[str]) -> set[str]:
     return {folder for folder in folders if any(name.startswith(f"{folder}/") for name in names)}
 
 
+def committed_below(project: str, names: Iterable[bytes]) -> list[str]:
+    """Return the folders with one of these names in which a file is committed, and the folders below them."""
+    wanted = sorted(os.fsdecode(name) for name in names)
+    patterns = [f":(glob){start}{name}/**" for name in wanted for start in ("", "**/")]
+    found = {
+        "/".join(parts[:count])
+        for parts in (path.split("/") for path in _git_names(project, "ls-files", "-z", "--", *patterns) or ())
+        for count in range(1, len(parts))
+        if parts[count - 1] in wanted
+    }
+    return sorted(found)
+
+
 def uncommitted(project: str, commit: str = "HEAD") -> set[str] | None:
     """Return the files that differ from a commit, and those that were never committed; None without git."""
     changed = _git_names(project, "diff-index", "-z", "--name-only", "--relative", commit)

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
 #: Parts of the user's folder of the client that the client's own tools write.
 _CLIENT_WRITES = ("plans", "projects", "todos", "shell-snapshots", "file-history", "statsig", "ide")
-#: Parts of it that decide what runs.
-_DECIDING = ("agents", "commands", "skills", "hooks", "output-styles")
-_MAX_OUTSIDE = 2_000
 #: Records in the gate's folder that only commands of a person write.
 RECORDS = ("installed.json", "trusted.json")
 _MAX_TABLE = 1_000_000
@@ -25,6 +22,12 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 def user_folder() -> str:
     """Return the user's folder of the client."""
     return os.path.realpath(os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude"))
+
+
+def state_file() -> str:
+    """Return the file in which the client keeps its state, with the servers and the allowed tools of the user."""
+    base = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~")
+    return os.path.join(base, ".claude.json")
 
 
 def user_rules() -> str:
@@ -75,66 +78,19 @@ def is_instruction(name: str) -> bool:
 def is_guarded_outside(real: str, project: str, *, whole: bool) -> bool:
     """Return whether a path is in the user's folder of the client or in the package; `whole`: or contains them."""
     home = user_folder()
+    if real == os.path.realpath(state_file()):
+        return True
     if real == home or real.startswith(home + "/"):
         return real[len(home) + 1 :].partition("/")[0] not in _CLIENT_WRITES
-    package = PACKAGE if not _is_within(PACKAGE, os.path.realpath(project)) else ""
-    if package and _is_within(real, package):
+    package = PACKAGE if not is_within(PACKAGE, os.path.realpath(project)) else ""
+    if package and is_within(real, package):
         return True
-    return whole and any(_is_within(one, real) for one in (home, package, os.path.realpath(project)) if one)
+    return whole and any(is_within(one, real) for one in (home, package, os.path.realpath(project)) if one)
 
 
-def _is_within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def outside_files(folder: str) -> dict[str, int]:
-    """Return the guarded files outside the work tree with their change times: the user's settings, some records."""
-    home = user_folder()
-    found: dict[str, int] = {}
-    for name in RECORDS:
-        _add(found, os.path.join(folder, name))
-    waiting = [os.path.join(home, name) for name in _DECIDING]
-    _add(found, user_rules())
-    for name in ("settings.json", "settings.local.json", "CLAUDE.md"):
-        _add(found, os.path.join(home, name))
-    while waiting and len(found) < _MAX_OUTSIDE:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        found[entry.path] = entry.stat(follow_symlinks=False).st_ctime_ns
-        except OSError:
-            continue
-    return found
-
-
-def _add(found: dict[str, int], path: str) -> None:
-    try:
-        found[path] = os.lstat(path).st_ctime_ns
-    except OSError:
-        return
-
-
-def changed_outside(folder: str, project: str, before: dict[str, int], at: float) -> list[str]:
-    """Return the guarded files outside the work tree that changed: against a record, or in the package since a time."""
-    after = outside_files(folder)
-    names = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
-    waiting = [] if _is_within(PACKAGE, os.path.realpath(project)) else [PACKAGE]
-    since = int((at - 0.01) * 1e9)
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        if entry.name != "__pycache__":
-                            waiting.append(entry.path)
-                    elif entry.stat(follow_symlinks=False).st_ctime_ns > since:
-                        names.append(entry.path)
-        except OSError:
-            continue
-    return sorted(names)
 
 
 def remit_table_digest(project: str) -> str:
@@ -142,13 +98,17 @@ def remit_table_digest(project: str) -> str:
     path = os.path.join(project, "pyproject.toml")
     try:
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            data = file.read(_MAX_TABLE + 1)
+            return lines_about_remit(file.read(_MAX_TABLE + 1))
     except OSError:
         return ""
+
+
+def lines_about_remit(data: bytes) -> str:
+    """Return the lines of a TOML text that may be about Remit. A parser takes longer to load than the whole gate."""
     if b"remit" not in data:
         return ""
     found, is_inside = [], False
-    for line in data.splitlines():  # the parser of TOML takes longer to load than the whole gate
+    for line in data.splitlines():
         if line.lstrip().startswith(b"["):
             is_inside = b"remit" in line
         if is_inside or b"remit" in line:

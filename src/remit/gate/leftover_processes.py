@@ -7,6 +7,9 @@ import os
 _PROC = "/proc"
 _MAX_FOUND = 8
 _MAX_ENVIRONMENT = 1 << 17
+_MAX_PARENTS = 50
+#: Names of processes that adopt others, besides the first process.
+_ADOPTERS = ("systemd", "init", "tini", "dumb-init", "docker-init")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,19 +24,64 @@ def last_process() -> int:
 
 
 def left_running(project: str, since: int) -> list[Process]:
-    """Return processes of this user, newer than the process `since`, that work or were started in the project."""
+    """Return processes, newer than the process `since`, that a command in the project left behind.
+
+    They work or were started in the project, or their own parents have ended, as those of a daemon.
+    """
     newest = last_process()
     if not newest or not since:
         return []
-    root = os.path.realpath(project)
+    root, group = os.path.realpath(project), _read(os.path.join(_PROC, "self", "cgroup"), 2_000)
+    # The numbers start again at the lowest free one when they reach their limit.
+    fresh = {name for name in os.listdir(_PROC) if name.isdigit() and (since > newest or int(name) > since)}
     found: list[Process] = []
-    for name in sorted(os.listdir(_PROC)):
-        # The numbers start again at the lowest free one when they reach their limit.
-        if not name.isdigit() or len(found) == _MAX_FOUND or (since <= newest and int(name) <= since):
+    for name in sorted(fresh, key=int):
+        if len(found) == _MAX_FOUND or int(name) == os.getpid():
             continue
-        if int(name) != os.getpid() and _belongs_to(name, root) and (about := _about(name)) is not None:
+        if (_belongs_to(name, root) or _is_daemon(name, fresh, group, root)) and (about := _about(name)) is not None:
             found.append((int(name), *about))
     return found
+
+
+def _is_daemon(name: str, fresh: set[str], group: str, root: str) -> bool:
+    """Return whether a process belongs to nobody that was there before, but to this session by its control group.
+
+    A service that the system starts has another control group, and what a person starts has a parent. What another
+    command left behind has the folder in which that was started in its environment.
+    """
+    if _start_folder(name) not in ("", "/", os.path.expanduser("~")):
+        return False
+    above, parent = name, _parent(name)
+    for _ in range(_MAX_PARENTS):
+        if parent not in fresh:
+            break
+        above, parent = parent, _parent(parent)
+    if not group or parent in (*fresh, "") or _read(os.path.join(_PROC, name, "cgroup"), 2_000) != group:
+        return False
+    # In a container, the first process may be a program that starts others itself.
+    return _is_adopter(parent) or (parent == "1" and (_hides(above) or _names(name, root)))
+
+
+def _hides(name: str) -> bool:
+    """Return whether a process was started without any environment."""
+    folder = os.path.join(_PROC, name)
+    return not _read(os.path.join(folder, "environ"), 1) and bool(_read(os.path.join(folder, "cmdline"), 1))
+
+
+def _names(name: str, root: str) -> bool:
+    """Return whether the command line of a process names the project."""
+    return root in _read(os.path.join(_PROC, name, "cmdline"), _MAX_ENVIRONMENT)
+
+
+def _is_adopter(name: str) -> bool:
+    """Return whether a process adopts those whose parents have ended: the manager of a user's session."""
+    about = _about(name)
+    return about is not None and about[1] in _ADOPTERS
+
+
+def _parent(name: str) -> str:
+    rest = _read(os.path.join(_PROC, name, "stat"), 2_000).rpartition(")")[2].split()
+    return rest[1] if len(rest) > 1 else ""
 
 
 def is_running(process: object) -> bool:
@@ -52,10 +100,13 @@ def _belongs_to(name: str, root: str) -> bool:
         place = os.readlink(os.path.join(folder, "cwd"))
     except OSError:  # it has ended, or it is another user's
         return False
-    if place == root or place.startswith(root + "/"):
-        return True
-    variables = _read(os.path.join(folder, "environ"), _MAX_ENVIRONMENT).split("\0")
-    return f"PWD={root}" in variables or any(entry.startswith(f"PWD={root}/") for entry in variables)
+    return any(one == root or one.startswith(root + "/") for one in (place, _start_folder(name)))
+
+
+def _start_folder(name: str) -> str:
+    """Return the folder in which a process was started; "" if its environment does not state it."""
+    variables = _read(os.path.join(_PROC, name, "environ"), _MAX_ENVIRONMENT).split("\0")
+    return next((entry[4:] for entry in variables if entry.startswith("PWD=")), "")
 
 
 def _about(name: str) -> tuple[str, str] | None:

@@ -166,6 +166,7 @@ class SessionState:
     def open_writer(self, call: ToolUse, paths: list[str] | None, **flags: object) -> None:
         """Record that a call may write these files (None: any), until `close_writer`; empty flags are left out."""
         entry = {"id": call.tool_use_id, "at": time.time(), "end": 0.0, "agent": call.agent_type[:80], "paths": paths}
+        entry |= {"tool": call.tool[:80], **({"subagent": True} if call.agent_id else {})}
         self.writers = [one for one in self.writers if one.get("id") != call.tool_use_id]
         self.writers.append({**entry, **{name: value for name, value in flags.items() if value}})
 

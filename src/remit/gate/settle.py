@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from remit.gate.decide import SHELLS, with_fault_policy
+from remit.gate.decide import EDITING, SHELLS, UNCOUNTED, with_fault_policy
 from remit.gate.model import Decision, ToolUse
 from remit.gate.ruling import Ruling
 
@@ -74,6 +74,27 @@ def settle_effects(
         return ruling
 
     return with_fault_policy(judge, call, state, settings, after=True)
+
+
+def settle_edited(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Decision:
+    """Close an edit. Report it if its path has led to another file than the one that was judged."""
+
+    def judge() -> Ruling:
+        from remit.gate.writes import judge_edited
+
+        state.close_writer(call)
+        return judge_edited(call, state, settings, project)
+
+    return with_fault_policy(judge, call, state, settings, after=True)
+
+
+def unfinished_calls(state: SessionState) -> list[ToolUse]:
+    """Return the calls of the orchestrator, apart from edits, whose end was never reported."""
+    return [
+        ToolUse(str(entry["tool"]), tool_use_id=str(entry.get("id")), session=state.session)
+        for entry in state.writers
+        if not entry.get("end") and not entry.get("subagent") and entry.get("tool") not in (None, *EDITING)
+    ]
 
 
 def _is_of_remit(call: ToolUse, state: SessionState) -> bool:
@@ -180,13 +201,22 @@ def _settle(
 def _settle_output(
     call: ToolUse, response: object, state: SessionState, settings: GateSettings, project: str
 ) -> Ruling:
-    """Count what a command line showed although it names no file to read."""
-    shown = _shown_lines(call, response) if call.tool in SHELLS and not call.agent_id else None
-    if not shown or not isinstance(response, dict):
+    """Count what a command line, or another tool that names no file to read, showed."""
+    if call.agent_id or call.tool in UNCOUNTED or _is_of_agent(response):
         return Ruling()
-    from remit.gate.shown_content import count_output
+    from remit.gate.shown_content import count_output, text_of
 
-    return count_output(call, response["stdout"], shown, state, settings, project)
+    if call.tool in SHELLS and isinstance(response, dict):
+        response = [response.get("stdout"), response.get("stderr")]
+    shown = text_of(response)
+    lines = _line_count(shown)
+    return count_output(call, shown, lines, state, settings, project) if lines else Ruling()
+
+
+def _is_of_agent(response: object) -> bool:
+    """Return whether a response is the report of a subagent that ran in the background."""
+    task = response.get("task") if isinstance(response, dict) else None
+    return isinstance(task, dict) and "agent" in str(task.get("task_type", ""))
 
 
 def _settle_time(

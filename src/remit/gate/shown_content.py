@@ -1,7 +1,7 @@
-"""Find out how many lines of the project's files the output of a command shows.
+"""Find out how many lines of the project's files the output of a command or of another tool shows.
 
 Tasks, tests and tools such as `git log -p` print files among other text. Only lines that are in a file count, so that
-the output of a test run does not.
+the output of a test run does not. Lines count also if they are joined to a long one, or if they are a text in JSON.
 """
 
 from __future__ import annotations
@@ -30,6 +30,32 @@ _MAX_SAMPLES = 60
 _MAX_FILES = 20
 _MAX_FILE = 2_000_000
 _MARKS = "+->|│ \t"
+#: A longer line may be many lines that were joined.
+_LONG = 1_000
+_MAX_JOINED = 100_000
+#: Lines of a file that are looked for in a long line, and files in which it is done.
+_MAX_SOUGHT = 200
+_MAX_JOINED_FILES = 5
+_WORD = 6
+#: Parts of a response that are looked at.
+_MAX_PARTS = 2_000
+
+
+def text_of(response: object) -> str:
+    """Return all text of a tool's response, whatever its form, one part in a line."""
+    found: list[str] = []
+    waiting: list[object] = [response]
+    for _ in range(_MAX_PARTS):
+        if not waiting:
+            break
+        part = waiting.pop()
+        if isinstance(part, str):
+            found.append(part)
+        elif isinstance(part, dict):
+            waiting += reversed(part.values())
+        elif isinstance(part, list | tuple):
+            waiting += reversed(part[:_MAX_PARTS])
+    return "\n".join(found)[:_MAX_OUTPUT]
 
 
 def count_output(
@@ -55,7 +81,41 @@ def count_output(
 
 def count_shown_lines(output: str, project: str) -> dict[str, int]:
     """Return the files of which an output shows lines, with the number of these lines."""
-    lines = [text for line in output[:_MAX_OUTPUT].splitlines() if (text := _content_of(line))]
+    lines = [text for line in _split(output[:_MAX_OUTPUT]) if (text := _content_of(line))]
+    joined = "\n".join(line for line in lines if len(line) > _LONG)[:_MAX_JOINED]
+    found = _count_lines(lines, project)
+    return {**_count_joined(joined, project), **found} if joined else found
+
+
+def _split(output: str) -> list[str]:
+    """Return the lines of an output. A text in JSON is split where it has line ends."""
+    lines: list[str] = []
+    for line in output.splitlines():
+        if len(line) > _LONG and "\\n" in line:
+            lines += line.replace('\\"', '"').replace("\\t", "\t").replace("\\\\", "\\").split("\\n")
+        else:
+            lines.append(line)
+    return lines
+
+
+def _count_joined(text: str, project: str) -> dict[str, int]:
+    """Return the files whose lines are in a long line, with the estimated number of these lines."""
+    words = {
+        word for word in "".join(c if c.isalnum() or c == "_" else " " for c in text).split() if len(word) >= _WORD
+    }
+    telling = sorted((word for word in words if not word.isdigit()), key=lambda word: (-len(word), word))
+    found: dict[str, int] = {}
+    for path in _files_with(telling[:_MAX_SAMPLES], project)[:_MAX_JOINED_FILES] if telling else ():
+        data = read_bytes(os.path.join(project, path), _MAX_FILE) or b""
+        own = [line for line in map(str.strip, data.decode("utf-8", "replace").splitlines()) if _is_telling(line)]
+        step = max(1, len(own) // _MAX_SOUGHT)
+        shown = sum(line in text for line in own[::step]) * step
+        if shown >= _FEW:
+            found[path] = min(shown, len(own))
+    return found
+
+
+def _count_lines(lines: list[str], project: str) -> dict[str, int]:
     telling = list(dict.fromkeys(line for line in lines if _is_telling(line)))
     if len(telling) < _FEW:
         return {}

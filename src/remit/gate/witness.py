@@ -29,8 +29,8 @@ def digest_of(data: bytes) -> str:
     return blake2b(data, digest_size=_LENGTH // 2).hexdigest()
 
 
-def note_content(folder: str, name: str, data: bytes, *, is_locked: bool = False) -> None:
-    """Note the content that a file of the gate's folder is about to get. Without a place for that, do nothing.
+def note_content(folder: str, name: str, data: bytes, *, is_locked: bool = False) -> bool:
+    """Note the content that a file of the gate's folder is about to get. Return False without a place for that.
 
     `is_locked` states that every process that compares this file holds its lock. The note is then written in place,
     which takes a tenth of the time.
@@ -38,11 +38,11 @@ def note_content(folder: str, name: str, data: bytes, *, is_locked: bool = False
     path, digest = _path(folder, name), digest_of(data)
     earlier = _read(path)
     if earlier[:1] == [digest]:
-        return
+        return True
     # A process that ends before it has written the file leaves the earlier content.
     text = "\n".join([digest, *earlier][:_KEPT])
     if is_locked and len(earlier) == _KEPT and _overwrite(path, text.encode()):
-        return
+        return True
     try:
         try:
             replace_file(path, text.encode(), mode=0o600, sync=False)
@@ -50,7 +50,13 @@ def note_content(folder: str, name: str, data: bytes, *, is_locked: bool = False
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             replace_file(path, text.encode(), mode=0o600, sync=False)
     except OSError:
-        return
+        return False
+    return True
+
+
+def is_noted(folder: str, name: str) -> bool:
+    """Return whether the content of a file has been noted."""
+    return bool(_read(_path(folder, name)))
 
 
 def has_other_content(folder: str, name: str, data: bytes) -> bool:
@@ -114,7 +120,7 @@ def _path(folder: str, name: str) -> str:
 
 def _read(path: str) -> list[str]:
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             text = file.read(_KEPT * (_LENGTH + 1))
     except OSError:
         return []

@@ -207,7 +207,9 @@ def _wanted_names(folder: bytes) -> tuple[bytes, ...]:
 
 def _is_recorded(name: bytes, path: bytes, tree: TreeRecord) -> bool:
     """Return whether the files of a new folder are recorded, and note a new folder of dependencies."""
-    if name in _SKIPPED or path + b"/" in tree.ignored:
+    if name in _SKIPPED:
+        return tree.left_out.get(path) is False
+    if path + b"/" in tree.ignored:
         return False
     if name not in _DEPENDENCIES:
         return True
@@ -251,6 +253,7 @@ def first_record(folder: str, project: str) -> TreeRecord:
     found, _ = scan(project, tree)
     paths = [os.fsdecode(path) for path in found.dependencies]
     committed = file_versions.committed_folders(project, paths) if paths else set()
+    tree.leave_out(file_versions.committed_below(project, _SKIPPED), is_left_out=False)
     tree.leave_out([path for path in paths if path not in committed])
     tree.leave_out(sorted(committed), is_left_out=False)
     tree, changes = scan(project, tree)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from remit.gate.delegations import has_failed_twice, judge_subagent_write
-from remit.gate.guarded import is_instruction
+from remit.gate.delegations import has_failed_twice, judge_subagent_write, may_write
+from remit.gate.git_settings import decides_what_runs
+from remit.gate.guarded import is_instruction, lines_about_remit
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import ProjectPath, classify, is_guarded, locate, read_text
 from remit.gate.ruling import Ruling
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _FRONTEND = (".tsx", ".jsx", ".css", ".scss", ".sass", ".less", ".html", ".htm", ".vue", ".svelte", ".astro")
 #: The texts of an edit are compared up to this number of characters.
 MAX_EDIT_SIZE = 2_000_000
+#: Files of a folder that is removed or moved as a whole whose classes are looked at.
+_MAX_BELOW = 2_000
 
 
 def edited_path(call: ToolUse) -> str:
@@ -34,7 +37,7 @@ def judge_edit(call: ToolUse, state: SessionState, settings: GateSettings, proje
     """Judge an edit by one of the client's tools."""
     target = locate(edited_path(call), call.cwd, project)
     name = target.name[:MAX_NAME_LENGTH]
-    kind = _write_class(target, settings, project)
+    kind = "guarded" if _changes_settings(call, target) else write_class(target, settings, project)
     if kind != "spec":
         return judge_write(name, kind, settings)
     before = read_text(target.real, MAX_EDIT_SIZE)
@@ -48,20 +51,73 @@ def judge_edit(call: ToolUse, state: SessionState, settings: GateSettings, proje
 def judge_subagent_edit(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     """Judge a subagent's edit: neither a file of Remit nor one that another subagent writes."""
     target = locate(edited_path(call), call.cwd, project)
-    if is_guarded(target, settings, project):
+    if is_guarded(target, settings, project) or _changes_settings(call, target):
         return judge_write(target.name[:MAX_NAME_LENGTH], "guarded", settings)
-    return judge_subagent_write(call, state, [target.name])
+    ruling = judge_subagent_write(call, state, [target.name])
+    if not ruling.reason and target.inside and decides_what_runs(target.name):
+        ruling.level, ruling.reason = 3, f"{target.name} decides what runs next; a subagent changes it"
+        ruling.tells_person = True
+    return ruling
 
 
-def _write_class(target: ProjectPath, settings: GateSettings, project: str, *, whole: bool = False) -> str:
+def judge_edited(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
+    """Judge an edit after it ran: its path may lead to another file than before, because a link was replaced."""
+    own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), {})
+    target = locate(edited_path(call), call.cwd, project)
+    kind = write_class(target, settings, project) if own.get("kind") else ""
+    if kind == own.get("kind", "") or kind not in ("code", "tests", "spec", "guarded"):
+        return Ruling()
+    if kind != "guarded" and may_write(call, settings):
+        return Ruling()
+    reason = (
+        f"{edited_path(call)[:MAX_NAME_LENGTH]} leads to {target.name[:MAX_NAME_LENGTH]}, and did not before this "
+        f"{call.tool} call. The call may have changed that file without permission. Tell the user; "
+        "`git diff` shows what is not committed"
+    )
+    state.warn(reason)
+    ruling = Ruling(1, "unannounced-change", reason, paths=(target.name[:MAX_NAME_LENGTH],))
+    ruling.tells_person = True
+    return ruling
+
+
+def _changes_settings(call: ToolUse, target: ProjectPath) -> bool:
+    """Return whether an edit of pyproject.toml changes [tool.remit]."""
+    if target.name != "pyproject.toml":
+        return False
+    before = read_text(target.real, MAX_EDIT_SIZE)
+    after = _text_after(call, before)
+    if after is None:  # the client may still find what is replaced
+        return "remit" in repr(call.input)
+    return lines_about_remit((before or "").encode()) != lines_about_remit(after.encode("utf-8", "replace"))
+
+
+def write_class(target: ProjectPath, settings: GateSettings, project: str, *, whole: bool = False) -> str:
     """Return the class of a file that is written; `guarded` for files that only a person changes."""
     if is_guarded(target, settings, project, whole=whole):
         return "guarded"
     kind = classify(target, settings)
     if kind in ("prose", "state", "scratch"):
-        classes = [classify(ProjectPath(name, name, inside=True), settings) for name in _names_of(target.real, project)]
+        names = [*_names_of(target.real, project), *_names_below(target, whole=whole)]
+        classes = (classify(ProjectPath(name, name, inside=True), settings) for name in names)
         return next((one for one in classes if one in ("code", "tests", "spec")), kind)
     return kind
+
+
+def _names_below(target: ProjectPath, *, whole: bool) -> list[str]:
+    """Return the name of any file in a folder; with `whole`, the names of its files, too, up to a limit."""
+    if not target.inside or target.name == "." or not os.path.isdir(target.real):
+        return []
+    names, waiting = [f"{target.name}/_"], [target.real] if whole else []
+    while waiting and len(names) < _MAX_BELOW:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    names.append(target.name + entry.path[len(target.real) :])
+        except OSError:
+            continue
+    return names
 
 
 def _names_of(real: str, project: str) -> list[str]:
@@ -116,7 +172,7 @@ def judge_shell_writes(effects: Effects, call: ToolUse, settings: GateSettings, 
     rulings = []
     for path in effects.writes:
         target = locate(path, call.cwd, project)
-        kind = _write_class(target, settings, project, whole=path in effects.removes)
+        kind = write_class(target, settings, project, whole=path in effects.removes)
         rulings.append(judge_write(target.name[:MAX_NAME_LENGTH], kind, settings, by_shell=True))
     return rulings
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 
+from remit.gate.file_versions import read_bytes
 from remit.gate.witness import has_other_content
 from remit.lean_json import loads
 
@@ -115,12 +116,11 @@ def read_compiled(project: str) -> dict[str, Any] | None:
 
 def is_replaced(project: str) -> bool:
     """Return whether something else than Remit has changed the compiled file."""
-    try:
-        with open(os.open(os.path.join(folder_of(project), FILE), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError:
+    path = os.path.join(folder_of(project), FILE)
+    if not os.path.lexists(path):
         return False
-    return has_other_content(folder_of(project), FILE, data)
+    # Something that is not a regular file, such as a pipe, has no content of Remit.
+    return has_other_content(folder_of(project), FILE, read_bytes(path, MAX_BYTES) or b"")
 
 
 def _is_valid(values: object) -> bool:

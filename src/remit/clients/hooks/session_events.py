@@ -52,12 +52,12 @@ def _compare_background(payload: object, context: ProjectContext) -> Answer | No
     from remit.gate.session_store import read_session
 
     saved = read_session(context.folder, text(payload, "session_id"))
-    if saved is None or not saved.background:
+    if saved is None or not (saved.background or any(not entry.get("end") for entry in saved.writers)):
         return None
-    from remit.clients.hooks.tool_calls import compare_background
+    from remit.clients.hooks.tool_calls import compare_background, compare_unfinished
 
     with context.session(text(payload, "session_id")) as state:
-        return compare_background(state, context, "Stop")
+        return merge(compare_unfinished(state, context), compare_background(state, context, "Stop"))
 
 
 def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:

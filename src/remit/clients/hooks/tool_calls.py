@@ -6,7 +6,7 @@ import time
 
 from remit.clients.hooks.payload import seconds, text
 from remit.clients.hooks.responses import add_context, ask, deny, merge, message, updated_input
-from remit.gate.decide import EDITING, SHELLS, TASK_TOOLS, decide, may_change_files
+from remit.gate.decide import EDITING, SHELLS, TASK_TOOLS, UNCOUNTED, decide, may_change_files
 from remit.gate.model import ToolUse
 
 TYPE_CHECKING = False
@@ -69,6 +69,18 @@ def compare_background(
         return None
     reason = f"remit ({decision.rule}): {decision.reason}"
     return merge(add_context(event, reason) if event != "Stop" else None, message(reason))
+
+
+def compare_unfinished(state: SessionState, context: ProjectContext) -> Answer | None:
+    """Report, at the end of a turn, what calls changed whose end the client never reported."""
+    from remit.gate.settle import settle_effects, unfinished_calls
+
+    answer: Answer | None = None
+    for call in unfinished_calls(state):
+        decision = settle_effects(call, state, context.settings, context.project, context.folder)
+        if decision.decision in ("warn", "deny"):
+            answer = merge(answer, message(f"remit ({decision.rule}): {decision.reason}"))
+    return answer
 
 
 def replaced_state(state: SessionState, context: ProjectContext, event: str) -> Answer | None:
@@ -243,19 +255,18 @@ def tool_call_failed(payload: object, context: ProjectContext) -> Answer | None:
 def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -> Answer | None:
     call = ToolUse.from_payload(payload)
     changes_files = may_change_files(call.tool)
-    if call.tool in TASK_TOOLS:
-        with context.session(call.session) as state:
-            return compare_background(state, context, "PostToolUse")
-    if not changes_files and call.tool not in (EDITING if call.agent_id else GRANTED):
+    is_shown = not call.agent_id and call.tool not in UNCOUNTED
+    if not (changes_files or is_shown or call.tool in (*EDITING, *TASK_TOOLS)):
         return None
-    from remit.gate.settle import settle, settle_effects
+    from remit.gate.settle import settle, settle_edited, settle_effects
 
-    response = payload.get("tool_response") if isinstance(payload, dict) else None
     event = text(payload, "hook_event_name")
     compared: Answer | None = None
     with context.session(call.session) as state:
         replaced = replaced_state(state, context, event)
-        if changes_files:
+        if call.tool in TASK_TOOLS:
+            compared = merge(replaced, compare_background(state, context, "PostToolUse"))
+        elif changes_files:
             decision = settle_effects(
                 call,
                 state,
@@ -267,12 +278,13 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
             )
             compared = merge(replaced, _settle_response(decision, event))
         elif call.tool in EDITING:
-            state.close_writer(call)
-        if call.agent_id or call.tool not in GRANTED:
+            decision = settle_edited(call, state, context.settings, context.project)
+            compared = merge(replaced, _settle_response(decision, event))
+        if call.agent_id or not (is_shown or call.tool in GRANTED):
             return compared
         decision = settle(
             call,
-            response,
+            _shown(call, payload),
             seconds(payload),
             state,
             context.settings,
@@ -281,6 +293,13 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
             folder=context.folder,
         )
     return merge(compared, _settle_response(decision, event))
+
+
+def _shown(call: ToolUse, payload: object) -> object:
+    """Return what the model saw. A command that failed has its output in the error."""
+    values: dict[str, Any] = payload if isinstance(payload, dict) else {}
+    response = values.get("tool_response")
+    return {"stdout": values.get("error")} if response is None and call.tool in SHELLS else response
 
 
 def _settle_response(decision: Decision, event: str) -> Answer | None:

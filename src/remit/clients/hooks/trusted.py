@@ -15,6 +15,7 @@ from typing import Any
 from remit.clients.hooks.compiled import folder_of, read_compiled
 from remit.configuration import settings_digests
 from remit.errors import EnvironmentBroken
+from remit.gate.file_versions import read_bytes
 from remit.gate.session_store import make_private
 from remit.workspace.atomic_write import replace_file
 
@@ -52,9 +53,8 @@ def _digests(project: Path) -> dict[str, str]:
 
 def _recorded(project: Path) -> dict[str, str] | None:
     try:
-        with Path(folder_of(str(project)), FILE).open("rb") as file:
-            values: Any = json.loads(file.read(_MAX_BYTES))
-    except (OSError, ValueError, RecursionError):
+        values: Any = json.loads(read_bytes(os.path.join(folder_of(str(project)), FILE), _MAX_BYTES) or b"")
+    except (ValueError, RecursionError):
         # If only this record was removed, the confirmed settings are not known any more. An earlier version had none.
         compiled = read_compiled(str(project))
         return None if compiled is None or "notice" not in compiled else {}

@@ -19,6 +19,7 @@ from remit.registry.model import Definition
 #: Files and folders of a project, and of the client's folder of the user.
 _PROJECT = ("remit.toml", ".remit/gate/**", ".remit/claude-code/**")
 _CLIENT = ("settings*.json", "agents/**", "commands/**", "skills/**", "hooks/**")
+_USER = (*(f".claude/{name}" for name in _CLIENT), ".claude.json")
 
 
 class ClaudeCode(ClientSetup):
@@ -104,7 +105,7 @@ def deny_rules(target: InstallTarget) -> list[str]:
     """Return the rules of an install. An absolute path begins with two slashes."""
     own = [] if target.is_user else [target.root / name for name in _PROJECT]
     paths = [*own, *(target.folder / name for name in _CLIENT)]
-    return [*(f"Edit(/{path.as_posix()})" for path in paths), *(f"Edit(~/.claude/{name})" for name in _CLIENT)]
+    return [*(f"Edit(/{path.as_posix()})" for path in paths), *(f"Edit(~/{name})" for name in _USER)]
 
 
 def effective_settings(target: InstallTarget) -> list[Path]:

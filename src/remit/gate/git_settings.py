@@ -1,0 +1,60 @@
+"""Settings and hooks of git that decide what runs next, apart from those that ordinary commands of git write.
+
+`git push -u` or `git switch -c` write remotes and branches into `.git/config`. All other settings may name a program,
+or a file that names one.
+"""
+
+from __future__ import annotations
+
+import os
+
+from remit.gate.file_versions import read_bytes
+from remit.gate.witness import digest_of
+
+CONFIG = ".git/config"
+_MAX_CONFIG = 1_000_000
+#: Sections without a setting that runs or reads anything.
+_PLAIN_SECTIONS = frozenset(
+    {"branch", "user", "author", "committer", "color", "pull", "push", "init", "advice", "fetch", "rebase", "status"}
+)
+#: Section -> such settings in it.
+_PLAIN_KEYS = {
+    "core": frozenset(
+        {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode"}
+        | {"symlinks", "autocrlf", "eol", "safecrlf"}
+    ),
+    "remote": frozenset({"url", "pushurl", "fetch", "tagopt", "prune"}),
+    "submodule": frozenset({"url", "active"}),
+    "lfs": frozenset({"repositoryformatversion"}),
+}
+
+
+def settings_digest(project: str) -> str:
+    """Return a digest of the settings of a project's git that may decide what runs; "" without any."""
+    data = read_bytes(os.path.join(project, CONFIG), _MAX_CONFIG)
+    if data is None:  # a linked worktree has none of its own; a pipe has no content
+        return "" if not os.path.lexists(os.path.join(project, CONFIG)) else "unreadable"
+    found, section = [], ""
+    for raw in data.decode("utf-8", "replace").splitlines():
+        line = raw.strip()
+        if line.startswith("["):
+            head, _, line = line.partition("]")
+            section = head[1:].split(" ")[0].split(".")[0].strip().lower()
+            line = line.strip()
+        if line and line[0] not in "#;" and not _is_plain(section, line):
+            found.append(f"{section} {line}")
+    return digest_of("\n".join(found).encode()) if found else ""
+
+
+def _is_plain(section: str, line: str) -> bool:
+    key, _, value = line.partition("=")
+    if line.endswith("\\") or "::" in value:  # it goes on, or the address runs a helper
+        return False
+    return section in _PLAIN_SECTIONS or key.strip().lower() in _PLAIN_KEYS.get(section, ())
+
+
+def decides_what_runs(name: str) -> bool:
+    """Return whether programs run because of a file of a project: git's hooks and settings, servers of the client."""
+    if name in (".mcp.json", CONFIG):
+        return True
+    return name.startswith(".git/hooks/") or name.endswith("/.git/info/attributes") or name == ".git/info/attributes"

@@ -1,0 +1,163 @@
+"""Guarded files outside the work tree: the user's settings of the client and of git, the gate's records, the package.
+
+They are recorded before a call by their change times. The client writes its own state file all the time, so of that
+file only the parts count that decide what runs: servers, allowed tools and trusted folders.
+"""
+
+from __future__ import annotations
+
+import os
+
+from remit.gate.file_versions import read_bytes
+from remit.gate.guarded import PACKAGE, RECORDS, is_within, state_file, user_folder, user_rules
+from remit.lean_json import loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    #: Path -> change time; for the client's state file, change time and digest of its deciding parts.
+    OutsideFiles = dict[str, int | tuple[int, str]]
+
+#: Parts of a client's folder that decide what runs, or what the next session obeys.
+_FOLDERS = ("agents", "commands", "skills", "hooks", "output-styles", "rules")
+_FILES = (
+    *("settings.json", "settings.local.json", "CLAUDE.md"),
+    *("plugins/installed_plugins.json", "plugins/known_marketplaces.json"),
+)
+#: Files of a project that may be links to files elsewhere.
+_LINKED = ("remit.toml", "pyproject.toml", ".mcp.json", ".claude/settings.json", ".claude/settings.local.json")
+#: The user's settings of git, below the folder for settings; the first is in the home folder.
+_OF_GIT = ("config", "attributes")
+_MAX_FILES = 2_000
+#: A larger state file of the client is not read: every change of it counts.
+_MAX_STATE = 16_000_000
+#: The digest of the state file is kept in the gate's folder until the client writes the file again.
+_KEPT = "client-state"
+#: What a project's entry in the state file decides.
+_DECIDING = ("mcpServers", "allowedTools", "enabledMcpjsonServers", "enableAllProjectMcpServers", "hooks")
+
+
+def outside_files(folder: str, project: str) -> OutsideFiles:
+    """Return the guarded files outside the work tree with their change times."""
+    found: OutsideFiles = {}
+    for path in _named_files(folder, project):
+        _add(found, path)
+    waiting = [os.path.join(base, name) for base in _client_folders(project) for name in _FOLDERS]
+    while waiting and len(found) < _MAX_FILES:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        _add(found, entry.path)
+        except OSError:
+            continue
+    state = _state(folder)
+    return {**found, state_file(): state} if state else found
+
+
+def changed_outside(folder: str, project: str, before: OutsideFiles, at: float) -> list[str]:
+    """Return the guarded files outside the work tree that changed: against a record, or in the package since a time."""
+    after = outside_files(folder, project)
+    own = state_file()
+    names = [
+        path
+        for path in before.keys() | after.keys()
+        if before.get(path) != after.get(path) and (path != own or _is_decided_otherwise(before.get(own), after))
+    ]
+    waiting = [] if is_within(PACKAGE, os.path.realpath(project)) else [PACKAGE]
+    since = int((at - 0.01) * 1e9)
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name != "__pycache__":
+                            waiting.append(entry.path)
+                    elif entry.stat(follow_symlinks=False).st_ctime_ns > since:
+                        names.append(entry.path)
+        except OSError:
+            continue
+    return sorted(names)
+
+
+def _named_files(folder: str, project: str) -> list[str]:
+    home = os.path.expanduser("~")
+    git = os.path.dirname(user_rules())
+    return [
+        *(os.path.join(folder, name) for name in RECORDS),
+        *(os.path.join(base, name) for base in _client_folders(project) for name in _FILES),
+        *(user_rules(), os.path.join(home, ".gitconfig"), *(os.path.join(git, name) for name in _OF_GIT)),
+        *(path for name in _LINKED if os.path.islink(path := os.path.join(project, name))),
+    ]
+
+
+def _client_folders(project: str) -> list[str]:
+    """Return the user's folder of the client, and the folder that the project's one leads to."""
+    own = os.path.join(project, ".claude")
+    return [user_folder(), *([os.path.realpath(own)] if os.path.islink(own) else [])]
+
+
+def _add(found: OutsideFiles, path: str) -> None:
+    """Add a file, and the one that it leads to."""
+    try:
+        about = os.lstat(path)
+        found[path] = about.st_ctime_ns
+        if about.st_mode & 0o170000 == 0o120000:
+            real = os.path.realpath(path)
+            found[real] = os.lstat(real).st_ctime_ns
+    except OSError:
+        return
+
+
+def _state(folder: str) -> tuple[int, str] | None:
+    """Return the change time of the client's state file and the digest of what it decides; None without the file."""
+    path = state_file()
+    try:
+        changed_at = os.stat(path).st_ctime_ns
+    except OSError:
+        return None
+    kept_path = os.path.join(folder, _KEPT)
+    kept = (read_bytes(kept_path, 200) or b"").decode("ascii", "replace").split()
+    if len(kept) == 2 and kept[0] == str(changed_at):
+        return changed_at, kept[1]
+    found = _digest_of_state(path)
+    try:
+        from remit.workspace.atomic_write import replace_file
+
+        replace_file(kept_path, f"{changed_at} {found}".encode(), mode=0o600, sync=False)
+    except OSError:
+        pass
+    return changed_at, found
+
+
+def _is_decided_otherwise(before: object, after: OutsideFiles) -> bool:
+    """Return whether the state file decides something else. What the gate's folder states about it is not believed."""
+    if not isinstance(before, tuple) or state_file() not in after:
+        return True
+    return bool(before[1] != _digest_of_state(state_file()))
+
+
+def _digest_of_state(path: str) -> str:
+    from remit.gate.witness import digest_of
+
+    data = read_bytes(os.path.realpath(path), _MAX_STATE)
+    try:
+        values = loads(data or b"")
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        return digest_of(data or b"")
+    projects: Any = values.get("projects")
+    parts = {"": _deciding(values)}
+    if isinstance(projects, dict):
+        parts |= {str(name): _deciding(entry) for name, entry in projects.items() if isinstance(entry, dict)}
+    return digest_of(repr(sorted((name, found) for name, found in parts.items() if found)).encode("utf-8", "replace"))
+
+
+def _deciding(values: dict[str, Any]) -> str:
+    """Return what a part of the state file decides; "" for what a new project has."""
+    found = [(name, values[name]) for name in _DECIDING if values.get(name)]
+    return repr(found) if found else ""
