@@ -92,7 +92,10 @@ def forget_old(folder: str, days: float) -> None:
 def _overwrite(path: str, data: bytes) -> bool:
     """Write into a file that has as many bytes; return False if that is not possible."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(
+            path,
+            os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0),
+        )
     except OSError:
         return False
     try:
