@@ -15,6 +15,7 @@ from remit.contract.parse import MAX_BYTES
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
+from remit.surfaces.cli.attesting import Documents, attest_option, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.recording import record_option, record_verdicts
@@ -45,6 +46,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--require-claims", is_flag=True, help="Exit with 1 if a result has no claims.")
 @click.option("--claims", is_flag=True, help="Show every claim, not only those that do not hold.")
 @record_option
+@attest_option
 @click.option(
     "--format",
     "form",
@@ -67,6 +69,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
       remit check answer.md --repo ../shop --transcript agent.jsonl
       remit check results/ --profile v1 --format github
       cat answer.md | remit check - --format json
+      remit check answer.md --attest answer.intoto.json
       remit check answer.md --attempt 2 --override confidence-reason="scored by a tool"
     """
     options = _options(flags, load())
@@ -80,7 +83,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         rerun=flags["rerun"],
     )
     try:
-        verdicts = list(_check_all(files, options, sources))
+        documents = Documents() if flags["attest"] is not None else None
+        verdicts = list(_check_all(files, options, sources, documents))
         dismissed = _dismissed(verdicts, sources)
         if flags["form"] == "text":
             _print_text(verdicts, sources, f"{display_root(root)} ({origin})", dismissed, every_claim=flags["claims"])
@@ -88,6 +92,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
             _print_for_programs(verdicts, flags["form"], str(root), dismissed)
     finally:
         sources.close()
+    if documents is not None:
+        attest_verdicts(flags["attest"], documents, verdicts, options, root)
     if flags["record"]:
         record_verdicts(verdicts, "check", root)
     empty = any(not claims_of(verdict.evidence) for verdict in verdicts)
@@ -120,7 +126,9 @@ def _overrides(options: tuple[str, ...], settings: Configuration) -> tuple[tuple
     return (*overrides, *settings["check.overrides"].items())
 
 
-def _check_all(files: list[Path | None], options: Options, sources: Sources) -> Iterator[Verdict]:
+def _check_all(
+    files: list[Path | None], options: Options, sources: Sources, documents: Documents | None
+) -> Iterator[Verdict]:
     tracked: Iterable[Path | None] = files
     if len(files) >= _MIN_FILES_FOR_PROGRESS and sys.stderr.isatty():
         from rich.console import Console
@@ -129,6 +137,8 @@ def _check_all(files: list[Path | None], options: Options, sources: Sources) -> 
         tracked = track(files, "checking", console=Console(stderr=True), transient=True)
     for file in tracked:
         source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
+        if documents is not None:
+            documents.add(display_name(file), file, source)
         yield from check_text(source, display_name(file), options, sources)
 
 

@@ -21,6 +21,7 @@ from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
 from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
 from remit.merging.previous import read_merge
+from remit.surfaces.cli.attesting import Documents, attest_merge, attest_option
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.merge_output import FORMATS, write_merge
@@ -60,6 +61,7 @@ _PATH = click.Path(path_type=Path)
     help="The SARIF profile: github for code scanning, ai for the AI profile.",
 )
 @click.option("--record", is_flag=True, help="Store the verdicts in the ledger, and findings in the review queue.")
+@attest_option
 @click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="The output format."
@@ -78,6 +80,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
       remit merge results/ --expect security-auditor --format html --output report.html
       remit merge results/ --changed-since origin/main --baseline last.json
       remit merge --session last
+      remit merge results/ --format json --output merged.json --attest merged.intoto.json
       remit merge --plan 3 --format html --output plan.html
     """
     configured = load()
@@ -94,7 +97,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     read = partial(
         read_input, options=options, sources=sources, categories=configured["merge.categories"], checked=checked
     )
-    inputs = [_read_or_failed(file, read, is_only=len(files) == 1) for file in files]
+    documents = Documents(is_limited=False)
+    inputs = [_read_or_failed(file, read, documents, is_only=len(files) == 1) for file in files]
     _warn_about_reports(zip(files, inputs, strict=True))
     if project is not None:
         inputs += project.inputs(flags["session"], options, sources)
@@ -102,6 +106,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     keep_last_merge(msgspec.json.encode(merged).decode(), root)
     merged = _filtered(merged, flags, sources)
     write_merge(merged, flags["form"], sources, flags["output"], flags["sarif_profile"])
+    if flags["attest"] is not None:
+        attest_merge(flags, documents, merged, (options, settings), root)
     if checked is not None:
         record_merge(merged, "merge", root, verdicts=checked, plan=flags["plan"])
     return 1 if fails(merged, flags["fail_on"]) else 0
@@ -123,9 +129,12 @@ def _plan_inputs(plan: int) -> tuple[list[Input], Path]:
     return with_database(work)
 
 
-def _read_or_failed(file: Path | None, read: Callable[[bytes, str], Input], *, is_only: bool) -> Input:
+def _read_or_failed(
+    file: Path | None, read: Callable[[bytes, str], Input], documents: Documents, *, is_only: bool
+) -> Input:
     """Return the input of a file. Among others, one that cannot be parsed is one failed agent: the rest is merged."""
     data, name = read_file(file), display_name(file)
+    documents.add(name, file, data)
     try:
         return read(data, name)
     except UsageError as error:

@@ -14,6 +14,7 @@ from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
 from remit.reports.shapes import FixShape
+from remit.surfaces.cli.attesting import Documents, attest_option, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
 from remit.surfaces.cli.recording import record_option, record_verdicts
@@ -32,6 +33,7 @@ _FORMATS = ["text", "json", "sarif", "github", "junit", "markdown"]
 @click.option("--claims", is_flag=True, help="Show every claim, not only those that fail.")
 @click.option("--fix", is_flag=True, help="Write full paths and correct lines into the files.")
 @record_option
+@attest_option
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="The output format."
 )
@@ -54,19 +56,25 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
       remit verify docs/plan.md --rev v1.2.0 --claims
       git log -1 --format=%B | remit verify -
       remit verify audit.md --fix
+      remit verify audit.md --attest audit.intoto.json
       remit verify pull-request.md --require-claims --format github
     """
     files = find_texts(paths)
     if flags["fix"] and None in files:
         raise UsageError("--fix writes files; it cannot change standard input")
+    if flags["fix"] and flags["attest"] is not None:
+        raise UsageError("--fix changes the files; run --attest afterwards, without --fix")
+    documents = Documents() if flags["attest"] is not None else None
     root, origin = find_repository(flags["repo"], files)
     sources = open_sources(root, rev=flags["rev"], transcripts=flags["transcript"])
     try:
         with SlowNotice() as notice:
-            answer = _verify_all(files, sources, notice, fix=flags["fix"])
+            answer = _verify_all(files, sources, notice, documents, fix=flags["fix"])
         _print(answer, f"{display_root(root)} ({origin})" if flags["form"] == "text" else str(root), flags)
     finally:
         sources.close()
+    if documents is not None:
+        attest_verdicts(flags["attest"], documents, answer.verdicts, OPTIONS, root)
     if flags["record"]:
         record_verdicts(answer.verdicts, "verify", root)
     empty = [verdict.path for verdict in answer.verdicts if not claims_of(verdict.evidence)]
@@ -84,13 +92,17 @@ class _Answer(NamedTuple):
     fixes: list[FixShape] | None
 
 
-def _verify_all(files: list[Path | None], sources: Sources, notice: SlowNotice, *, fix: bool) -> _Answer:
+def _verify_all(
+    files: list[Path | None], sources: Sources, notice: SlowNotice, documents: Documents | None, *, fix: bool
+) -> _Answer:
     verdicts: list[Verdict] = []
     fixes: list[FixShape] = []
     for number, file in enumerate(files, 1):
         name = display_name(file)
         notice.update(f"checking {name}" + (f" ({number} of {len(files)})" if len(files) > 1 else ""))
         source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
+        if documents is not None:
+            documents.add(name, file, source)
         if fix and file is not None:
             fixed = fix_file(file, source, name, OPTIONS, sources)
             verdicts += fixed.verdicts

@@ -1,0 +1,156 @@
+"""`--attest`: write an in-toto statement about the outcome of a command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remit.contract.parse import MAX_BYTES
+from remit.errors import EnvironmentBroken, UsageError
+
+if TYPE_CHECKING:
+    from remit.checking import Options, Verdict
+    from remit.merging.model import Merge, MergeSettings
+
+attest_option = click.option(
+    "--attest",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write an in-toto statement about the outcome to this file.",
+)
+
+
+class Documents:
+    """The documents of a command, as they were read."""
+
+    def __init__(self, *, is_limited: bool = True) -> None:
+        self._is_limited = is_limited
+        self.contents: dict[str, bytes] = {}
+        self.files: set[Path] = set()
+
+    def add(self, name: str, file: Path | None, data: bytes) -> None:
+        """Note a document. Raises UsageError for one that was not read as a whole."""
+        if self._is_limited and len(data) > MAX_BYTES:
+            raise UsageError(
+                f"{name}: --attest cannot name this document, because it has more than {MAX_BYTES:,} bytes"
+            )
+        self.contents[name] = data
+        if file is not None:
+            self.files.add(file.resolve())
+
+
+def write_statement(
+    path: Path,
+    documents: Documents,
+    *,
+    root: Path,
+    commits: Iterable[str | None],
+    properties: Iterable[str],
+    policy: Mapping[str, Any],
+) -> None:
+    """Write the statement. `commits` are those that claims were checked against; None: the files on disk."""
+    from remit import __version__
+    from remit.reports.attestation import commit_subject, document_subject, statement
+    from remit.reports.formats import format_json
+    from remit.workspace.atomic_write import replace_file
+
+    subjects = [document_subject(name, data) for name, data in documents.contents.items()]
+    for commit in dict.fromkeys(commits):
+        found = (
+            _commit_of(root, commit) if commit is not None else _clean_head(root, {*documents.files, path.resolve()})
+        )
+        subjects += [commit_subject(found)] if found is not None else []
+    if not subjects:
+        raise UsageError("--attest needs a document or a commit that the statement can name")
+    data = format_json(statement(subjects, properties, policy, __version__, _now())) + "\n"
+    try:
+        replace_file(path, data.encode())
+    except OSError as error:
+        raise EnvironmentBroken(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def attest_verdicts(
+    path: Path, documents: Documents, verdicts: Sequence[Verdict], options: Options, root: Path
+) -> None:
+    """Write the statement about the verdicts of `remit check` or `remit verify`."""
+    from remit.reports.attestation import check_policy, check_properties
+
+    write_statement(
+        path,
+        documents,
+        root=root,
+        commits=[verdict.revision.commit for verdict in verdicts],
+        properties=check_properties(verdicts, options),
+        policy=check_policy(options),
+    )
+
+
+def attest_merge(
+    flags: Mapping[str, Any],
+    documents: Documents,
+    merged: Merge,
+    policy: tuple[Options, MergeSettings],
+    root: Path,
+) -> None:
+    """Write the statement about a merge. Its subjects are the inputs, and the report if it is written to a file."""
+    from remit.reports.attestation import document_subject, merge_policy, merge_properties
+
+    output, baseline = flags["output"], flags["baseline"]
+    if output is not None:
+        documents.add(str(output), output, output.read_bytes())
+    filters = {
+        "changed_since": _commit_of(root, flags["changed_since"]) if flags["changed_since"] else None,
+        "baseline": document_subject("", baseline.read_bytes()).digest if baseline is not None else None,
+    }
+    write_statement(
+        flags["attest"],
+        documents,
+        root=root,
+        commits=[None],
+        properties=merge_properties(merged, is_filtered=any(filters.values())),
+        policy=merge_policy(*policy, filters),
+    )
+
+
+def _commit_of(root: Path, revision: str) -> str | None:
+    """Return the id of a commit."""
+    from remit.workspace.safe_git import decode_output, run_git
+
+    found = run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return (decode_output(found).split() or [None])[-1] if found else None
+
+
+def _clean_head(root: Path, own: set[Path]) -> str | None:
+    """Return the checked-out commit if the files on disk are those of the commit, except `own`. Else state why not."""
+    from remit.workspace import git
+
+    head = git.head(root)
+    changed = git.changes(root) if head is not None else None
+    if changed is None:
+        return None
+    others = [name for name in changed if (root / name).resolve() not in own]
+    if others:
+        from remit.reports.layout import escape_control
+
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        click.echo(
+            f"remit: the statement names no commit, because {escape_control(others[0])}{more} differs from it", err=True
+        )
+        return None
+    return head
+
+
+def _now() -> datetime:
+    """Return the time of the statement: SOURCE_DATE_EPOCH, so that a build can be repeated, or now."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not given:
+        return datetime.now(UTC)
+    try:
+        return datetime.fromtimestamp(int(given), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(f"SOURCE_DATE_EPOCH must be a number of seconds, not {given[:40]!r}") from error
