@@ -122,7 +122,8 @@ def _commit_of(root: Path, revision: str) -> str | None:
     from remit.workspace.safe_git import decode_output, run_git
 
     found = run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    return (decode_output(found).split() or [None])[-1] if found else None
+    words = decode_output(found or b"").split()  # older versions of git repeat the option
+    return words[-1] if words else None
 
 
 def _clean_head(root: Path, own: set[Path]) -> str | None:
