@@ -322,3 +322,27 @@ def test_a_long_line_of_one_pattern_is_read(unit: str) -> None:
 def test_invisible_marks_are_not_part_of_a_path(character: str) -> None:
     assert [one.path for one in references_in(f"{character}src/app.py:12{character}")] == ["src/app.py"]
     assert all(character not in one.path for one in references_in(f"src/{character}app.py:12"))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "C:\\x:1 ",
+        "see `src/app.py:1,2,3` and line 4 of src/b.py; ",
+        "src/app.py:1 src/app.py:2 ",
+        "第12行 src/app.py の3行目 ",
+        "src/app.py:" + ",".join(map(str, range(1, 200))) + "; ",
+    ],
+)
+def test_a_long_line_that_repeats_itself_has_the_same_references_each_time(part: str) -> None:
+    """What was found is kept for text that occurs again: the answers are those of a short line, moved."""
+    count = 30_000 // len(part) + 2
+    size = len(references_in(part * 3)) // 3
+    found = references_in(part * count)
+    expected = references_in(part * 3)
+    assert size > 0
+    assert len(found) == size * count
+    for number in (1, count // 2, count - 2):
+        own = [one._replace(start=one.start - number * len(part), end=one.end - number * len(part)) for one in found]
+        middle = [one._replace(start=one.start - len(part), end=one.end - len(part)) for one in expected]
+        assert own[number * size : (number + 1) * size] == middle[size : 2 * size]

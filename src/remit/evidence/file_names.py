@@ -119,10 +119,14 @@ def is_host(name: str, port: int) -> bool:
 
 def is_placeholder(path: str, before: str = "", after: str = "") -> bool:
     """Return whether a path stands for any file: `path/to/file.py`, or `foo.py` after `e.g.` or before `format`."""
-    if _PLACEHOLDER.search(path):
-        return True
-    is_example = _EXAMPLE_BEFORE.search(before) or _EXAMPLE_AFTER.match(after)
-    return bool(is_example and _ANY_NAME.match(path))
+    is_any, may_be_any = _placeholder_kind(path)
+    return is_any or (may_be_any and bool(_EXAMPLE_BEFORE.search(before) or _EXAMPLE_AFTER.match(after)))
+
+
+@lru_cache(_MEMORY)
+def _placeholder_kind(path: str) -> tuple[bool, bool]:
+    """Return whether a path stands for any file, and whether it does so as an example."""
+    return bool(_PLACEHOLDER.search(path)), bool(_ANY_NAME.match(path))
 
 
 def looks_like_route(path: str) -> bool:

@@ -75,6 +75,13 @@ _CURSOR = lazy_pattern(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
 _MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
 
 
+#: A line of this many characters may repeat itself: what is found is kept, with the text that decides on it.
+_LONG = 10_000
+_BEFORE = 100
+_AFTER = 400
+_MAX_KNOWN = 1_000
+
+
 class WrittenReference(NamedTuple):
     """A reference as written: its position in the text and its target. `line` is None for a whole file."""
 
@@ -104,7 +111,7 @@ def references_in(text: str, exists: Exists = never_exists, *, bare: bool = Fals
         text = _extract(text, _odd_spans(text, exists, bare=bare), found)
     if "{" in text and "," in text:
         text = _extract(text, _braces(text, exists, bare=bare), found)
-    in_runs = [one for run in _runs(text, exists, bare=bare) for one in _from_run(text, *run, exists, bare=bare)]
+    in_runs = _in_runs(text, exists, bare=bare)
     return sorted([*found, *in_runs], key=lambda written: written.start) if found else in_runs
 
 
@@ -131,6 +138,26 @@ def _extract(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]]
 def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ...]) -> list[WrittenReference]:
     """Return an entry for each line or range; all of them have the same words."""
     return [WrittenReference(start, end, text[start:end], path, line, last) for line, last in ranges]
+
+
+def _in_runs(text: str, exists: Exists, *, bare: bool) -> list[WrittenReference]:
+    """Return the references in the runs of a text. In a long line, text that occurs again is not parsed again."""
+    runs = _runs(text, exists, bare=bare)
+    if len(text) < _LONG:
+        return [one for run in runs for one in _from_run(text, *run, exists, bare=bare)]
+    found: list[WrittenReference] = []
+    known: dict[tuple[str, int, int], list[WrittenReference]] = {}
+    for start, end in runs:
+        first = max(0, start - _BEFORE)
+        key = text[first : end + _AFTER], start - first, end - start
+        if (same := known.get(key)) is not None:
+            found += [WrittenReference(first + one[0], first + one[1], *one[2:]) for one in same]
+            continue
+        own = list(_from_run(text, start, end, exists, bare=bare))
+        found += own
+        if len(known) < _MAX_KNOWN and all(one.end <= end + _AFTER // 2 for one in own):
+            known[key] = [one._replace(start=one.start - first, end=one.end - first) for one in own]
+    return found
 
 
 def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
@@ -34,6 +35,8 @@ _SYSTEM_FOLDERS = frozenset(
 #: Names that build tools give to a folder of the sources: `@/app/page.ts`, `$lib/button.ts`.
 _ALIAS = lazy_pattern(r"(?:\$[a-z]{1,20}|[@~#])/(?=[^/]+/)")
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
+#: A text often names the same files again: the answers for this many paths are kept.
+_MEMORY = 2_048
 _SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
 _path = attrgetter("path")
 _PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
@@ -289,8 +292,8 @@ def join_other_code(references: list[Reference], workspace: Workspace) -> None:
     lost = [one for one in references if one.outcome in ("missing-file", "outside")]
     if len(lost) < MIN_OTHER_CODE or 2 * len(lost) <= len(references):
         return
-    roots = Counter(root for one in lost if (root := _first_folder(one.path)) and not _is_there(root, workspace))
-    root, count = roots.most_common(1)[0] if roots else ("", 0)
+    counted = Counter(_first_folder(one.path) for one in lost).most_common()
+    root, count = next((one for one in counted if one[0] and not _is_there(one[0], workspace)), ("", 0))
     # A name without a folder may be short for a path below the same root.
     same = [one for one in lost if (_first_folder(one.path) or (root if count >= MIN_ROOTED else "")) == root != ""]
     why = f"there is no {root}/ here"
@@ -312,6 +315,7 @@ def _without_folder(lost: list[Reference], workspace: Workspace) -> list[Referen
     return found if any(folders[one.path] for one in found) else []
 
 
+@lru_cache(_MEMORY)
 def _first_folder(path: str) -> str:
     """Return the folder that a path starts with; of an absolute path, the first three folders."""
     parts = path.split("/")

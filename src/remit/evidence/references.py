@@ -89,10 +89,11 @@ def find_references(
         and segment.block not in _DONE
         and any(_CREATES.match(cell.text) for cell in islice(row, _MAX_CELLS))
     )
+    shown = cache(lambda path: display_path(path, workspace))
     found = [
         Reference(
             text=one.text,
-            path=display_path(one.path, workspace),
+            path=shown(one.path),
             line=one.line,
             end_line=one.end_line,
             at=segment.line,
@@ -100,8 +101,8 @@ def find_references(
             section=segment.section,
             block=segment.block,
             carried=carried[one].place if one in carried else "bare" if is_passing(segment.text, one, written) else "",
-            others=tuple(display_path(path, workspace) for path in carried[one].others) if one in carried else (),
-            further=tuple(display_path(path, workspace) for path in carried[one].further) if one in carried else (),
+            others=tuple(map(shown, carried[one].others)) if one in carried else (),
+            further=tuple(map(shown, carried[one].further)) if one in carried else (),
             is_doubtful=one in carried and carried[one].is_doubtful,
             named=carried[one].name if one in carried else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)),
