@@ -25,7 +25,9 @@ ENTRY_POINTS = {
     "remit.__main__",
     "remit.clients.codex.setup.client",
     "remit.clients.copilot.setup.client",
-    "remit.clients.copilot.setup.health",  # the modules of a client are found by name
+    "remit.clients.copilot.setup.health",
+    "remit.clients.opencode.setup.client",
+    "remit.clients.opencode.setup.health",  # the modules of a client are found by name
     "remit.clients.hooks.teams",  # the handlers of events are found by name
     "remit.secrets.file_scan",
     "remit.surfaces.hooks.entry",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.evidence.agent_lines import of_agent, split_agent
-from remit.evidence.client_transcripts import CodexCalls, CopilotCalls
+from remit.evidence.client_transcripts import CodexCalls, CopilotCalls, OpencodeCalls
 from remit.evidence.transcripts import read_transcript
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -186,3 +186,63 @@ def test_a_result_without_its_call_and_lines_without_a_call_are_skipped() -> Non
 def test_lines_of_another_client_are_not_those_of_copilot() -> None:
     assert not CopilotCalls().add("user", {}, None, None)
     assert not CopilotCalls().add("tool.execution_start", [], None, None)
+
+
+def part(tool: str, **state: Any) -> dict[str, Any]:
+    return {"type": "tool", "tool": tool, "state": {"status": "completed", "input": {}, "output": "", **state}}
+
+
+def opencode(*parts: object, **info: Any) -> OpencodeCalls:
+    calls = OpencodeCalls()
+    assert calls.add({"role": "assistant", **info}, list(parts))
+    return calls
+
+
+def test_the_messages_of_opencode_are_recognised() -> None:
+    transcript = read_transcript(FIXTURES / "opencode/messages.jsonl")
+    assert transcript.is_known
+    assert transcript.roots == ("/home/dev/shop",)
+    read, run = transcript.receipts
+    assert (read.tool, read.path, read.ranges) == ("Read", "/home/dev/shop/shop/orders.py", ((1, 78),))
+    assert (run.tool, run.command, run.exit) == ("Bash", "cat shop/mail.py", 0)
+
+
+def test_a_read_without_known_lines_is_read_from_its_output() -> None:
+    [receipt] = opencode(part("read", input={"filePath": 3}, metadata={"display": {"lineStart": "x"}})).receipts
+    assert (receipt.path, receipt.ranges) == (None, ((0, 0),))
+    [receipt] = opencode(part("read")).receipts
+    assert receipt.cwd is None
+
+
+def test_searches_of_opencode_have_hits() -> None:
+    shown = "Found 1 matches\n/p/a.py:\n  Line 3: x\n  Line y: z\n"
+    search, listing, command = opencode(
+        part("grep", output=shown),
+        part("glob", output="/p/a.py\n(no more)"),
+        part("bash", input={"command": "grep -n x a.py"}, output="3:x\n", metadata={"exit": 0}),
+    ).receipts
+    assert search.hits == {"/p/a.py": (3,)}
+    assert listing.hits == {"/p/a.py": ()}
+    assert (command.hits, command.exit) == ({"a.py": (3,)}, 0)
+
+
+def test_a_failed_call_and_a_launch_of_opencode() -> None:
+    failed, launch = opencode(
+        part("edit", status="error", input={"filePath": "/p/a.py"}), part("task", input={"subagent_type": "x"})
+    ).receipts
+    assert (failed.failed, failed.path) == (True, "/p/a.py")
+    assert (launch.tool, launch.arguments) == ("Agent", {"subagent_type": "x"})
+
+
+@pytest.mark.parametrize("entry", [None, {"type": "text"}, "text"])
+def test_other_parts_of_a_message_are_not_calls(entry: object) -> None:
+    assert opencode(entry, path="x").receipts == []
+
+
+def test_a_part_without_a_state_counts_as_failed() -> None:
+    assert opencode({"type": "tool", "tool": "bash"}).receipts[0].failed
+
+
+@pytest.mark.parametrize(("info", "parts"), [(None, []), ({"role": "user"}, {}), ({"role": "system"}, [])])
+def test_lines_of_another_client_are_not_those_of_opencode(info: object, parts: object) -> None:
+    assert not OpencodeCalls().add(info, parts)

@@ -21,6 +21,7 @@ CLIENTS: dict[str, str] = {
     "claude-code": "remit.clients.claude_code",
     "codex": "remit.clients.codex",
     "copilot": "remit.clients.copilot",
+    "opencode": "remit.clients.opencode",
 }
 
 

@@ -4,6 +4,7 @@
                 for the calls inside a code-mode script
     Copilot     `{"type": "tool.execution_start", "data": …}` and `tool.execution_complete`, in one file for all agents
                 of a session; `agentId` names the subagent
+    opencode    `{"info": …, "parts": […]}`: a message, with one part for each call
 
 An item of Codex has everything that a receipt needs, so the messages of the model are not read, except launches of
 subagents.
@@ -17,7 +18,7 @@ from urllib.parse import unquote
 import msgspec
 
 from remit.evidence.receipts import Receipt
-from remit.evidence.tool_outputs import grep_hits, listed_names, shell_hits
+from remit.evidence.tool_outputs import grep_hits, listed_names, shell_hits, shown_ranges
 from remit.lazy import digest
 
 _MAX_OUTPUT = 2_000_000
@@ -28,6 +29,16 @@ _COPILOT_TOOLS = {
     "view": "Read",
     "edit": "Edit",
     "create": "Write",
+    "grep": "Grep",
+    "glob": "Glob",
+    "task": "Agent",
+}
+_OPENCODE_TOOLS = {
+    "bash": "Bash",
+    "read": "Read",
+    "edit": "Edit",
+    "write": "Write",
+    "multiedit": "MultiEdit",
     "grep": "Grep",
     "glob": "Glob",
     "task": "Agent",
@@ -181,6 +192,79 @@ def _shown_range(call: Receipt, output: str) -> tuple[int, int]:
     lines = call.arguments.get("view_range")
     first = lines[0] if isinstance(lines, list) and lines and isinstance(lines[0], int) else 1
     return max(first, 1), max(first, 1) + output.count("\n")
+
+
+class OpencodeCalls:
+    """The calls in the messages of a session of opencode."""
+
+    def __init__(self) -> None:
+        self.receipts: list[Receipt] = []
+        self.roots: dict[str, None] = {}
+        self.is_known = False
+
+    def add(self, info: object, parts: object) -> bool:
+        """Add a message; False if it is not one of this client."""
+        if not isinstance(info, dict) or not isinstance(parts, list) or info.get("role") not in ("user", "assistant"):
+            return False
+        self.is_known = True
+        place = info.get("path")
+        cwd = _text(place.get("cwd")) if isinstance(place, dict) else ""
+        if cwd:
+            self.roots.setdefault(cwd)
+        for part in parts:
+            if isinstance(part, dict) and part.get("type") == "tool" and len(self.receipts) < _MAX_CALLS:
+                self.receipts.append(_part(part, cwd))
+        return True
+
+
+def _part(part: dict[str, Any], cwd: str) -> Receipt:
+    found_state = part.get("state")
+    state: dict[str, Any] = found_state if isinstance(found_state, dict) else {}
+    raw, about = state.get("input"), state.get("metadata")
+    arguments: dict[str, Any] = raw if isinstance(raw, dict) else {}
+    details = about if isinstance(about, dict) else {}
+    tool = _OPENCODE_TOOLS.get(_text(part.get("tool")), _text(part.get("tool")))
+    path, output = arguments.get("filePath"), _text(state.get("output"))[:_MAX_OUTPUT]
+    failed, status = state.get("status") != "completed", details.get("exit")
+    receipt = Receipt(
+        tool,
+        {"subagent_type": _text(arguments.get("subagent_type"))} if tool == "Agent" else arguments,
+        path=path if isinstance(path, str) else None,
+        exit=status if tool == "Bash" and isinstance(status, int) else None,
+        digest=digest(output.encode("utf-8", "replace")),
+        failed=failed,
+        cwd=cwd or None,
+    )
+    if failed:
+        return receipt
+    found: dict[str, Any] = {}
+    match tool:
+        case "Read":
+            shown = details.get("display")
+            first, last = (shown.get("lineStart"), shown.get("lineEnd")) if isinstance(shown, dict) else (None, None)
+            is_range = isinstance(first, int) and isinstance(last, int)
+            found["ranges"] = ((first, last),) if is_range else shown_ranges(output)
+        case "Grep":
+            found["hits"] = _opencode_hits(output)
+        case "Glob":
+            found["hits"] = dict.fromkeys((one for one in listed_names(output) if one.startswith("/")), ())
+        case "Bash":
+            found["hits"] = shell_hits(receipt.command, output)
+    return msgspec.structs.replace(receipt, **found)
+
+
+def _opencode_hits(output: str) -> dict[str, tuple[int, ...]]:
+    """Return the hits of a search: the path of a file and a colon, then lines of the form `  Line 3: text`."""
+    hits: dict[str, tuple[int, ...]] = {}
+    current = ""
+    for line in output.split("\n"):
+        number = line.strip().removeprefix("Line ").partition(":")[0]
+        if line.startswith("/") and line.endswith(":"):
+            current = line[:-1]
+            hits[current] = ()
+        elif current and line.strip().startswith("Line ") and number.isdecimal() and len(number) < 9:
+            hits[current] = (*hits[current], int(number))
+    return hits
 
 
 def _text(value: object) -> str:

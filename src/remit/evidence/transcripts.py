@@ -18,7 +18,7 @@ import msgspec
 
 from remit.errors import UsageError
 from remit.evidence.agent_lines import split_agent
-from remit.evidence.client_transcripts import CodexCalls, CopilotCalls
+from remit.evidence.client_transcripts import CodexCalls, CopilotCalls, OpencodeCalls
 from remit.evidence.receipts import Receipt
 from remit.evidence.tool_outputs import (
     exit_status,
@@ -53,6 +53,9 @@ class _Line(msgspec.Struct):
     #: The content of a line of Copilot CLI, and the subagent that it belongs to.
     data: Any = None
     agentId: str | None = None  # noqa: N815 - the client's name
+    #: A message of opencode.
+    info: Any = None
+    parts: Any = None
 
 
 class Transcript(msgspec.Struct, frozen=True):
@@ -73,7 +76,7 @@ def read_transcript(path: str | os.PathLike[str]) -> Transcript:
     """Return every tool call of a transcript, in order. A path of `of_agent` selects the calls of one agent."""
     path, agent = split_agent(os.fspath(path))
     pairs = _Pairs(path)
-    codex, copilot = CodexCalls(), CopilotCalls(agent)
+    codex, copilot, opencode = CodexCalls(), CopilotCalls(agent), OpencodeCalls()
     roots: dict[str, None] = {}
     skipped, is_known = 0, False
     try:
@@ -86,6 +89,8 @@ def read_transcript(path: str | os.PathLike[str]) -> Transcript:
                 continue
             if line.data is not None and copilot.add(line.type, line.data, line.timestamp, line.agentId):
                 continue
+            if line.parts is not None and opencode.add(line.info, line.parts):
+                continue
             if line.cwd:
                 roots.setdefault(line.cwd)
             is_known = is_known or _is_message(line)
@@ -95,9 +100,9 @@ def read_transcript(path: str | os.PathLike[str]) -> Transcript:
                 pairs.finish_task(_text(line.message.content))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    receipts = (*pairs.receipts.values(), *codex.receipts, *copilot.receipts)
-    is_known = is_known or codex.is_known or copilot.is_known
-    return Transcript(receipts, (*roots, *codex.roots, *copilot.roots), skipped, is_known)
+    receipts = (*pairs.receipts.values(), *codex.receipts, *copilot.receipts, *opencode.receipts)
+    is_known = is_known or codex.is_known or copilot.is_known or opencode.is_known
+    return Transcript(receipts, (*roots, *codex.roots, *copilot.roots, *opencode.roots), skipped, is_known)
 
 
 class _Pairs:

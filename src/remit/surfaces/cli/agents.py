@@ -9,7 +9,6 @@ import click
 
 from remit.clients.known_clients import CLIENTS, client_setup
 from remit.configuration import load
-from remit.contract.kinds import slug
 from remit.errors import UsageError
 from remit.registry import api
 from remit.registry.lookup import Registry
@@ -228,7 +227,7 @@ def export_command(
         out = target.folder / setup.agents
     rows: list[dict[str, str]] = []
     for one in chosen:
-        path = out / f"{slug(one.name)}{setup.ending}"
+        path = out / f"{one.name}{setup.ending}"  # a name contains no slash
         rows.append({"path": str(path), "outcome": _export(path, setup.definition_text(one), is_forced=is_forced)})
     if form == "json":
         from remit.reports.formats import format_json

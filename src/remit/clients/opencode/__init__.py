@@ -1,0 +1,1 @@
+"""opencode: translate the events of Remit's plugin, and install it."""

@@ -1,0 +1,1 @@
+"""Install the plugin for opencode, and check it."""
