@@ -59,6 +59,22 @@ def test_table_in_pyproject_is_read(checkout: Path) -> None:
     assert found.values["profile"].source == str(checkout / "pyproject.toml")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[ tool . "remit" ]\nprofile = "lenient"\n',
+        "['tool'.remit]\nprofile = \"lenient\"\n",
+        '[tool]\nremit.profile = "lenient"\n',
+        '[project]\nname = "x"\n[ "tool" ]\nremit = {profile = "lenient"}\n',
+        'tool.remit.profile = "lenient"\n',
+        'tool = {remit = {profile = "lenient"}}\n',
+    ],
+)
+def test_the_table_in_pyproject_is_found_however_it_is_written(text: str, checkout: Path) -> None:
+    (checkout / "pyproject.toml").write_text(text)
+    assert load(checkout, {})["profile"] == "lenient"
+
+
 def test_pyproject_without_the_table_is_skipped(checkout: Path) -> None:
     (checkout / "remit.toml").write_text('profile = "v1"\n')
     (checkout / "inner" / "pyproject.toml").write_text('[project]\nname = "x"\n')

@@ -21,6 +21,11 @@ from remit.unconfirmed import removed_settings, unconfirmed_since
 MAX_TOML = 1_000_000
 _MAX_PARTS = 64
 _KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+#: How a table `tool.remit` can be written, with all that looks like it.
+_TABLE = lazy_pattern(
+    r"""tool["']?[ \t]*\.[ \t]*["']?remit|^[ \t]*(?:\[[ \t]*["']?tool["']?[ \t]*\]|["']?tool["']?[ \t]*=)""",
+    re.MULTILINE,
+)
 _LONG_KEY = lazy_pattern(
     rf"(?:^|[\[{{,])[ \t]*+{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{_MAX_PARTS},}}+", re.MULTILINE
 )
@@ -231,12 +236,12 @@ def find_file(start: Path) -> Path | None:
 
 
 def _has_table(project: Path) -> bool:
-    """Return whether a pyproject.toml has the table. Most do not mention remit and are not parsed."""
+    """Return whether a pyproject.toml has the table. Most do not mention it and are not parsed."""
     try:
-        text = project.read_bytes()
+        text = project.read_bytes().decode("utf-8", "replace")
     except OSError:
         return False
-    return b"remit" in text and b"tool" in text and "remit" in _tool_table(_load(project))
+    return "remit" in text and bool(_TABLE.search(text)) and "remit" in _tool_table(_load(project))
 
 
 def _tool_table(table: Mapping[str, Any]) -> Mapping[str, Any]:

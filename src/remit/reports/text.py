@@ -14,7 +14,6 @@ from remit.evidence.model import Location, Outcome, format_location
 from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
 from remit.reports.shapes import summary
 from remit.rules.base import Violation
-from remit.secrets.scan import redact_lines
 from remit.workspace.files import SourceFile, Workspace
 
 if TYPE_CHECKING:
@@ -212,6 +211,8 @@ def _excerpt(found: Location, workspace: Workspace, columns: int) -> Iterator[Li
     if found.line is None or not isinstance(file, SourceFile):
         return
     first = max(1, found.line - _AROUND)
+    from remit.secrets.scan import redact_lines  # late: a check without violations shows no lines
+
     shown = redact_lines(file.lines, first - 1, min(found.line + _AROUND, len(file.lines)))
     for number, text in enumerate(shown, first):
         mark = ">" if number == found.line else " "
