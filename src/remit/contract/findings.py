@@ -45,6 +45,12 @@ FLAG_WORDS = {
     "needs-corroboration": lazy_pattern(r"\bneeds[ -]corroboration\b|要確認|需要佐证", re.IGNORECASE),
 }
 
+#: One of these is in every such word, in lower case: most findings have none, and are not searched with expressions.
+_FLAG_PARTS = (
+    *("uncerta", "unsure", "not certa", "assum", "corrobora"),
+    *("不確実", "不确定", "仮定", "推測", "假设", "要確認", "需要佐证"),
+)
+
 _ID = lazy_pattern(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
 #: A rule of a tool may have colons in its ID: `java:S2068`.
 _MAX_COLONS = 4
@@ -176,6 +182,9 @@ def category_of(stated: str, name: str, agent: str) -> str:
 
 def flags_in(words: str) -> tuple[str, ...]:
     """Return the flags whose words occur in a finding's text."""
+    folded = words.casefold()
+    if not any(part in folded for part in _FLAG_PARTS):
+        return ()
     return tuple(flag for flag, pattern in FLAG_WORDS.items() if pattern.search(words))
 
 

@@ -47,6 +47,8 @@ def is_none_text(text: str) -> bool:
 
 def plain_text(text: str) -> str:
     """Return the text without emphasis marks."""
+    if "*" not in text and "`" not in text and "__" not in text:
+        return text.strip()
     for _ in range(4):  # nested marks
         bare = _EMPHASIS.sub("", text)
         if bare == text:

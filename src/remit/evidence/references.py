@@ -84,9 +84,12 @@ def find_references(
     if carrier is not None and (lines := list(carrier.carried(segment, written, row))):
         carried = {one.written: one for one in lines}
         written = sorted([*written, *carried], key=attrgetter("start"))
+    if not written:
+        return []
     creates = (
         segment.is_location
         and segment.block not in _DONE
+        and any(one.line is None for one in written)
         and any(_CREATES.match(cell.text) for cell in islice(row, _MAX_CELLS))
     )
     shown = cache(lambda path: display_path(path, workspace))

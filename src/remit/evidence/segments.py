@@ -180,18 +180,26 @@ class _Walker:
     def _table(self, table: Table) -> Iterator[Segment]:
         names = [fold(column) for column in table.columns]
         locations = {at for at, column in enumerate(table.columns) if column_index((column,), "location") is not None}
+        routes = [name in _ROUTE_COLUMNS for name in names]
+        proposals = [name in _PROPOSAL_COLUMNS for name in names]
         for row in table.rows:
             lines = _lines_of_row(names, row.cells)
+            section, block = self.places.at(row.line)
             for at, cell in enumerate(row.cells[: len(names)]):
                 if cell:
-                    own = self._segment("cell", cell, row.line)
                     is_location = at in locations
-                    yield own._replace(
+                    yield Segment(
+                        "cell",
+                        cell,
+                        row.line,
+                        section,
+                        block,
+                        self._group,
                         row=row.line,
                         is_location=is_location,
                         lines=lines if is_location else "",
-                        may_be_route=names[at] in _ROUTE_COLUMNS,
-                        proposes=names[at] in _PROPOSAL_COLUMNS or bool(_PROPOSAL.match(cell)),
+                        may_be_route=routes[at],
+                        proposes=proposals[at] or bool(_PROPOSAL.match(cell)),
                         states_lines=bool(locations) and cell == lines,
                     )
 
