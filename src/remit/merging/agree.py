@@ -87,7 +87,7 @@ def with_unique_ids(findings: Sequence[MergedFinding]) -> list[MergedFinding]:
         if own_id and len(own) == 1:
             continue
         times = 0
-        for at in sorted(own, key=lambda at: _naming_order(findings[at])):
+        for at in _in_naming_order(own, findings):
             times += 1
             if own_id and times == 1:
                 continue
@@ -106,6 +106,17 @@ def _numbered(finding: MergedFinding, times: int) -> str:
     return f"{row_id[1]}{times}-{row_id[2]}" if row_id else f"{finding.id}-{times}"
 
 
+def _in_naming_order(own: Sequence[int], findings: Sequence[MergedFinding]) -> Iterator[int]:
+    """Yield positions in the order of `_naming_order`. Its beginning nearly always decides, and is fast to make."""
+    alike: dict[tuple[tuple[str, ...], str, int], list[int]] = defaultdict(list)
+    for at in own:
+        finding = findings[at]
+        alike[finding.agents, finding.path or "", finding.line or 0].append(at)
+    for _, positions in sorted(alike.items()):
+        one_by_one = len(positions) == 1
+        yield from positions if one_by_one else sorted(positions, key=lambda at: _naming_order(findings[at]))
+
+
 def _naming_order(finding: MergedFinding) -> tuple[object, ...]:
     location = (finding.path or "", finding.line or 0, finding.end_line or 0)
     absent = (finding.path is None, finding.line is None, finding.end_line is None)
@@ -116,6 +127,8 @@ def _naming_order(finding: MergedFinding) -> tuple[object, ...]:
 
 def leading_opinion(finding: MergedFinding) -> Opinion:
     """Return the opinion that provides the title of a finding: the best-scored one."""
+    if len(finding.opinions) == 1:
+        return finding.opinions[0]
     return min(finding.opinions, key=lambda one: (-one.confidence, one.agent, one.id))
 
 

@@ -187,7 +187,11 @@ def in_order(findings: Iterable[MergedFinding]) -> tuple[MergedFinding, ...]:
     weights = sorted(alike, key=lambda weight: (_RANKS[weight[0]], -weight[1]))
     ordered: list[MergedFinding] = []
     for weight in weights:
-        ordered += sorted(alike[weight], key=_location_key)
+        places: dict[tuple[str, int], list[MergedFinding]] = defaultdict(list)
+        for finding in alike[weight]:
+            places[finding.path or "", finding.line or 0].append(finding)
+        for _, there in sorted(places.items()):
+            ordered += there if len(there) == 1 else sorted(there, key=_location_key)
     return tuple(ordered)
 
 
