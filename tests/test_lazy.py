@@ -80,6 +80,16 @@ def test_a_pattern_has_a_readable_form() -> None:
 def test_a_digest_is_the_first_half_of_the_sha_256_on_every_python(
     has_sha_module: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(lazy, "_lean_bytes", [100])
     if not has_sha_module:
         monkeypatch.setitem(sys.modules, SHA_MODULE, None)
     assert digest("日本\n".encode()) == hashlib.sha256("日本\n".encode()).hexdigest()[:32]
+
+
+def test_many_bytes_are_digested_by_the_faster_module_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy, "_lean_bytes", [10])
+    slow: list[bytes] = []
+    monkeypatch.setattr(lazy, "_lean_sha256", lambda: lambda data: slow.append(data) or hashlib.sha256(data))
+    digests = [digest(data) for data in (b"12345", b"67890", b"a", b"bb")]
+    assert digests == [hashlib.sha256(data).hexdigest()[:32] for data in (b"12345", b"67890", b"a", b"bb")]
+    assert slow == [b"12345", b"67890"]

@@ -37,6 +37,8 @@ from remit.lazy import digest
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
 _MAX_OUTPUT = 2_000_000
+#: Lines are often longer than the usual buffer.
+_BUFFER = 256 * 1024
 
 
 class _Message(msgspec.Struct):
@@ -168,7 +170,7 @@ def _is_message(line: _Line) -> bool:
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
-    with open(path, "rb") as file:  # noqa: PTH123 - pathlib is slow to load
+    with open(path, "rb", buffering=_BUFFER) as file:  # noqa: PTH123 - pathlib is slow to load
         while line := file.readline(MAX_LINE + 1):
             if len(line) <= MAX_LINE:
                 if line.strip():
