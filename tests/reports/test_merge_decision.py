@@ -27,7 +27,7 @@ SEARCHED = {"secret-scan": 3}
     [
         (
             LanguageCoverage("Python", 3, READERS, 0, SEARCHED),
-            "Python: 3 files, reviewed by ruff 3, bandit 2; searched for secrets by secret-scan 3",
+            "Python: 3 files, reviewed by ruff, bandit 2; searched for secrets by secret-scan",
         ),
         (
             LanguageCoverage("Python", 4, READERS, 1, SEARCHED),
@@ -35,7 +35,7 @@ SEARCHED = {"secret-scan": 3}
         ),
         (
             LanguageCoverage("Markdown", 3, {}, 3, SEARCHED),
-            "Markdown: 3 files, none reviewed; only searched for secrets by secret-scan 3",
+            "Markdown: 3 files, none reviewed; only searched for secrets by secret-scan",
         ),
         (LanguageCoverage("Go", 1, {}, 1), "Go: 1 file, none reviewed"),
     ],
@@ -52,6 +52,8 @@ def test_a_search_for_secrets_is_not_a_review(coverage: LanguageCoverage, text: 
 
 
 DONE = AgentReport("secret-scan", "SUCCESS", "accept")
+YAML = LanguageCoverage("YAML", 3, {"zizmor": 1}, 2)
+PROSE = LanguageCoverage("Markdown", 90, {}, 90)
 FAILED = AgentReport("ruff", "FAILED", None)
 GO = LanguageCoverage("Go", 2, {}, 2, {"secret-scan": 2})
 
@@ -81,6 +83,29 @@ def test_a_review_of_nothing_states_why_and_what_helps(
     for kind in (None, "review"):
         (verdict,) = check_text(written, "merged.md", Options(kind=kind), open_sources(None))
         assert verdict.accepted, verdict.violations
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_review_that_read_little_of_the_code_is_partial(failed: bool) -> None:
+    agents = (AgentReport("zizmor", "SUCCESS", "accept"), *([FAILED] if failed else []))
+    given = merge_of(
+        agents=agents, decision="retry" if failed else "continue", status="PARTIAL" if failed else "SUCCESS"
+    )
+    merge = with_coverage(given, (GO, YAML, PROSE))
+    assert (merge.status, merge.decision) == ("PARTIAL", "retry" if failed else "review")
+    if not failed:
+        text = "most of the code was not reviewed; files not reviewed: 2 Go, 2 YAML"
+        assert decision_text(merge) == text
+    written = merge_markdown(merge)
+    for kind in (None, "review"):
+        (verdict,) = check_text(written, "merged.md", Options(kind=kind), open_sources(None))
+        assert verdict.accepted, verdict.violations
+
+
+def test_a_review_that_read_half_of_the_code_is_a_success() -> None:
+    half = LanguageCoverage("Go", 4, {"vet": 2}, 2)
+    merge = with_coverage(merge_of(), (half, PROSE))
+    assert (merge.status, merge.decision) == ("SUCCESS", "continue")
 
 
 def merged(text: str) -> Merge:

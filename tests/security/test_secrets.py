@@ -101,6 +101,8 @@ def test_a_secret_is_removed_in_any_context(secret: str, left: str, around: str)
         "password = get_password()",
         "password: str = ''",
         "self.password = password",
+        "'auth' => \\LOG_AUTH,",
+        "'password' => \\App\\Config::DB_PASS,",
         "token = request.headers['X-Token']",
         "PASSWORD=$(cat /run/secrets/db)",
         "DB_PASSWORD=${DB_PASSWORD}",

@@ -292,11 +292,14 @@ def presence_conflicts(finding: MergedFinding, denied: Denials) -> Iterable[Conf
 def with_coverage(merge: Merge, coverage: tuple[LanguageCoverage, ...]) -> Merge:
     """Add what the reviewers have read. A review that could read nothing has failed.
 
-    To run it again only helps if a reviewer failed; otherwise a person has to choose other files or reviewers.
+    To run it again only helps if a reviewer failed; otherwise a person has to choose other files or reviewers. A review
+    that did not read most of the code is partial.
     """
     covered = msgspec.structs.replace(merge, coverage=coverage or (LanguageCoverage("none", 0, {}, 0),))
     if not covered.is_unread:
-        return covered
+        is_success = covered.is_mostly_unread and covered.status == "SUCCESS"
+        changed = {"status": "PARTIAL", "decision": "review" if merge.decision == "continue" else merge.decision}
+        return msgspec.structs.replace(covered, **changed) if is_success else covered
     has_failed = any(one.status == "FAILED" for one in merge.agents)
     return msgspec.structs.replace(covered, status="FAILED", decision="retry" if has_failed else "review")
 

@@ -8,6 +8,7 @@ import msgspec
 
 from remit.contract.findings import Severity
 from remit.merging.content import NO_SECTIONS, Sections
+from remit.workspace.languages import NOT_CODE
 
 SCHEMA = "remit.merge/1"
 #: The agent name of a merge that is written as a result (Markdown).
@@ -230,6 +231,12 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     def is_unread(self) -> bool:
         """Whether this is a review in which no reviewer read a file."""
         return bool(self.coverage) and all(one.unread == one.files for one in self.coverage)
+
+    @property
+    def is_mostly_unread(self) -> bool:
+        """Whether this is a review in which no reviewer read most files of code."""
+        code = [one for one in self.coverage if one.language not in NOT_CODE]
+        return 2 * sum(one.unread for one in code) > sum(one.files for one in code)
 
     @property
     def is_empty(self) -> bool:

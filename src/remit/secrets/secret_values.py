@@ -54,6 +54,8 @@ _TYPE = lazy_pattern(
 #: Words with separators, and no digit: the name of a thing.
 _WORDS = lazy_pattern(r"_*[A-Za-z]+(?:[-_./:+ ]+[A-Za-z]+)*[-_.:?!/]*$")
 _ATTRIBUTE = lazy_pattern(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
+#: A name with its namespace in PHP.
+_QUALIFIED = lazy_pattern(r"(?:\\[A-Za-z_]+)+(?:::[A-Za-z_]\w*)?$")
 _IDENTIFIER = lazy_pattern(r"[A-Za-z_$][\w$]*$")
 _LOCATION = lazy_pattern(r"(?:\.{0,2}/[\w.-]+(?:/|$)|~/|[A-Za-z]:\\|[a-z+]{2,12}:(?://|[a-z]))")
 _WHOLE_KEY = lazy_pattern(r"[A-Za-z0-9+/]{32,}={0,2}$")
@@ -78,7 +80,7 @@ def judge_named_value(found: re.Match[str]) -> tuple[int, int] | None:
         return None  # a call, an index, or the beginning of something longer
     if _is_variable(found) and not _PLACEHOLDER.match(value) and not _HAS_VARIABLE.search(value):
         return found.span("bare")
-    if _ATTRIBUTE.match(value) or (_IDENTIFIER.match(value) and _names_itself(value)):
+    if _ATTRIBUTE.match(value) or _QUALIFIED.match(value) or (_IDENTIFIER.match(value) and _names_itself(value)):
         return None
     if _is_secret(value, is_password="pass" in name.lower()):
         return found.start("bare"), found.start("bare") + len(value)

@@ -44,7 +44,8 @@ def _unread_text(merge: Merge) -> str:
     if merge.is_unread:
         return ""
     unread = [f"{one.unread:,} {one.language}" for one in merge.coverage if one.unread and one.language not in NOT_CODE]
-    more = f" and {len(unread) - _MAX_NAMED} more languages" if len(unread) > _MAX_NAMED else ""
+    rest = len(unread) - _MAX_NAMED
+    more = f" and {format_count(rest, 'more language')}" if rest > 0 else ""
     return f"files not reviewed: {', '.join(unread[:_MAX_NAMED])}{more}" if unread else ""
 
 
@@ -76,7 +77,8 @@ def _main(merge: Merge) -> str:
     stated = [f"{truncate_text(one.agent, 80)}: {one.problem}" for one in merge.agents if one.problem]
     more = [f"{format_count(len(stated) - _MAX_NAMED, 'more agent')} without a valid status"]
     stated = [*stated[:_MAX_NAMED], *(more if len(stated) > _MAX_NAMED else [])]
-    reasons = [conflicts, f"{partial} did not finish" if partial else "", *stated]
+    most = "most of the code was not reviewed" if merge.is_mostly_unread else ""
+    reasons = [conflicts, f"{partial} did not finish" if partial else "", *stated, most]
     return "; ".join(filter(None, reasons)) or "the confidence of a result is below 60"
 
 

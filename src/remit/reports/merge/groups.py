@@ -119,12 +119,16 @@ def coverage_text(one: LanguageCoverage) -> str:
     """Return who reviewed the files of a language, how many were not reviewed, and who only searched them."""
     count = format_count(one.files, "file")
     state = "none reviewed" if one.unread == one.files else f"{one.unread:,} not reviewed" if one.unread else "reviewed"
-    readers = ", ".join(f"{reader} {number:,}" for reader, number in one.read_by.items())
-    searchers = ", ".join(f"{reader} {number:,}" for reader, number in one.searched_by.items())
+    readers, searchers = (_with_numbers(each, one.files) for each in (one.read_by, one.searched_by))
     only = "only searched" if one.unread == one.files else "searched"
     searched = f"; {only} for secrets by {searchers}" if searchers else ""
     reviewed = f" by {readers}" if not one.unread else f"; reviewed by {readers}" if readers else ""
     return f"{one.language}: {count}, {state}{reviewed}{searched}"
+
+
+def _with_numbers(readers: dict[str, int], files: int) -> str:
+    """Return the readers, each with the number of its files unless these are all."""
+    return ", ".join(f"{reader} {number:,}" if number != files else reader for reader, number in readers.items())
 
 
 def _learned(merge: Merge) -> Iterator[SectionEntry]:

@@ -286,6 +286,10 @@ def _blockers(merge: Merge, lines: SourceLines) -> Iterator[Blocker]:
         yield Blocker(text=f"{len(unfinished) - _MAX_FILES} more agents did not finish", resolution="see Agents")
     if merge.is_unread:
         yield Blocker(text=no_findings_text(merge).rstrip("."), resolution=recovery_text(merge))
+    elif merge.is_mostly_unread:
+        yield Blocker(
+            text="Most of the code was not reviewed", resolution="Add a reviewer for the languages in Coverage"
+        )
     elif not unfinished:
         yield Blocker(text="There is nothing to merge", resolution="send at least one result")
 
