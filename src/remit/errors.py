@@ -41,3 +41,9 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(word.lower(), list(choices), n=1, cutoff=0.6)
     return f", did you mean {near[0]!r}?" if near else ""
+
+
+def shorten_error(text: str, length: int) -> str:
+    """Cut the text of an error in its middle: it states its cause at the beginning or at the end."""
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half].rstrip()} … {text[-half:].lstrip()}"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from remit.dispatch import runners
 from remit.dispatch.analyser_table import ANALYSERS, packaged_shellcheck
 from remit.dispatch.analysers import (
     AnalyserOutput,
@@ -17,6 +21,7 @@ from remit.dispatch.analysers import (
     find_analysers,
     find_program,
 )
+from remit.dispatch.tools.sandbox import sandbox_problem
 from remit.errors import UsageError
 
 FILES = ("src/a.x", "src/b.x")
@@ -50,6 +55,8 @@ def test_a_file_that_rubocop_excludes_is_not_read(tmp_path: Path) -> None:
     offense = {"cop_name": "Lint/X", "severity": "fatal", "message": "No.", "location": {"start_line": 3}}
     output = {"files": [{"path": "src/a.x", "offenses": [offense]}]}
     assert combined("rubocop", output, tmp_path) == ([("Lint/X", "error", "src/a.x", 3)], ["src/b.x"])
+    broken = {"path": "src/b.x", "offenses": [{**offense, "cop_name": "Lint/Syntax"}]}
+    assert combined("rubocop", {"files": [*output["files"], broken]}, tmp_path)[1] == ["src/b.x"]
 
 
 def test_each_message_of_clippy_is_one_result(tmp_path: Path) -> None:
@@ -181,3 +188,26 @@ def test_large_scripts_are_a_command_of_their_own_without_the_slow_analysis(tmp_
 )
 def test_where_shellcheck_has_no_package_the_list_does_not_name_one(system: str, machine: str, package: str) -> None:
     assert packaged_shellcheck(system, machine) == package
+
+
+@pytest.mark.process
+@pytest.mark.skipif(bool(sandbox_problem()), reason=f"no sandbox: {sandbox_problem()}")
+def test_an_analyser_in_the_sandbox_has_a_folder_for_its_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, programs = tmp_path / "project", tmp_path / "bin"
+    for folder in (root, programs):
+        folder.mkdir()
+    (root / "a.rb").write_text("x = 1\n", encoding="utf-8")
+    (root / ".rubocop.yml").write_text("", encoding="utf-8")
+    program = programs / "rubocop"
+    program.write_text(
+        '#!/bin/sh\nset -e\nmkdir -p "$XDG_CACHE_HOME/rubocop"\ntouch "$XDG_CACHE_HOME/rubocop/x"\n'
+        'echo \'{"files": [{"path": "a.rb", "offenses": []}]}\'\n',
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    job: Any = SimpleNamespace(request={})
+    settings: Any = SimpleNamespace(data=tmp_path / "data")
+    ended = asyncio.run(runners._analyse(ANALYSERS["rubocop"], job, root, settings))
+    assert (ended.code, ended.errors, list(ended.unread)) == (0, b"", [])
+    assert sorted(path.name for path in root.iterdir()) == [".rubocop.yml", "a.rb"]

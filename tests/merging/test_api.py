@@ -10,8 +10,9 @@ import pytest
 
 import remit
 from remit.errors import UsageError
-from remit.merging.merge import hide_baseline, only_changed
-from remit.merging.model import Merge, MergedFinding
+from remit.merging.inputs import failed_report, with_error
+from remit.merging.merge import hide_baseline, merge_reports, only_changed
+from remit.merging.model import Merge, MergedFinding, MergeSettings
 
 ROOT = Path(__file__).parents[2]
 INPUTS = sorted((ROOT / "examples/reviews/inputs").iterdir())
@@ -133,3 +134,15 @@ def test_files_that_cannot_be_read_are_refused_by_name(tmp_path: Path) -> None:
     broken.write_text(json.dumps({"schema": "remit.merge/1", "status": 7}), encoding="utf-8")
     with pytest.raises(UsageError, match=r"not a valid remit\.merge/1 document"):
         remit.merge([broken])
+
+
+def test_a_failed_agent_states_why_and_a_long_reason_keeps_both_ends() -> None:
+    report = failed_report("rubocop", f"cannot load such file\n{'in a file ' * 200} at the end")
+    merged = merge_reports([report], MergeSettings())
+    (error,) = merged.sections.errors
+    assert (error.agent, error.type) == ("rubocop", "RunFailed")
+    assert error.message.startswith("cannot load such file in a file")
+    assert error.message.endswith("at the end")
+    assert len(error.message) < 610
+    assert with_error(report, "another reason") == report
+    assert failed_report("rubocop").sections.errors == ()

@@ -100,8 +100,12 @@ def from_rubocop(output: Any, root: str) -> dict[str, Any]:
 
 
 def read_by_rubocop(output: Any, _: Collection[str], root: str) -> set[str]:
-    """Return the files in the output: excluded ones are not in it."""
-    return {relative_path(file["path"], root) for file in output["files"]}
+    """Return the files in the output, without those that it could not parse: excluded ones are not in it."""
+    return {
+        relative_path(file["path"], root)
+        for file in output["files"]
+        if not any(one["cop_name"] == "Lint/Syntax" for one in file["offenses"])
+    }
 
 
 def from_clippy(output: Any, root: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from remit.dispatch.settings import Settings
 from remit.dispatch.tools.process_tree import descendants, send_signal
 from remit.dispatch.tools.processes import close_pipes, isolated_command
 from remit.dispatch.tools.sandbox import INSIDE, sandbox_command, sandbox_problem
-from remit.errors import UsageError
+from remit.errors import UsageError, shorten_error
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
 from remit.secrets.environment import without_secrets
@@ -116,9 +116,8 @@ async def run_program(
 
         text = await asyncio.to_thread(sarif_result, output.encode("utf-8", "replace"), job.agent, root, brief.kind)
     elif code != 0:
-        return RunEnd(
-            "error", output.strip(), f"{name} ended with code {code}: {errors[-500:].strip() or output[-500:].strip()}"
-        )
+        cause = shorten_error(errors.strip() or output.strip(), 500)
+        return RunEnd("error", output.strip(), f"{name} ended with code {code}: {cause}")
     await transcript.save_message(0, msgspec.json.encode({"kind": "program", "text": text}), UsageSums(turns=1), text)
     return RunEnd("completed", text.strip())
 
@@ -134,20 +133,22 @@ async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings)
     errors = b""
     with tempfile.TemporaryDirectory(prefix="remit-") as scratch:
         prefix: list[str] = []
+        environment = _environment(without_keys=True)
         if is_sandboxed:
             hidden = (str(settings.data),)
             prefix = sandbox_command(root, Path(scratch), network=False, hidden=hidden, is_read_only=True)
+            environment |= {"XDG_CACHE_HOME": f"{INSIDE}/cache"}  # the folder of the user cannot be written there
         for command in analyser_commands(found, root, scope, INSIDE if is_sandboxed else scratch):
             folder = Path(scratch) / command.output
             folder.mkdir()
-            ended = await run_supervised([*prefix, *command.words], b"", root, _environment(without_keys=True))
+            ended = await run_supervised([*prefix, *command.words], b"", root, environment)
             errors += ended.errors
             written = await asyncio.to_thread(_written, folder, analyser.writes) if analyser.writes else ended.output
             if ended.code not in analyser.codes or written is None:
                 return ProgramOutput(ended.code or 1, ended.output, errors)
             listed = None
             if command.listing:
-                listing = await run_supervised([*prefix, *command.listing], b"", root, _environment(without_keys=True))
+                listing = await run_supervised([*prefix, *command.listing], b"", root, environment)
                 listed = listing.output if listing.code == 0 else None
             outputs.append(AnalyserOutput(written, command.files, listed))
     try:

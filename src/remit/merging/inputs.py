@@ -9,9 +9,10 @@ import msgspec
 
 from remit.checking import Options, Verdict, check_text
 from remit.contract.model import STATUSES
+from remit.errors import shorten_error
 from remit.evidence.sources import Sources
 from remit.merging.adjust import build_report
-from remit.merging.content import combine_sections
+from remit.merging.content import AgentError, combine_sections
 from remit.merging.model import Merge, Report
 from remit.merging.previous import read_merge, reports_of
 from remit.merging.sarif.read import read_sarif
@@ -20,6 +21,8 @@ from remit.merging.sarif.read import read_sarif
 _PEEK = 65536
 #: A file with such a name is always a result: an agent may have written all of it.
 _DOCUMENTS = (".md", ".markdown", ".txt")
+#: The most characters of the reason why an agent failed.
+MAX_ERROR = 600
 #: From best to worst.
 _VERDICTS = (None, "accept", "revise", "reject")
 
@@ -70,9 +73,18 @@ def read_report(data: bytes, sender: str, options: Options, sources: Sources) ->
     return _one_voice([build_report(verdict, sources.workspace, sender=sender) for verdict in verdicts])
 
 
-def failed_report(agent: str) -> Report:
-    """Return the report of an agent that sent nothing, or nothing that can be read."""
-    return Report(agent=agent, status=STATUSES[-1], verdict=None)
+def failed_report(agent: str, error: str = "") -> Report:
+    """Return the report of an agent that sent nothing, or nothing that can be read, with the reason if it is known."""
+    return with_error(Report(agent=agent, status=STATUSES[-1], verdict=None), error)
+
+
+def with_error(report: Report, error: str) -> Report:
+    """Return a report with the reason why its agent failed, unless it states one itself."""
+    if not error or report.sections.errors:
+        return report
+    message = shorten_error(" ".join(error.split()), MAX_ERROR)
+    errors = (AgentError(agent=report.agent, type="RunFailed", message=message),)
+    return msgspec.structs.replace(report, sections=msgspec.structs.replace(report.sections, errors=errors))
 
 
 def _one_voice(reports: Sequence[Report]) -> Report:

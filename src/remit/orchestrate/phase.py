@@ -59,7 +59,7 @@ class PlanReader:
             return [self._read(one)]
         if not one.result and one.state in ("rejected", "failed", "escalated"):
             # Not with `expect`: another delegation of the same agent may have a result.
-            return [failed_report(one.agent)]
+            return [failed_report(one.agent, one.error or "")]
         return []
 
     def partial(self, one: Delegation) -> str:
@@ -92,12 +92,14 @@ class PlanReader:
 
         The result of a job that did not complete has the status FAILED.
         """
-        from remit.merging.inputs import read_report
+        from remit.merging.inputs import read_report, with_error
 
         data = (one.result or "").encode("utf-8", "replace")
         report = read_report(data, one.agent, self._checked_with(one), self._sources)
-        status = "FAILED" if one.state in ("failed", "escalated") else report.status
-        return msgspec.structs.replace(report, status=status, verdict=one.verdict or report.verdict)
+        has_failed = one.state in ("failed", "escalated")
+        status = "FAILED" if has_failed else report.status
+        report = msgspec.structs.replace(report, status=status, verdict=one.verdict or report.verdict)
+        return with_error(report, one.error or "") if has_failed else report
 
 
 class PhaseMerge:
