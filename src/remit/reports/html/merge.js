@@ -28,7 +28,8 @@
     // Pages are closed until a filter leaves something in them.
     const isFiltered = number !== entries.length;
     for (const page of pages) page.open = isFiltered && page.querySelector("tbody tr:not([hidden])") !== null;
-    shown.textContent = number === entries.length ? `All ${number} shown` : `${number} of ${entries.length} shown`;
+    const [some, all] = [number, entries.length].map((count) => count.toLocaleString("en"));
+    shown.textContent = number === entries.length ? `All ${all} shown` : `${some} of ${all} shown`;
   }
 
   // The address keeps the filters, so that a filtered view can be sent to somebody else.

@@ -231,9 +231,8 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
 
 def _own_id(opinion: Opinion, finding: MergedFinding) -> str:
     """Return the id of the agent's row, which may be the id of another finding in this report."""
-    if not opinion.id or opinion.id == finding.id:
-        return escape_control(opinion.id)
-    return f"(its {escape_control(opinion.id)})" if len(finding.opinions) == 1 else escape_control(opinion.id)
+    name = escape_control(opinion.id)
+    return f"(its {name})" if name and opinion.id != finding.id else name
 
 
 def _labels(finding: MergedFinding, columns: int) -> Iterator[Line]:
@@ -243,10 +242,9 @@ def _labels(finding: MergedFinding, columns: int) -> Iterator[Line]:
         words = next((words for each in details if (words := getattr(each, name))), "")
         if words:
             label = f"{_MARGIN}{name.capitalize()}: "
-            yield [
-                Piece(label, "dim"),
-                Piece(_fit(escape_control(truncate_text(words, MAX_TITLE)), columns - len(label))),
-            ]
+            first, *rest = _wrapped(escape_control(truncate_text(words, MAX_TITLE)), columns, " " * len(label))
+            yield [Piece(label, "dim"), Piece(first[len(label) :])]
+            yield from ([Piece(row)] for row in rest)
 
 
 def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
@@ -264,14 +262,27 @@ def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
         escape_control(finding.category),
         *map(escape_control, shared_flags(finding)),
     ]
-    left = room - display_width(state)
-    words = _fit(" · " + " · ".join(filter(None, notes)), left) if left > len(" · …") else ""
+    words = "".join(f" · {note}" for note in notes if note)
     rest = [Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(words, "dim")]
     if display_width(location[0].text) + 3 + display_width(state) + display_width(words) <= room:
         yield [Piece(_MARGIN), *location, Piece("   "), *rest]
-    else:
-        yield [Piece(_MARGIN), *location]
-        yield [Piece(_MARGIN), *rest]
+        return
+    yield [Piece(_MARGIN), *location]
+    first, *more = _joined([state, *filter(None, notes)], room)
+    yield [Piece(_MARGIN), Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(first[len(state) :], "dim")]
+    yield from ([Piece(_MARGIN + row, "dim")] for row in more)
+
+
+def _joined(notes: Sequence[str], room: int) -> list[str]:
+    """Join notes with dots, in as many lines as they need."""
+    lines = [notes[0]]
+    for note in notes[1:]:
+        longer = f"{lines[-1]} · {note}"
+        if display_width(longer) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(_fit(note, room))
+    return lines
 
 
 def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
