@@ -133,12 +133,23 @@ def test_the_surest_opinion_comes_first() -> None:
     assert text.index("   96  b QA-001") < text.index("   55  a QA-001")
 
 
-def test_risk_and_fix_take_one_line_each() -> None:
+def test_risk_and_fix_are_wrapped() -> None:
     details = "**QA-001: A bug**\n```py\ncode()\n```\n**Risk**: " + "loss " * 40 + "\n**Fix**: Mend it"
     lines = written(merge_of(finding(details=details))).splitlines()
-    (risk,) = [line for line in lines if line.startswith("      Risk: loss loss")]
-    assert risk.endswith("…")
+    (at,) = [at for at, line in enumerate(lines) if line.startswith("      Risk: loss loss")]
+    assert lines[at + 1].startswith("            loss loss")
+    assert " ".join(lines[at : at + 4]).count("loss") == 40
     assert "      Fix: Mend it" in lines
+
+
+def test_a_long_id_and_all_notes_are_shown_whole() -> None:
+    name = "python.lang.security.audit.dangerous-subprocess-use"
+    flags = ("agreed", "baseline-unchanged", "disputed", "needs-review")
+    merge = merge_of(finding(name, title="A long title " * 8, flags=flags))
+    lines = written(merge).splitlines()
+    assert f"  important    90  {name}" in lines
+    assert all(len(line) <= 80 for line in lines)
+    assert {"agreed", "disputed", "needs-review"} <= set(" ".join(lines).replace("·", " ").split())
 
 
 def test_what_was_dropped_is_short_and_counted() -> None:
