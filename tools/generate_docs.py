@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 import mcp_answers
+import plugin_package
 import reference_forms
 from reference_decoys import DECOYS
 
@@ -85,6 +86,7 @@ def generate() -> dict[Path, str]:
     pages[SCHEMAS / "job.json"] = format_json(job_schema()) + "\n"
     pages[SCHEMAS / "plan.json"] = format_json(plan_schema()) + "\n"
     pages[mcp_answers.PATH] = mcp_answers.early_answers()
+    pages |= plugin_package.package_files()
     for name in LEDGER_SHAPES:
         pages[SCHEMAS / f"{name}.json"] = format_json(ledger_schema(name)) + "\n"
     pages[SCHEMAS / "openapi.json"] = format_json(openapi_document(OPERATIONS, __version__)) + "\n"
