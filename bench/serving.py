@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
 import re
 import signal
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 from measure import Bench
@@ -106,19 +109,28 @@ def _get(connection: http.client.HTTPConnection, path: str, cookie: str) -> tupl
 
 def slowest_page() -> float:
     """Return the median milliseconds of the slowest page."""
-    medians = _page_times()
+    medians = _page_times().medians
     _notes[:] = [f"  {path:<40} {milliseconds:6.1f} ms" for path, milliseconds in medians.items()]
     return max(medians.values())
 
 
+class _PageTimes(NamedTuple):
+    """Milliseconds with a million finished jobs: the median of each page, and the ledger's own."""
+
+    medians: dict[str, float]
+    appended: float
+    scorecards: float
+
+
 @cache
-def _page_times() -> dict[str, float]:
+def _page_times() -> _PageTimes:
     from remit.store.server import EmbeddedServer
 
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
         folder = Path(name)
         with serving(folder) as (url, token):
-            with psycopg.connect(EmbeddedServer(folder / "data/postgres").address, autocommit=True) as database:
+            address = EmbeddedServer(folder / "data/postgres").address
+            with psycopg.connect(address, autocommit=True) as database:
                 database.execute(_FILL.encode())
                 database.execute(b"VACUUM ANALYZE")
             connection = _connect(url)
@@ -131,46 +143,128 @@ def _page_times() -> dict[str, float]:
                 if any(status != 200 for _, status in taken):
                     raise SystemExit(f"{path} failed")
                 medians[path] = 1000 * statistics.median(seconds for seconds, _ in taken[2:])
-            return medians
+            return _PageTimes(medians, *asyncio.run(_ledger_times(address)))
+
+
+class _HookTimes(NamedTuple):
+    """Milliseconds of requests, one after the other in fifty open sessions; each list is sorted."""
+
+    reads: list[float]
+    commands: list[float]
+    #: The same requests to an application that answers nothing, in the same server: what the decision adds is the rest.
+    floor: list[float]
+
+
+#: An application without any decision, with the server and the options of `remit serve`.
+_BARE = """
+import sys, uvicorn
+async def app(scope, receive, send):
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+uvicorn.run(app, port=int(sys.argv[1]), http="h11", ws="none", lifespan="off", log_config=None, access_log=False)
+"""
+
+
+@contextmanager
+def _bare_server() -> Iterator[str]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    with subprocess.Popen([sys.executable, "-c", _BARE, str(port)]) as process:
+        try:
+            for _ in range(200):
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    break
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+class _Sessions:
+    """Fifty sessions of a client, each with its own connection."""
+
+    def __init__(self, url: str, folder: Path, secret: str) -> None:
+        self._folder = folder
+        self._connections = [_connect(url) for _ in range(SESSIONS)]
+        self._headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
+
+    def times(self, tool: str, given: dict[str, str], calls: int) -> list[float]:
+        """Return the milliseconds of decisions; each call is also settled, as by the client."""
+        taken = [self._call(number, "PreToolUse", tool, given) for number in range(calls) if self._settle(number, tool)]
+        return sorted(taken[5 * SESSIONS :])
+
+    def _settle(self, number: int, tool: str) -> bool:
+        """Report the end of the call before this one in its session."""
+        if number >= SESSIONS:
+            self._call(number - SESSIONS, "PostToolUse", tool, {})
+        return True
+
+    def _call(self, number: int, event: str, tool: str, given: dict[str, str]) -> float:
+        session = number % SESSIONS
+        fields = {"session_id": f"session-{session}", "cwd": str(self._folder), "hook_event_name": event}
+        call = {"tool_name": tool, "tool_use_id": f"{tool}-{number}", "tool_input": given, "tool_response": {}}
+        body = json.dumps({**fields, **call})
+        connection = self._connections[session]
+        started = time.perf_counter()
+        connection.request("POST", "/hooks/claude-code", body, self._headers)
+        answer = connection.getresponse()
+        answer.read()
+        taken = 1000 * (time.perf_counter() - started)
+        if answer.status != 200:
+            raise SystemExit(f"a hook was not answered: {answer.status}")
+        return taken
 
 
 @cache
-def _decision_times() -> list[float]:
-    """Return the milliseconds of decisions over HTTP, one after the other in fifty open sessions."""
-    payload = {
-        "hook_event_name": "PreToolUse",
-        "tool_name": "Read",
-        "tool_use_id": "t",
-        "tool_input": {"file_path": "src/app.py"},
-    }
+def _hook_times() -> _HookTimes:
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
         folder = Path(name).resolve()
-        (folder / ".git").mkdir()
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
         install = [sys.executable, "-m", "remit", "install", "claude-code", "--http", "http://127.0.0.1:1", "--yes"]
         subprocess.run(install, cwd=folder, check=True, capture_output=True)
         secret = json.loads((folder / ".remit/gate/installed.json").read_text())["http_secret"]
-        headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
-        with serving(folder) as (url, _):
-            connections = [_connect(url) for _ in range(SESSIONS)]
-            taken = []
-            for number in range(_CALLS):
-                session = number % SESSIONS
-                body = json.dumps({**payload, "session_id": f"session-{session}", "cwd": str(folder)})
-                started = time.perf_counter()
-                connections[session].request("POST", "/hooks/claude-code", body, headers)
-                answer = connections[session].getresponse()
-                answer.read()
-                taken.append(1000 * (time.perf_counter() - started))
-                if answer.status != 200:
-                    raise SystemExit(f"a hook was not answered: {answer.status}")
-            for connection in connections:
-                connection.close()
-        return sorted(taken[5 * SESSIONS :])
+        with _bare_server() as bare, serving(folder) as (url, _):
+            floor = _Sessions(bare, folder, secret).times("Read", {"file_path": "src/app.py"}, _CALLS)
+            sessions = _Sessions(url, folder, secret)
+            reads = sessions.times("Read", {"file_path": "src/app.py"}, _CALLS)
+            commands = sessions.times("Bash", {"command": "git status | head -5"}, _CALLS // 4)
+        return _HookTimes(reads, commands, floor)
 
 
-def _quantile(share: float) -> float:
-    times = _decision_times()
+def _quantile(times: list[float], share: float) -> float:
     return times[min(len(times) - 1, int(share * len(times)))]
+
+
+def _hook_lines() -> list[str]:
+    lines = ["hooks over HTTP, milliseconds:"]
+    for name, times in zip(("a read", "a command line", "no decision (the floor)"), _hook_times(), strict=True):
+        lines.append(f"  {name:<40} p50 {_quantile(times, 0.5):6.2f}  p99 {_quantile(times, 0.99):6.2f}")
+    return lines
+
+
+async def _ledger_times(address: str) -> tuple[float, float]:
+    """Return the milliseconds that a thousand new entries take, and those of all scorecards."""
+    from remit.ledger.ledger_entries import LedgerEntry
+    from remit.store import learning, ledger
+    from remit.store.database import open_database
+
+    async with open_database(address, Path("/")) as database:
+        appended, carded = [], []
+        for turn in range(5):
+            names = [f"bench-{turn}-{number}" for number in range(1000)]
+            entries = [LedgerEntry(key=name, source="check", agent="agent-1", verdict="accept") for name in names]
+            started = time.perf_counter()
+            await ledger.record(database, entries)
+            appended.append(1000 * (time.perf_counter() - started))
+            await ledger.fold(database)
+            started = time.perf_counter()
+            await learning.scorecards(database)
+            carded.append(1000 * (time.perf_counter() - started))
+    return statistics.median(appended), statistics.median(carded)
 
 
 def benches() -> list[Bench]:
@@ -182,6 +276,15 @@ def benches() -> list[Bench]:
             slowest_page,
             lambda: ["pages of the server:", *_notes],
         ),
-        Bench(f"hook over HTTP, {SESSIONS} open sessions: p50", "", "ms", 1, lambda: _quantile(0.5)),
-        Bench(f"hook over HTTP, {SESSIONS} open sessions: p99", "", "ms", 3, lambda: _quantile(0.99)),
+        Bench(f"ledger of {JOBS:,} entries: 1,000 new ones", "", "ms", None, lambda: _page_times().appended),
+        Bench(f"ledger of {JOBS:,} entries: all scorecards", "", "ms", None, lambda: _page_times().scorecards),
+        Bench(
+            f"hook over HTTP, {SESSIONS} open sessions: p50", "", "ms", 1, lambda: _quantile(_hook_times().reads, 0.5)
+        ),
+        Bench(
+            f"hook over HTTP, {SESSIONS} open sessions: p99",
+            *("", "ms", 3),
+            lambda: _quantile(_hook_times().reads, 0.99),
+            _hook_lines,
+        ),
     ]

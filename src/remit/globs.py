@@ -72,10 +72,12 @@ def matches_glob(path: str, glob: str) -> bool:
 
 
 def _matches_parts(parts: list[str], pieces: list[str]) -> bool:
-    if len(pieces) > _MAX_PIECES or len(parts) > _MAX_PARTS:
+    if not pieces or len(pieces) > _MAX_PIECES or len(parts) > _MAX_PARTS:
         return False
-    if pieces[0] != "**" and not part_matches(parts[0], pieces[0]):
-        return False
+    # Nearly all paths are refused by the first or the last name.
+    for at in (-1, 0):
+        if pieces[at] != "**" and not part_matches(parts[at], pieces[at]):
+            return False
     reached = {0}
     for number, piece in enumerate(pieces):
         if piece == "**":

@@ -5,11 +5,13 @@ import multiprocessing
 import os
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from remit.errors import EnvironmentBroken
+from remit.gate import session_store
 from remit.gate.decide import decide
 from remit.gate.delegation import Delegation
 from remit.gate.model import ToolUse
@@ -293,3 +295,83 @@ def test_a_delegation_that_another_program_wrote_is_read(stored: dict[str, objec
     assert (found.agent, found.state, found.at, found.fallback, found.mark) == ("", "", 0.0, None, "")
     assert not found.is_open
     assert not found.allows_fallback
+
+
+@pytest.fixture
+def keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answer many events in this thread, as the server does."""
+    monkeypatch.setattr(session_store._keeping, "is_on", True)
+    session_store._saved.clear()
+
+
+@pytest.mark.usefixtures("keeping")
+@pytest.mark.parametrize("is_parsed", [True, False])
+def test_a_kept_state_is_used_until_its_file_changes(tmp_path: Path, is_parsed: bool) -> None:
+    gate = str(tmp_path)
+    for number in range(3):
+        with open_session(gate, "one") as state:
+            assert len(state.warnings) == number
+            state.warn(f"warning {number}")
+        if is_parsed:
+            session_store.parse_saved_states()
+    path = tmp_path / "one.json"
+    saved = path.read_bytes()
+    session_store._saved[str(path)] = ((0, 0, 0), b"{}", None)  # another process has saved it since
+    with open_session(gate, "one") as state:
+        assert len(state.warnings) == 3
+    path.write_bytes(saved.replace(b"warning 0", b"something longer"))
+    with open_session(gate, "one") as state:
+        assert state.changes, "a change by something else is still noticed"
+    path.unlink()
+    with open_session(gate, "one") as state:
+        assert state.warnings == []
+
+
+@pytest.mark.usefixtures("keeping")
+def test_few_states_are_kept_and_no_large_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_store, "_MAX_SAVED", 2)
+    for name in ("a", "b", "c"):
+        with open_session(str(tmp_path), name):
+            pass
+    assert [Path(path).name for path in session_store._saved] == ["b.json", "c.json"]
+    session_store._saved[str(tmp_path / "c.json")] = (
+        session_store._mark_of(str(tmp_path / "c.json")) or (0, 0, 0),
+        b"not a state",
+        None,
+    )
+    with open_session(str(tmp_path), "c") as state:
+        assert state.session == "c", "the file is read if the kept content is not a state"
+    session_store.parse_saved_states()
+    monkeypatch.setattr(session_store, "_MAX_SAVED_SIZE", 10)
+    with open_session(str(tmp_path), "b"):
+        pass
+    assert [Path(path).name for path in session_store._saved] == ["c.json"]
+    assert session_store._mark_of(str(tmp_path / "missing")) is None
+
+
+def test_a_state_that_is_locked_is_not_locked_again(tmp_path: Path) -> None:
+    gate = str(tmp_path / "gate")
+    lock = session_store.try_lock(gate, "one")
+    assert lock is not None
+    assert session_store.try_lock(gate, "one") is None
+    with open_session(gate, "one", lock=lock) as state:
+        state.warn("seen")
+    again = session_store.try_lock(gate, "one")
+    assert again is not None
+    os.close(again)
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert session_store.try_lock(str(tmp_path / "link"), "one") is None, "it is not a folder of the gate"
+
+
+def test_states_are_kept_in_the_thread_that_wants_it(tmp_path: Path) -> None:
+    def work() -> bool:
+        session_store.keep_saved_states()
+        with open_session(str(tmp_path), "one"):
+            pass
+        return str(tmp_path / "one.json") in session_store._saved
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(work).result()
+    with open_session(str(tmp_path), "two"):
+        pass
+    assert str(tmp_path / "two.json") not in session_store._saved

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from _thread import _local
 
 from remit.errors import RemitError, UsageError
 from remit.gate import witness
@@ -36,19 +37,50 @@ INSTALLED = "installed.json"
 _MAX_NAMED = 5
 
 
+#: Path -> inode, change time and size of the states that this process has saved last, their content, and the state if
+#: it is parsed: what has not changed since need not be read and compared again. Only threads that answer many events
+#: keep them.
+_saved: dict[str, tuple[tuple[int, int, int], bytes, SessionState | None]] = {}
+_unparsed: list[str] = []
+_MAX_SAVED, _MAX_SAVED_SIZE = 200, 256_000
+
+
+class _Keeping(_local):
+    is_on = False
+
+
+_keeping = _Keeping()
+
+
+def keep_saved_states() -> None:
+    """Keep the content of the states that this thread saves."""
+    _keeping.is_on = True
+
+
+def parse_saved_states() -> None:
+    """Parse the states that were saved, so that the next event need not. Call it after an event is answered."""
+    while _unparsed:
+        path = _unparsed.pop()
+        known = _saved.get(path)
+        if known is not None:
+            _saved[path] = (known[0], known[1], _parse(known[1]))
+
+
 class open_session:  # noqa: N801 - used as a function: `with open_session(folder, session) as state`
     """Open the state of a session for reading and writing. It is saved when the block ends without an error."""
 
-    def __init__(self, folder: str, session: str, *, wait: float = WAIT_SECONDS) -> None:
+    def __init__(self, folder: str, session: str, *, wait: float = WAIT_SECONDS, lock: int = -1) -> None:
         self.folder = folder
         self.session = session
         self.wait = wait
         self.state = SessionState(session)
-        self._lock = -1
+        #: A descriptor of `try_lock`; default: the lock is taken when the block begins.
+        self._lock = lock
 
     def __enter__(self) -> SessionState:
-        make_private(self.folder)
-        self._lock = file_lock(_path(self.folder, self.session, ".lock"), self.wait)
+        if self._lock < 0:
+            make_private(self.folder)
+            self._lock = file_lock(_path(self.folder, self.session, ".lock"), self.wait)
         try:
             self.state = _load(_path(self.folder, self.session, ".json"), self.session)
         except BaseException:
@@ -66,14 +98,13 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
             os.close(self._lock)  # which also releases the lock
 
 
-def is_session_busy(folder: str, session: str) -> bool:
-    """Return whether another process or thread has locked the state of a session, or it cannot be locked."""
+def try_lock(folder: str, session: str) -> int | None:
+    """Lock the state of a session for `open_session`; return None if another process or thread has locked it."""
     try:
         make_private(folder)
-        os.close(file_lock(_path(folder, session, ".lock"), 0))
+        return file_lock(_path(folder, session, ".lock"), 0)
     except (RemitError, OSError):
-        return True
-    return False
+        return None
 
 
 def read_session(folder: str, session: str) -> SessionState | None:
@@ -137,8 +168,11 @@ def remove_old_sessions(folder: str, days: float = KEPT_DAYS) -> int:
 def make_private(folder: str) -> None:
     """Create a folder that only its owner can use. Raise EnvironmentBroken if it is a link or another user's."""
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        found = os.lstat(folder)
+        try:
+            found = os.lstat(folder)
+        except FileNotFoundError:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            found = os.lstat(folder)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise _broken(f"{folder} is a link or belongs to another user; it must be a folder that you own")
         if stat.S_IMODE(found.st_mode) & 0o077:
@@ -171,6 +205,11 @@ def _load(path: str, session: str) -> SessionState:
 
     A file that something else than this module has changed or removed is noted as a change without permission.
     """
+    known = _saved.pop(path, None)
+    if known is not None and known[0] == _mark_of(path):
+        state = known[2] or _parse(known[1])
+        if state is not None:
+            return state
     is_missing = not os.path.lexists(path) and not _move(path + _SPARE, path)
     data = b"" if is_missing else _read_bytes(path)
     state = SessionState(session) if is_missing else _parse(data)
@@ -231,6 +270,20 @@ def _save(path: str, state: SessionState) -> None:
             os.unlink(spare)
     except OSError as error:
         raise _broken(f"cannot write the gate's state {path}: {error.strerror}") from error
+    if _keeping.is_on and len(data) <= _MAX_SAVED_SIZE and (mark := _mark_of(path)) is not None:
+        while len(_saved) >= _MAX_SAVED:
+            _saved.pop(next(iter(_saved)), None)
+        _saved[path] = (mark, data, None)
+        _unparsed.append(path)
+
+
+def _mark_of(path: str) -> tuple[int, int, int] | None:
+    """Return what changes with the content of a file. No program can set the change time."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return None
+    return about.st_ino, about.st_ctime_ns, about.st_size
 
 
 def _move(path: str, target: str) -> bool:
@@ -253,11 +306,9 @@ class RecordedSession:
         self.state = state
 
 
-def recorded_sessions(folders: Iterable[str], since: float = 0.0) -> list[RecordedSession]:
-    """Return the sessions of some folders that were saved after a time, the latest first. Other files are ignored."""
-    states = [
-        (folder, name, read_session(folder, name)) for folder in folders for name in recent_sessions(folder, since)
-    ]
+def recorded_sessions(folders: Iterable[str]) -> list[RecordedSession]:
+    """Return all sessions of some folders, the latest first. Other files are ignored."""
+    states = [(folder, name, read_session(folder, name)) for folder in folders for name in list_sessions(folder)]
     found = [RecordedSession(folder, name, state) for folder, name, state in states if state is not None]
     return sorted(found, key=lambda one: one.state.updated, reverse=True)
 

@@ -114,7 +114,7 @@ def recalibrated(calibration: Calibration, score: float) -> float | None:
 
 def _note(decisions: int) -> str:
     if decisions < MIN_CURVE:
-        return f"{decisions} decisions: a curve needs at least {MIN_CURVE}"
+        return f"{decisions} decision{'s' * (decisions != 1)}: a curve needs at least {MIN_CURVE}"
     if decisions < MIN_RECALIBRATION:
         return f"{decisions} decisions: scores are not recalibrated under {MIN_RECALIBRATION}"
     return ""

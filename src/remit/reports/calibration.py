@@ -22,7 +22,7 @@ def calibration_lines(calibration: Calibration) -> list[Line]:
     confirmed, decisions = calibration.confirmed, calibration.decisions
     share = f", {_percent(confirmed / decisions)} confirmed" if decisions else ""
     interval = f" (95 %: {_interval(calibration.interval.low, calibration.interval.high)})" if decisions else ""
-    lines: list[Line] = [[Piece(f"{decisions} decisions{share}", "bold"), Piece(interval)]]
+    lines: list[Line] = [[Piece(f"{decisions} decision{'s' * (decisions != 1)}{share}", "bold"), Piece(interval)]]
     if calibration.note:
         lines.append([Piece(calibration.note, "yellow")])
     if calibration.curve:

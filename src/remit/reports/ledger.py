@@ -11,6 +11,7 @@ from remit.merging.model import LearnedNote
 from remit.reports.layout import Line, Piece, escape_control
 
 _DIGEST = 12
+_NAMES_HEAD = "agent, definition, model"
 
 
 class ScorecardShape(msgspec.Struct, kw_only=True):
@@ -62,8 +63,8 @@ def scorecard_lines(cards: Sequence[Scorecard]) -> Iterator[Line]:
         yield [Piece("no results are recorded yet")]
         return
     names = [escape_control(version_name(card)) for card in cards]
-    width = min(60, max(map(len, names)))
-    head = f"{'agent, definition, model':<{width}}  results  first try  invented  claimed  supported  confirmed  cost"
+    width = min(60, max(len(_NAMES_HEAD), *map(len, names)))
+    head = f"{_NAMES_HEAD:<{width}}  results  first try  invented  claimed  supported  confirmed  cost"
     yield [Piece(head, "bold")]
     for card, name in zip(cards, names, strict=True):
         decided = card.confirmed + card.rejected

@@ -41,6 +41,8 @@ MAX_BYTES = 4_000_000
 #: The variables that settings may come from. Others are not stored: they may be secret.
 _VARIABLES = ("REMIT_DATA", "REMIT_PROFILE")
 _VARIABLE_PREFIXES = ("REMIT_AGENTS_", "REMIT_CHECK_", "REMIT_GATE_")
+#: The same variables as `os.environ`, on systems where they are bytes.
+_encoded = getattr(os, "environb", None)
 
 
 #: Path -> inode, time and size of the compiled files that were parsed, and their values, which must not be changed.
@@ -82,8 +84,11 @@ def stamp(path: str) -> list[Any]:
 
 def environment() -> dict[str, str]:
     """Return the variables that the compiled settings may come from."""
-    # Not `items`: that would decode the value of each variable, at every event.
-    names = [name for name in os.environ if name.startswith("REMIT_")]
+    # Not `items`: that would decode each variable, at every event.
+    if _encoded is not None:
+        names = [os.fsdecode(name) for name in _encoded if name.startswith(b"REMIT_")]
+    else:
+        names = [name for name in os.environ if name.startswith("REMIT_")]
     return {name: os.environ[name] for name in names if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)}
 
 
@@ -94,12 +99,11 @@ def read_compiled(project: str) -> dict[str, Any] | None:
     """
     path = os.path.join(folder_of(project), FILE)
     try:
+        if path in _parsed and _parsed[path][0] == _mark_of(os.lstat(path)):
+            return _parsed[path][1]
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
-            about = os.fstat(descriptor)
-            mark = (about.st_ino, about.st_mtime_ns, about.st_size)
-            if path in _parsed and _parsed[path][0] == mark:
-                return _parsed[path][1]
+            mark = _mark_of(os.fstat(descriptor))
             data = file.read(MAX_BYTES + 1)
         is_ours = len(data) <= MAX_BYTES and not has_other_content(folder_of(project), FILE, data)
         values = loads(data) if is_ours else None
@@ -112,6 +116,10 @@ def read_compiled(project: str) -> dict[str, Any] | None:
     compiled: dict[str, Any] = values
     _parsed[path] = (mark, compiled)
     return compiled
+
+
+def _mark_of(about: os.stat_result) -> tuple[int, int, int]:
+    return about.st_ino, about.st_mtime_ns, about.st_size
 
 
 def is_replaced(project: str) -> bool:
@@ -137,7 +145,7 @@ def is_fresh(values: dict[str, Any]) -> bool:
     """Whether this installation compiled the values, and no file or variable has changed since."""
     if values.get("environment") != environment() or stamp(COMPILER) not in values["stamps"]:
         return False
-    return all(
-        isinstance(entry, list) and entry and isinstance(entry[0], str) and stamp(entry[0]) == entry
-        for entry in values["stamps"]
-    )
+    for entry in values["stamps"]:
+        if not isinstance(entry, list) or not entry or not isinstance(entry[0], str) or stamp(entry[0]) != entry:
+            return False
+    return True

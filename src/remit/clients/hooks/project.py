@@ -64,6 +64,7 @@ class ProjectContext:
         "changes_input",
         "contract",
         "folder",
+        "held",
         "is_recompiled",
         "notice",
         "profile",
@@ -88,6 +89,8 @@ class ProjectContext:
         self.progress: str = compiled.get("progress") or os.path.join(project, ".remit", "progress.json")
         #: A message for the user about the settings themselves.
         self.notice = str(compiled.get("notice") or "")
+        #: The lock of the session that is opened first, from `try_lock`; -1: it is not locked yet.
+        self.held = -1
         #: Whether opening the project has compiled its settings.
         self.is_recompiled = False
         #: Whether the client accepts a changed input of a call, so that a launch can contain the instructions.
@@ -183,7 +186,8 @@ class ProjectContext:
         """Return the state of a session, for use in a `with` block."""
         from remit.gate.session_store import open_session as open_state
 
-        return open_state(self.folder, session)
+        lock, self.held = self.held, -1
+        return open_state(self.folder, session, lock=lock)
 
 
 def recompile(project: str, *, force: bool = False) -> dict[str, Any]:

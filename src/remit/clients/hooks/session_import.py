@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from remit.clients.hooks.results import MAX_CHECK_BYTES, KeptResult, list_results, read_text
+from remit.clients.hooks.results import MAX_CHECK_BYTES, KeptResult, list_results, read_text, sessions_with_results
 from remit.contract.kinds import slug
-from remit.gate.session_store import recorded_sessions
+from remit.gate.session_store import read_session
 from remit.ledger.items import ItemOrigin, NewItem, result_item
 from remit.ledger.ledger_entries import INVENTED, LedgerEntry
 from remit.merging.model import AgentReport
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 async def import_sessions(database: Database, folders: Iterable[str], project: str = "", *, since: float = 0.0) -> int:
     """Record the judged reports of the sessions in some folders of the gate, and return how many were new.
 
-    A report that was rejected becomes a review item. Sessions whose state was not saved after `since` are left out.
+    A report that was rejected becomes a review item. Sessions without a report after `since` are left out.
     """
     import asyncio
 
@@ -38,9 +38,13 @@ async def import_sessions(database: Database, folders: Iterable[str], project: s
 def _read_sessions(folders: list[str], project: str, since: float) -> tuple[list[LedgerEntry], list[NewItem]]:
     entries: list[LedgerEntry] = []
     items: list[NewItem] = []
-    for found in recorded_sessions(folders, since):
-        session = found.state.session or found.name
-        for kept in list_results(found.folder, session):
+    found = [(folder, name) for folder in folders for name in sessions_with_results(folder, since)]
+    for folder, name in found:
+        state = read_session(folder, name)
+        if state is None:
+            continue
+        session = state.session or name
+        for kept in list_results(folder, session):
             if not kept.verdict:
                 continue
             entry = entry_of(kept, session, project)

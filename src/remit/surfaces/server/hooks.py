@@ -25,7 +25,7 @@ from remit.clients.hooks.responses import encode
 from remit.clients.setup.plan import read_bytes
 from remit.errors import RemitError
 from remit.gate.decide import READING
-from remit.gate.session_store import INSTALLED, is_session_busy
+from remit.gate.session_store import INSTALLED, keep_saved_states, parse_saved_states, try_lock
 from remit.lean_json import use_faster
 
 if TYPE_CHECKING:
@@ -49,6 +49,12 @@ def _read_json(data: bytes) -> object:
         raise ValueError(str(error)) from error
 
 
+def _prepare_thread() -> None:
+    """Answer the events of this thread faster than a process can, which answers one."""
+    use_faster(_read_json, _encoder.encode)
+    keep_saved_states()
+
+
 class _Record(msgspec.Struct):
     """The part of an install record that the server uses."""
 
@@ -61,9 +67,8 @@ class HookServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._home = str(Path.home())
-        self._threads = ThreadPoolExecutor(
-            _MAX_THREADS, "hook", initializer=use_faster, initargs=(_read_json, _encoder.encode)
-        )
+        self._threads = ThreadPoolExecutor(_MAX_THREADS, "hook", initializer=_prepare_thread)
+        self._is_ready = False
         #: Path of an install record -> its time and size, and its secret.
         self._secrets: dict[str, tuple[tuple[int, int], str]] = {}
 
@@ -79,6 +84,7 @@ class HookServer:
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._threads, self.answer, body, sent)
         await _respond(send, *found)
+        parse_saved_states()
 
     def answer(self, body: bytes, authorization: bytes) -> tuple[int, bytes]:
         """Return the status and the body of the answer to a payload."""
@@ -99,7 +105,9 @@ class HookServer:
         Return None if the answer may take longer: for other events, while another process has the session, and if the
         settings must be compiled.
         """
-        use_faster(_read_json, _encoder.encode)
+        if not self._is_ready:
+            _prepare_thread()
+            self._is_ready = True
         try:
             payload = parse(body)
         except Unreadable:
@@ -110,9 +118,16 @@ class HookServer:
         if not self._is_known(authorization, [project, str(self._folder)]):
             return 401, b""
         context = ProjectContext.open_compiled(project)
-        if context is None or is_session_busy(context.folder, text(payload, "session_id")):
+        lock = try_lock(context.folder, text(payload, "session_id")) if context is not None else None
+        if context is None or lock is None:
             return None
-        return 200, _encoded(handle_event(payload, project=project, context=context), payload, project)
+        context.held = lock
+        try:
+            answer = handle_event(payload, project=project, context=context)
+        finally:
+            if context.held >= 0:  # the session was not opened
+                os.close(context.held)
+        return 200, _encoded(answer, payload, project)
 
     def _is_known(self, authorization: bytes, projects: list[str]) -> bool:
         """Return whether a request has the secret of one of the installs."""
@@ -166,6 +181,8 @@ async def _read(receive: Receive) -> bytes:
 
 
 async def _respond(send: Send, status: int, body: bytes) -> None:
-    headers = [_CONTENT_TYPE, (b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
+    headers = [(b"content-length", str(len(body)).encode())]
+    if body:
+        headers.append(_CONTENT_TYPE)
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

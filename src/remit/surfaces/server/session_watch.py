@@ -28,9 +28,9 @@ TOPIC = "sessions"
 _PAUSE_SECONDS = 0.3
 #: A folder that does not exist yet, or a system without inotify, is looked at this often.
 _LOOK_SECONDS = 2.0
-#: A session whose state was saved this long before the last import is imported again: clocks of file systems are
-#: coarse, and a report that is known is skipped.
-_OVERLAP_SECONDS = 60.0
+#: Reports that were stored this long before the last import are imported again: clocks of file systems are coarse, and
+#: a report that is known is skipped.
+_OVERLAP_SECONDS = 5.0
 _CLOSE_WRITE, _MOVED_TO = 0x8, 0x80
 _NONBLOCK = os.O_NONBLOCK | os.O_CLOEXEC if os.name == "posix" else 0
 
@@ -46,7 +46,7 @@ class FolderWatch:
         self._times: dict[str, int] = {}
 
     def start(self) -> None:
-        """Receive changes in the running event loop."""
+        """Receive the next change in the running event loop; after that, none until it is called again."""
         if self._descriptor >= 0:
             asyncio.get_running_loop().add_reader(self._descriptor, self._receive)
         self.look()
@@ -75,6 +75,7 @@ class FolderWatch:
             self._on_change()
 
     def _receive(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._descriptor)  # a hook changes several files, many times a second
         with contextlib.suppress(BlockingIOError):
             os.read(self._descriptor, 65_536)  # which folder it is does not matter
         self._on_change()
@@ -110,9 +111,10 @@ async def _watch(site: Site, project: SessionProject) -> None:
             watch.look()
             if not changed.is_set():
                 continue
-            changed.clear()
             site.feed.notice(TOPIC)
             await asyncio.sleep(_PAUSE_SECONDS)  # the report of a subagent may be written after the state
+            changed.clear()
+            watch.start()
             started = time.time()
             try:
                 await import_sessions(site.database, project.folders, project.root, since=since)
