@@ -192,9 +192,11 @@ class _Sessions:
         self._connections = [_connect(url) for _ in range(SESSIONS)]
         self._headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
 
-    def times(self, tool: str, given: dict[str, str], calls: int) -> list[float]:
+    def times(self, tool: str, tool_input: dict[str, str], calls: int) -> list[float]:
         """Return the milliseconds of decisions; each call is also settled, as by the client."""
-        taken = [self._call(number, "PreToolUse", tool, given) for number in range(calls) if self._settle(number, tool)]
+        taken = [
+            self._call(number, "PreToolUse", tool, tool_input) for number in range(calls) if self._settle(number, tool)
+        ]
         return sorted(taken[5 * SESSIONS :])
 
     def _settle(self, number: int, tool: str) -> bool:
@@ -203,10 +205,10 @@ class _Sessions:
             self._call(number - SESSIONS, "PostToolUse", tool, {})
         return True
 
-    def _call(self, number: int, event: str, tool: str, given: dict[str, str]) -> float:
+    def _call(self, number: int, event: str, tool: str, tool_input: dict[str, str]) -> float:
         session = number % SESSIONS
         fields = {"session_id": f"session-{session}", "cwd": str(self._folder), "hook_event_name": event}
-        call = {"tool_name": tool, "tool_use_id": f"{tool}-{number}", "tool_input": given, "tool_response": {}}
+        call = {"tool_name": tool, "tool_use_id": f"{tool}-{number}", "tool_input": tool_input, "tool_response": {}}
         body = json.dumps({**fields, **call})
         connection = self._connections[session]
         started = time.perf_counter()
