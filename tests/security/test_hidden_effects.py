@@ -387,7 +387,7 @@ def test_the_output_of_a_command_that_failed_is_counted(shop: ScratchProject) ->
         ("mcp__files__read", 5),
     ],
 )
-def test_reports_and_other_text_are_no_reads(shop: ScratchProject, tool: str, response: object) -> None:
+def test_reports_and_other_text_do_not_count_as_reads(shop: ScratchProject, tool: str, response: object) -> None:
     (shop.path / "src/large.py").write_text(TEXT)
     shop.hook("PreToolUse", tool, {}, "toolu_r")
     shop.hook("PostToolUse", tool, {}, "toolu_r", tool_response=response)

@@ -32,7 +32,7 @@ _PLAIN_KEYS = {
 def settings_digest(project: str) -> str:
     """Return a digest of the settings of a project's git that may decide what runs; "" without any."""
     data = read_bytes(os.path.join(project, CONFIG), _MAX_CONFIG)
-    if data is None:  # a linked worktree has none of its own; a pipe has no content
+    if data is None:  # a linked worktree has another one; a pipe has no content
         return "" if not os.path.lexists(os.path.join(project, CONFIG)) else "unreadable"
     found, section = [], ""
     for raw in data.decode("utf-8", "replace").splitlines():

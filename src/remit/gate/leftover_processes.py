@@ -44,7 +44,7 @@ def left_running(project: str, since: int) -> list[Process]:
 
 
 def _is_daemon(name: str, fresh: set[str], group: str, root: str) -> bool:
-    """Return whether a process belongs to nobody that was there before, but to this session by its control group.
+    """Return whether a process has no parent that was there before, but the control group of this session.
 
     A service that the system starts has another control group, and what a person starts has a parent. What another
     command left behind has the folder in which that was started in its environment.

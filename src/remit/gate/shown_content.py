@@ -42,7 +42,7 @@ _MAX_PARTS = 2_000
 
 
 def text_of(response: object) -> str:
-    """Return all text of a tool's response, whatever its form, one part in a line."""
+    """Return all text of a tool's response in any form, one part in a line."""
     found: list[str] = []
     waiting: list[object] = [response]
     for _ in range(_MAX_PARTS):

@@ -28,6 +28,8 @@ _PLACEHOLDER = (
 )
 #: The beginning of a value that is not a placeholder.
 _REAL = r"(?![$<{%*\[]|\.{3}|…)"
+#: A line end, also in a string.
+_BREAK = r"(?:\s{1,2}|(?:\\r)?\\n)"
 _BASE64 = r"[A-Za-z0-9+/]"
 _HEX = r"[a-f0-9]"
 #: A token that a file or a command names: not empty, at least one digit among its first characters.
@@ -159,7 +161,8 @@ KINDS: tuple[SecretRule, ...] = (
     _rule(
         "password in .pgpass",
         ":5432:|:5433:|:6432:|:*:",
-        r"^(?:[^\s:#/]{1,100}):(?:543[23]|6432|\*):[^\s:]{1,63}:[^\s:]{1,63}:([^\s:]{3,200})$",
+        r"(?:^|(?<=[\"'])|(?<=\\n))(?:[^\s:#/\"']{1,100}):(?:543[23]|6432|\*):[^\s:]{1,63}:[^\s:]{1,63}"
+        r":([^\s:\"'\\]{3,200})(?=$|[\"']|\\n)",
         500,
         _LINES,
     ),
@@ -171,8 +174,8 @@ KINDS: tuple[SecretRule, ...] = (
     ),
     _rule(
         "registry password",
-        '"auth"|identitytoken|registrytoken',
-        r"\"(?:auth|identitytoken|registrytoken)\"\s{0,4}:\s{0,4}\"([A-Za-z0-9+/=._-]{12,4000})\"",
+        '"auth"|auth\\"|identitytoken|registrytoken',
+        r"\"(?:auth|identitytoken|registrytoken)\\{0,3}\"\s{0,4}:\s{0,4}\\{0,3}\"([A-Za-z0-9+/=._-]{12,4000})\\{0,3}\"",
         4_100,
     ),
     _rule(
@@ -209,7 +212,7 @@ KINDS: tuple[SecretRule, ...] = (
     _rule(
         "PuTTY key",
         "private-lines",
-        rf"Private-Lines: \d{{1,3}}\s{{1,2}}((?:{_BASE64}{{1,64}}={{0,2}}\s{{1,2}}){{1,60}})",
+        rf"Private-Lines: \d{{1,3}}{_BREAK}((?:{_BASE64}{{1,64}}={{0,2}}{_BREAK}){{1,60}})",
         4_000,
     ),
     _rule("Laravel key", "base64:", rf"APP_KEY\s{{0,3}}=\s{{0,3}}[\"']?(base64:{_BASE64}{{40,50}}={{0,2}})", 100),
@@ -281,6 +284,9 @@ KINDS: tuple[SecretRule, ...] = (
     _prefixed("Fireworks key", "fw_", r"[A-Za-z0-9]{22,40}"),
     _prefixed("ElevenLabs key", "sk_", r"[a-f0-9]{48}"),
     _prefixed("DigitalOcean token", "dop_v1_", r"[a-f0-9]{64}"),
+    _prefixed("Sentry token", "sntrys_", r"[A-Za-z0-9+/=_-]{60,700}"),
+    _rule("Azure token", "_pat=|_pat:", r"_PAT[=:]\s{0,3}[\"']?([A-Za-z0-9]{52,84})(?![A-Za-z0-9])", 150, _IGNORE),
+    _rule("password of a network", "psk=", r"\bpsk=\\{0,3}[\"']?([^\s\"'\\$<{\[]{8,64})", 100),
     _prefixed("PostHog key", "phx_", r"[A-Za-z0-9]{40,60}"),
     _prefixed("Cloudinary address", "cloudinary://", r"\d{10,20}:[A-Za-z0-9_-]{20,40}@\w{2,60}"),
 )

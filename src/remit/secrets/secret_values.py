@@ -32,11 +32,15 @@ _NAME = (
     r"|shared|storage|subscription|role|deploy|integration|ingest|write|server|session|hmac|jwt|crypto)[_-]?key"
     r"|credentials?|(?<![A-Za-z])auth|_auth)"
 )
-#: Between name and value: a quote, a bracket, a type, an operator. `(?<!=)` and `(?!=)`: not a comparison.
-_BETWEEN = r"(?:[_-]?\d{1,2})?[\"'`]?\]?[ \t]{0,8}(?:=>|:=|(?<![=!<>])=(?!=)|:(?!:))[ \t]{0,8}"
+#: Between name and value: a quote (escaped in a string), a bracket, a type, an operator. `(?<!=)` and `(?!=)`: not a
+#: comparison.
+_BETWEEN = r"(?:[_-]?\d{1,2})?\\{0,3}[\"'`]?\]?[ \t]{0,8}(?:=>|:=|(?<![=!<>])=(?!=)|:(?!:))[ \t]{0,8}"
 #: What follows the keyword of every named value, in lower case: the rest of its name and what `_BETWEEN` starts with.
-NAME_AND_OPERATOR = lazy_pattern(r"[a-z_-]{3,24}+\d{0,2}[\"'`]?\]?[ \t]{0,8}[=:]")
-_VALUE = r"(?:[rbfu]?(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,500})(?P=quote)|(?P<bare>[^\s\"'`,;&<>(){}\[\]|]{4,500}))"
+NAME_AND_OPERATOR = lazy_pattern(r"[a-z_-]{3,24}+\d{0,2}\\{0,3}[\"'`]?\]?[ \t]{0,8}[=:]")
+_VALUE = (
+    r"(?:[rbfu]?(?P<quote>\\{0,3}[\"'`])(?P<quoted>[^\"'`\n]{4,500})(?P=quote)"
+    r"|(?P<bare>[^\s\"'`,;&<>(){}\[\]|]{4,500}))"
+)
 #: The beginning or the whole of a value that stands for one.
 _PLACEHOLDER = lazy_pattern(
     r"(?i)[$<{%*\[(#]|\.{2}|…|(?:x{3,}|\*{3,}|-+|_+|0+|1234\d*)$|(?:your|my|the|some|an?|insert|replace|enter|put)[-_ ]"
@@ -62,6 +66,7 @@ _WHOLE_KEY = lazy_pattern(r"[A-Za-z0-9+/]{32,}={0,2}$")
 _MIN_QUOTED = 6
 _MIN_LONG_WORD = 20
 _MIN_NUMBER = 6
+_MIN_RANDOM = 40
 
 
 def named_value_pattern() -> re.Pattern[str]:
@@ -105,7 +110,9 @@ def _names_itself(value: str) -> bool:
 def _is_secret(value: str, *, is_password: bool) -> bool:
     if len(value) < _MIN_QUOTED or any(map(str.isspace, value)):
         return False
-    if _PLACEHOLDER.match(value) or _HAS_VARIABLE.search(value) or _TYPE.match(value):
+    if _HAS_VARIABLE.search(value) or _TYPE.match(value):
+        return False
+    if _PLACEHOLDER.match(value) and not _is_random(value):
         return False
     if _WHOLE_KEY.match(value):
         return True
@@ -116,6 +123,15 @@ def _is_secret(value: str, *, is_password: bool) -> bool:
     if _WORDS.match(value):
         return value.isalpha() and len(value) >= _MIN_LONG_WORD and not value.islower() and not value.isupper()
     return not (_IDENTIFIER.match(value) and _names_itself(value))
+
+
+def _is_random(value: str) -> bool:
+    """Return whether a value that begins like a placeholder is too long and too mixed for one, as a key of Django."""
+    return (
+        len(value) >= _MIN_RANDOM
+        and not value.startswith(("<", "[", "("))
+        and all(any(map(kind, value)) for kind in (str.isdigit, str.islower, str.isupper))
+    )
 
 
 def end_of_key(text: str, begun: int) -> int:

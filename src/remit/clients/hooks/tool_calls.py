@@ -284,7 +284,7 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
             return compared
         decision = settle(
             call,
-            _shown(call, payload),
+            _shown_output(call, payload),
             seconds(payload),
             state,
             context.settings,
@@ -295,7 +295,7 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
     return merge(compared, _settle_response(decision, event))
 
 
-def _shown(call: ToolUse, payload: object) -> object:
+def _shown_output(call: ToolUse, payload: object) -> object:
     """Return what the model saw. A command that failed has its output in the error."""
     values: dict[str, Any] = payload if isinstance(payload, dict) else {}
     response = values.get("tool_response")
