@@ -189,6 +189,12 @@ def test_a_list_of_lines_may_be_long() -> None:
     assert len(references_in(f"a/b.py の{numbers.replace(',', '、')}行目")) == 1999
 
 
+def test_the_lines_of_a_list_share_their_words() -> None:
+    """Each line of a list has the words of the whole list; a copy for each would take quadratic memory."""
+    first, *others = references_in("`a/b.py:1` " + "and `:2` " * 3)
+    assert [(one.line, one.text is first.text) for one in others] == [(2, True)] * 3
+
+
 # --- Properties
 
 NAMES = st.text(st.sampled_from("abcXYZ019_-.+@$é設"), min_size=1, max_size=12).filter(

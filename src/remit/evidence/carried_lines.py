@@ -239,8 +239,8 @@ class LineCarrier:
                 place, is_doubtful = _place(mention, segment, file, is_here=is_here)
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
                 name = _NAME_BEFORE.search(segment.text, max(0, mention.start - _MAX_JOIN), mention.start)
+                text = segment.text[mention.start : mention.end]
                 for line, last in mention.ranges:
-                    text = segment.text[mention.start : mention.end]
                     written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
                     is_loose = is_far or mention.is_loose
                     where: Place = "far" if is_loose else place

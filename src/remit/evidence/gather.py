@@ -289,7 +289,7 @@ def _check_quotes(
         for one in sorted(located_quotes, key=lambda located: located.quote.path)
     ]
     for one, _ in checked:
-        if one.is_doubtful and one.quote.outcome != "verified":
+        if one.quote.outcome != "verified" and one.may_be_new():
             one.quote.outcome, one.quote.found, one.quote.why = "unchecked", None, _NO_QUOTE
     failed = [one.quote for one, _ in checked if one.quote.outcome in ("mismatch", "missing-file")]
     checker.find_moved(failed, document)

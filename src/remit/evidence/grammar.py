@@ -137,7 +137,8 @@ def _extract(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]]
 
 def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ...]) -> list[WrittenReference]:
     """Return an entry for each line or range; all of them have the same words."""
-    return [WrittenReference(start, end, text[start:end], path, line, last) for line, last in ranges]
+    words = text[start:end]  # one object, however long the list is
+    return [WrittenReference(start, end, words, path, line, last) for line, last in ranges]
 
 
 def _in_runs(text: str, exists: Exists, *, bare: bool) -> list[WrittenReference]:
@@ -342,8 +343,9 @@ def _braces(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int
             continue
         start, end = found.start(), max(found.end(), mention.end) if mention else found.end()
         ranges: tuple[tuple[int | None, int | None], ...] = mention.ranges if mention else ((None, None),)
+        words = text[start:end]
         yield (
             start,
             end,
-            [WrittenReference(start, end, text[start:end], path, *lines) for path in paths for lines in ranges],
+            [WrittenReference(start, end, words, path, *lines) for path in paths for lines in ranges],
         )

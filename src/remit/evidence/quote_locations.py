@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -87,12 +88,19 @@ class Fence:
         #: The line above, ignoring one blank line.
         self.above = self.line - 1 - below_blank
         self.is_adjacent = not below_blank
+        self._is_new: bool | None = None
 
     def is_loose(self, reference: Reference) -> bool:
         """Return whether the fence has no language and the location is not in the last sentence above it."""
         above = self._text(self.above)
         at = above.rfind(reference.text)
         return not self.segment.info and at >= 0 and bool(_SENTENCE_ENDS.search(above, at + len(reference.text)))
+
+    def may_be_new(self, proposals: Proposals, *, is_loose: bool) -> bool:
+        """Return whether the code may be code that is to be written. `is_loose`: nothing states that it is a quote."""
+        if self._is_new is None:
+            self._is_new = proposals.may_be_proposed(self.line) or marks_new_lines(self.segment.text.split("\n"))
+        return is_loose or self._is_new
 
     def _text(self, line: int) -> str:
         return self._document.line_text(line)
@@ -105,8 +113,8 @@ class LocatedQuote(NamedTuple):
     candidates: list[Reference]
     #: Whether it shows code as it was before a change; then it may be gone.
     is_past: bool = False
-    #: Whether it may not be a quote: it counts only if the code is there.
-    is_doubtful: bool = False
+    #: Returns whether the code may be new: then it counts only if it is there. Called only if it is not.
+    may_be_new: Callable[[], bool] = lambda: False
 
 
 class FenceClaims(NamedTuple):
@@ -144,7 +152,6 @@ def claims_of_fence(
     """
     found = FenceClaims([], [])
     lines = fence.segment.text.split("\n")
-    is_doubtful = proposals.may_be_proposed(fence.line) or marks_new_lines(lines)
     kept = before_and_after(lines)
     for part in _parts(fence, lines if kept is None else lines[:kept], workspace):
         own = _reference(part.written, part.written_at, fence.segment, workspace) if part.written is not None else None
@@ -168,7 +175,8 @@ def claims_of_fence(
             text = "\n".join(part.lines)
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
             is_loose = fence.is_loose(last) if own is None else own.line is None and part.is_inside
-            found.quotes.append(LocatedQuote(quote, candidates, is_past, is_doubtful or is_loose))
+            may_be_new = partial(fence.may_be_new, proposals, is_loose=is_loose)
+            found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new))
     return found
 
 
