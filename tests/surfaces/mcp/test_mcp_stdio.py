@@ -107,14 +107,13 @@ def test_the_library_continues_what_the_early_answers_began(start: Any, tmp_path
     assert not (tmp_path / "data/postgres/data/postmaster.pid").exists(), "and stopped at the end"
 
 
-@pytest.mark.parametrize("era", ["legacy", "auto"])
-def test_the_reference_client_works_with_it(tmp_path: Path, era: str) -> None:
+def test_the_reference_client_works_with_it(tmp_path: Path) -> None:
     async def roots(_: object) -> ListRootsResult:
         return ListRootsResult(roots=[Root.model_validate({"uri": project().as_uri()})])
 
     async def work() -> None:
         parameters = StdioServerParameters(command=PROGRAM, args=["mcp"], cwd=tmp_path)
-        async with Client(parameters, mode=era, list_roots_callback=roots) as client:
+        async with Client(parameters, list_roots_callback=roots) as client:
             assert len((await client.list_tools()).tools) == 10
             text = "See `app/login.py:1` and `app/invented.py:3`."
             answer = await client.call_tool("verify_text", {"text": text})
