@@ -189,6 +189,19 @@ def test_a_list_of_lines_may_be_long() -> None:
     assert len(references_in(f"a/b.py の{numbers.replace(',', '、')}行目")) == 1999
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("`a/b.py` Lines 18, 34, 7, 66", [18, 34, 7, 66]),
+        ("`a/b.py` (lines 18, 7 and 12)", [18, 7, 12]),
+        ("`a/b.py` lines 12, 3 tests fail", [12]),
+        ("`a/b.py` lines 12, 30, 4 tests fail", [12, 30]),
+    ],
+)
+def test_the_lines_of_a_list_may_have_any_order(text: str, lines: list[int]) -> None:
+    assert [one.line for one in references_in(text)] == lines
+
+
 def test_the_lines_of_a_list_share_their_words() -> None:
     """Each line of a list has the words of the whole list; a copy for each would take quadratic memory."""
     first, *others = references_in("`a/b.py:1` " + "and `:2` " * 3)

@@ -278,11 +278,24 @@ def _after_words(text: str, at: int) -> LineMention | None:
         if up_to:
             last, end = _number(up_to[1]), up_to.end()
     ranges: list[Range] = [(line, last)]
-    end = _more(text, end, ranges, _MORE_WORDS, ascending=True) if many else end
+    end = _more_words(text, end, ranges) if many else end
     if mark[2].lower() == "lines" and ":" in text[mark.end(2) : mark.end()] and ranges == [(line, None)]:
         return None  # a number of lines
     closing = _WORDS_END.match(text, end)
     return LineMention(tuple(ranges), at, closing.end() if closing else end)
+
+
+def _more_words(text: str, start: int, ranges: list[Range]) -> int:
+    """Add the further lines of `lines 18, 34 and 7` and return their end.
+
+    They may have any order, except before other words: `lines 12, 3 tests fail` has a count.
+    """
+    listed = list(ranges)
+    end = _more(text, start, listed, _MORE_WORDS, ascending=False)
+    if not _LIST_ENDS.match(text, end):
+        return _more(text, start, ranges, _MORE_WORDS, ascending=True)
+    ranges[:] = listed
+    return end
 
 
 def _after_brackets(text: str, at: int) -> LineMention | None:
