@@ -59,6 +59,9 @@ GUARDED: tuple[str, ...] = (
     ".claude/commands",
     ".claude/skills",
     ".claude/hooks",
+    *(".remit/codex", ".codex/hooks.json", ".codex/config.toml", ".codex/agents"),
+    *(".remit/copilot", ".github/hooks", ".github/agents"),
+    *(".remit/opencode", ".opencode/plugins", ".opencode/agents"),
 )
 #: Kind of work -> the agent that it is delegated to.
 AGENTS: dict[str, str] = {

@@ -13,6 +13,7 @@ from typing import Any
 from remit import __version__
 from remit.clients.hooks.hook_server import NO_SERVER, is_answering
 from remit.clients.hooks.trusted import FILE as CONFIRMED
+from remit.clients.hooks.unknown_events import FILE as UNKNOWN
 from remit.clients.setup.gate_mode import effective_mode, mode_change
 from remit.clients.setup.mcp_entry import add_server
 from remit.clients.setup.own_files import find_own_agents, folders_of, wanted_files
@@ -223,6 +224,7 @@ def apply_install(plan: InstallPlan) -> None:
 def _write(plan: InstallPlan, done: list[FileChange]) -> None:
     target = plan.target
     make_private(str(target.gate))
+    (target.gate / UNKNOWN).unlink(missing_ok=True)  # another version may understand these events
     write_record(target, plan.record)
     for are_hooks in (False, True):
         if are_hooks and not target.is_user:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from remit.clients.hooks.unknown_events import unknown_notice
 from remit.clients.setup.hook_process import denial_problem
 from remit.clients.setup.plan import MAX_BYTES, read_bytes
 from remit.clients.setup.target import InstallTarget, state_problem
@@ -37,5 +36,3 @@ def own_install_facts(
         else:
             words = f"the hook process works: it denied an edit of code in a test. If sessions ignore it, {trust}"
             yield HealthFact(name, "good", words)
-    if notice := unknown_notice(str(target.gate)):
-        yield HealthFact(name, "odd", notice)

@@ -83,7 +83,7 @@ def _without_password(settings: Configuration) -> Configuration:
 
 def _facts(settings: Configuration) -> list[HealthFact]:
     """Return the results of all checks."""
-    from remit.dispatch.health import health_facts
+    from remit.dispatch.health import HealthFact, health_facts
     from remit.dispatch.settings import load_settings
     from remit.registry.api import allow_list
     from remit.registry.lookup import load_registry
@@ -94,10 +94,14 @@ def _facts(settings: Configuration) -> list[HealthFact]:
         facts.extend([fact async for fact in health_facts(settings, load_settings(settings))])
 
     asyncio.run(check())
+    from remit.clients.hooks.compiled import folder_of, project_of
+    from remit.clients.hooks.unknown_events import unknown_notice
     from remit.clients.known_clients import CLIENTS, client_facts
 
     for name in CLIENTS:
         facts.extend(client_facts(name))
+    if notice := unknown_notice(folder_of(project_of(str(Path.cwd())))):
+        facts.append(HealthFact("hooks", "odd", notice))
     return facts
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from remit.clients.codex.setup.client import CLIENT, EVENTS, TRUST
-from remit.clients.hooks.unknown_events import unknown_notice
 from remit.clients.setup.hook_process import denial_problem, shell_command
 from remit.clients.setup.settings_file import own_hooks, read_settings
 from remit.clients.setup.target import InstallTarget, state_problem
@@ -59,8 +58,6 @@ def client_facts(project: Path | None = None) -> Iterator[HealthFact]:
     else:
         yield _answering()
         yield _trust(target)
-    if notice := unknown_notice(str(target.gate)):
-        yield HealthFact(_WHAT, "odd", notice)
 
 
 def _answering() -> HealthFact:

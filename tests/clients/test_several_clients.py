@@ -1,0 +1,100 @@
+"""Installs of other clients: what they write, what they keep, and several of them in one project."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from install_site import Site, everything
+
+from remit.clients.hooks.compiled import folder_of, project_of
+from remit.clients.hooks.unknown_events import count_unknown, unknown_events, unknown_notice
+from remit.clients.known_clients import CLIENTS, client_setup
+
+OTHERS = [name for name in CLIENTS if name != "claude-code"]
+OWN = '{\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}\n}\n'
+
+
+def run(site: Site, *words: str) -> str:
+    done = site.remit(*words, "--project", str(site.project), "--yes")
+    assert done.exception is None, done.output
+    return done.output
+
+
+@pytest.mark.parametrize("client", OTHERS)
+def test_an_install_is_removed_without_a_trace(site: Site, client: str) -> None:
+    before = everything(site.project)
+    shown = run(site, "install", client)
+    target = client_setup(client).find_target(site.project, is_user=False)
+    assert target.display_path(target.settings) in shown
+    assert "--client " + client in " ".join(shown.split())
+    assert f"{client} is " in shown
+    assert "nothing to change" in run(site, "install", client)
+    run(site, "uninstall", client)
+    assert everything(site.project) == before
+    assert "nothing to remove" in run(site, "uninstall", client)
+
+
+@pytest.mark.parametrize("client", OTHERS)
+def test_files_of_the_user_stay(site: Site, client: str) -> None:
+    setup = client_setup(client)
+    target = setup.find_target(site.project, is_user=False)
+    agent = target.folder / setup.agents / f"code-explorer{setup.ending}"
+    agent.parent.mkdir(parents=True)
+    text = setup.agent_files()[agent.name].replace("orchestrator", "boss")
+    agent.write_text(text, encoding="utf-8")
+    assert "yours is used" in run(site, "install", client)
+    run(site, "uninstall", client)
+    assert agent.read_text(encoding="utf-8") == text
+
+
+def test_hooks_of_the_user_in_codex_stay_byte_for_byte(site: Site) -> None:
+    file = site.project / ".codex/hooks.json"
+    file.parent.mkdir()
+    file.write_text(OWN, encoding="utf-8")
+    run(site, "install", "codex")
+    hooks = json.loads(file.read_text(encoding="utf-8"))["hooks"]
+    assert hooks["Stop"][0]["hooks"][0]["command"] == "true"
+    assert hooks["Stop"][1]["hooks"][0]["command"].endswith("Stop --client codex")
+    run(site, "uninstall", "codex")
+    assert file.read_text(encoding="utf-8") == OWN
+
+
+def test_clients_are_removed_one_by_one_and_the_state_with_the_last(site: Site) -> None:
+    before = everything(site.project)
+    for client in CLIENTS:
+        run(site, "install", client)
+    (site.project / ".remit/gate/session-1.json").write_text("{}")
+    *first, last = CLIENTS
+    for client in first:
+        run(site, "uninstall", client)
+        assert (site.project / ".remit/gate/session-1.json").exists()
+        assert (site.project / ".remit/.gitignore").exists()
+    assert "nothing to change" in run(site, "install", last)
+    run(site, "uninstall", last)
+    assert everything(site.project) == before
+
+
+@pytest.mark.parametrize("client", OTHERS)
+@pytest.mark.parametrize("option", [["--user"], ["--http", "http://127.0.0.1:8321"]])
+def test_what_a_client_does_not_support_is_refused(site: Site, client: str, option: list[str]) -> None:
+    done = site.remit("install", client, *option, "--yes")
+    assert "not supported" in str(done.exception)
+
+
+def test_an_install_clears_the_count_of_unknown_events(site: Site) -> None:
+    run(site, "install", "codex")
+    folder = str(site.project / ".remit/gate")
+    count_unknown(folder, "codex Thinking")
+    assert unknown_events(folder)
+    run(site, "install", "codex")
+    assert not unknown_events(folder)
+
+
+def test_doctor_lists_unknown_events(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(site, "install", "codex")
+    count_unknown(str(site.project / ".remit/gate"), "codex Thinking")
+    monkeypatch.chdir(site.project)
+    notice = unknown_notice(folder_of(project_of(str(site.project))))
+    assert "codex Thinking (1)" in notice
+    assert "passed unchecked" in notice
