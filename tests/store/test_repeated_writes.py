@@ -314,6 +314,22 @@ def test_only_the_oldest_worker_requeues_stray_jobs(postgres: Postgres, tmp_path
     asyncio.run(run())
 
 
+def test_the_search_for_stray_jobs_continues_where_it_stopped(postgres: Postgres, tmp_path: Path) -> None:
+    address = postgres.database()
+
+    async def run() -> None:
+        registry = testing.registry("---\nname: builder\n---\nGo.")
+        numbers = await submitted(address, registry, [("go", tmp_path, Queueing())] * 5)
+        async with opened(address, Database) as database:
+            await workers.register(database, WORKER, [], 1, is_listed=True)
+            Store(address).rows("DELETE FROM remit.procrastinate_jobs")
+            scan = jobs.StrayScan(window=2)
+            found = [await jobs.wake_strays(database, WORKER, 60, scan) for _ in range(4)]
+        assert found == [numbers[:2], numbers[2:4], numbers[4:], []]
+
+    asyncio.run(run())
+
+
 def test_tickets_of_finished_jobs_are_removed_from_abandoned_queues(postgres: Postgres, tmp_path: Path) -> None:
     """A command has a queue that ends with it."""
     address = postgres.database()

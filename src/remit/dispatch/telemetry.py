@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import os
+import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
@@ -31,6 +32,7 @@ log = logging.getLogger("remit.telemetry")
 _SIGNALS = ("TRACES", "LOGS", "METRICS")
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _TIMEOUT_MILLISECONDS = 5_000
+_COUNT_SECONDS = 60.0
 #: Rules that the explanation of a verdict lists.
 _MAX_RULES = 20
 
@@ -89,6 +91,7 @@ class Telemetry:
     def __init__(self, exporters: Exporters, *, captures: bool) -> None:
         self._exporters = exporters
         self._captures = captures
+        self._next_count = 0.0
 
     async def job_ended(self, database: Database, job: int) -> None:
         """Send the spans, the verdicts and the usage of a job, if it has ended."""
@@ -124,7 +127,10 @@ class Telemetry:
             log.exception("the telemetry of plan %s could not be sent", plan)
 
     async def record_queue(self, database: Database) -> None:
-        """Record how many jobs wait and run."""
+        """Record how many jobs wait and run, at most once a minute: counting a million jobs takes a while."""
+        if time.monotonic() < self._next_count:
+            return
+        self._next_count = time.monotonic() + _COUNT_SECONDS
         try:
             rows = await database.rows("telemetry.queue")
             self._exporters.set_queue({(row["queue"], row["state"]): row["number"] for row in rows})

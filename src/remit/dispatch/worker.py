@@ -96,6 +96,7 @@ class Worker:
         self._on_start = on_start
         self._runners = runners or {}
         self._telemetry = open_telemetry()
+        self._strays = jobs.StrayScan()
         #: Jobs that this worker runs or is about to claim, with the number of their tickets.
         self._active: Counter[int] = Counter()
         self._stopping = asyncio.Event()
@@ -305,7 +306,7 @@ class Worker:
             return
         for job in orphaned:
             log.warning("job %s is taken over: its worker stopped responding", job)
-        for job in await jobs.wake_strays(self._database, self.id, seconds):
+        for job in await jobs.wake_strays(self._database, self.id, seconds, self._strays):
             log.warning("job %s is queued again: it had no ticket", job)
 
     async def _return_lost_jobs(self) -> None:

@@ -135,16 +135,31 @@ async def wake_later(database: Database, job: int, delay: float) -> None:
     await database.with_retry(work)
 
 
-async def wake_strays(database: Database, worker: str, seconds: float) -> list[int]:
-    """Add tickets for waiting jobs that have no usable ticket, and return the jobs."""
+class StrayScan:
+    """How far the search for waiting jobs without a ticket has come; it looks at a number of jobs at a time."""
+
+    def __init__(self, window: int = 1_000) -> None:
+        self.window = window
+        self.after = 0
+
+
+async def wake_strays(database: Database, worker: str, seconds: float, scan: StrayScan | None = None) -> list[int]:
+    """Add tickets for waiting jobs that have no usable ticket, and return the jobs. The next call continues `scan`."""
+    scan = scan or StrayScan()
     async with database.transaction() as connection:
-        found = await rows(connection, "jobs.strays", worker=worker, timeout=seconds)
+        (looked,) = await rows(connection, "jobs.next_window", after=scan.after, window=scan.window)
+        found = []
+        if looked["number"]:
+            window = {"after": scan.after, "window": scan.window}
+            found = await rows(connection, "jobs.strays", worker=worker, timeout=seconds, **window)
         if found:
             await rows(connection, "jobs.drop_tickets", jobs=[str(row["id"]) for row in found])
         for row in found:
             await enqueue(connection, row["id"], row["queue"], row["priority"])
-        await rows(connection, "jobs.drop_lost_tickets", worker=worker, timeout=seconds)
-        return [row["id"] for row in found]
+        await rows(connection, "jobs.drop_held_tickets", worker=worker, timeout=seconds)
+        await rows(connection, "jobs.drop_command_tickets", worker=worker, timeout=seconds)
+    scan.after = looked["last"] if looked["number"] == scan.window else 0
+    return [row["id"] for row in found]
 
 
 async def take_over(database: Database, worker: str, seconds: float) -> list[int] | None:

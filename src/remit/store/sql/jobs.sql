@@ -65,42 +65,59 @@ DELETE FROM procrastinate_jobs WHERE id = %(ticket)s
 -- name: drop_tickets
 DELETE FROM procrastinate_jobs WHERE task_name = 'remit.run' AND args ->> 'job' = ANY (%(jobs)s::text[])
 
+-- name: next_window
+-- The next waiting jobs to look at, in the order of their ids.
+SELECT count(*) AS number, max(id) AS last FROM (
+    SELECT id FROM remit.jobs WHERE state = 'queued' AND id > %(after)s ORDER BY id LIMIT %(window)s) AS looked
+
 -- name: strays
 -- Waiting jobs without a usable ticket: a worker died after it took the ticket, or the ticket waits in a queue that no
 -- worker serves. Only the worker that has been alive longest handles them.
-SELECT id, queue, priority FROM remit.jobs
-WHERE state = 'queued'
+WITH waiting AS MATERIALIZED (
+    SELECT id, queue FROM remit.jobs WHERE state = 'queued' AND id > %(after)s ORDER BY id LIMIT %(window)s
+), stray AS (
+    -- A value for each job, not a join: a join would read all tickets.
+    SELECT id FROM waiting
+    WHERE %(worker)s::uuid = (
+            SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(timeout)s)
+            ORDER BY started, id LIMIT 1)
+        AND (SELECT bool_or(
+                ticket.status = 'todo' AND (ticket.queue_name = waiting.queue OR EXISTS (
+                    SELECT 1 FROM remit.workers
+                    WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(timeout)s)))
+                OR ticket.status = 'doing' AND EXISTS (
+                    SELECT 1 FROM procrastinate_workers AS holder
+                    WHERE holder.id = ticket.worker_id
+                        AND holder.last_heartbeat > now() - make_interval(secs => %(timeout)s)))
+            FROM procrastinate_jobs AS ticket
+            WHERE ticket.task_name = 'remit.run' AND ticket.args ->> 'job' = waiting.id::text) IS NOT TRUE
+)
+SELECT id, queue, priority FROM remit.jobs WHERE id IN (SELECT id FROM stray) AND state = 'queued'
+FOR UPDATE SKIP LOCKED
+
+-- name: drop_held_tickets
+-- Tickets of finished jobs whose worker died.
+DELETE FROM procrastinate_jobs AS ticket
+WHERE ticket.task_name = 'remit.run' AND ticket.status = 'doing'
     AND %(worker)s::uuid = (
         SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(timeout)s)
         ORDER BY started, id LIMIT 1)
     AND NOT EXISTS (
-        SELECT 1 FROM procrastinate_jobs AS ticket
-        WHERE ticket.task_name = 'remit.run' AND ticket.args ->> 'job' = jobs.id::text AND (
-            ticket.status = 'todo' AND (ticket.queue_name = jobs.queue OR EXISTS (
-                SELECT 1 FROM remit.workers
-                WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(timeout)s)))
-            OR ticket.status = 'doing' AND EXISTS (
-                SELECT 1 FROM procrastinate_workers AS holder
-                WHERE holder.id = ticket.worker_id
-                    AND holder.last_heartbeat > now() - make_interval(secs => %(timeout)s))))
-LIMIT 1000
-FOR UPDATE SKIP LOCKED
+        SELECT 1 FROM procrastinate_workers AS holder
+        WHERE holder.id = ticket.worker_id AND holder.last_heartbeat > now() - make_interval(secs => %(timeout)s))
+    AND NOT EXISTS (
+        SELECT 1 FROM remit.jobs WHERE jobs.id = (ticket.args ->> 'job')::bigint AND jobs.state <> 'finished')
 
--- name: drop_lost_tickets
--- Tickets of finished jobs that no worker will take: their worker died, or they wait in the queue of a command that has
--- ended.
+-- name: drop_command_tickets
+-- Tickets of finished jobs in the queue of a command that has ended.
 DELETE FROM procrastinate_jobs AS ticket
-WHERE ticket.task_name = 'remit.run'
+WHERE ticket.task_name = 'remit.run' AND ticket.status = 'todo' AND starts_with(ticket.queue_name, 'run-')
     AND %(worker)s::uuid = (
         SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(timeout)s)
         ORDER BY started, id LIMIT 1)
-    AND (ticket.status = 'doing' AND NOT EXISTS (
-            SELECT 1 FROM procrastinate_workers AS holder
-            WHERE holder.id = ticket.worker_id
-                AND holder.last_heartbeat > now() - make_interval(secs => %(timeout)s))
-        OR ticket.status = 'todo' AND starts_with(ticket.queue_name, 'run-') AND NOT EXISTS (
-            SELECT 1 FROM remit.workers
-            WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(timeout)s)))
+    AND NOT EXISTS (
+        SELECT 1 FROM remit.workers
+        WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(timeout)s))
     AND NOT EXISTS (
         SELECT 1 FROM remit.jobs WHERE jobs.id = (ticket.args ->> 'job')::bigint AND jobs.state <> 'finished')
 
