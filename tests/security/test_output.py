@@ -6,6 +6,7 @@ import io
 import json
 import os
 import stat
+import subprocess
 import sys
 import time
 import warnings
@@ -17,12 +18,14 @@ from click.testing import CliRunner
 import remit
 from remit.clients.claude_code.setup.client import find_target
 from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
+from remit.clients.setup import install
 from remit.clients.setup.install import plan_install
 from remit.clients.setup.plan import FileChange, InstallRecord, read_bytes, write_bytes
 from remit.clients.setup.settings_file import read_settings
 from remit.configuration import parse_toml
 from remit.contract.feedback import neutralize
 from remit.errors import EnvironmentBroken, UsageError
+from remit.gate.session_store import make_private
 from remit.merging.api import merge
 from remit.registry.api import print_notice
 from remit.reports.layout import escape_control, escape_json
@@ -210,6 +213,16 @@ def test_install_refuses_a_pipe_at_once(tmp_path: Path) -> None:
         read_settings(pipe)
 
 
+def test_install_does_not_wait_for_a_pipe_that_git_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "_GIT_SECONDS", 0.2)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    os.mkfifo(tmp_path / ".gitignore")
+    assert not install._is_ignored(tmp_path, tmp_path / "settings.local.json")
+    (tmp_path / ".gitignore").unlink()
+    (tmp_path / ".gitignore").write_text("settings*\n")
+    assert install._is_ignored(tmp_path, tmp_path / "settings.local.json")
+
+
 @pytest.mark.parametrize("mode", [0o666, 0o777, 0o622])
 def test_install_writes_no_file_that_others_can_write(tmp_path: Path, mode: int) -> None:
     earlier = os.umask(0)
@@ -221,6 +234,8 @@ def test_install_writes_no_file_that_others_can_write(tmp_path: Path, mode: int)
             write_bytes(path, b"y")
             assert not stat.S_IMODE(path.stat().st_mode) & 0o002
         assert not stat.S_IMODE(new.parent.stat().st_mode) & 0o002
+        make_private(str(tmp_path / ".remit/gate"))
+        assert not stat.S_IMODE((tmp_path / ".remit").stat().st_mode) & 0o022, "the folder of the records' folder"
     finally:
         os.umask(earlier)
 

@@ -171,6 +171,8 @@ def make_private(folder: str) -> None:
         try:
             found = os.lstat(folder)
         except FileNotFoundError:
+            # The folder above must not be writable for others either, with any mask for new files.
+            os.makedirs(os.path.dirname(folder), mode=0o755, exist_ok=True)
             os.makedirs(folder, mode=0o700, exist_ok=True)
             found = os.lstat(folder)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():

@@ -37,10 +37,11 @@ from remit.errors import RemitError, UsageError
 from remit.gate.session_store import make_private
 from remit.registry.model import digest_of
 from remit.workspace.atomic_write import lock_descriptor
-from remit.workspace.safe_git import run_git
+from remit.workspace.safe_git import GitLimitReached, run_git
 
 #: How long an install waits for another one, which may be waiting for the user's confirmation.
 WAIT_SECONDS = 20.0
+_GIT_SECONDS = 5.0
 
 
 def plan_install(
@@ -202,8 +203,16 @@ def _tracked(target: InstallTarget) -> list[str]:
     return [
         target.display_path(name)
         for name, path in target.client.local_files(target).items()
-        if run_git(target.root, "check-ignore", "--quiet", str(path)) is None
+        if not _is_ignored(target.root, path)
     ]
+
+
+def _is_ignored(root: Path, path: Path) -> bool:
+    """Return whether git ignores a file. Git waits forever for a pipe in the place of a file with rules."""
+    try:
+        return run_git(root, "check-ignore", "--quiet", str(path), seconds=_GIT_SECONDS) is not None
+    except GitLimitReached:
+        return False
 
 
 def apply_install(plan: InstallPlan) -> None:
