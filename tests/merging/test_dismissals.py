@@ -319,7 +319,7 @@ def test_a_dismissal_whose_code_changed_is_reported(remit: Remit, tree: WorkTree
     (tree.root / "a.py").write_text(CODE.replace("SELECT", "DELETE"), encoding="utf-8")
     found = remit("merge", "bandit.sarif", "--fail-on", "important")
     assert found.code == 1
-    assert "the code of 1 dismissed findings changed" in found.err
+    assert "the code of 1 dismissed finding changed" in found.err
 
 
 @pytest.mark.parametrize(

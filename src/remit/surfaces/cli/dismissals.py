@@ -19,6 +19,7 @@ from remit.merging.dismissals import (
     is_expired,
 )
 from remit.merging.model import Merge, MergeSettings
+from remit.reports.layout import format_count
 from remit.surfaces.cli.files import find_repository
 from remit.workspace import git
 from remit.workspace.atomic_write import replace_file
@@ -97,7 +98,8 @@ def with_dismissals(merged: Merge, workspace: Workspace | None) -> Merge:
     if expired:
         names = ", ".join(one.id for one in expired[:5]) + (", ..." if len(expired) > 5 else "")
         click.echo(
-            f"{FILE}: the code of {len(expired)} dismissed findings changed: {names}; remove: remit restore ID",
+            f"{FILE}: the code of {format_count(len(expired), 'dismissed finding')} changed: {names}; "
+            "remove: remit restore ID",
             err=True,
         )
     return apply_dismissals(merged, entries, workspace)
