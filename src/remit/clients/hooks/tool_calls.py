@@ -256,7 +256,8 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
     call = ToolUse.from_payload(payload)
     changes_files = may_change_files(call.tool)
     is_shown = not call.agent_id and call.tool not in UNCOUNTED
-    if not (changes_files or is_shown or call.tool in (*EDITING, *TASK_TOOLS)):
+    is_granted = not call.agent_id and call.tool in GRANTED
+    if not (changes_files or is_shown or is_granted or call.tool in (*EDITING, *TASK_TOOLS)):
         return None
     from remit.gate.settle import settle, settle_edited, settle_effects
 
@@ -280,7 +281,7 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
         elif call.tool in EDITING:
             decision = settle_edited(call, state, context.settings, context.project)
             compared = merge(replaced, _settle_response(decision, event))
-        if call.agent_id or not (is_shown or call.tool in GRANTED):
+        if not (is_shown or is_granted):
             return compared
         decision = settle(
             call,
