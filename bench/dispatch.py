@@ -292,7 +292,7 @@ def benches() -> list[Bench]:
     for where, address in places().items():
         found += [
             _bench(f"a job through the queue{where}", "plain procrastinate", 1.5, _throughput, address),
-            _bench(f"from submitting to starting{where}", "plain procrastinate", 1.5, _start_time, address),
+            _bench(f"from submitting to starting{where}", "plain procrastinate", 1.3, _start_time, address),
             _bench(f"claiming with 100,000 jobs waiting{where}", "claiming with 100", 2, _claiming, address),
             _bench(f"looking around among 100,000 finished jobs{where}", "among 100", 2, _looking, address),
         ]

@@ -38,6 +38,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # whe
 
 _MODEL = "anthropic:claude-sonnet-5"
 _TURNS = 20
+#: The transactions of a turn with one tool call.
+_COMMITS = 4
 _TAKEOVER_SECONDS = 3.0
 _WAITING = 500
 _WORKER = [sys.executable, "-c", "from remit.surfaces.cli import main; main()", "worker"]
@@ -139,9 +141,26 @@ async def _turn_cost(address: str | None, where: str) -> float:
                         raise RuntimeError("the job could not be claimed")
                     plain.append(await _conversed(database, job, folder, is_durable=False))
                     durable.append(await _conversed(database, job, folder, is_durable=True))
+                commit = await _commit_time(database)
     own, other = (statistics.median(times[1:]) * 1000 for times in (durable, plain))  # the first one warms up
     _notes.append(f"a turn with one tool call{where}: {own:.1f} ms durable, {other:.1f} ms without")
+    _notes.append(f"a commit of one row alone{where}: {commit:.2f} ms; a durable turn has {_COMMITS} of them")
     return own - other
+
+
+async def _commit_time(database: Database) -> float:
+    """Milliseconds of a transaction that stores one row: what the disk and the server take, the floor of a step."""
+    taken = []
+    async with database.transaction() as connection:
+        await connection.execute("CREATE TABLE IF NOT EXISTS remit_bench_commits (number bigint)")
+    for number in range(200):
+        begun = time.perf_counter()
+        async with database.transaction() as connection:
+            await connection.execute("INSERT INTO remit_bench_commits VALUES (%s)", [number])
+        taken.append(time.perf_counter() - begun)
+    async with database.transaction() as connection:
+        await connection.execute("DROP TABLE remit_bench_commits")
+    return statistics.median(taken) * 1000
 
 
 @asynccontextmanager
@@ -235,7 +254,7 @@ def _explained() -> list[str]:
 def benches() -> list[Bench]:
     """What is measured here."""
     measured: tuple[tuple[str, str, str, float | None, Callable[..., Any]], ...] = (
-        ("what durability adds to a turn with one tool call", "the same turn without", "ms", None, _turn_cost),
+        ("what durability adds to a turn with one tool call", "the same turn without", "ms", 5, _turn_cost),
         (
             "a killed worker's job, until another asks the model",
             f"the configured {_TAKEOVER_SECONDS:g} s",

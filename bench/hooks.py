@@ -35,6 +35,8 @@ EACH = "EACH-RUN"
 #: A placeholder for the path of the session's transcript.
 TRANSCRIPT = "THE-TRANSCRIPT"
 AGAINST = "python -I -S -c 'import json'"
+#: What a check cannot do without: the floor of a hook that judges a report.
+FLOOR = "import sys, gc; gc.disable(); sys.path.append({!r}); import json, msgspec, pyromark"
 
 EXACT = """```python
 # examples/shop/shop/prices.py:15
@@ -171,6 +173,16 @@ def idle() -> float:
         return ratio(session.python(IDLE, fields), session.python(BASELINE, fields), RUNS, spent)
 
 
+def libraries() -> float:
+    """The same for a hook that only loads the libraries of a check."""
+    import msgspec
+
+    session, fields = Session(), call_fields("Read")
+    load = FLOOR.format(str(Path(msgspec.__file__).parent.parent))
+    with session.folder:
+        return ratio(session.python(load, fields), session.python(BASELINE, fields), RUNS, spent)
+
+
 def spread() -> list[str]:
     """Medians and 95th percentiles on the wall clock, in turns."""
     session, fields = Session(), call_fields("Read")
@@ -216,10 +228,11 @@ def benches() -> list[Bench]:
                 f"SubagentStop with {name}, 5 KB, as a process",
                 AGAINST,
                 "x",
-                5.0,
+                3.0,
                 lambda name=name: answered("SubagentStop", report_fields(name)),  # type: ignore[misc]
             )
             for name in REPORTS
         ),
+        Bench("SubagentStop, its floor: loading msgspec and pyromark", AGAINST, "x", None, libraries),
         Bench("a hook that does nothing", AGAINST, "x", None, idle),
     ]
