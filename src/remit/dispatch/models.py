@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -170,6 +171,12 @@ def check_price(name: str) -> None:
 
 def model_prices(name: str) -> tuple[float, float]:
     """Return the prices in dollars of an input token and an output token; zeros if they are unknown."""
+    return _prices_in_hour(name, int(time.time() // 3600))
+
+
+@lru_cache(maxsize=64)
+def _prices_in_hour(name: str, _hour: int) -> tuple[float, float]:
+    """Look the prices up: some providers change them by the hour, and every turn asks for them."""
     from genai_prices import Usage, calc_price
 
     provider, _, model = name.partition(":")

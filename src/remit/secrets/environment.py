@@ -47,7 +47,8 @@ def without_secrets() -> dict[str, str]:
 
 def own_secrets() -> list[tuple[str, str]]:
     """Return the secrets of this process, longest first: a provider may repeat an invalid key in an error."""
-    pairs = ((name, value.strip()) for name, value in os.environ.items() if is_secret_name(name))
+    # Names first: each value that is read has to be decoded.
+    pairs = ((name, os.environ.get(name, "").strip()) for name in os.environ if is_secret_name(name))
     return sorted((pair for pair in pairs if _is_distinct(pair[1])), key=lambda pair: -len(pair[1]))
 
 
