@@ -16,9 +16,18 @@ def reads(root: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, 
     read: list[str] = []
     listed: list[str] = []
     real_read, real_list = files._read, files.WorkTree._listed
+
+    def count_read(path: str, full: str) -> files.SourceFile | files.Absent:
+        read.append(path)
+        return real_read(path, full)
+
+    def count_list(tree: files.WorkTree, folder: str) -> dict[str, str] | files.Why:
+        listed.append(folder)
+        return real_list(tree, folder)
+
     with monkeypatch.context() as patched:
-        patched.setattr(files, "_read", lambda path, full: read.append(path) or real_read(path, full))
-        patched.setattr(files.WorkTree, "_listed", lambda tree, path: listed.append(path) or real_list(tree, path))
+        patched.setattr(files, "_read", count_read)
+        patched.setattr(files.WorkTree, "_listed", count_list)
         (verdict,) = check_text(text, "-", Options(profile="claims"), open_sources(root))
     assert {one.outcome for one in verdict.evidence.references} == {"verified"}
     return len(read), len(listed)
