@@ -132,6 +132,23 @@ def test_other_numbers_are_not_lines_of_a_file(text: str, tree: Path) -> None:
     assert found(text, tree) == []
 
 
+def test_a_second_line_after_a_plus_sign_is_of_the_same_file(tree: Path) -> None:
+    text = "- src/app.py:58 (head) + :185 and src/store.py:10 & :12"
+    assert [one.split()[0] for one in found(text, tree)][1:] == ["src/app.py:185", "src/store.py:10", "src/store.py:12"]
+
+
+def test_a_line_after_a_missing_file_belongs_to_another_file_that_is_named(tree: Path) -> None:
+    text = "- In `src/app.py:20` the names of `docs/gone.md:333` are stale, see `:184`."
+    assert found(text, tree) == ["src/app.py:20", "docs/gone.md:333 missing-file", "src/app.py:184"]
+
+
+def test_a_line_after_a_missing_file_alone_is_missing(tree: Path) -> None:
+    assert found("- `docs/gone.md:3` is stale, see `:9`.", tree) == [
+        "docs/gone.md:3 missing-file",
+        "docs/gone.md:9 missing-file",
+    ]
+
+
 def test_a_line_past_the_end_of_a_near_file_is_out_of_range(tree: Path) -> None:
     assert found("`src/store.py:10` sets it (line 999)", tree) == [
         "src/store.py:10",

@@ -239,14 +239,16 @@ def _settle_carried(
         return one if one.outcome in ("verified", "abbreviated") and not found.candidates else None
 
     for reference in references:
-        if not reference.carried or reference.outcome not in ("out-of-range", "mismatch", "outside"):
+        if not reference.carried or reference.outcome not in ("out-of-range", "mismatch", "outside", "missing-file"):
             continue
         if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
             reference.path, reference.target, reference.candidates = other.path, other.target, ()
             reference.outcome, reference.found, reference.why = other.outcome, other.found, ""
+        elif reference.outcome == "missing-file" and not any(in_file(reference, path) for path in reference.further):
+            continue  # a file that does not exist has no line, unless the text names another file around it
         elif (
             reference.is_doubtful
-            or reference.outcome == "outside"
+            or reference.outcome in ("outside", "missing-file")
             or len(reference.candidates) > 1  # none of them has the line
             or _is_about_other_file(reference, workspace)
             or (reference.carried == "bare" and reference.outcome == "mismatch")
