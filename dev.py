@@ -111,9 +111,15 @@ RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/run.lock")
 DEV = Environment(ROOT / ".venv", ROOT / "requirements/dev.lock")
 #: The dependencies of an install without extras.
 BASE_LOCK = ROOT / "requirements/base.lock"
-#: Frameworks whose packages conflict with those of `.venv`, each with an environment and a test of its adapter.
+#: The environments of agent frameworks, with the frameworks whose adapters are tested there.
 FRAMEWORKS = {
-    name: Environment(ROOT / f".venv-{name}", ROOT / f"requirements/{name}.lock") for name in ("google-adk", "crewai")
+    name: Environment(ROOT / f".venv-{name}", ROOT / f"requirements/{name}.lock")
+    for name in ("frameworks", "google-adk", "crewai")
+}
+ADAPTERS = {
+    "frameworks": ("langchain", "openai_agents", "smolagents"),
+    "google-adk": ("google_adk",),
+    "crewai": ("crewai",),
 }
 #: The Claude Code client; only tests/clients/real needs it.
 CLIENT_LOCK = ROOT / "requirements/client.lock"
@@ -415,13 +421,14 @@ def fuzz(extra: list[str]) -> None:
 
 
 def frameworks(extra: list[str]) -> None:
-    """Test the adapters of the frameworks that need a separate environment."""
+    """Test the adapters of agent frameworks, which need separate environments."""
     for name, environment in FRAMEWORKS.items():
         prepare(environment)
-        tests = f"tests/adapters/test_{name.replace('-', '_')}_adapter.py"
+        tests = [f"tests/adapters/test_{adapter}_adapter.py" for adapter in ADAPTERS[name]]
         # tests/conftest.py needs packages of `.venv`, and the frameworks warn about themselves.
         options = ["--noconftest", "-p", "no:cacheprovider", "-W", "ignore", *extra]
-        run_program(environment, tests, [str(environment.program("python")), "-m", "pytest", tests, *options])
+        command = [str(environment.program("python")), "-m", "pytest", *tests, *options]
+        run_program(environment, f"the tests of {name}", command)
 
 
 def mutants(extra: list[str]) -> None:
@@ -440,7 +447,7 @@ def lock(extra: list[str]) -> None:
     build = ["--group", "build", "--constraints", "requirements/dev.lock"]
     # The small locks take their versions from the large one, so that the tests run what users install.
     for name, arguments in (
-        ("dev", ["pyproject.toml", "--extra", "all", "--group", "dev", "--group", "frameworks"]),
+        ("dev", ["pyproject.toml", "--extra", "all", "--group", "dev"]),
         ("base", ["pyproject.toml", *build]),
         ("run", ["pyproject.toml", "--extra", "serve", "--extra", "review", *build]),
         ("client", ["--group", "client", "--no-deps"]),

@@ -34,8 +34,8 @@ def main(arguments: list[str]) -> int:
     # Programs of npm (400 MB), which only the second part needs, are installed during the first.
     with subprocess.Popen([sys.executable, str(ROOT / "tools/npm_clients.py")], cwd=ROOT):
         codes = [run_in_parallel(processors, "-m", FAST_TESTS, *COVERAGE, *arguments)]
-    # One process more than processors, since these tests wait. Each has a database server, so there is a limit.
-    codes.append(run_in_parallel(min(processors + 1, 12), "-m", OTHER_TESTS, *arguments))
+    # Two processes more than processors, since these tests wait. Each has a database server, so there is a limit.
+    codes.append(run_in_parallel(min(processors + 2, 12), "-m", OTHER_TESTS, *arguments))
     failed, flaky = last_failed(), set[str]()
     if max(codes) == 1 and 0 < len(failed) <= MAX_RETRIED:
         print(f"\nrunning {len(failed)} failed tests again, alone ...", flush=True)

@@ -1,5 +1,6 @@
 """Review a folder with Pydantic AI. The answer is checked against the files and against what the agent read."""
 
+import asyncio
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from remit.adapters.answer_check import AnswerCheck
 from remit.adapters.pydantic_ai import check_output
 
 
-def review(folder: Path, task: str, model: Model | str) -> str:
+async def review(folder: Path, task: str, model: Model | str) -> str:
     """Return the answer to a task about the folder."""
 
     def read_file(path: str) -> str:
@@ -20,8 +21,8 @@ def review(folder: Path, task: str, model: Model | str) -> str:
     check = AnswerCheck(repo=folder, kind="review")
     agent = Agent(model, instructions=check.instructions, tools=[read_file])
     agent.output_validator(check_output(check))
-    return agent.run_sync(task).output
+    return (await agent.run(task)).output
 
 
 if __name__ == "__main__":
-    print(review(Path(sys.argv[1]), sys.argv[2], "anthropic:claude-sonnet-5"))
+    print(asyncio.run(review(Path(sys.argv[1]), sys.argv[2], "anthropic:claude-sonnet-5")))

@@ -9,7 +9,7 @@ from adapter_scenario import BAD, GOOD, PROJECT, TASK, Script, example
 
 from remit.adapters.answer_check import AnswerCheck, AnswerNotAccepted
 
-pytest.importorskip("langchain")
+pytest.importorskip("langchain", reason="run `python3 dev.py frameworks` for the tests of this framework")
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel

@@ -11,7 +11,7 @@ from adapter_scenario import BAD, GOOD, PROJECT, TASK, Script, example
 
 from remit.adapters.answer_check import AnswerCheck, AnswerNotAccepted
 
-pytest.importorskip("agents")
+pytest.importorskip("agents", reason="run `python3 dev.py frameworks` for the tests of this framework")
 
 from agents import Agent, ModelResponse, Usage, function_tool, set_tracing_disabled
 from agents.memory import SQLiteSession

@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402
 
 
-def run(script: Script) -> str:
+async def run(script: Script) -> str:
     """Run an agent whose output is checked."""
 
     def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
@@ -21,25 +21,29 @@ def run(script: Script) -> str:
         part = ToolCallPart("read_file", {"path": path}) if path else TextPart(answer or "")
         return ModelResponse(parts=[part])
 
-    return str(example("pydantic_ai").review(PROJECT, TASK, FunctionModel(model)))
+    return str(await example("pydantic_ai").review(PROJECT, TASK, FunctionModel(model)))
 
 
-def test_a_good_answer_is_accepted() -> None:
-    assert run(Script([GOOD])) == GOOD
+@pytest.mark.anyio
+async def test_a_good_answer_is_accepted() -> None:
+    assert await run(Script([GOOD])) == GOOD
 
 
-def test_a_bad_answer_is_sent_back_once() -> None:
+@pytest.mark.anyio
+async def test_a_bad_answer_is_sent_back_once() -> None:
     script = Script([BAD, GOOD])
-    assert run(script) == GOOD
+    assert await run(script) == GOOD
     assert "app/login.py:4711" in script.received[-1]
 
 
-def test_a_second_bad_answer_raises() -> None:
+@pytest.mark.anyio
+async def test_a_second_bad_answer_raises() -> None:
     with pytest.raises(AnswerNotAccepted):
-        run(Script([BAD, BAD]))
+        await run(Script([BAD, BAD]))
 
 
-def test_an_answer_without_reading_is_sent_back() -> None:
+@pytest.mark.anyio
+async def test_an_answer_without_reading_is_sent_back() -> None:
     script = Script([GOOD, GOOD], reads=False)
     with pytest.raises(AnswerNotAccepted, match="no-tool-calls"):
-        run(script)
+        await run(script)

@@ -9,7 +9,7 @@ from adapter_scenario import BAD, GOOD, PROJECT, TASK, Script, example
 
 from remit.adapters.answer_check import AnswerCheck
 
-pytest.importorskip("smolagents")
+pytest.importorskip("smolagents", reason="run `python3 dev.py frameworks` for the tests of this framework")
 
 from smolagents import AgentError, ChatMessage, Model, ToolCallingAgent
 from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction

@@ -61,7 +61,7 @@ EXPECTED: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "listed/agents/first.md": ("first", ("Read",)),
     "listed/not-listed-folder/fourth.md": ("fourth", ("LS",)),
     "listed/plugins/deep/inside/second.md": ("second", ("Bash",)),
-    "listed/third.agent.md": ("third.agent", ("Grep",)),
+    "listed/third.agent.md": ("third", ("Grep",)),
 }
 WITHHELD = {
     "only-other-systems": ("figma", "storybook"),
@@ -108,7 +108,7 @@ def test_fields_of_other_clients_are_not_reported_as_misspelt(public: Registry) 
 def test_agents_listed_file_by_file_are_those_and_no_others(public: Registry) -> None:
     [listed] = [plugin for plugin in public.plugins if plugin.name == "listed"]
     assert (listed.version, listed.warnings) == ("2.0.0", ())
-    assert {one.name for one in listed.definitions} == {"first", "second", "third.agent", "fourth"}
+    assert {one.name for one in listed.definitions} == {"first", "second", "third", "fourth"}
 
 
 def test_descriptions_keep_their_colons_examples_and_characters(public: Registry) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
 
 from remit.merging.model import AgentReport, Conflict, Merge
-from remit.reports.layout import display_width, escape_control, plain_lines
+from remit.reports.layout import display_width, escape_control, plain_lines, wrap_text
 from remit.reports.merge.text import merge_text_lines
 
 
@@ -173,6 +173,14 @@ def test_no_line_is_wider_than_the_terminal_and_nothing_in_it_is_obeyed(merge: M
     for line in written(merge, columns).split("\n"):
         assert display_width(line) <= columns
         assert escape_control(line) == line
+
+
+@pytest.mark.parametrize("unit", ["x", "漢", "a\u0301", "a" + "\u0301" * 20])
+def test_a_word_of_any_length_is_split_without_a_loss(unit: str) -> None:
+    word = unit * (100_000 // len(unit))
+    rows = wrap_text(f"before {word} after", 80, 4)
+    assert max(map(display_width, rows)) <= 80
+    assert "".join("".join(rows).split()) == f"before{word}after"
 
 
 def test_an_empty_merge_is_reported() -> None:

@@ -27,6 +27,9 @@ _VISIBLE = (
     | {code: f"\\u{code:04x}" for code in _INVISIBLE}
 )
 
+#: A word with more characters for each column is split; a character with more marks is not a word.
+_MAX_COMBINED = 8
+
 
 class Piece(NamedTuple):
     """Text in one rich style; an empty style means no style."""
@@ -87,6 +90,20 @@ def shorten_text(text: str, columns: int) -> str:
     return text if display_width(text) <= columns else cut_width(text, max(columns - 1, 0)) + "…"
 
 
+def _split_width(word: str, columns: int) -> list[str]:
+    """Split a word into parts of at most a number of columns, in linear time."""
+    if word.isascii():
+        return [word[start : start + columns] for start in range(0, len(word), columns)] or [""]
+    parts, start, used = [], 0, 0
+    for index, character in enumerate(word):
+        width = display_width(character)
+        if used + width > columns:
+            parts.append(word[start:index])
+            start, used = index, 0
+        used += width
+    return [*parts, word[start:]]
+
+
 def wrap_text(text: str, columns: int, indent: int = 0) -> list[str]:
     """Wrap a text at spaces to a number of columns."""
     room, margin = max(columns - indent, 20), " " * indent
@@ -94,15 +111,14 @@ def wrap_text(text: str, columns: int, indent: int = 0) -> list[str]:
     row = ""
     for word in text.split():
         longer = f"{row} {word}" if row else word
-        if display_width(longer) <= room:
+        # The first test is quick for a very long word: every base character needs a column.
+        if len(word) <= _MAX_COMBINED * room and display_width(longer) <= room:
             row = longer
             continue
         if row:
             rows.append(row)
-        row = word
-        while display_width(row) > room:
-            rows.append(cut_width(row, room))
-            row = row[len(rows[-1]) :]
+        *full, row = _split_width(word, room)
+        rows += full
     return [margin + line for line in ([*rows, row] if row or not rows else rows)]
 
 

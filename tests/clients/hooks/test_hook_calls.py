@@ -183,8 +183,9 @@ def test_a_read_that_the_user_denied_is_not_counted(hooks: Hooks) -> None:
 
 def test_a_failed_command_that_printed_a_file_counts_as_a_read(hooks: Hooks) -> None:
     hooks.call("Bash", {"command": "cat src/f0.py; false"})
-    hooks.ask("PostToolUseFailure", tool_name="Bash", tool_input={}, tool_use_id="toolu_1", error="x = 1")
-    assert hooks.state.window.files == {"src/f0.py": 10}
+    error = "Exit code 1\n" + "x = 1\n" * 10
+    hooks.ask("PostToolUseFailure", tool_name="Bash", tool_input={}, tool_use_id="toolu_1", error=error)
+    assert hooks.state.window.files == {"src/f0.py": 11}
     assert hooks.state.pending == {}
 
 

@@ -154,7 +154,9 @@ def test_the_demo_shows_every_page_and_leaves_nothing_behind(fleet: MakeFleet) -
     place.environment["TMPDIR"] = str(place.folder)
     server = place.start("serve", "--demo", "--port", "0")
     place.until(lambda: "Ctrl-C stops it." in server.output or not server.is_alive)
-    link = re.findall(r"http\S+token=\S+", server.output)[0]
+    links = re.findall(r"http\S+token=\S+", server.output)
+    assert links, server.output
+    link = links[0]
     url = link.partition("/login")[0]
     with signed_in(url, link) as client:
         for path in ("/", "/review", "/jobs", "/plans", "/sessions", "/agents", "/calibration", "/audit"):
