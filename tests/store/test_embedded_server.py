@@ -167,6 +167,18 @@ def test_killing_a_command_while_the_server_starts_does_no_harm(embedded_fleet: 
     assert code == 0, said
 
 
+def test_a_long_folder_for_temporary_files_is_not_used_for_the_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path.joinpath(*["a-folder-with-a-rather-long-name"] * 4)
+    server = EmbeddedServer(deep / "postgres")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
+    near = server.socket_folder
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    assert near.name == server.socket_folder.name
+    assert len(os.fsencode(server.socket_folder)) < 60
+
+
 def test_a_long_path_gets_a_socket_with_a_short_name(source: ForkServer, tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["a-folder-with-a-rather-long-name"] * 4)
     with opened(source, deep, None) as team:

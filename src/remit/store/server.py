@@ -57,6 +57,11 @@ def binaries() -> Path:
     )
 
 
+def _fits(folder: Path) -> bool:
+    """Return whether a socket can be in a folder. In an address, a comma separates hosts."""
+    return len(os.fsencode(folder)) + len(f"/.s.PGSQL.{_PORT}") <= _MAX_SOCKET and "," not in str(folder)
+
+
 class EmbeddedServer:
     """The server of one data folder, used by this process."""
 
@@ -73,12 +78,9 @@ class EmbeddedServer:
     @property
     def socket_folder(self) -> Path:
         """Return the folder of the socket: next to the data, or a private folder with a short path."""
-        own = self._folder / "socket"
-        # In an address, a comma separates hosts.
-        if len(os.fsencode(own)) + len(f"/.s.PGSQL.{_PORT}") <= _MAX_SOCKET and "," not in str(own):
-            return own
-        name = hashlib.sha256(os.fsencode(self._folder)).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"remit-{os.getuid()}-{name}"
+        name = f"remit-{os.getuid()}-{hashlib.sha256(os.fsencode(self._folder)).hexdigest()[:16]}"
+        shortest = Path("/tmp", name)  # noqa: S108 (a private folder, as below)
+        return next(filter(_fits, (self._folder / "socket", Path(tempfile.gettempdir(), name))), shortest)
 
     @property
     def address(self) -> str:
