@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -32,7 +33,7 @@ class McpFile(NamedTuple):
     note: str
 
 
-class ClientSetup:
+class ClientSetup(ABC):
     """What an install of one client consists of: its files, its hooks, and how to recognise them."""
 
     #: The client's name on the command line.
@@ -46,31 +47,31 @@ class ClientSetup:
     has_user_install = False
     has_http = False
 
+    @abstractmethod
     def find_target(self, project: Path | None, *, is_user: bool) -> InstallTarget:
         """Return the target of an install. Raises UsageError if the client does not support it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hook_entries(
         self, http: str | None = None, *, secret: str | None = None, is_closed: bool = False
     ) -> dict[str, dict[str, Any]]:
         """Return the entry of each event in the client's settings; empty if a file of Remit contains the hooks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_ours(self, hook: object) -> bool:
         """Whether an entry of the client's settings is Remit's, including one of another installation."""
-        raise NotImplementedError
 
+    @abstractmethod
     def calls(self, http: str | None = None) -> str:
         """Return what the hooks call, for a message."""
-        raise NotImplementedError
 
+    @abstractmethod
     def wanted_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
         """Return the files of Remit in the client's folder, with their content."""
-        raise NotImplementedError
 
+    @abstractmethod
     def definition_text(self, one: Definition) -> str:
         """Return a definition in the client's format."""
-        raise NotImplementedError
 
     def agent_files(self) -> dict[str, str]:
         """Return the definitions of the built-in team in the client's format, by file name.
