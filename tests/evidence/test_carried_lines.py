@@ -300,7 +300,7 @@ def test_a_line_that_its_file_lacks_belongs_to_another_file_named_around_it(
         "Checks that `docs/page.md` exists first (lines 434-439)",
         f"Checks that `docs/page.md` {'really ' * 20} exists (lines 434-439)",
         "| File | Note |\n|---|---|\n| `docs/page.md` | resolved by the loader at lines 623-665 |",
-        "The types of `docs/page.md`\n\n- in the installed version: `:12` (emitMessage)",
+        "The types of `docs/page.md`:\n\n- in the installed version: `:12` (emitMessage)",
     ],
 )
 def test_a_line_that_may_belong_to_an_unnamed_file_is_not_checked(text: str, tree: Path) -> None:
@@ -386,7 +386,7 @@ def test_a_data_file_that_is_mentioned_next_to_a_line_of_code_may_be_missing(tre
         ),
         # The head of the document is too far away.
         ("# Plan\n\nSee `docs/page.md`.\n\n## Step\n\n- Log it (lines 12-13)", []),
-        ("# Plan\n\n## Step\n\nSee `docs/page.md`.\n\n### Part\n\n- Log it (lines 12-13)", ["docs/page.md:12-13"]),
+        ("# Plan\n\n## Step\n\nSee `docs/page.md`.\n\n### Part\n\n- Log it (lines 12-13)", []),
     ],
 )
 def test_the_file_of_a_line_is_the_last_one_that_is_named_before_it(text: str, expected: list[str], tree: Path) -> None:
@@ -408,3 +408,93 @@ def test_a_line_that_no_candidate_has_is_not_accused(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "context.md").write_text("x\n" * 9)
     assert found("### `context.md` usage\n\n- the agent (lines 70-103)", tmp_path) == ["context.md:70-103 unchecked"]
+
+
+# --- Where the file of a line may be named
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # A label, up to the next label or heading.
+        ("**File:** `src/app.py`\n\nIt is set (line 12).\n\nThen it is lost (line 14).", ["12", "14"]),
+        ("**Location**: `src/app.py`\n\n- Line 12: it is set", ["12"]),
+        ("File: [src/app.py](src/app.py)\n\nOne place (lines 3-4):", ["3-4"]),
+        ("<files>src/app.py</files>\n\n1. the first (~line 12)", ["12"]),
+        ("- **File:** `src/app.py`\n- **Line 12**: it is set", ["12"]),
+        ("1. Bug\n   - File: `src/app.py`\n   - Problem: it is set (line 12)", ["12"]),
+        ("**Handler** (`src/app.py:3`):\n\n```\nvalue = 1\n```\n\n1. It starts (line 12)", ["3", "12"]),
+        ("`src/app.py`\n\nIt is set (line 12).", ["12"]),
+        ("## Part\n\n**File:** `src/app.py`\n\n### Calls\n\n1. first (line 12)", ["12"]),
+        # The sentence that introduces a list or table.
+        ("Two calls in `src/app.py`:\n\n- the first (line 12)", ["12"]),
+        ("It is slow. Two calls are\nin `src/app.py`:\n- the first (line 12)", ["12"]),
+        ("**`src/app.py`**\n\n- the first (line 12)", ["12"]),
+        # The first cell of a row.
+        ("| Artifact | For | Details |\n|---|---|---|\n| `src/app.py` | the `items.yaml` | Line 12: set |", ["12"]),
+        ("| From | To | Via |\n|---|---|---|\n| `src/app.py` | `src/store.py` | import (line 12) |", ["12"]),
+    ],
+)
+def test_a_label_an_introduction_or_the_first_cell_names_the_file_of_a_line(
+    text: str, expected: list[str], tree: Path
+) -> None:
+    assert found(text, tree) == [f"src/app.py:{line}" for line in expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Another paragraph.
+        "It is in `src/app.py`.\n\nThe check (line 12) fails.",
+        "It is in `src/app.py`.\n\n- The check (line 12) fails.",
+        "In `src/app.py`, add the state next to the other one (line 3):\n\nThen add the sheet (line 12):",
+        "Update the construction of the finder in `src/app.py` and in the loop that calls it:\n\nThen change line 12.",
+        "It is in `src/app.py`. Here is why:\n\n- The check (line 12) fails.",
+        "Both `src/app.py` and `src/store.py` do it:\n\n- the first (line 12)",
+        # Another entry.
+        "- `src/app.py` is one\n- the check (line 12) fails",
+        "1. One\n   - File: `src/app.py`\n2. Two: the check (line 12) fails",
+        "- Cause:\n  1. in `src/app.py`\n\n  The schema (line 12) is optional.",
+        # A label of several files, or of another section.
+        "**Files:** `src/app.py`, `src/store.py`\n\nIt is set (line 12).",
+        "### One\n\n**File:** `src/app.py`\n\n### Two\n\nIt is set (line 12).",
+        # A file after the line, or in code.
+        "| Go | Schema | Base |\n|---|---|---|\n| `.notNull()` (line 12) | text | see `src/app.py` |",
+        "```\nsee src/app.py\n```\n\nThe check (line 12) fails.",
+    ],
+)
+def test_a_line_without_a_file_near_it_is_not_a_reference(text: str, tree: Path) -> None:
+    assert [one for one in found(text, tree) if ":12" in one] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("### `src/app.py`\n\n- `load` (line 12, ~90 lines)", ["src/app.py:12"]),
+        ("### `src/app.py`\n\n- `load` (lines 12–30, 90 lines)", ["src/app.py:12-30"]),
+        ("### `src/app.py`\n\n- `load` (lines 12, 90) is long", ["src/app.py:12", "src/app.py:90"]),
+        ("### `src/app.py`\n\n- lines 12, 90, 93 delegate it", ["src/app.py:12", "src/app.py:90", "src/app.py:93"]),
+    ],
+)
+def test_a_number_of_lines_after_a_line_is_not_a_line(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected
+
+
+def test_a_line_of_the_code_that_is_shown_is_not_one_of_the_file(tree: Path) -> None:
+    part = "# Plan\n\n## `src/app.py`\n\n### Card\n\n**Location:** Lines 52-148\n\n```\nnew()\n```\n\n"
+    assert found(part + "- Line 15: smaller\n- Line 60: larger", tree) == ["src/app.py:52-148", "src/app.py:60"]
+    assert found(part.replace("```\nnew()\n```\n\n", "") + "- Line 15: smaller", tree) == [
+        "src/app.py:52-148",
+        "src/app.py:15",
+    ]
+
+
+def test_a_line_of_a_name_belongs_to_the_named_file_that_has_the_name_there(tmp_path: Path) -> None:
+    (tmp_path / "log.py").write_text("value = 1\n" * 20 + "def log_slot():\n    return 1\n")
+    (tmp_path / "run.py").write_text("value = 1\n" * 60)
+    text = "## `log.py`\n\n- Only `run.py` imports it.\n  `log_slot` (`:21`) is unused."
+    assert found(text, tmp_path) == ["log.py:21"]
+    assert found(text.replace("log_slot", "value"), tmp_path) == ["run.py:21"]
+    label = "**File:** `run.py`\n\nBut `log_slot` (line 21) differs."
+    assert found(label, tmp_path) == []
+    assert found(label.replace("log_slot", "value"), tmp_path) == ["run.py:21"]

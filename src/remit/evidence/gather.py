@@ -6,7 +6,7 @@ Many results share the workspace and the receipts. The outcome for one result is
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
 from msgspec.structs import replace
@@ -16,9 +16,8 @@ from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
-from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.grammar import references_in
-from remit.evidence.model import Evidence, Location, Quote, Reference
+from remit.evidence.model import Evidence, Reference
 from remit.evidence.path_resolution import PathResolver, excuse_submodules, join_other_code, without_alternatives
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_locations import (
@@ -30,10 +29,9 @@ from remit.evidence.quote_locations import (
     finding_rows,
     inline_quotes,
 )
-from remit.evidence.quotes import QuoteChecker
+from remit.evidence.quote_outcomes import NOT_QUOTES, check_quotes
 from remit.evidence.references import (
     DOUBTFUL,
-    PAST,
     PLACEHOLDER,
     UNNAMED,
     attach_symbols,
@@ -50,14 +48,10 @@ from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.support import supported_confidence
 from remit.evidence.symbols import SymbolFinder, occurs_near
 from remit.evidence.tables import planned_rows
-from remit.workspace.files import Absent, SourceFile, Workspace
+from remit.workspace.files import SourceFile, Workspace
 
 #: Lines that their file lacks are looked up in other files at most this often.
 MAX_OTHER_FILES = 20_000
-#: The reasons for a quote that has nothing to compare, and for code that is not there and may not be a quote.
-_NO_CODE = "it consists of comments only"
-_NO_QUOTE = "the text may propose this code"
-_NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
 
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
@@ -84,7 +78,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
         _check_in_workspace(document, kind, evidence, quotes, sources, permalinks, path)
         # A line without a file next to it may be a line of something else, and a placeholder states nothing.
         evidence.references = [one for one in evidence.references if one.why not in (UNNAMED, PLACEHOLDER)]
-        evidence.quotes = [quote for quote in evidence.quotes if quote.why not in _NOT_QUOTES]
+        evidence.quotes = [quote for quote in evidence.quotes if quote.why not in NOT_QUOTES]
         checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
         evidence.changes = checker.claims(document.result)
     _apply_receipts(evidence, sources)
@@ -216,7 +210,7 @@ def _check_in_workspace(
     excuse_submodules(here, workspace)
     evidence.references = without_alternatives(evidence.references)
     join_other_code([one for one in here if one.why != UNNAMED], workspace)
-    _check_quotes(quotes, workspace, document.text.strip(), permalinks)
+    check_quotes(quotes, workspace, document.text.strip(), permalinks)
 
 
 def _settle_carried(
@@ -239,6 +233,8 @@ def _settle_carried(
         return one if one.outcome in ("verified", "abbreviated") and not found.candidates else None
 
     for reference in references:
+        if reference.carried and reference.named and reference.outcome in ("verified", "abbreviated"):
+            _settle_named(reference, workspace, in_file)
         if not reference.carried or reference.outcome not in ("out-of-range", "mismatch", "outside", "missing-file"):
             continue
         if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
@@ -255,6 +251,24 @@ def _settle_carried(
             or any(in_file(reference, path) for path in reference.further)
         ):
             reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
+
+
+def _settle_named(
+    reference: Reference, workspace: Workspace, in_file: Callable[[Reference, str], Reference | None]
+) -> None:
+    """Take the other named file that has the name which a line is about near the line, if its own file does not."""
+    file = workspace.read(reference.file)
+    if not isinstance(file, SourceFile) or _is_about(reference, file):
+        return
+    if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
+        reference.path, reference.target, reference.outcome, reference.found = (
+            other.path,
+            other.target,
+            other.outcome,
+            other.found,
+        )
+    elif reference.carried == "far" and reference.named not in file.text:
+        reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
 
 
 def _is_about(reference: Reference, file: SourceFile) -> bool:
@@ -280,95 +294,6 @@ def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: S
             reference.target = resolved.target
             look_up(reference, on_disk, suggestions, symbols, frozenset())
             reference.why = "; ".join(filter(None, (reference.why, "the file is on disk, not in the commit")))
-
-
-def _check_quotes(
-    located_quotes: list[LocatedQuote], workspace: Workspace, document: str, permalinks: PermalinkReader
-) -> None:
-    checker = QuoteChecker(workspace)
-    checked = [
-        (one, _check_quote(one.quote, one.candidates, checker, permalinks))
-        for one in sorted(located_quotes, key=lambda located: located.quote.path)
-    ]
-    for one, _ in checked:
-        if one.quote.outcome != "verified" and one.may_be_new():
-            one.quote.outcome, one.quote.found, one.quote.why = "unchecked", None, _NO_QUOTE
-    failed = [one.quote for one, _ in checked if one.quote.outcome in ("mismatch", "missing-file")]
-    checker.find_moved(failed, document)
-    for quote in failed:
-        file = workspace.read(quote.path)
-        if quote.outcome == "mismatch" and quote.found is not None:
-            quote.outcome, quote.similarity = "relocated", 1.0
-            quote.why = f"it is in {quote.found.path}"
-        elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
-            checker.suggest(quote, file)
-    for one, reference in checked:
-        quote = one.quote
-        quote.location = reference
-        if one.is_past and quote.outcome in ("mismatch", "missing-file"):
-            quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
-        elif reference.carried == "far" and quote.outcome not in ("verified", "unchecked"):
-            quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
-        elif reference.is_elsewhere or (reference.candidates and not reference.target):
-            quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
-        elif reference.why == PLACEHOLDER:
-            quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
-        elif quote.why not in (_NO_CODE, _NO_QUOTE):
-            _apply_quote_outcome(reference, quote)
-
-
-def _check_quote(
-    quote: Quote, candidates: list[Reference], checker: QuoteChecker, permalinks: PermalinkReader
-) -> Reference:
-    """Check a quote and return the reference that is its location: of several, the one at which it was found."""
-    order = [*reversed(candidates), candidates[-1]] if len(candidates) > 1 else candidates
-    for candidate in order:
-        if candidate.is_elsewhere:
-            quote.path, quote.line, quote.end_line = candidate.path, candidate.line, candidate.end_line
-            quote.outcome, quote.found = "unchecked", None
-            continue
-        workspace = permalinks.workspace_of(candidate)
-        several = candidate.candidates if not candidate.target else ()
-        for path in several or (candidate.file,):
-            quote.path, quote.line, quote.end_line = path, candidate.line, candidate.end_line
-            file = workspace.read(path) if workspace is not None else Absent(path, "missing")
-            _compare(quote, file, checker)
-            if quote.outcome == "verified":
-                return candidate
-        if several:
-            quote.path, quote.outcome = candidate.path, "ambiguous"
-            quote.found, quote.why = None, "several files end with this path, and none has the quote at this line"
-    return candidates[-1]
-
-
-def _compare(quote: Quote, file: SourceFile | Absent, checker: QuoteChecker) -> None:
-    """Set the outcome of a quote in one file."""
-    quote.found, quote.similarity, quote.match, quote.why = None, None, None, ""
-    if isinstance(file, Absent):
-        missing = file.why in ("missing", "folder")
-        quote.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
-        quote.why = "there is no such file" if missing else f"the file is {file.why}"
-    elif not checker.check(quote, file):
-        if checker.is_exhausted:
-            quote.outcome, quote.why = "unchecked", "the quotes are too large or too many to check"
-        elif not CodeTokens(quote.text, file.path).words:
-            quote.outcome, quote.why = "unchecked", _NO_CODE
-        else:
-            quote.outcome, quote.why = "mismatch", "the file does not contain these lines"
-
-
-def _apply_quote_outcome(reference: Reference, quote: Quote) -> None:
-    """Change the outcome of a reference whose quote is not there."""
-    if quote.outcome == "relocated" and reference.outcome in ("verified", "abbreviated", "out-of-range", "relocated"):
-        reference.outcome, reference.found, reference.why = "relocated", quote.found, f"the quote: {quote.why}"
-        reference.is_quote_location = True
-    elif quote.outcome == "mismatch" and reference.outcome in ("verified", "abbreviated", "relocated"):
-        reference.outcome, reference.why = "mismatch", "the quote is not there"
-        reference.is_quote_location = True
-    elif quote.outcome == "unchecked" and reference.outcome in ("verified", "abbreviated"):
-        reference.outcome, reference.why = "unchecked", f"the quote: {quote.why}"
-    elif reference.outcome == "missing-file" and quote.found is not None:
-        reference.found = Location(quote.found.path, quote.found.line)
 
 
 def _apply_receipts(evidence: Evidence, sources: Sources) -> None:

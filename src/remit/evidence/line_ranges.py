@@ -40,6 +40,12 @@ _VERB_FOLLOWS = lazy_pattern(
     r"call|calls|contain|contains|show|shows|should|must|can|may|also|respectively|with|without|not|via)\b",
     re.IGNORECASE,
 )
+#: What a number before it counts: `line 12, 90 lines`.
+_COUNTED = lazy_pattern(
+    r"[\s-](?:lines?|loc|rows|tests?|files?|times|methods?|functions?|calls?|places|occurrences|errors?|warnings?|"
+    r"chars|characters|bytes|tokens|cases)\b",
+    re.IGNORECASE,
+)
 _UP_TO = lazy_pattern(
     rf"`\s?{_DASH}\s?`:?L?(\d++)`|`{_DASH}(\d++)(?![\w.])|`?\s(?:{_DASH}|to|through|until)\s`?:L?(\d++)"
     rf"|\s(?:{_DASH}|to|through|until)\sL?(\d++)(?=\s*(?:$|[`)\]|;,.<]))",
@@ -156,6 +162,11 @@ def lines_at_end(text: str) -> tuple[Range, ...]:
     """Return the lines at the end of the text of a link: `login:12`."""
     found = _AT_END.search(text)
     return (_range(found[1], found[2]),) if found else ()
+
+
+def is_count_next(text: str, end: int) -> bool:
+    """Return whether the last number of a list that ends at `end` counts something: `line 12, 90 lines`."""
+    return _COUNTED.match(text, end) is not None
 
 
 def _number(digits: str) -> int:

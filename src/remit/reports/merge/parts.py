@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from remit.evidence.carried_lines import without_line_mentions
 from remit.evidence.grammar import Exists, WrittenReference, looks_like_file, references_in
+from remit.evidence.line_mentions import without_line_mentions
 from remit.merging.merge import name_of
 from remit.merging.model import (
     NOT_COUNTED,

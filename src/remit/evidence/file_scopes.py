@@ -1,0 +1,163 @@
+"""Where a text names the file of the lines below: paragraphs, entries of lists, headings and labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from remit.evidence.grammar import WrittenReference
+from remit.evidence.line_mentions import has_hint
+from remit.evidence.segments import Segment
+from remit.lazy import lazy_pattern
+
+#: The files that a segment names, with or without a line, in order.
+NamedFiles = Callable[[Segment], list[WrittenReference]]
+
+#: A line that states the file of what is below it: `**File:** a/b.py`, `<files>a/b.py</files>`.
+_KEY = lazy_pattern(
+    r"[\s*_>\-+]*+(?:<(?:files?|path)>|(?:(?:primary|main|affected|target|source)\s)?"
+    r"(?:files?|paths?|locations?|ファイル|場所|文件|位置)(?:\([s]\))?[*_]{0,2}\s?[:：])",
+    re.IGNORECASE,
+)
+_WORD = lazy_pattern(r"\w++(?:[-'’]\w++)*+")
+_SENTENCE_ENDS = lazy_pattern(r"[.!?][)*_`]{0,3}\s+(?=\S)|[。！？]")
+#: A label has at most this many words besides its file.
+_MAX_LABEL_WORDS = 8
+_MAX_LABEL = 300
+#: The sentence above a list may start this many lines above it.
+_MAX_LEAD_LINES = 4
+#: At most this many files around a line are tried.
+MAX_OTHERS = 8
+
+
+class Scope:
+    """Segments that may name the file of a line below them. Each one is searched once, and only if a line needs it."""
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self._searched = 0
+        self._last: WrittenReference | None = None
+        self._paths: dict[str, None] = {}
+        self._introduced: tuple[WrittenReference | None] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._segments)
+
+    def add(self, segment: Segment) -> None:
+        """Add the next segment of the text."""
+        self._segments.append(segment)
+
+    def introduced(self, named_files: NamedFiles) -> WrittenReference | None:
+        """Return the only file that the last sentence names if it introduces what follows: `In a/b.py:`, a label."""
+        if self._introduced is None:
+            files = list(self._introducing(named_files)) if self._segments else []
+            self._introduced = (files[-1] if len({file.path for file in files}) == 1 else None,)
+        return self._introduced[0]
+
+    def _introducing(self, named_files: NamedFiles) -> Iterator[WrittenReference]:
+        """Yield the files of the last sentence if it introduces what follows."""
+        last = self._segments[-1]
+        if is_key_line(last.text) or not _ends_with_colon(last.text):
+            files = named_files(last) if len(last.text) <= _MAX_LABEL else []
+            yield from files if is_key_line(last.text) or not _WORD.search(masked(last.text, files)) else ()
+            return
+        for segment in self._segments[: -_MAX_LEAD_LINES - 1 : -1]:
+            start = max((found.end() for found in _SENTENCE_ENDS.finditer(segment.text)), default=0)
+            yield from (file for file in named_files(segment) if file.end > start)
+            if start:
+                return
+
+    def last_file(self, named_files: NamedFiles, current: Segment) -> WrittenReference | None:
+        """Return the last file that is named before the current segment."""
+        end = len(self._segments) - bool(self._segments and self._segments[-1] is current)
+        for at in range(self._searched, end):
+            if files := named_files(self._segments[at]):
+                self._last = files[-1]
+                for file in files[-MAX_OTHERS:]:
+                    self._paths.pop(file.path, None)
+                    self._paths[file.path] = None
+        self._searched = max(self._searched, end)
+        return self._last
+
+    def paths(self, named_files: NamedFiles, current: Segment) -> list[str]:
+        """Return the last files that are named before the current segment, the nearest first."""
+        self.last_file(named_files, current)
+        return list(islice(reversed(self._paths), MAX_OTHERS))
+
+
+class Labels:
+    """Lines that may state the file of the lines below them. Each one is searched once, and only if a line needs it."""
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self._file: WrittenReference | None = None
+
+    def add(self, segment: Segment) -> None:
+        """Add a line that `may_be_label`."""
+        self._segments.append(segment)
+
+    def file(self, named_files: NamedFiles, current: Segment) -> WrittenReference | None:
+        """Return the file of the last label above the current segment; None if that label has several."""
+        for segment in self._segments:
+            if segment is not current and (files := named_files(segment)):
+                is_one = len({file.path for file in files}) == 1
+                if is_key_line(segment.text):
+                    self._file = files[0] if is_one else None
+                elif is_one and _is_short(segment.text, files):
+                    self._file = files[0]
+        self._segments = [segment for segment in self._segments if segment is current]
+        return self._file
+
+
+class HeadingScope(NamedTuple):
+    """A heading above the current line, the paragraphs below it, and its labels."""
+
+    level: int
+    heading: Scope
+    texts: Scope
+    labels: Labels
+
+
+class EntryScope(NamedTuple):
+    """An entry of a list that contains the current line: how far it is indented, its lines and its labels."""
+
+    depth: int
+    lines: Scope
+    labels: Labels
+
+
+def is_key_line(text: str) -> bool:
+    """Return whether a line states the file of what is below it: `**File:** a/b.py`."""
+    return len(text) <= _MAX_LABEL and _KEY.match(text) is not None
+
+
+def may_be_label(text: str, *, is_alone: bool) -> bool:
+    """Return whether a line may state the file of the lines below it; `is_alone`: its paragraph starts with it."""
+    return is_key_line(text) or (
+        is_alone and len(text) <= _MAX_LABEL and (_ends_with_colon(text) or " " not in text.strip())
+    )
+
+
+def _ends_with_colon(text: str) -> bool:
+    return text.rstrip("*_` ").endswith((":", "："))
+
+
+def _is_short(text: str, files: list[WrittenReference]) -> bool:
+    """Return whether a line has only a few words besides its file, and mentions no line: `In a/b.py:`."""
+    rest = masked(text, files)
+    is_label = len(_WORD.findall(rest)) <= _MAX_LABEL_WORDS and not has_hint(rest)
+    return is_label and not _SENTENCE_ENDS.search(rest)
+
+
+def masked(text: str, own: list[WrittenReference]) -> str:
+    """Return a text in which references are blank."""
+    pieces: list[str] = []
+    done = 0
+    for written in own:
+        start = max(done, written.start)
+        if written.end > start:
+            pieces += (text[done:start], " " * (written.end - start))
+            done = written.end
+    return "".join([*pieces, text[done:]])

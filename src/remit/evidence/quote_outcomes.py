@@ -1,0 +1,106 @@
+"""Look up the quotes of a document, and settle what they mean for their locations."""
+
+from __future__ import annotations
+
+from remit.evidence.code_tokens import CodeTokens
+from remit.evidence.model import Location, Quote, Reference
+from remit.evidence.quote_locations import LocatedQuote
+from remit.evidence.quotes import QuoteChecker
+from remit.evidence.references import PAST, PLACEHOLDER, UNNAMED
+from remit.evidence.revisions import PermalinkReader
+from remit.workspace.files import Absent, SourceFile, Workspace
+
+#: The reasons for a quote that has nothing to compare, and for code that is not there and may not be a quote.
+_NO_CODE = "it consists of comments only"
+_NO_QUOTE = "the text may propose this code"
+NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
+
+
+def check_quotes(
+    located_quotes: list[LocatedQuote], workspace: Workspace, document: str, permalinks: PermalinkReader
+) -> None:
+    """Set the outcome of each quote and of its location; `document` is the text that contains them."""
+    checker = QuoteChecker(workspace)
+    checked = [
+        (one, _check_quote(one.quote, one.candidates, checker, permalinks))
+        for one in sorted(located_quotes, key=lambda located: located.quote.path)
+    ]
+    for one, _ in checked:
+        if one.quote.outcome != "verified" and one.may_be_new():
+            one.quote.outcome, one.quote.found, one.quote.why = "unchecked", None, _NO_QUOTE
+    failed = [one.quote for one, _ in checked if one.quote.outcome in ("mismatch", "missing-file")]
+    checker.find_moved(failed, document)
+    for quote in failed:
+        file = workspace.read(quote.path)
+        if quote.outcome == "mismatch" and quote.found is not None:
+            quote.outcome, quote.similarity = "relocated", 1.0
+            quote.why = f"it is in {quote.found.path}"
+        elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
+            checker.suggest(quote, file)
+    for one, reference in checked:
+        quote = one.quote
+        quote.location = reference
+        if one.is_past and quote.outcome in ("mismatch", "missing-file"):
+            quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
+        elif reference.carried == "far" and quote.outcome not in ("verified", "unchecked"):
+            quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
+        elif reference.is_elsewhere or (reference.candidates and not reference.target):
+            quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
+        elif reference.why == PLACEHOLDER:
+            quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
+        elif quote.why not in (_NO_CODE, _NO_QUOTE):
+            _apply_quote_outcome(reference, quote)
+
+
+def _check_quote(
+    quote: Quote, candidates: list[Reference], checker: QuoteChecker, permalinks: PermalinkReader
+) -> Reference:
+    """Check a quote and return the reference that is its location: of several, the one at which it was found."""
+    order = [*reversed(candidates), candidates[-1]] if len(candidates) > 1 else candidates
+    for candidate in order:
+        if candidate.is_elsewhere:
+            quote.path, quote.line, quote.end_line = candidate.path, candidate.line, candidate.end_line
+            quote.outcome, quote.found = "unchecked", None
+            continue
+        workspace = permalinks.workspace_of(candidate)
+        several = candidate.candidates if not candidate.target else ()
+        for path in several or (candidate.file,):
+            quote.path, quote.line, quote.end_line = path, candidate.line, candidate.end_line
+            file = workspace.read(path) if workspace is not None else Absent(path, "missing")
+            _compare(quote, file, checker)
+            if quote.outcome == "verified":
+                return candidate
+        if several:
+            quote.path, quote.outcome = candidate.path, "ambiguous"
+            quote.found, quote.why = None, "several files end with this path, and none has the quote at this line"
+    return candidates[-1]
+
+
+def _compare(quote: Quote, file: SourceFile | Absent, checker: QuoteChecker) -> None:
+    """Set the outcome of a quote in one file."""
+    quote.found, quote.similarity, quote.match, quote.why = None, None, None, ""
+    if isinstance(file, Absent):
+        missing = file.why in ("missing", "folder")
+        quote.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
+        quote.why = "there is no such file" if missing else f"the file is {file.why}"
+    elif not checker.check(quote, file):
+        if checker.is_exhausted:
+            quote.outcome, quote.why = "unchecked", "the quotes are too large or too many to check"
+        elif not CodeTokens(quote.text, file.path).words:
+            quote.outcome, quote.why = "unchecked", _NO_CODE
+        else:
+            quote.outcome, quote.why = "mismatch", "the file does not contain these lines"
+
+
+def _apply_quote_outcome(reference: Reference, quote: Quote) -> None:
+    """Change the outcome of a reference whose quote is not there."""
+    if quote.outcome == "relocated" and reference.outcome in ("verified", "abbreviated", "out-of-range", "relocated"):
+        reference.outcome, reference.found, reference.why = "relocated", quote.found, f"the quote: {quote.why}"
+        reference.is_quote_location = True
+    elif quote.outcome == "mismatch" and reference.outcome in ("verified", "abbreviated", "relocated"):
+        reference.outcome, reference.why = "mismatch", "the quote is not there"
+        reference.is_quote_location = True
+    elif quote.outcome == "unchecked" and reference.outcome in ("verified", "abbreviated"):
+        reference.outcome, reference.why = "unchecked", f"the quote: {quote.why}"
+    elif reference.outcome == "missing-file" and quote.found is not None:
+        reference.found = Location(quote.found.path, quote.found.line)
