@@ -51,7 +51,16 @@ _LONG_MODULES = (
     "tests/dispatch/crash/test_many_",
 )
 
+#: Tests that cover hardly anything of the measured packages that others do not; tracing doubles the time of a test.
+_NOT_TRACED = (
+    *("tests/adapters/", "tests/demo/", "tests/dispatch/", "tests/docs/", "tests/ledger/", "tests/orchestrate/"),
+    *("tests/publishing/", "tests/store/", "tests/surfaces/", "tests/test_accuracy.py", "tests/test_structure.py"),
+)
+#: Where a run with `-m` notes the modules of which it runs every test; tools/all_tests.py reads it.
+_COMPLETE_MODULES = "remit/complete_modules"
+
 _started: list[str] = []
+_deselected: set[str] = set()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -64,13 +73,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a database or start processes, and run the long ones first."""
+    """Mark the tests that need a database, start processes or are not traced, and run the long ones first."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & _DATABASE_FIXTURES:
             item.add_marker(pytest.mark.database)
         if fixtures & _PROCESS_FIXTURES or item.nodeid.startswith(_PROCESS_FOLDERS):
             item.add_marker(pytest.mark.process)
+        if item.nodeid.startswith(_NOT_TRACED):
+            item.add_marker("no_cover")
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG_MODULES))
 
 
@@ -82,8 +93,17 @@ def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Non
         yield
 
 
-def pytest_collection_finish() -> None:
-    """Spare the garbage collector what lives until the end: ten thousand tests and what they import."""
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Remember the modules of which not every test is run."""
+    _deselected.update(item.location[0] for item in items)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note the complete modules; spare the garbage collector what lives until the end: the tests and their imports."""
+    config = session.config
+    if config.option.markexpr and config.cache is not None:
+        complete = {item.location[0] for item in session.items} - _deselected
+        config.cache.set(_COMPLETE_MODULES, sorted(complete))
     gc.collect()
     gc.freeze()
 

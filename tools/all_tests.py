@@ -19,6 +19,8 @@ import coverage_report
 
 ROOT = Path(__file__).resolve().parent.parent
 LAST_FAILED = ROOT / ".pytest_cache/v/cache/lastfailed"
+#: The modules of which the first part runs every test; tests/conftest.py writes it.
+COMPLETE_MODULES = ROOT / ".pytest_cache/v/remit/complete_modules"
 COVERAGE = ("--cov", "--cov-report=")
 FAST_TESTS = "not database and not process and not slow"
 OTHER_TESTS = "database or process or slow"
@@ -30,12 +32,15 @@ MAX_RETRIED = 25
 def main(arguments: list[str]) -> int:
     """Run the tests; return 0 if they pass and cover enough of the code. Arguments go to pytest."""
     LAST_FAILED.unlink(missing_ok=True)
+    COMPLETE_MODULES.unlink(missing_ok=True)
     processors = os.cpu_count() or 1
     # Programs of npm (400 MB), which only the second part needs, are installed during the first.
     with subprocess.Popen([sys.executable, str(ROOT / "tools/npm_clients.py")], cwd=ROOT):
         codes = [run_in_parallel(processors, "-m", FAST_TESTS, *COVERAGE, *arguments)]
     # Two processes more than processors, since these tests wait. Each has a database server, so there is a limit.
-    codes.append(run_in_parallel(min(processors + 2, 12), "-m", OTHER_TESTS, *arguments))
+    # Each would need ten seconds to import the modules of which no test is left.
+    done = [f"--ignore={path}" for path in read_json(COMPLETE_MODULES)]
+    codes.append(run_in_parallel(min(processors + 2, 12), "-m", OTHER_TESTS, *done, *arguments))
     failed, flaky = last_failed(), set[str]()
     if max(codes) == 1 and 0 < len(failed) <= MAX_RETRIED:
         print(f"\nrunning {len(failed)} failed tests again, alone ...", flush=True)
@@ -61,7 +66,12 @@ def run_pytest(*arguments: str) -> int:
 
 def last_failed() -> set[str]:
     """Return the tests that failed when they were last run."""
-    return set(json.loads(LAST_FAILED.read_text(encoding="utf-8"))) if LAST_FAILED.is_file() else set()
+    return set(read_json(LAST_FAILED))
+
+
+def read_json(path: Path) -> list[str]:
+    """Return the strings that pytest's cache has in a file, none without the file."""
+    return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
 
 
 if __name__ == "__main__":
