@@ -122,12 +122,13 @@ class Run:
         self.number = number
         self._resolving = Resolving(registry=team)
 
-    async def drive(self) -> PlanResult:
+    async def drive(self, **options: Any) -> PlanResult:
         """Drive the plan until it ends or waits."""
         import asyncio
 
+        fleet = self.fleet
         async with asyncio.timeout(PATIENCE):
-            await api.drive_plan(self.fleet.database, self.fleet.settings, self.number, resolving=self._resolving)
+            await api.drive_plan(fleet.database, fleet.settings, self.number, resolving=self._resolving, **options)
         return await self.result()
 
     async def result(self) -> PlanResult:

@@ -243,6 +243,31 @@ async def test_a_limit_of_a_delegation_ends_it(play: Play, limits: dict[str, Any
         assert states(found) == [("scout", "failed"), ("helper", "accepted")]
 
 
+async def test_a_review_whose_agents_all_fail_ends_with_a_report_instead_of_a_question(play: Play) -> None:
+    slow = one("scout", timeout=0.05)
+    async with play(**script(scout=[{**READ, "stall": True}], helper=[CUT])) as fleet:
+        spec = plan(phase("look", slow, one("helper")), phase("verify", one("judge"), inputs=("look",)))
+        async with begun(fleet, spec) as run:
+            found = await run.drive(ends_on_failure=True)
+            again = await run.drive(ends_on_failure=True)
+        assert (found.plan.state, found.plan.outcome, found.escalations) == ("finished", "retry", [])
+        assert [one.state for one in found.phases] == ["finished", "waiting"], "there is nothing to verify"
+        merged = found.phases[0].merge
+        assert merged is not None
+        assert [(one["agent"], one["status"]) for one in merged["agents"]] == [
+            ("helper", "FAILED"),
+            ("scout", "FAILED"),
+        ]
+        advice = {one["agent"]: one["recovery_options"] for one in merged["sections"]["errors"]}
+        assert advice["scout"][1].startswith("Give it a smaller scope, or more time")
+        assert [text.partition(":")[0] for text in advice["helper"]] == [
+            "See what it wrote",
+            "Remove the cause, and run it again",
+        ]
+        assert again.plan.state == "finished"
+        assert again.delegations == found.delegations
+
+
 async def test_driving_a_finished_plan_again_changes_nothing(play: Play) -> None:
     """Its rows stay the same."""
     async with play(**script(scout=[CUT], helper=says(result("helper")))) as fleet:

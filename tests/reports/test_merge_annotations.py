@@ -12,6 +12,7 @@ from merge_samples import LOST, PLACES, example, finding, merge_of, merges
 from remit.contract.findings import Severity
 from remit.merging.model import AgentReport, Conflict, Merge
 from remit.reports.merge.annotations import merge_github, merge_junit
+from remit.reports.merge.decision import failures_of
 
 COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:]*,)*title=[^,:]*)::(.*)")
 
@@ -59,9 +60,10 @@ def test_no_findings_give_no_output() -> None:
 
 
 @given(merges())
-def test_each_finding_and_conflict_is_exactly_one_command(merge: Merge) -> None:
-    lines = merge_github(merge).split("\n") if merge.findings or merge.conflicts else []
-    assert len(lines) == len(merge.findings) + len(merge.conflicts)
+def test_each_finding_conflict_and_failure_is_exactly_one_command(merge: Merge) -> None:
+    text = merge_github(merge)
+    lines = text.split("\n") if text else []
+    assert len(lines) == len(merge.findings) + len(merge.conflicts) + len(failures_of(merge))
     assert all(COMMAND.fullmatch(line) for line in lines)
 
 

@@ -211,6 +211,28 @@ def test_an_analyser_that_fails_is_a_failed_agent(shop: Shop) -> None:
     assert "TOML parse error" in json.dumps(merged["sections"]["errors"]) + ran.err
 
 
+def test_a_review_whose_reviewers_all_fail_is_a_report_and_the_next_one_starts_anew(shop: Shop) -> None:
+    (shop.folder / "ruff.toml").write_text("nonsense = [\n", encoding="utf-8")
+    ran = shop.remit("review", "--agents", "ruff")
+    assert ran.code == 1
+    assert ran.out.startswith("FAILED  retry: NOT REVIEWED: ruff failed, and no other reviewer could read a")
+    text = " ".join(ran.out.split())
+    assert "TOML parse error" in text
+    assert "1. See what it wrote: `remit logs 1` 2. Remove the cause, and run it again" in text
+    assert "Python: 23 files, none reviewed" in text
+    assert "remit answer" not in ran.out + ran.err
+    check = shop.remit("check", str(shop.reports / "review-1.md"), "--format", "json")
+    assert json.loads(check.out)["results"][0]["verdict"] == "accept", check.out
+
+    again = shop.remit("review", "--agents", "ruff", "--format", "json", "--output", "report.json")
+    assert (again.code, again.out) == (1, "")
+    merged = json.loads((shop.folder / "report.json").read_text(encoding="utf-8"))
+    assert (merged["status"], merged["decision"]) == ("FAILED", "retry")
+    assert merged["sections"]["errors"][0]["recovery_options"][0] == "See what it wrote: `remit logs 2`"
+    (shop.folder / "ruff.toml").unlink()
+    assert shop.remit("review", "--agents", "ruff").code == 0
+
+
 def test_only_what_changed(shop: Shop) -> None:
     path = shop.folder / "shop" / "mail.py"
     text = path.read_text(encoding="utf-8")

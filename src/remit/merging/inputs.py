@@ -73,17 +73,17 @@ def read_report(data: bytes, sender: str, options: Options, sources: Sources) ->
     return _one_voice([build_report(verdict, sources.workspace, sender=sender) for verdict in verdicts])
 
 
-def failed_report(agent: str, error: str = "") -> Report:
+def failed_report(agent: str, error: str = "", options: Sequence[str] = ()) -> Report:
     """Return the report of an agent that sent nothing, or nothing that can be read, with the reason if it is known."""
-    return with_error(Report(agent=agent, status=STATUSES[-1], verdict=None), error)
+    return with_error(Report(agent=agent, status=STATUSES[-1], verdict=None), error, options)
 
 
-def with_error(report: Report, error: str) -> Report:
-    """Return a report with the reason why its agent failed, unless it states one itself."""
+def with_error(report: Report, error: str, options: Sequence[str] = ()) -> Report:
+    """Return a report with the reason why its agent failed and what to do, unless it states a reason itself."""
     if not error or report.sections.errors:
         return report
     message = shorten_error(" ".join(error.split()), MAX_ERROR)
-    errors = (AgentError(agent=report.agent, type="RunFailed", message=message),)
+    errors = (AgentError(agent=report.agent, type="RunFailed", message=message, recovery_options=tuple(options)),)
     return msgspec.structs.replace(report, sections=msgspec.structs.replace(report.sections, errors=errors))
 
 

@@ -208,12 +208,14 @@ async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a defaul
     on_change: ChangeCallback | None = None,
     can_ask: bool = False,
     adds_items: bool = True,
+    ends_on_failure: bool = False,
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
     """Drive a plan from its current state, and return the state in which it stops.
 
     `can_ask`: a person is there who can be asked after a phase that needs a review. `adds_items`: findings and
-    conflicts become review items.
+    conflicts become review items. `ends_on_failure`: if every delegation of a phase fails, merge the failures and end
+    the plan with the decision `retry`, instead of asking a person.
     """
     row = await check_drivable(database, plan)
     owner = owner_of(row)
@@ -229,6 +231,7 @@ async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a defaul
         can_ask=can_ask,
         owner=owner.job if owner is not None else None,
         adds_items=adds_items,
+        ends_on_failure=ends_on_failure,
     )
     return await Driver(context, plan, msgspec.convert(row.document, Plan)).run()
 

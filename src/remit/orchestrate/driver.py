@@ -88,6 +88,8 @@ class Driver:
             rows = await plans.phases_of(self._database, self._plan, whole=False)
             for row, spec in zip(rows, self._spec.phases, strict=True):
                 stopped = None if row.state == "finished" else await self._phase(row, spec, stepper)
+                if stopped is None and await self._ends_with(row, spec):
+                    break
                 if stopped is not None:
                     await self._stop(stopped, spec, row.number)
                     await self._notify()
@@ -98,6 +100,12 @@ class Driver:
         await self._recorder.finished(outcome)
         await self._notify()
         return "finished"
+
+    async def _ends_with(self, row: PhaseRow, spec: PhaseSpec) -> bool:
+        """Return whether every delegation of a finished phase failed, so that a later phase has nothing to work on."""
+        if not self._context.ends_on_failure:
+            return False
+        return needs_person(spec, await plans.delegations_of(self._database, self._plan, [row.number], whole=False))
 
     async def _stop(self, state: PlanState, spec: PhaseSpec, number: int) -> None:
         """Store that the plan waits for a person, or is cancelled together with its jobs."""
@@ -133,6 +141,8 @@ class Driver:
             await self._ask_again(delegations)
             return "waiting"
         if needs_person(spec, delegations) and not applied.is_skipped:
+            if self._context.ends_on_failure:
+                return await self._decide(row, spec, delegations, is_skipped=False)
             await self._ask(row, f"every delegation of {spec.name} failed")
             return "waiting"
         return await self._decide(row, spec, delegations, is_skipped=applied.is_skipped)

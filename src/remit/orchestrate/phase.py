@@ -59,7 +59,7 @@ class PlanReader:
             return [self._read(one)]
         if not one.result and one.state in ("rejected", "failed", "escalated"):
             # Not with `expect`: another delegation of the same agent may have a result.
-            return [failed_report(one.agent, one.error or "")]
+            return [failed_report(one.agent, one.error or "", recovery_options(one))]
         return []
 
     def partial(self, one: Delegation) -> str:
@@ -99,7 +99,15 @@ class PlanReader:
         has_failed = one.state in ("failed", "escalated")
         status = "FAILED" if has_failed else report.status
         report = msgspec.structs.replace(report, status=status, verdict=one.verdict or report.verdict)
-        return with_error(report, one.error or "") if has_failed else report
+        return with_error(report, one.error or "", recovery_options(one)) if has_failed else report
+
+
+def recovery_options(one: Delegation) -> list[str]:
+    """Return what a person can do after a delegation failed."""
+    log = [f"See what it wrote: `remit logs {one.job}`"] if one.job is not None else []
+    is_slow = (one.error or "").startswith("it ended with timeout")
+    limit = ["Give it a smaller scope, or more time: `timeout` in the plan"] if is_slow else []
+    return [*log, *limit, "Remove the cause, and run it again"]
 
 
 class PhaseMerge:

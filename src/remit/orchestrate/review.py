@@ -11,12 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from remit.configuration import Configuration
 from remit.dispatch.analyser_table import TIMEOUT
 from remit.dispatch.analysers import NO_FILES, Availability, find_analysers
 from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.tools.sandbox import sandbox_problem
 from remit.errors import UsageError, did_you_mean
+from remit.merging.content import Note
+from remit.merging.model import Merge
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.registry.models import full_name
 
@@ -99,6 +103,21 @@ def reviewers_of(team: ReviewTeam) -> list[Reviewer]:
         listed.append(Reviewer(name, is_used, about, has_files=one.why_not != NO_FILES))
     known = {one.name for one in listed}
     return listed + [Reviewer(name, is_used=True, about="configured") for name in team.analysers if name not in known]
+
+
+def unused_reviewers(team: ReviewTeam) -> list[Reviewer]:
+    """Return the reviewers that do not take part although they have files here, unless others were named."""
+    return [one for one in reviewers_of(team) if not one.is_used and one.has_files and one.about != NOT_NAMED]
+
+
+def with_unused(merge: Merge, team: ReviewTeam) -> Merge:
+    """Add a note on the reviewers that do not take part, each with the reason."""
+    unused = unused_reviewers(team)
+    if not unused:
+        return merge
+    text = "\n".join(f"- {one.name}: {one.about}" for one in unused)
+    notes = (*merge.sections.notes, Note("remit", "Reviewers that were not used", text))
+    return msgspec.structs.replace(merge, sections=msgspec.structs.replace(merge.sections, notes=notes))
 
 
 _VERIFY = (

@@ -77,6 +77,8 @@ class PlanContext(NamedTuple):
     owner: int | None = None
     #: Whether findings and conflicts of its phases become review items.
     adds_items: bool = True
+    #: Whether the plan ends with a phase in which every delegation failed, instead of asking a person.
+    ends_on_failure: bool = False
 
 
 class DelegationStepper:

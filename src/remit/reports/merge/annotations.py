@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control
-from remit.reports.merge.decision import contract_status
+from remit.reports.merge.decision import Failure, contract_status, decision_text, failures_of
+from remit.reports.merge.groups import NOTHING_TO_REVIEW, coverage_text
 from remit.reports.merge.parts import (
     MAX_TITLE,
     Subjects,
@@ -33,11 +34,31 @@ _MAX_MESSAGE = 2000
 
 
 def merge_github(merge: Merge) -> str:
-    """Return one workflow command per finding and conflict; empty without any."""
+    """Return one workflow command per finding, conflict and failed agent; empty without any.
+
+    A review in which no file was read, or code was not read, has one as well.
+    """
     agents = answered_agents(merge)
     subjects = Subjects(merge)
     conflicts = (_dispute(conflict, subjects.of(conflict)) for conflict in merge.conflicts)
-    return "\n".join([*(_annotation(finding, agents) for finding in merge.findings), *conflicts])
+    findings = (_annotation(finding, agents) for finding in merge.findings)
+    return "\n".join([*_unreviewed(merge), *findings, *conflicts, *map(_failure, failures_of(merge))])
+
+
+def _unreviewed(merge: Merge) -> Iterator[str]:
+    """Yield what was not reviewed, before the findings: GitHub shows only the first annotations."""
+    unread = "; ".join(coverage_text(one) for one in merge.coverage if one.unread)
+    if merge.is_unread:
+        text = f"{decision_text(merge)}. {unread}".rstrip(". ")
+        yield f"::error title=NOT REVIEWED::{_data(truncate_text(text, _MAX_MESSAGE))}"
+    elif merge.is_mostly_unread:
+        yield f"::warning title=Most of the code was not reviewed::{_data(truncate_text(unread, _MAX_MESSAGE))}"
+
+
+def _failure(failure: Failure) -> str:
+    command, verb = ("error", "failed") if failure.has_failed else ("warning", "was not read completely")
+    title = _property(f"{truncate_text(failure.agent, MAX_TITLE)} {verb}")
+    return f"::{command} title={title}::{_data(truncate_text(failure.text, _MAX_MESSAGE))}"
 
 
 def _annotation(finding: MergedFinding, agents: int) -> str:
@@ -91,15 +112,18 @@ def _property(text: str) -> str:
 
 
 def merge_junit(merge: Merge) -> str:
-    """Return three suites: each agent, each finding and each conflict is a test case.
+    """Return suites in which each agent, finding and conflict, and each language of a review, is a test case.
 
     An agent fails if it FAILED or broke the contract. Findings and conflicts always fail. A dropped finding is a
-    skipped test.
+    skipped test. A language is skipped if some of its files were not reviewed, and fails if no file was reviewed.
     """
     from xml.etree import ElementTree  # late: slow to load and seldom needed
 
     root = ElementTree.Element("testsuites")
-    for name, cases in (("agents", _agents(merge)), ("findings", _findings(merge)), ("conflicts", _conflicts(merge))):
+    suites = {"agents": _agents, "findings": _findings, "conflicts": _conflicts}
+    if merge.coverage:
+        suites["coverage"] = _coverage
+    for name, cases in ((name, cases_of(merge)) for name, cases_of in suites.items()):
         suite = ElementTree.SubElement(root, "testsuite", {"name": f"remit merge: {name}"})
         suite.extend(_unique(cases))
         _count(suite, list(suite))
@@ -124,13 +148,27 @@ def _with(case: Element, tag: str, attributes: dict[str, str], text: str) -> Ele
     return case
 
 
+def _coverage(merge: Merge) -> Iterator[Element]:
+    for one in merge.coverage:
+        text = coverage_text(one) if one.files else NOTHING_TO_REVIEW
+        case = _case("coverage", one.language)
+        if merge.is_unread:
+            yield _with(case, "failure", {"type": "NOT REVIEWED", "message": text}, "")
+        else:
+            yield _with(case, "skipped", {"message": text}, "") if one.unread else _with(case, "system-out", {}, text)
+
+
 def _agents(merge: Merge) -> Iterator[Element]:
+    reasons: dict[str, list[str]] = {}
+    for failure in failures_of(merge):
+        reasons.setdefault(failure.agent, []).append(failure.text)
     for report in merge.agents:
         case = _case("agents", truncate_text(report.agent, MAX_TITLE))
         words = f"{report.status}, {contract_status(report)}"
         if report.status == "FAILED" or report.verdict in ("revise", "reject"):
             kind = "FAILED" if report.status == "FAILED" else report.verdict or ""
-            yield _with(case, "failure", {"type": kind, "message": words}, "")
+            why = truncate_text("; ".join(reasons.get(report.agent, ())), _MAX_MESSAGE)
+            yield _with(case, "failure", {"type": kind, "message": words}, why)
         else:
             yield _with(case, "system-out", {}, words)
 

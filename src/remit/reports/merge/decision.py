@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from remit.contract.model import ErrorDetails
 from remit.merging.model import NOT_COUNTED, OBSERVED, SKIPPED, AgentReport, Merge
@@ -18,6 +19,8 @@ NOTHING_THERE = (
     "NOT REVIEWED: there is no file to review here, or git ignores all of them; name a folder with code: "
     "remit review PATH"
 )
+#: What a person can do if the reviewers failed.
+FIX_REVIEWERS = "remove the causes under Errors, and run the review again"
 ADD_REVIEWERS = "`remit review --list` shows which reviewers apply and how to add others"
 
 
@@ -67,7 +70,8 @@ def _main(merge: Merge) -> str:
         return f"{checked} finished and there are no conflicts"
     if merge.decision == "retry":
         if merge.is_unread:
-            return f"NOT REVIEWED: {_named(merge, 'FAILED')} failed, and no other reviewer could read a file"
+            failed = f"NOT REVIEWED: {_named(merge, 'FAILED')} failed, and no other reviewer could read a file"
+            return f"{failed}; {FIX_REVIEWERS}"
         if not merge.agents:
             return "there is nothing to merge"
         failed = _named(merge, "FAILED")
@@ -99,6 +103,27 @@ def broken_text(merge: Merge) -> str:
     return f"{broken:,} of {format_count(len(judged), 'result')} {verb} the contract" if broken else ""
 
 
+class Failure(NamedTuple):
+    """Why an agent failed, or what could not be read of its report, and what to do."""
+
+    agent: str
+    text: str
+    has_failed: bool
+
+
+def failures_of(merge: Merge) -> list[Failure]:
+    """Return the failures of all agents, for formats without sections. Their texts are not escaped."""
+    failed = dict.fromkeys(one.agent for one in merge.agents if one.status == "FAILED")
+    known = []
+    for one in merge.sections.errors:
+        reason = ": ".join(filter(None, [one.type, one.message])) or "it failed"
+        text = ". ".join([reason, *one.recovery_options])
+        known.append(Failure(one.agent, text, one.agent in failed))
+    stated = {one.agent for one in known}
+    silent = [Failure(agent, "it sent no result. Run it again", has_failed=True) for agent in failed]
+    return [*known, *(one for one in silent if one.agent not in stated)]
+
+
 def root_cause(merge: Merge) -> str:
     """Return why a failed merge has no findings."""
     return no_findings_text(merge) if merge.is_unread else "Every agent's result is FAILED, empty or missing."
@@ -110,6 +135,8 @@ def recovery_text(merge: Merge) -> str:
         return "Name a folder with code, whose files git does not ignore"
     if merge.is_unread and merge.decision != "retry":
         return "Add a reviewer for these languages, or set a model"
+    if merge.is_unread:
+        return FIX_REVIEWERS[:1].upper() + FIX_REVIEWERS[1:]
     return "Run the agents again, one by one, and merge their results"
 
 

@@ -41,11 +41,12 @@ async def drive_with_progress(
     resolving: Resolving,
     *,
     shows_results: bool = False,
-    adds_items: bool = True,
+    is_review: bool = False,
 ) -> DrivenPlan:
     """Drive a plan and show its progress.
 
     `shows_results`: print the results of each phase before the next one starts, and write a report on all phases.
+    `is_review`: its report is the result, even if every reviewer failed, and only `--record` adds review items.
     """
     import msgspec
 
@@ -67,7 +68,8 @@ async def drive_with_progress(
                 resolving=resolving,
                 on_change=display.show,
                 can_ask=sys.stdin.isatty() and sys.stderr.isatty(),
-                adds_items=adds_items,
+                adds_items=not is_review,
+                ends_on_failure=is_review,
             )
         )
         stopped = await _until_done(driving, display)

@@ -92,7 +92,7 @@ def command(path: Path, **options: Any) -> int:
     plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
     _print_team(team)
     if not team.subagents and not team.analysers:
-        return _not_reviewed(root, scope, options)
+        return _not_reviewed(team, root, scope, options)
     driven, data, merged = _run(plan, team, root, scope, is_new=options["is_new"])
     if merged is None:
         from remit.surfaces.cli.plans import print_result
@@ -114,16 +114,17 @@ def _run(
         from remit.dispatch.submit import Resolving
         from remit.orchestrate.api import begin_plan
         from remit.orchestrate.coverage import review_coverage
+        from remit.orchestrate.review import with_unused
         from remit.surfaces.cli.driving import drive_with_progress
 
         number = await begin_plan(database, plan, root, is_new=is_new)
-        # The review queue gets the findings of the report, with --record.
-        driven = await drive_with_progress(database, settings, number, Resolving(), adds_items=False)
+        driven = await drive_with_progress(database, settings, number, Resolving(), is_review=True)
         if driven.stopped or driven.found.plan.state != "finished":
             return driven, settings.data, None
         coverage = await review_coverage(database, driven.found, root, [scope])
-        merged = with_coverage(msgspec.convert(driven.found.phases[-1].merge, Merge), coverage)
-        return driven, settings.data, without_sections(merged, team.analysers)
+        last = next(phase for phase in reversed(driven.found.phases) if phase.merge is not None)
+        merged = with_coverage(msgspec.convert(last.merge, Merge), coverage)
+        return driven, settings.data, with_unused(without_sections(merged, team.analysers), team)
 
     return with_database(work)
 
@@ -138,31 +139,32 @@ def _print_reviewers(team: ReviewTeam) -> None:
         click.echo(f"{one.name:<{width}}  {'yes' if one.is_used else 'no':<3}  {one.about}")
 
 
-def _not_reviewed(root: Path, scope: str, options: dict[str, Any]) -> int:
+def _not_reviewed(team: ReviewTeam, root: Path, scope: str, options: dict[str, Any]) -> int:
     """Report that no reviewer can read the files."""
     from remit.dispatch.analysers import scoped_files
     from remit.evidence.sources import open_sources
     from remit.merging.merge import merge_reports, with_coverage
     from remit.merging.model import MergeSettings
     from remit.orchestrate.coverage import language_coverage
+    from remit.orchestrate.review import with_unused
     from remit.workspace.languages import languages_of
 
     coverage = language_coverage(languages_of(root, scoped_files(root, [scope])), {})
     merged = with_coverage(merge_reports([], MergeSettings()), coverage)
-    write_merge(merged, options["form"], open_sources(root), options["output"])
+    write_merge(with_unused(merged, team), options["form"], open_sources(root), options["output"])
     return 1
 
 
 def _print_team(team: ReviewTeam) -> None:
     """Print the reviewers, and those that do not take part although they have files here."""
-    from remit.orchestrate.review import NOT_NAMED, SUBAGENTS, reviewers_of
+    from remit.orchestrate.review import SUBAGENTS, reviewers_of, unused_reviewers
 
     every = reviewers_of(team)
     click.echo(f"reviewers: {', '.join(one.name for one in every if one.is_used) or 'none'}", err=True)
     if team.why_no_model:
         click.echo(f"no {SUBAGENTS}: {team.why_no_model}; set a key, or `model` in remit.toml, to add them", err=True)
-    unused = [one for one in every if not one.is_used and one.has_files and one.about != NOT_NAMED]
-    named = ", ".join(f"{one.name} ({one.about})" for one in unused if one.name != SUBAGENTS)
+    unused = [one for one in unused_reviewers(team) if one.name != SUBAGENTS]
+    named = ", ".join(f"{one.name} ({one.about})" for one in unused)
     if named:
         click.echo(f"not used: {named}; see `remit review --list`", err=True)
     if team.why_no_model:
