@@ -15,7 +15,8 @@ import msgspec
 
 from remit.contract.findings import Severity
 from remit.ledger.ledger_entries import EntrySource, digest_parts
-from remit.merging.merge import CLARIFY_BELOW, name_of
+from remit.merging.conflicts import name_of
+from remit.merging.merge import CLARIFY_BELOW
 from remit.merging.model import NOT_COUNTED, SCALE, AgentReport, Conflict, Merge, MergedFinding
 from remit.secrets.scan import redact, redact_all
 

@@ -21,7 +21,7 @@ from remit.errors import UsageError
 from remit.merging.adjust import build_report
 from remit.merging.agree import leading_opinion
 from remit.merging.grouping import folded_title
-from remit.merging.merge import merge_reports, update_counts
+from remit.merging.merge import merge_reports, revise
 from remit.merging.model import SCALE, Merge, MergedFinding, MergeSettings
 from remit.workspace.files import SourceFile, Workspace
 
@@ -142,17 +142,16 @@ def apply_dismissals(merge: Merge, dismissals: Sequence[Dismissal], workspace: W
     by_path: dict[str, list[Dismissal]] = defaultdict(list)
     for one in dismissals:
         by_path[one.path].append(one)
-    kept: list[MergedFinding] = []
-    dropped: list[MergedFinding] = []
-    for finding in (*merge.findings, *merge.dropped):
-        marked = msgspec.structs.replace(finding, fingerprint=fingerprint_of(finding, workspace))
+
+    def judge(finding: MergedFinding) -> MergedFinding:
+        mark = fingerprint_of(finding, workspace)
         found = next((one for one in by_path.get(finding.path or "", ()) if matches(one, finding, workspace)), None)
-        if found is not None:
-            flags = tuple(sorted({*finding.flags, DISMISSED}))
-            dropped.append(msgspec.structs.replace(marked, reason=found.reason, flags=flags))
-        else:
-            (dropped if isinstance(finding.reason, str) else kept).append(marked)
-    return update_counts(merge, kept, dropped)
+        if found is None:
+            return msgspec.structs.replace(finding, fingerprint=mark)
+        flags = tuple(sorted({*finding.flags, DISMISSED}))
+        return msgspec.structs.replace(finding, fingerprint=mark, reason=found.reason, flags=flags)
+
+    return revise(merge, judge)
 
 
 def dismissed_in(

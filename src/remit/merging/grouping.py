@@ -70,19 +70,24 @@ class Components:
 
 def group_findings(
     rows: Sequence[ReportedFinding], order: Callable[[ReportedFinding], object], window: int = 0
-) -> Iterator[list[ReportedFinding]]:
-    """Yield groups of rows of the same finding. `order` is a key by the content of a row, for ties."""
-    if _is_one_merge(rows):
-        yield from _by_mark(rows, order)
-        return
+) -> Iterator[Sequence[ReportedFinding]]:
+    """Yield groups of rows of the same finding. `order` is a key by the content of a row, for ties.
+
+    Rows of different files are never in one group.
+    """
     clusters = Components()
     located: dict[tuple[str, str], list[Span]] = defaultdict(list)
+    others: list[int] = []
     for at, row in enumerate(rows):
         first, last = row.opinion.line, row.end_line
         if first is not None and row.path is not None:
             last = first if last is None or last < first else last
             located[row.path, row.reason].append((first, last, at))
-    _join_equal(clusters, ((at, key) for at, row in enumerate(rows) for key in _shared_keys(row)))
+            if row.fingerprint:
+                others.append(at)
+        else:
+            others.append(at)
+    _join_equal(clusters, ((at, key) for at in others for key in _shared_keys(rows[at])))
     for spans in located.values():
         spans.sort()
         for cluster in _touching(spans, window):
@@ -93,21 +98,21 @@ def group_findings(
     for at, row in enumerate(rows):
         members = together.get(at)
         if members is None:
-            yield [row]
+            yield (row,)  # a tuple of such rows is not tracked by the garbage collector, a list is
         elif members[0] == at:
-            yield from _findings(sorted((rows[member] for member in members), key=order), near)  # type: ignore[arg-type]
+            ordered = sorted((rows[member] for member in members), key=order)  # type: ignore[arg-type]
+            yield from _pair(ordered[0], ordered[1], near) if len(ordered) == 2 else _findings(ordered, near)
 
 
-def _is_one_merge(rows: Sequence[ReportedFinding]) -> bool:
-    """Return whether all rows come from one earlier merge, whose findings are kept as they are."""
-    return len({row.fingerprint.rpartition(":")[0] if row.is_merged else "" for row in rows} | {""}) == 2 and all(
-        row.is_merged for row in rows
-    )
+def merge_of_row(row: ReportedFinding) -> str:
+    """Return the mark of the earlier merge that a row comes from; empty for a row of an input."""
+    return row.fingerprint.rpartition(":")[0] if row.is_merged else ""
 
 
-def _by_mark(
-    rows: Sequence[ReportedFinding], order: Callable[[ReportedFinding], object]
-) -> Iterator[list[ReportedFinding]]:
+def group_by_mark(
+    rows: Iterable[ReportedFinding], order: Callable[[ReportedFinding], object]
+) -> Iterator[Sequence[ReportedFinding]]:
+    """Yield groups of rows that all come from one earlier merge, whose findings are kept as they are."""
     marked: dict[str, list[ReportedFinding]] = defaultdict(list)
     for row in rows:
         marked[row.fingerprint].append(row)
@@ -167,7 +172,18 @@ def _span(row: ReportedFinding) -> tuple[int, int]:
     return first, first if last is None or last < first else last
 
 
-def _findings(rows: list[ReportedFinding], near: Near) -> Iterator[list[ReportedFinding]]:
+def _pair(one: ReportedFinding, other: ReportedFinding, near: Near) -> Iterator[Sequence[ReportedFinding]]:
+    """Split a cluster of two rows, as most are: the outcome of `_findings` without its bookkeeping."""
+    is_marked = one.is_merged and one.fingerprint == other.fingerprint
+    may_agree = one.opinion.agent != other.opinion.agent and one.category == other.category
+    if is_marked or (near(one, other) and (may_agree or same_problem(one, other) >= SAME_TITLE)):
+        yield (one, other)
+    else:
+        yield (one,)
+        yield (other,)
+
+
+def _findings(rows: Sequence[ReportedFinding], near: Near) -> Iterator[list[ReportedFinding]]:
     """Split a cluster, sorted by content, into findings."""
     problems = Components()
     for at in range(len(rows)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -51,14 +51,9 @@ def reports_of(merge: Merge) -> list[Report]:
     return reports
 
 
-def renamed_conflicts(
-    earlier: Sequence[Merge], groups: Sequence[Sequence[ReportedFinding]], findings: Sequence[MergedFinding]
-) -> list[Conflict]:
-    """Return the conflicts of earlier merges with the new ids of their findings."""
+def renamed_conflicts(earlier: Sequence[Merge], new: Mapping[str, str]) -> list[Conflict]:
+    """Return the conflicts of earlier merges with the new ids of their findings, by the marks of their rows."""
     disputed = [merge for merge in earlier if merge.conflicts]
-    if not disputed:
-        return []
-    new = {row.fingerprint: one.id for rows, one in zip(groups, findings, strict=True) for row in rows if row.is_merged}
     conflicts: list[Conflict] = []
     for merge in disputed:
         name = _merge_name(merge)

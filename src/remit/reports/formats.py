@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,7 +14,7 @@ from remit.reports.shapes import FixShape, check_shape
 from remit.rules.base import Violation
 
 if TYPE_CHECKING:
-    from remit.merging.model import MergedFinding
+    from remit.merging.model import Merge, MergedFinding
 
 _COMMAND = {"L1": "error", "L2": "warning", "L3": "notice"}
 
@@ -32,6 +32,31 @@ def check_json(
 def format_json(value: Any) -> str:
     """Format JSON with indentation; keys keep their order and non-ASCII text stays as it is."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def json_parts(shell: Any, lists: Mapping[str, Iterable[Any]]) -> Iterator[str]:
+    """Yield the parts of the text of `format_json`, so that long lists are never in memory as a whole.
+
+    `lists` has the items of lists that are empty in `shell`, by their keys, which occur once.
+    """
+    for line in format_json(shell).splitlines(keepends=True):
+        key = line.lstrip(" ").partition('": []')[0].removeprefix('"')
+        if key not in lists or '": []' not in line:
+            yield line
+            continue
+        margin = " " * (len(line) - len(line.lstrip(" ")))
+        before = f'{margin}"{key}": [\n'
+        for item in lists[key]:
+            text = format_json(item).replace("\n", f"\n{margin}  ")  # a line end in a string is escaped
+            yield f"{before}{margin}  {text}"
+            before = ",\n"
+        yield line if before != ",\n" else f"\n{margin}]{line.partition('[]')[2]}"
+
+
+def merge_json_parts(merge: Merge) -> Iterator[str]:
+    """Yield the parts of a merge as JSON."""
+    shell = msgspec.structs.replace(merge, findings=(), dropped=())
+    return json_parts(shell, {"findings": merge.findings, "dropped": merge.dropped})
 
 
 def check_github(verdicts: Sequence[Verdict]) -> str:

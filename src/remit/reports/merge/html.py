@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from remit.contract.findings import Severity
+from remit.merging.drafts import tally
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
 from remit.reports.merge.decision import contract_status, decision_text
@@ -108,6 +111,8 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
     """Return the page. With a checkout it shows the cited lines."""
     style, script = _asset("merge.css"), _asset("merge.js")
     cards = _cards(merge, workspace)
+    agents, flags = _filter_options(merge.findings)
+    kept, dropped = tally(merge.findings).severities, tally(merge.dropped).severities
     rest = merge.findings[len(cards) :]
     return (
         _environment()
@@ -120,11 +125,11 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
             style=Markup(style),  # noqa: S704
             script=Markup(script),  # noqa: S704
             decision=f"{merge.decision.capitalize()}: {decision_text(merge)}.",
-            numbers=_numbers(merge),
+            numbers=_numbers(merge, kept),
             conflicts=_conflicts(merge),
-            present=[name for name in SEVERITIES if any(severity_of(one) == name for one in merge.findings)],
-            agent_options=sorted({agent for finding in merge.findings for agent in finding.agents}),
-            flag_options=sorted({flag for finding in merge.findings for flag in _filter_flags(finding)}),
+            present=[name for name, number in _named(kept).items() if number],
+            agent_options=agents,
+            flag_options=flags,
             cards=cards,
             rest=rest,
             groups=section_groups(merge),
@@ -134,7 +139,7 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
             max_lines=_MAX_LINES,
             max_words=_MAX_WORDS,
             rest_caption=f"{format_count(len(rest), 'finding')} of lower rank, without details",
-            dropped_caption=_severity_counts(merge.dropped),
+            dropped_caption=join_words([f"{number:,} {name}" for name, number in _named(dropped).items() if number]),
             legend=_LEGEND,
             severities=SEVERITIES,
             status_chips=_STATUS_CHIPS,
@@ -204,31 +209,43 @@ def _filter_flags(finding: MergedFinding) -> tuple[str, ...]:
     return (*finding.flags, EVIDENCE[finding.verified])
 
 
-def _numbers(merge: Merge) -> dict[str, int]:
-    each = {name: sum(severity_of(finding) == name for finding in merge.findings) for name in SEVERITIES}
+def _filter_options(findings: Iterable[MergedFinding]) -> tuple[list[str], list[str]]:
+    """Return the agents and the flags that the page can be filtered by."""
+    agents: set[str] = set()
+    flags: set[str] = set()
+    for finding in findings:
+        agents.update(finding.agents)
+        flags.update(_filter_flags(finding))
+    return sorted(agents), sorted(flags)
+
+
+def _named(severities: Counter[Severity | None]) -> dict[str, int]:
+    """Return the number of findings by the name of their severity."""
+    return {name: severities[None if name == "unrated" else name] for name in SEVERITIES}  # type: ignore[index]
+
+
+def _numbers(merge: Merge, severities: Counter[Severity | None]) -> dict[str, int]:
+    each = _named(severities)
     if not each["unrated"]:
         del each["unrated"]
     return {**each, "conflicts": len(merge.conflicts), "dropped": len(merge.dropped)}
-
-
-def _severity_counts(findings: tuple[MergedFinding, ...]) -> str:
-    each = {name: sum(severity_of(finding) == name for finding in findings) for name in SEVERITIES}
-    return join_words([f"{number:,} {name}" for name, number in each.items() if number])
 
 
 def _conflicts(merge: Merge) -> list[_ShownConflict]:
     if not merge.conflicts:
         return []
     subjects = Subjects(merge)
-    numbers = {id(finding): number for number, finding in enumerate(merge.findings, 1)}
     shown = []
     for conflict in merge.conflicts:
-        finding = subjects.of(conflict)
+        found = subjects.numbered(conflict)
         title = location = ""
-        if finding is not None:
+        number = None
+        if found is not None:
+            at, finding = found
+            number = at + 1 if at < len(merge.findings) else None
             title = finding.title if finding.title != conflict.finding else ""
             location = location_of(finding) if finding.path and not names_location(conflict, finding) else ""
-        shown.append(_ShownConflict(conflict, numbers.get(id(finding)), title, location))
+        shown.append(_ShownConflict(conflict, number, title, location))
     return shown
 
 

@@ -148,7 +148,7 @@ def _section_blocks(merge: Merge, lines: SourceLines) -> Iterator[Block]:
             continue
         content: list[Content] = []
         for entry in group.entries[:_MAX_ENTRIES]:
-            head = ": ".join(filter(None, [safe_agent(entry.who), safe_text(entry.head)]))
+            head = ": ".join(filter(None, [safe_agent(entry.who) if entry.who else "", safe_text(entry.head)]))
             texts = [*entry.lines, *filter(None, map(str.strip, entry.code.split("\n")))]
             content.append(Text(text=lines.neutralize(head)))
             content += _entry_content(texts[:_MAX_ENTRY_LINES], lines)
@@ -190,11 +190,11 @@ def _issues(merge: Merge, entries: list[MarkdownEntry]) -> Table | Text:
 
 
 def _conflicts(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> Iterator[Table | Text]:
-    subjects, names = Subjects(merge), {id(entry.finding): entry.id for entry in entries}
+    subjects = Subjects(merge)
     rows = (
         (
             conflict.kind,
-            _about(subjects.of(conflict), names, conflict.finding),
+            _about(subjects.numbered(conflict), entries, conflict.finding),
             safe_text(", ".join(conflict.agents)),
             safe_text(conflict.why),
         )
@@ -205,11 +205,12 @@ def _conflicts(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -
         yield Text(text=f"And {format_count(more, 'more conflict')}.")
 
 
-def _about(finding: MergedFinding | None, names: dict[int, str], name: str) -> str:
+def _about(found: tuple[int, MergedFinding] | None, entries: list[MarkdownEntry], name: str) -> str:
     """Return the subject of a conflict: the finding's name in the report, and its title."""
-    if finding is None:
+    if found is None:
         return safe_text(name)
-    name = names.get(id(finding), safe_text(name))
+    number, finding = found
+    name = entries[number].id if number < len(entries) else safe_text(name)
     return f"{name}: {safe_text(finding.title, 120)}" if finding.title else name
 
 

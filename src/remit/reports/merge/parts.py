@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from remit.evidence.grammar import Exists, WrittenReference, looks_like_file, references_in
 from remit.evidence.line_mentions import without_line_mentions
-from remit.merging.merge import name_of
+from remit.merging.conflicts import name_of
 from remit.merging.model import (
     NOT_COUNTED,
     SCALE,
@@ -151,22 +152,30 @@ class Subjects:
     """Finds the finding of a conflict: names are not unique, so the agents of the conflict decide."""
 
     def __init__(self, merge: Merge) -> None:
-        self._named: dict[str, list[MergedFinding]] = {}
-        for finding in (*merge.findings, *merge.dropped):
-            self._named.setdefault(name_of(finding), []).append(finding)
+        self._named: dict[str, list[tuple[int, MergedFinding]]] = {one.finding: [] for one in merge.conflicts}
+        if self._named:
+            for number, finding in enumerate(chain(merge.findings, merge.dropped)):
+                name = name_of(finding)
+                if name in self._named:
+                    self._named[name].append((number, finding))
 
     def of(self, conflict: Conflict) -> MergedFinding | None:
         """Return the finding; None if no finding or more than one matches."""
+        found = self.numbered(conflict)
+        return found[1] if found is not None else None
+
+    def numbered(self, conflict: Conflict) -> tuple[int, MergedFinding] | None:
+        """Return the position of the finding among the kept and then the dropped ones, and the finding."""
         if conflict.kind == "compliance":
             return None
         agents = set(conflict.agents)
         fits = [
-            finding
-            for finding in self._named.get(conflict.finding, ())
+            (number, finding)
+            for number, finding in self._named.get(conflict.finding, ())
             if agents <= set(finding.agents) or (conflict.kind == "presence" and agents >= set(finding.agents))
         ]
         if len(fits) > 1:  # the reason decides, if it names a location
-            fits = [finding for finding in fits if names_location(conflict, finding)]
+            fits = [one for one in fits if names_location(conflict, one[1])]
         return fits[0] if len(fits) == 1 else None
 
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
 
+from remit.merging.drafts import StoredFindings
 from remit.merging.model import Conflict, LanguageCoverage, Merge, MergedFinding, Opinion
-from remit.reports.formats import format_json
+from remit.reports.formats import json_parts
 from remit.reports.layout import escape_control
+from remit.reports.merge.decision import Failure, failures_of
 from remit.reports.merge.groups import NOTHING_TO_REVIEW, coverage_text
 from remit.reports.merge.parts import evidence_state, has_secret, location_of, opinions_by_score
 from remit.workspace.files import SourceFile, Workspace
@@ -41,6 +43,7 @@ _LEVELS = {"critical": "error", "important": "warning", "minor": "note", None: "
 _NOTIFICATIONS = {
     "conflict": "Agents disagree; a person must decide.",
     "finding-without-place": "A finding that names no file cannot be a result in code scanning.",
+    "agent-failed": "An agent failed, or a part of its report could not be read.",
     "not-read": "How many files of a language were reviewed, and how many were not.",
     "evidence-failed": "The cited location does not exist, so the finding cannot be a result in code scanning.",
 }
@@ -60,38 +63,96 @@ def merge_sarif(
     version: str,
 ) -> str:
     """Return the report. The same merge over the same files gives the same bytes."""
-    dismissed = [finding for finding in merge.dropped if "dismissed" in finding.flags]
-    everything = [*merge.findings, *dismissed]
-    located = [finding for finding in everything if _has_location(finding) or profile == "ai"]
-    rules = sorted({_category(finding) for finding in located})
-    cited = _cited(located, workspace)
-    results = [_result(finding, rules, text, profile) for finding, text in zip(located, cited, strict=True)]
-    if profile == "github":
-        for result, mark in zip(results, _fingerprints(located, cited), strict=True):
-            result["partialFingerprints"] = {FINGERPRINT: mark}
-    without_location = [finding for finding in merge.findings if not _has_location(finding) and profile == "github"]
+    about = {"commit": commit, "repository": repository}
+    return "".join(sarif_parts(merge, profile=profile, workspace=workspace, **about, version=version))
+
+
+def sarif_parts(
+    merge: Merge,
+    *,
+    profile: Profile = "github",
+    workspace: Workspace | None = None,
+    commit: str | None = None,
+    repository: str | None = None,
+    version: str,
+) -> Iterator[str]:
+    """Yield the parts of the report."""
+    cited = CitedFindings(merge, profile, workspace)
+    rules = sorted(cited.categories)
     run: Object = {
         "tool": _tool(merge, rules, version),
-        "invocations": [
-            {
-                "executionSuccessful": merge.status != "FAILED",
-                "toolExecutionNotifications": [
-                    *map(_conflict, merge.conflicts),
-                    *map(_notification, without_location),
-                    *map(_unread, merge.coverage),
-                ],
-            }
-        ],
+        "invocations": [{"executionSuccessful": merge.status != "FAILED", "toolExecutionNotifications": []}],
         "automationDetails": {"id": "remit/"},
         "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the checkout."}}},
-        "results": results,
+        "results": [],
         "properties": _about(merge, profile, commit),
     }
     uri = public_address(repository) if repository else None
     if uri is not None:
         source = {"repositoryUri": uri, "mappedTo": {"uriBaseId": ROOT}}
         run["versionControlProvenance"] = [source | ({"revisionId": _safe(commit)} if commit else {})]
-    return format_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+    lists = {
+        "toolExecutionNotifications": _notifications(merge, profile),
+        "results": (_result(*one, rules, profile) for one in cited.all()),
+    }
+    yield from json_parts({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, lists)
+
+
+def _notifications(merge: Merge, profile: Profile) -> Iterator[Object]:
+    yield from map(_conflict, merge.conflicts)
+    if profile == "github":
+        yield from (_notification(finding) for finding in merge.findings if not _has_location(finding))
+    yield from map(_failure, failures_of(merge))
+    yield from map(_unread, merge.coverage)
+
+
+class CitedFindings:
+    """The findings that are results, each with the lines that it cites and its fingerprint. Each file is read once."""
+
+    def __init__(self, merge: Merge, profile: Profile, workspace: Workspace | None) -> None:
+        self.categories: set[str] = set()
+        self._merge = merge
+        self._profile = profile
+        self._workspace = workspace
+        #: The fingerprints of one file; those of two files differ.
+        self._seen: Counter[str] = Counter()
+        self._path: str | None = ""
+        self._found: list[tuple[MergedFinding, tuple[str, str]]] = []
+        if isinstance(merge.findings, StoredFindings):
+            merge.findings.drafts.annotate(self._annotation)
+            return
+        wanted = [finding for finding in (*merge.findings, *merge.dropped) if self._is_result(finding)]
+        notes = {}
+        for at in sorted(range(len(wanted)), key=lambda at: (wanted[at].path or "", wanted[at].line or 0, at)):
+            notes[at] = self._note(wanted[at])
+        self._found = [(finding, notes[at]) for at, finding in enumerate(wanted)]
+
+    def all(self) -> Iterator[tuple[MergedFinding, tuple[str, str]]]:
+        """Yield each finding with its text and its fingerprint, in the order of the report."""
+        if not isinstance(self._merge.findings, StoredFindings):
+            yield from self._found
+            return
+        for finding, note in self._merge.findings.drafts.annotated():
+            yield finding, msgspec.msgpack.decode(note, type=tuple[str, str])
+
+    def _annotation(self, finding: MergedFinding) -> bytes | None:
+        return msgspec.msgpack.encode(self._note(finding)) if self._is_result(finding) else None
+
+    def _is_result(self, finding: MergedFinding) -> bool:
+        is_listed = finding.reason is msgspec.UNSET or "dismissed" in finding.flags
+        return is_listed and (_has_location(finding) or self._profile == "ai")
+
+    def _note(self, finding: MergedFinding) -> tuple[str, str]:
+        """Return the cited lines, and a fingerprint of path, category and the text of the first one, not its number."""
+        self.categories.add(_category(finding))
+        if finding.path != self._path:
+            self._path, self._seen = finding.path, Counter()
+        cited = _cited(finding, self._workspace)
+        words = " ".join(cited.partition("\n")[0].split()) or " ".join(finding.title.lower().split())
+        whole = "\0".join((finding.path or "", finding.category, words))
+        mark = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:32]
+        self._seen[mark] += 1
+        return cited, f"{mark}:{self._seen[mark]}"  # equal ones are numbered
 
 
 def _has_location(finding: MergedFinding) -> bool:
@@ -170,6 +231,12 @@ def _unread(coverage: LanguageCoverage) -> Object:
     return {"descriptor": {"id": "not-read"}, "level": level, "message": {"text": _unlinked(_safe(text, _MAX_WORDS))}}
 
 
+def _failure(failure: Failure) -> Object:
+    text = _unlinked(f"{_safe(failure.agent)}: {_safe(failure.text, _MAX_WORDS)}")
+    level = "error" if failure.has_failed else "warning"
+    return {"descriptor": {"id": "agent-failed"}, "level": level, "message": {"text": text}}
+
+
 def _notification(finding: MergedFinding) -> Object:
     return {
         "descriptor": {"id": "evidence-failed" if finding.path else "finding-without-place"},
@@ -179,7 +246,8 @@ def _notification(finding: MergedFinding) -> Object:
     }
 
 
-def _result(finding: MergedFinding, rules: list[str], cited: str, profile: Profile) -> Object:
+def _result(finding: MergedFinding, note: tuple[str, str], rules: list[str], profile: Profile) -> Object:
+    cited, mark = note
     rule, has_location = _category(finding), _has_location(finding)
     message = {"text": _message(finding)}
     properties = _properties(finding)
@@ -209,6 +277,8 @@ def _result(finding: MergedFinding, rules: list[str], cited: str, profile: Profi
             }
             for number, opinion in enumerate(others, 1)
         ]
+    if profile == "github":
+        result["partialFingerprints"] = {FINGERPRINT: mark}
     return result
 
 
@@ -289,30 +359,13 @@ def _artifact(path: str) -> Object:
     return {"uri": uri} if path.split("/", 1)[0] == ".." else {"uri": uri, "uriBaseId": ROOT}
 
 
-def _cited(findings: Sequence[MergedFinding], workspace: Workspace | None) -> list[str]:
-    """Return the lines that each finding cites, or an empty text. Each file is read once."""
-    cited = [""] * len(findings)
-    for at in sorted(range(len(findings)), key=lambda at: findings[at].path or ""):
-        finding = findings[at]
-        if workspace is None or not finding.path or finding.line is None or finding.line < 1:
-            continue
-        file = workspace.read(finding.path)
-        if isinstance(file, SourceFile):
-            last = min(max(finding.line, finding.end_line or 0), finding.line + MAX_SNIPPET_LINES - 1)
-            text = "\n".join(file.lines[finding.line - 1 : last])
-            cited[at] = text if len(text) <= MAX_SNIPPET else ""
-    return cited
-
-
-def _fingerprints(findings: Sequence[MergedFinding], cited: Sequence[str]) -> list[str]:
-    """Return fingerprints of path, category and the text of the cited line, not its number; equal ones are numbered."""
-    marks = [""] * len(findings)
-    seen: Counter[str] = Counter()
-    for at in sorted(range(len(findings)), key=lambda at: (findings[at].path or "", findings[at].line or 0, at)):
-        finding = findings[at]
-        words = " ".join(cited[at].partition("\n")[0].split()) or " ".join(finding.title.lower().split())
-        whole = "\0".join((finding.path or "", finding.category, words))
-        mark = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:32]
-        seen[mark] += 1
-        marks[at] = f"{mark}:{seen[mark]}"
-    return marks
+def _cited(finding: MergedFinding, workspace: Workspace | None) -> str:
+    """Return the lines that a finding cites, or an empty text."""
+    if workspace is None or not finding.path or finding.line is None or finding.line < 1:
+        return ""
+    file = workspace.read(finding.path)
+    if not isinstance(file, SourceFile):
+        return ""
+    last = min(max(finding.line, finding.end_line or 0), finding.line + MAX_SNIPPET_LINES - 1)
+    text = "\n".join(file.lines[finding.line - 1 : last])
+    return text if len(text) <= MAX_SNIPPET else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
@@ -286,17 +287,23 @@ def _joined(notes: Sequence[str], room: int) -> list[str]:
 
 
 def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
-    dismissed = [finding for finding in merge.dropped if "dismissed" in finding.flags]
-    others = [finding for finding in merge.dropped if "dismissed" not in finding.flags]
-    yield from _dropped_list("Dismissed", dismissed, columns)
-    yield from _dropped_list("Dropped", others, columns)
+    shown: dict[bool, list[MergedFinding]] = {True: [], False: []}
+    numbers = Counter[bool]()
+    for finding in merge.dropped:
+        is_dismissed = "dismissed" in finding.flags
+        numbers[is_dismissed] += 1
+        if numbers[is_dismissed] <= _MAX_DROPPED:
+            shown[is_dismissed].append(finding)
+    yield from _dropped_list("Dismissed", shown[True], numbers[True], columns)
+    yield from _dropped_list("Dropped", shown[False], numbers[False], columns)
 
 
-def _dropped_list(heading: str, findings: Sequence[MergedFinding], columns: int) -> Iterator[Line]:
+def _dropped_list(heading: str, findings: Sequence[MergedFinding], number: int, columns: int) -> Iterator[Line]:
+    """Yield the first findings of a list of this number."""
     if not findings:
         return
-    yield _heading(heading, f"{len(findings):,}; the JSON form has all of them")
-    for finding in findings[:_MAX_DROPPED]:
+    yield _heading(heading, f"{number:,}; the JSON form has all of them")
+    for finding in findings:
         reason = escape_control(finding.reason) if isinstance(finding.reason, str) else "no reason given"
         words = "  ".join(
             filter(None, [escape_control(finding.id), truncate_text(escape_control(finding.title), MAX_TITLE)])
@@ -308,8 +315,8 @@ def _dropped_list(heading: str, findings: Sequence[MergedFinding], columns: int)
         location = escape_control(location_of(finding)) or "no location"
         for row in _wrapped(truncate_text(f"{location}: {reason}", 2 * MAX_TITLE), columns, " " * 12):
             yield [Piece(row, "dim")]
-    if len(findings) > _MAX_DROPPED:
-        yield [Piece(f"  and {len(findings) - _MAX_DROPPED:,} more", "dim")]
+    if number > len(findings):
+        yield [Piece(f"  and {number - len(findings):,} more", "dim")]
     yield []
 
 

@@ -6,6 +6,7 @@ import datetime
 from pathlib import Path
 
 import click
+import msgspec
 
 from remit.configuration import load
 from remit.errors import UsageError
@@ -18,6 +19,7 @@ from remit.merging.dismissals import (
     find_finding,
     is_expired,
 )
+from remit.merging.drafts import StoredFindings
 from remit.merging.model import Merge, MergeSettings
 from remit.reports.layout import format_count
 from remit.surfaces.cli.files import find_repository
@@ -105,14 +107,17 @@ def with_dismissals(merged: Merge, workspace: Workspace | None) -> Merge:
     return apply_dismissals(merged, entries, workspace)
 
 
-def keep_last_merge(text: str, root: Path | None) -> None:
+def keep_last_merge(merged: Merge, root: Path | None) -> None:
     """Keep the last merge of a project that has a data folder, for `remit dismiss`."""
     if root is None or not (root / ".remit").is_dir():
+        return
+    if isinstance(merged.findings, StoredFindings):
+        click.echo("too many findings to keep this report for `remit dismiss`; pass one with --from", err=True)
         return
     folder = root / ".remit" / "reports"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        replace_file(str(folder / LAST_MERGE), text.encode())
+        replace_file(str(folder / LAST_MERGE), msgspec.json.encode(merged))
     except OSError as error:
         click.echo(f"{folder / LAST_MERGE}: {error.strerror or error}", err=True)
 

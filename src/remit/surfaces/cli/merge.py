@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from remit.checking import Options, Verdict
 from remit.clients.hooks.recorded_project import current_project
@@ -16,7 +16,7 @@ from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.merging.api import merge_inputs
+from remit.merging.api import merge_inputs, merge_stream
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
 from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
@@ -97,16 +97,16 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     read = partial(
         read_input, options=options, sources=sources, categories=configured["merge.categories"], checked=checked
     )
-    documents = Documents(is_limited=False)
-    inputs = [_read_or_failed(file, read, documents, is_only=len(files) == 1) for file in files]
-    _warn_about_reports(zip(files, inputs, strict=True))
-    if project is not None:
-        inputs += project.inputs(flags["session"], options, sources)
-    merged = with_dismissals(_merged([*inputs, *of_plan], settings, note), sources.workspace)
-    keep_last_merge(msgspec.json.encode(merged).decode(), root)
+    documents = Documents(is_limited=False) if flags["attest"] is not None else None
+    inputs = _inputs_of(files, read, documents)
+    of_session = project.inputs(flags["session"], options, sources) if project is not None else []
+    is_whole = flags["record"] or documents is not None  # these need all findings in memory
+    merged = _merged(chain(inputs, of_session, of_plan), settings, note, is_whole=is_whole)
+    merged = with_dismissals(merged, sources.workspace)
+    keep_last_merge(merged, root)
     merged = _filtered(merged, flags, sources)
     write_merge(merged, flags["form"], sources, flags["output"], flags["sarif_profile"])
-    if flags["attest"] is not None:
+    if documents is not None:
         attest_merge(flags, documents, merged, (options, settings), root)
     if checked is not None:
         record_merge(merged, "merge", root, verdicts=checked, plan=flags["plan"])
@@ -129,30 +129,28 @@ def _plan_inputs(plan: int) -> tuple[list[Input], Path]:
     return with_database(work)
 
 
-def _read_or_failed(
-    file: Path | None, read: Callable[[bytes, str], Input], documents: Documents, *, is_only: bool
-) -> Input:
-    """Return the input of a file. Among others, one that cannot be parsed is one failed agent: the rest is merged."""
-    data, name = read_file(file), display_name(file)
-    documents.add(name, file, data)
-    try:
-        return read(data, name)
-    except UsageError as error:
-        if is_only:
-            raise
-        click.echo(f"{error}; it counts as a failed agent", err=True)
-        return Input([failed_report(name)])
-
-
-def _warn_about_reports(inputs: Iterable[tuple[Path | None, Input]]) -> None:
-    """Warn about merged reports in Markdown, which do not contain the opinions of each agent."""
-    for file, read in inputs:
-        if any(report.agent == slug(MERGED_AGENT) for report in read.reports):
+def _inputs_of(
+    files: Sequence[Path | None], read: Callable[[bytes, str], Input], documents: Documents | None
+) -> Iterator[Input]:
+    """Yield the input of each file. Among others, one that cannot be parsed is one failed agent: the rest is merged."""
+    for file in files:
+        data, name = read_file(file), display_name(file)
+        if documents is not None:
+            documents.add(name, file, data)
+        try:
+            found = read(data, name)
+        except UsageError as error:
+            if len(files) == 1:
+                raise
+            click.echo(f"{error}; it counts as a failed agent", err=True)
+            found = Input([failed_report(name, str(error))])
+        if any(report.agent == slug(MERGED_AGENT) for report in found.reports):
             click.echo(
-                f"{display_name(file)}: this is a merged report, which does not contain the opinions of each agent; "
+                f"{name}: this is a merged report, which does not contain the opinions of each agent; "
                 "merge the output of --format json instead",
                 err=True,
             )
+        yield found
 
 
 def _settings(flags: dict[str, Any], configured: Configuration) -> tuple[MergeSettings, LearnedNote | None]:
@@ -182,8 +180,8 @@ def _learned_note() -> LearnedNote:
     return with_database(work)
 
 
-def _merged(inputs: list[Input], settings: MergeSettings, note: LearnedNote | None) -> Merge:
-    merged = merge_inputs(inputs, settings)
+def _merged(inputs: Iterable[Input], settings: MergeSettings, note: LearnedNote | None, *, is_whole: bool) -> Merge:
+    merged = merge_inputs(list(inputs), settings) if is_whole else merge_stream(inputs, settings)
     if note is None:
         return merged
     from remit.ledger.learned import explained
@@ -206,5 +204,4 @@ def fails(merged: Merge, limit: str | None) -> bool:
         return False
     if limit == "conflict":
         return bool(merged.conflicts)
-    worse = SCALE[SCALE.index(limit) :]
-    return any(finding.severity in worse for finding in merged.findings)
+    return any(getattr(merged.counts, severity) for severity in SCALE[SCALE.index(limit) :])

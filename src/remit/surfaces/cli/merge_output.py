@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 from remit.errors import UsageError
 from remit.evidence.sources import Sources
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, print_lines, print_parts
 
 if TYPE_CHECKING:
     from remit.merging.model import Merge
@@ -27,50 +28,57 @@ def write_merge(
 
         print_lines(merge_text_lines(merged, columns(), sources.workspace))
         return
-    text = _formatted(merged, form, sources, sarif_profile)
+    parts = _parts(merged, form, sources, sarif_profile)
     if output is None:
-        print_text(text)
+        print_parts(parts)
         return
     try:
-        output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+        with output.open("w", encoding="utf-8", newline="") as file:
+            last = ""
+            for last in parts:
+                file.write(last)
+            file.write("" if last.endswith("\n") else "\n")
     except OSError as error:
         raise UsageError(f"{output}: {error.strerror}") from error
     click.echo(f"written to {output}", err=True)
 
 
-def _formatted(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -> str:
+def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -> Iterator[str]:
+    """Yield the text in parts: with very many findings, all of it does not fit in memory."""
     workspace = sources.workspace
     if form == "text":
         from remit.reports.layout import plain_lines
         from remit.reports.merge.text import merge_text_lines
 
-        return plain_lines(merge_text_lines(merged, columns(), workspace))
-    if form == "json":
-        from remit.reports.formats import format_json
+        for line in merge_text_lines(merged, columns(), workspace):
+            yield f"{plain_lines([line])}\n"
+    elif form == "json":
+        from remit.reports.formats import merge_json_parts
 
-        return format_json(merged)
-    if form == "html":
+        yield from merge_json_parts(merged)
+    elif form == "html":
         from remit.reports.merge.html import merge_html
 
-        return merge_html(merged, workspace)
-    if form == "markdown":
+        yield merge_html(merged, workspace)
+    elif form == "markdown":
         from remit.reports.merge.markdown import merge_markdown
 
-        return merge_markdown(merged, workspace)
-    if form == "sarif":
-        return _sarif(merged, sources, sarif_profile)
-    from remit.reports.merge.annotations import merge_github, merge_junit
+        yield merge_markdown(merged, workspace)
+    elif form == "sarif":
+        yield from _sarif(merged, sources, sarif_profile)
+    else:
+        from remit.reports.merge.annotations import merge_github, merge_junit
 
-    return merge_github(merged) if form == "github" else merge_junit(merged)
+        yield merge_github(merged) if form == "github" else merge_junit(merged)
 
 
-def _sarif(merged: Merge, sources: Sources, profile: Profile) -> str:
+def _sarif(merged: Merge, sources: Sources, profile: Profile) -> Iterator[str]:
     from remit import __version__
-    from remit.reports.merge.sarif import merge_sarif
+    from remit.reports.merge.sarif import sarif_parts
     from remit.workspace import git
 
     root = sources.workspace.root if sources.workspace is not None else None
-    return merge_sarif(
+    return sarif_parts(
         merged,
         profile=profile,
         workspace=sources.workspace,

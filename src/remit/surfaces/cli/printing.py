@@ -49,6 +49,18 @@ def print_text(text: str) -> None:
         sys.stdout.flush()
 
 
+def print_parts(parts: Iterable[str]) -> None:
+    """Print a text that comes in parts, as `print_text` does; for a pipe, without keeping all of it in memory."""
+    if sys.stdout.isatty():
+        print_text("".join(parts))
+        return
+    last = ""
+    for last in filter(None, parts):
+        sys.stdout.write(last)
+    sys.stdout.write("" if not last or last.endswith("\n") else "\n")
+    sys.stdout.flush()
+
+
 class SlowNotice:
     """Shows on the terminal what a command is doing, once it has taken a second, and removes the line at its end."""
 

@@ -1,0 +1,347 @@
+"""The findings of a merge while it is made: in memory, or in a temporary file if there are too many.
+
+Both give the findings of a merge unique ids and put them in the order of the report. `MemoryDrafts` has them in lists.
+`StoredDrafts` has them in an SQLite database that has no name and is removed when it is closed; the merge then has
+`StoredFindings`, which read a finding when it is needed. Both give the same findings in the same order.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, overload
+
+import msgspec
+
+from remit.contract.findings import Severity
+from remit.merging.agree import Naming, leading_opinion, naming_order, naming_prefix, settle_ties, with_unique_ids
+from remit.merging.model import SCALE, MergedFinding, ReportedFinding
+
+#: The worst severity first, a missing one last.
+_RANKS: dict[Severity | None, int] = {severity: -at for at, severity in enumerate(SCALE)} | {None: 1}
+_SEVERITIES = {rank: severity for severity, rank in _RANKS.items()}
+#: Rows that are written or read at a time.
+_BATCH = 1000
+#: The largest number that the database compares; the whole key decides between larger ones.
+_LARGEST = 1 << 62
+_SCHEMA = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+PRAGMA temp_store = FILE;
+PRAGMA cache_size = -65536;
+CREATE TABLE rows (path BLOB, data BLOB);
+CREATE TABLE findings (
+    at INTEGER PRIMARY KEY, id TEXT, folded BLOB, agents BLOB, path BLOB, line INTEGER, is_rule INTEGER,
+    is_dropped INTEGER, rank INTEGER, confidence REAL, members INTEGER, is_dismissed INTEGER, data BLOB
+);
+CREATE TABLE taken (name BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE places (is_dropped INTEGER, place INTEGER, at INTEGER, PRIMARY KEY (is_dropped, place)) WITHOUT ROWID;
+"""
+_INSERT = "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_UPDATE = (
+    "UPDATE findings SET id = ?, folded = ?, agents = ?, path = ?, line = ?, is_rule = ?, is_dropped = ?, rank = ?,"
+    " confidence = ?, members = ?, is_dismissed = ?, data = ? WHERE at = ?"
+)
+Change = Callable[[MergedFinding], MergedFinding]
+_decode_row = msgspec.msgpack.Decoder(ReportedFinding).decode
+_decode_finding = msgspec.msgpack.Decoder(MergedFinding).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Tally(NamedTuple):
+    """How many findings of each severity there are, how many rows they have, and how many were dismissed."""
+
+    severities: Counter[Severity | None]
+    rows: int
+    dismissed: int
+
+
+class Drafts(Protocol):
+    """The findings of a merge while it is made."""
+
+    def add(self, finding: MergedFinding) -> int:
+        """Add a finding and return its number."""
+
+    def name_all(self) -> None:
+        """Give the findings unique ids, once all of them are added."""
+
+    def id_of(self, at: int) -> str:
+        """Return the id of a finding."""
+
+    def arranged(self) -> tuple[Sequence[MergedFinding], Sequence[MergedFinding]]:
+        """Return the kept and the dropped findings in the order of the report."""
+
+
+class MemoryDrafts:
+    """Findings in memory."""
+
+    def __init__(self) -> None:
+        self._findings: list[MergedFinding] = []
+
+    def add(self, finding: MergedFinding) -> int:
+        """See `Drafts`."""
+        self._findings.append(finding)
+        return len(self._findings) - 1
+
+    def name_all(self) -> None:
+        """See `Drafts`."""
+        self._findings = with_unique_ids(self._findings)
+
+    def id_of(self, at: int) -> str:
+        """See `Drafts`."""
+        return self._findings[at].id
+
+    def arranged(self) -> tuple[Sequence[MergedFinding], Sequence[MergedFinding]]:
+        """See `Drafts`."""
+        return arrange(self._findings)
+
+
+def arrange(findings: Iterable[MergedFinding]) -> tuple[tuple[MergedFinding, ...], tuple[MergedFinding, ...]]:
+    """Return the kept and the dropped findings in the order of the report."""
+    kept: list[MergedFinding] = []
+    dropped: list[MergedFinding] = []
+    for finding in findings:
+        (kept if finding.reason is msgspec.UNSET else dropped).append(finding)
+    return in_order(kept), in_order(dropped)
+
+
+def in_order(findings: Iterable[MergedFinding]) -> tuple[MergedFinding, ...]:
+    """Sort by severity, then by confidence, then by location.
+
+    Many findings share severity and confidence: sorting within these groups is faster than comparing all of them.
+    """
+    alike: dict[tuple[Severity | None, float], list[MergedFinding]] = defaultdict(list)
+    for finding in findings:
+        alike[finding.severity, finding.confidence].append(finding)
+    ordered: list[MergedFinding] = []
+    for weight in sorted(alike, key=lambda weight: (_RANKS[weight[0]], -weight[1])):
+        own = alike[weight]
+        places = sorted([(finding.path or "", finding.line or 0, at) for at, finding in enumerate(own)])
+        ordered += settle_ties((((path, line), own[at]) for path, line, at in places), _location_key)
+    return tuple(ordered)
+
+
+def _location_key(finding: MergedFinding) -> tuple[object, ...]:
+    """Return a key that no two findings of a merge share: they would have been merged."""
+    path, line, end_line = finding.path, finding.line, finding.end_line or 0
+    reason = finding.reason if isinstance(finding.reason, str) else ""
+    own = (finding.category, finding.id, finding.title, path is None, line is None, finding.agents, reason)
+    return (path or "", line or 0, end_line, *own)
+
+
+def tally(findings: Sequence[MergedFinding]) -> Tally:
+    """Count findings."""
+    if isinstance(findings, StoredFindings):
+        return findings.tally()
+    severities = Counter(finding.severity for finding in findings)
+    dismissed = sum("dismissed" in finding.flags for finding in findings)
+    return Tally(severities, sum(len(finding.members) for finding in findings), dismissed)
+
+
+class StoredDrafts:
+    """Findings and rows in a temporary database, which only this process can open."""
+
+    def __init__(self) -> None:
+        # Without a name it is a file that SQLite removes at once. One thread at a time uses it.
+        self.database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self.database.executescript(_SCHEMA)
+        self._count = 0
+        self._waiting: list[tuple[object, ...]] = []
+
+    def add_rows(self, rows: Iterable[ReportedFinding]) -> None:
+        """Store rows of an input."""
+        with self._transaction():
+            self.database.executemany(
+                "INSERT INTO rows VALUES (?, ?)", ((_path_key(row), _encode(row)) for row in rows)
+            )
+
+    def rows_by_file(self) -> Iterator[list[ReportedFinding]]:
+        """Yield the rows of each file. No finding has rows of two files."""
+        rows: list[ReportedFinding] = []
+        last: bytes | None = None
+        for path, data in self.database.execute("SELECT path, data FROM rows ORDER BY path"):
+            if path != last and rows:
+                yield rows
+                rows = []
+            last = path
+            rows.append(_decode_row(data))
+        if rows:
+            yield rows
+
+    def add(self, finding: MergedFinding) -> int:
+        """See `Drafts`."""
+        self._count += 1
+        self._waiting.append((self._count, *_columns(finding)))
+        if len(self._waiting) == _BATCH:
+            self._flush()
+        return self._count
+
+    def _flush(self) -> None:
+        with self._transaction():
+            self.database.executemany(_INSERT, self._waiting)
+        self._waiting = []
+
+    def name_all(self) -> None:
+        """See `Drafts`."""
+        self._flush()
+        self.database.execute("DROP TABLE rows")
+        self.database.execute("INSERT INTO taken SELECT DISTINCT folded FROM findings")
+        naming = Naming(self._take)
+        found = self.database.execute(
+            "SELECT at, id, is_rule, folded, agents, path, line FROM findings ORDER BY folded, agents, path, line"
+        )
+        keyed = (
+            ((folded, agents, path, line), (at, own_id, is_rule))
+            for at, own_id, is_rule, folded, agents, path, line in found
+        )
+        with self._transaction():
+            for at, own_id, is_rule in settle_ties(keyed, lambda one: naming_order(self.finding(one[0]))):
+                name = naming.next(own_id, is_rule=bool(is_rule))
+                if name is not None:
+                    self.database.execute("UPDATE findings SET id = ? WHERE at = ?", (name, at))
+
+    def _take(self, name: str) -> bool:
+        taken = self.database.execute("INSERT OR IGNORE INTO taken VALUES (?)", (_bytes(name),))
+        return taken.rowcount == 1
+
+    def id_of(self, at: int) -> str:
+        """See `Drafts`."""
+        return str(self.database.execute("SELECT id FROM findings WHERE at = ?", (at,)).fetchone()[0])
+
+    def finding(self, at: int) -> MergedFinding:
+        """Return a finding by its number."""
+        return decoded(*self.database.execute("SELECT id, data FROM findings WHERE at = ?", (at,)).fetchone())
+
+    def arranged(self) -> tuple[Sequence[MergedFinding], Sequence[MergedFinding]]:
+        """See `Drafts`."""
+        self.database.execute("DELETE FROM places")
+        found = self.database.execute(
+            "SELECT at, is_dropped, rank, confidence, path, line FROM findings"
+            " ORDER BY is_dropped, rank, confidence DESC, path, line"
+        )
+        keyed = ((key, (at, key[0])) for at, *key in found)
+        ordered = settle_ties(keyed, lambda one: _location_key(self.finding(one[0])))
+        lengths = [0, 0]
+        with self._transaction():
+            for at, is_dropped in ordered:
+                self.database.execute("INSERT INTO places VALUES (?, ?, ?)", (is_dropped, lengths[is_dropped], at))
+                lengths[is_dropped] += 1
+        kept, dropped = (StoredFindings(self, bool(at), 0, length) for at, length in enumerate(lengths))
+        return kept, dropped
+
+    def revised(self, change: Change) -> tuple[Sequence[MergedFinding], Sequence[MergedFinding]]:
+        """Change the findings file by file, and return the kept and the dropped ones."""
+        # In the order of the numbers, which is the order of the files, so that each file is read once.
+        with self._transaction():
+            for at in range(1, self._count + 1):
+                finding = self.finding(at)
+                changed = change(finding)
+                if changed is not finding:
+                    self.database.execute(_UPDATE, (*_columns(changed), at))
+        return self.arranged()
+
+    def annotate(self, annotation: Callable[[MergedFinding], bytes | None]) -> None:
+        """Store a text for each finding, in the order of path, line and report. None: nothing is stored."""
+        self.database.execute("CREATE TABLE IF NOT EXISTS notes (at INTEGER PRIMARY KEY, note BLOB)")
+        self.database.execute("DELETE FROM notes")
+        found = self.database.execute(
+            "SELECT at, id, data FROM findings JOIN places USING (at) ORDER BY path, line, places.is_dropped, place"
+        )
+        with self._transaction():
+            for at, own_id, data in found:
+                note = annotation(decoded(own_id, data))
+                if note is not None:
+                    self.database.execute("INSERT INTO notes VALUES (?, ?)", (at, note))
+
+    def annotated(self) -> Iterator[tuple[MergedFinding, bytes]]:
+        """Yield the findings that have a text, in the order of the report."""
+        found = self.database.execute(
+            "SELECT id, data, note FROM places JOIN findings USING (at) JOIN notes USING (at)"
+            " ORDER BY places.is_dropped, place"
+        )
+        for own_id, data, note in found:
+            yield decoded(own_id, data), note
+
+    def _transaction(self) -> sqlite3.Connection:
+        self.database.execute("BEGIN")
+        return self.database
+
+
+class StoredFindings(Sequence[MergedFinding]):
+    """Findings of a merge in the order of the report, which are read when they are needed. A slice is one of them."""
+
+    def __init__(self, drafts: StoredDrafts, is_dropped: bool, start: int, stop: int) -> None:  # noqa: FBT001
+        self.drafts = drafts
+        self._is_dropped = is_dropped
+        self._start = start
+        self._stop = stop
+
+    def __len__(self) -> int:
+        return max(0, self._stop - self._start)
+
+    @overload
+    def __getitem__(self, at: int) -> MergedFinding: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[MergedFinding]: ...
+    def __getitem__(self, at: int | slice) -> MergedFinding | Sequence[MergedFinding]:
+        if isinstance(at, slice):
+            start, stop, step = at.indices(len(self))
+            if step != 1:
+                return [self[one] for one in range(start, stop, step)]
+            return StoredFindings(self.drafts, self._is_dropped, self._start + start, self._start + max(start, stop))
+        place = range(self._start, self._stop)[at]
+        return next(iter(self[place - self._start : place - self._start + 1]))
+
+    def __iter__(self) -> Iterator[MergedFinding]:
+        for start in range(self._start, self._stop, _BATCH):
+            found = self.drafts.database.execute(
+                "SELECT id, data FROM places JOIN findings USING (at)"
+                " WHERE places.is_dropped = ? AND place BETWEEN ? AND ? ORDER BY place",
+                (self._is_dropped, start, min(start + _BATCH, self._stop) - 1),
+            )
+            yield from (decoded(*row) for row in found.fetchall())
+
+    def tally(self) -> Tally:
+        """Count the findings, without reading them."""
+        found = self.drafts.database.execute(
+            "SELECT rank, count(*), sum(members), sum(is_dismissed) FROM places JOIN findings USING (at)"
+            " WHERE places.is_dropped = ? AND place BETWEEN ? AND ? GROUP BY rank",
+            (self._is_dropped, self._start, self._stop - 1),
+        ).fetchall()
+        severities: Counter[Severity | None] = Counter({_SEVERITIES[rank]: count for rank, count, _, _ in found})
+        return Tally(severities, sum(row[2] for row in found), sum(row[3] for row in found))
+
+
+def decoded(own_id: str, data: bytes) -> MergedFinding:
+    """Return a stored finding with the id that it was given."""
+    finding = _decode_finding(data)
+    return finding if finding.id == own_id else msgspec.structs.replace(finding, id=own_id)
+
+
+def _columns(finding: MergedFinding) -> tuple[object, ...]:
+    agents, path, line = naming_prefix(finding)
+    return (
+        finding.id,
+        _bytes(finding.id.upper()),
+        # Compares as the tuple does: no name has these two bytes, and the end is before any name.
+        b"".join(_bytes(agent).replace(b"\0", b"\0\xff") + b"\0\1" for agent in agents) + b"\0\0",
+        _bytes(path),
+        max(-_LARGEST, min(line, _LARGEST)),
+        bool(finding.opinions and leading_opinion(finding).rule),
+        finding.reason is not msgspec.UNSET,
+        _RANKS[finding.severity],
+        finding.confidence,
+        len(finding.members),
+        "dismissed" in finding.flags,
+        _encode(finding),
+    )
+
+
+def _path_key(row: ReportedFinding) -> bytes:
+    return b"" if row.path is None else b"/" + _bytes(row.path)
+
+
+def _bytes(text: str) -> bytes:
+    """Return text in a form that the database compares as Python compares the text."""
+    return text.encode("utf-8", "surrogatepass")
