@@ -1,17 +1,18 @@
 """The memory of `remit merge` with very many findings. `python bench/large_merges.py 1000000` measures any number.
 
-Each run is a process of its own, which reads SARIF files of ten tools and checks every location in a checkout.
+A process of its own reads SARIF files of ten tools, checks every location in a checkout, and writes three formats.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,20 +22,29 @@ if __name__ == "__main__":
 
 from measure import Bench
 
-#: The findings of a run of the bench; a million takes several minutes.
-FINDINGS = 120_000
+from remit.checking import Options
+from remit.evidence.sources import open_sources
+from remit.merging.api import merge_stream
+from remit.merging.dismissals import apply_dismissals
+from remit.merging.inputs import read_input
+from remit.merging.model import MergeSettings
+from remit.surfaces.cli.merge_output import write_merge
+
+#: The findings of a run of the bench, more than stay in memory; a million takes several minutes.
+FINDINGS = 110_000
 _IN_FILE = 1_000
 _LINES = 400
 _TOOLS = 10
 FORMS = ("json", "sarif", "html")
 
 
-class Run(NamedTuple):
-    """What a merge took."""
+class Step(NamedTuple):
+    """What a merge has taken until the end of a step: the most memory, and the seconds of the processor."""
 
+    what: str
     megabytes: float
     seconds: float
-    written: int
+    about: str
 
 
 def _result(chance: random.Random, path: str) -> dict[str, object]:
@@ -66,56 +76,58 @@ def write_inputs(folder: Path, findings: int) -> None:
         (results / f"{number:05}.sarif").write_text(json.dumps(log), encoding="utf-8")
 
 
-def merge(folder: Path, form: str) -> Run:
-    """Merge the files of a folder in another process, and return what it took."""
-    output = folder / f"report.{form}"
-    words = ["merge", str(folder / "results"), "--repo", str(folder / "checkout"), "--format", form]
-    started = time.monotonic()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "remit", *words, "--threshold", "0", "--output", str(output)],
-        stderr=subprocess.DEVNULL,
-        cwd=folder,
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"the merge ended with {process.returncode}")
-    return Run(usage.ru_maxrss / 1024, time.monotonic() - started, output.stat().st_size)
+def merge(folder: Path) -> Iterator[str]:
+    """Merge the files of a folder as `remit merge` does, write each format, and yield what it took so far."""
+    sources, options = open_sources(folder / "checkout"), Options().validated()
+    files = sorted((folder / "results").iterdir())
+    inputs = (read_input(file.read_bytes(), str(file), options, sources) for file in files)
+    merged = merge_stream(inputs, MergeSettings(threshold=0))
+    yield _taken("merge", f"{merged.counts.rows:,} rows, {merged.counts.findings:,} findings")
+    merged = apply_dismissals(merged, (), sources.workspace)
+    for form in FORMS:
+        output = folder / f"report.{form}"
+        write_merge(merged, form, sources, output)
+        yield _taken(form, f"{output.stat().st_size / 1e6:,.0f} MB written")
 
 
-def measured(findings: int, forms: tuple[str, ...] = FORMS) -> dict[str, Run]:
-    """Return what the merge of this number of findings takes in each format."""
+def _taken(what: str, about: str) -> str:
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return json.dumps([what, megabytes, time.process_time(), about])
+
+
+def measured(findings: int) -> list[Step]:
+    """Return what the merge of this number of findings takes, step by step."""
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
         write_inputs(Path(name), findings)
-        return {form: merge(Path(name), form) for form in forms}
+        words = [sys.executable, __file__, "merge", name]
+        ran = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return [Step(*json.loads(line)) for line in ran.stdout.splitlines()]
 
 
 @cache
-def _runs(findings: int, forms: tuple[str, ...]) -> dict[str, Run]:
-    return measured(findings, forms)
+def _steps(findings: int) -> list[Step]:
+    return measured(findings)
 
 
-def _notes(runs: dict[str, Run]) -> list[str]:
-    return [
-        f"  {form:<5} {run.megabytes:6.0f} MB of memory  {run.seconds:6.1f} s  {run.written / 1e6:8.1f} MB written"
-        for form, run in runs.items()
-    ]
+def _notes(steps: list[Step]) -> list[str]:
+    return [f"  {one.what:<6} {one.megabytes:6.0f} MB  {one.seconds:7.1f} s  {one.about}" for one in steps]
 
 
 def benches() -> list[Bench]:
-    """Return the benches of this file: the most memory of a format, and one format against half of the findings."""
+    """Return the bench of this file: the most memory that the merge and its reports take."""
     return [
         Bench(
-            f"memory of a merge of {FINDINGS:,} findings, the most of JSON, SARIF and HTML",
+            f"memory of a merge of {FINDINGS:,} findings and its JSON, SARIF and HTML",
             "nothing",
             "MB",
             1024,
-            lambda: max(run.megabytes for run in _runs(FINDINGS, FORMS).values()),
-            lambda: _notes(_runs(FINDINGS, FORMS)),
+            lambda: max(one.megabytes for one in _steps(FINDINGS)),
+            lambda: _notes(_steps(FINDINGS)),
         )
     ]
 
 
 if __name__ == "__main__":
-    for line in _notes(measured(int(sys.argv[1]), tuple(sys.argv[2:]) or FORMS)):
-        print(line)
+    lines = merge(Path(sys.argv[2])) if sys.argv[1] == "merge" else _notes(measured(int(sys.argv[1])))
+    for line in lines:
+        print(line, flush=True)

@@ -71,7 +71,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
 
     FILE is a result (Markdown or JSON), a SARIF file of any tool, a merge written with --format json, a
     folder of these, or - for standard input. --session adds the reports of the subagents of a session, and --plan
-    those of a plan.
+    those of a plan. The number of findings is not limited; very many are kept in a temporary file.
 
     \b
     Examples:

@@ -54,8 +54,9 @@ def command(path: Path, **options: Any) -> int:
     """Review the code in PATH and print one verified report.
 
     With a model, subagents and the installed analysers review the code; without one, only the analysers. Every claim
-    is verified, and all findings are merged. The report states per language which files were read and which were not;
-    if none could be read, the exit code is 1. If a review was interrupted, run the same command again to continue it.
+    is verified, and all findings are merged. The report states per language which files were read and which were not.
+    If none could be read, or every reviewer failed, it states NOT REVIEWED and why, and the exit code is 1. If a review
+    was interrupted, run the same command again to continue it.
 
     \b
     Examples:
