@@ -150,7 +150,7 @@ def _section_blocks(merge: Merge, lines: SourceLines) -> Iterator[Block]:
         for entry in group.entries[:_MAX_ENTRIES]:
             head = ": ".join(filter(None, [safe_agent(entry.who) if entry.who else "", safe_text(entry.head)]))
             texts = [*entry.lines, *filter(None, map(str.strip, entry.code.split("\n")))]
-            content.append(Text(text=lines.neutralize(head)))
+            content.append(Text(text=lines.neutralize(head) or safe_agent("")))
             content += _entry_content(texts[:_MAX_ENTRY_LINES], lines)
             if entry.sides:
                 agents = tuple(f"By {safe_agent(agent)}" for agent, _ in entry.sides)
