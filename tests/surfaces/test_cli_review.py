@@ -211,7 +211,7 @@ def test_an_analyser_that_fails_is_a_failed_agent(shop: Shop) -> None:
     assert "TOML parse error" in json.dumps(merged["sections"]["errors"]) + ran.err
 
 
-def test_a_review_whose_reviewers_all_fail_is_a_report_and_the_next_one_starts_anew(shop: Shop) -> None:
+def test_a_review_whose_reviewers_all_fail_is_a_report_and_the_next_one_is_new(shop: Shop) -> None:
     (shop.folder / "ruff.toml").write_text("nonsense = [\n", encoding="utf-8")
     ran = shop.remit("review", "--agents", "ruff")
     assert ran.code == 1
