@@ -26,12 +26,12 @@ _PIPES = ("|", "|&")
 def read_command(text: str, cwd: str = "") -> Effects:
     """Return what a command line reads, writes and runs. Runs nothing and never raises.
 
-    Reading takes at most `MAX_SECONDS`; a line that needs more is not understood.
+    A line that needs more than a number of steps is not understood; what was found until then is kept.
     """
     effects = Effects()
     READING.start()
     try:
-        effects.add(_read(text, ShellState(cwd)))
+        _read_into(effects, text, ShellState(cwd))
     except (NotShell, RecursionError):
         effects.give_up("it takes too long to read, or is nested too deeply")
     finally:
@@ -41,14 +41,18 @@ def read_command(text: str, cwd: str = "") -> Effects:
 
 def _read(text: str, state: ShellState) -> Effects:
     effects = Effects()
+    _read_into(effects, text, state)
+    return effects
+
+
+def _read_into(effects: Effects, text: str, state: ShellState) -> None:
     if state.depth > _MAX_DEPTH:
         effects.give_up("it is too deeply nested")
-        return effects
+        return
     script = parse(text)
     if script.problem:
         effects.give_up(script.problem)
     _Line(state, effects).run(script.nodes)
-    return effects
 
 
 class _Line:
@@ -166,7 +170,7 @@ class _Line:
 
     def read_once(self, node: Node, command: Command) -> Command:
         """Add the effects of a command to it, with one value for each of its variables."""
-        READING.check()
+        READING.spend_command()
         targets = [token.target for token in node.redirections if token.target is not None]
         for problem in (arithmetic.problem_of(word, self.state) for word in (*node.words, *targets)):
             if problem:

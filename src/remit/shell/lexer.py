@@ -11,7 +11,6 @@ _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n")
 _REDIRECTIONS = ("&>>", "&>", "<<<", "<<-", "<<", ">>", ">|", ">&", "<&", "<>", ">", "<")
 #: Reserved words after which a command begins.
 OPENING_WORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "{", "!", "time"})
-_MAX_TOKENS = 4000
 #: How deep substitutions may be nested.
 _MAX_DEPTH = 24
 #: A longer text in double brackets is read as a subshell.
@@ -44,9 +43,7 @@ class Lexer:
         found = self.found
         depth = 0
         while self._skip_blanks():
-            if len(found) > _MAX_TOKENS:
-                raise NotShell
-            READING.check()
+            READING.spend_part()
             before = len(self.inner)
             if operator := self._starts(_REDIRECTIONS):
                 found.append(self._redirection(operator, ""))
@@ -192,6 +189,8 @@ class Lexer:
             letter = self.text[self.at]
             if letter in " \t\n;|&()<>" and not self.text.startswith(("<(", ">("), self.at):
                 break
+            if word.pieces:
+                READING.spend_part()
             self._piece(word, letter)
         if not word.pieces:
             raise NotShell
@@ -237,6 +236,7 @@ class Lexer:
             if letter == end:
                 self.at += 1
                 return
+            READING.spend_part()
             if letter == "\\":
                 following = self.text[self.at + 1 : self.at + 2]
                 if following != "\n":

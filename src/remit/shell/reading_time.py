@@ -1,37 +1,54 @@
-"""Limit the time that is spent on reading a command line."""
+"""Limit the work that is spent on reading a command line.
+
+The limit is a number of steps, so that a line is understood or not whatever else the machine does. A limit on the time
+of the processor remains for machines that are much slower.
+"""
 
 from __future__ import annotations
 
 import time
 
-#: How long a command line is read.
-MAX_SECONDS = 0.1
+#: How long a command line is read, with some time left to answer within 0.1 s. Waiting for a processor does not count.
+MAX_SECONDS = 0.08
+#: Words, parts of words and operators that are read.
+MAX_PARTS = 1_500
+#: Commands whose effects are worked out.
+MAX_COMMANDS = 300
 
 
 class NotShell(Exception):
     """A quote or bracket has no end, or the text has more parts than are read."""
 
 
-class ReadingTime:
-    """The time that may be spent on a command line. What takes longer is not understood."""
+class ReadingBudget:
+    """The steps that may be spent on a command line. What needs more of them is not understood."""
 
-    __slots__ = ("end",)
+    __slots__ = ("commands", "end", "parts")
 
     def __init__(self) -> None:
-        self.end = float("inf")
+        self.stop()
 
     def start(self) -> None:
         """Begin to read a command line."""
-        self.end = time.monotonic() + MAX_SECONDS
+        self.end = time.thread_time() + MAX_SECONDS
+        self.parts: float = MAX_PARTS
+        self.commands: float = MAX_COMMANDS
 
     def stop(self) -> None:
-        """End the time limit."""
-        self.end = float("inf")
+        """End the limit."""
+        self.end = self.parts = self.commands = float("inf")
 
-    def check(self) -> None:
-        """Raise NotShell if the time is over."""
-        if time.monotonic() > self.end:
+    def spend_part(self) -> None:
+        """Read a part of the text. Raises NotShell if that is one too many, or if the time is over."""
+        self.parts -= 1
+        if self.parts < 0 or time.thread_time() > self.end:
+            raise NotShell
+
+    def spend_command(self) -> None:
+        """Work out the effects of a command. Raises NotShell if it is one too many, or if the time is over."""
+        self.commands -= 1
+        if self.commands < 0 or time.thread_time() > self.end:
             raise NotShell
 
 
-READING = ReadingTime()
+READING = ReadingBudget()

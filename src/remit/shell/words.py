@@ -109,8 +109,9 @@ class ShellState:
     def move(self, folder: str | None, target: str = "") -> None:
         """Change the folder; `target` is the argument of `cd`."""
         moved = [os.path.join(other, target) for other in self.others]
-        self.others = list(dict.fromkeys([*self.others, *moved]))
-        self.folder = folder if len(self.others) <= MAX_CHOICES else None
+        self.others = list(dict.fromkeys([*self.others, *moved]))[: MAX_CHOICES + 1]
+        is_known = len(self.others) <= MAX_CHOICES and len(folder or "") <= MAX_PATH_LENGTH
+        self.folder = folder if is_known else None
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a variable certainly contains a number."""
