@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from remit.dispatch.tools.confined import is_within
 from remit.dispatch.tools.deciding import DECIDING_FILES, DECIDING_FOLDERS
+from remit.dispatch.tools.seccomp import filter_words
 from remit.workspace.git_folder import git_folders, linked_home
 from remit.workspace.safe_git import root_above
 
@@ -84,7 +85,9 @@ def root_problem() -> str:
     probe = probe_sandbox()
     if probe.problem:
         return f"this is root, and there is no sandbox: {probe.problem}"
-    return "this is root, and commands can change settings of the kernel (/proc/sys)" if probe.is_kernel_open else ""
+    if probe.is_kernel_open:
+        return "this is root, and commands can change settings of the kernel (/proc/sys)"
+    return "this is root, and commands can make programs that run as root (set-user-ID)" if probe.can_set_user else ""
 
 
 class _Probe(NamedTuple):
@@ -94,6 +97,8 @@ class _Probe(NamedTuple):
     problem: str
     #: Whether it could change settings of the kernel.
     is_kernel_open: bool = False
+    #: Whether it could make a file that runs with the rights of the worker's user.
+    can_set_user: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -110,7 +115,7 @@ def probe_sandbox() -> _Probe:
             *sandbox_command(folder / "work", folder / "scratch", network=False, hidden=()),
             "/bin/sh",
             "-c",
-            f": > tried; (exec 3>>{_KERNEL_SETTING}) 2>/dev/null && : > writable; exit 0",
+            f": > tried; (exec 3>>{_KERNEL_SETTING}) 2>/dev/null && : > writable; : > set; chmod 4755 set; exit 0",
         ]
         try:
             done = subprocess.run(words, capture_output=True, check=False, timeout=_PROBE_SECONDS)
@@ -119,7 +124,8 @@ def probe_sandbox() -> _Probe:
         if done.returncode or not (folder / "work" / "tried").exists():
             errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
             return _Probe(f"bubblewrap does not work here ({errors[0][:200] if errors else 'no reason given'})")
-        return _Probe("", (folder / "work" / "writable").exists())
+        can_set_user = bool((folder / "work" / "set").stat().st_mode & stat.S_ISUID)
+        return _Probe("", (folder / "work" / "writable").exists(), can_set_user)
 
 
 def describe_sandbox(*, network: bool) -> str:
@@ -149,7 +155,8 @@ def sandbox_command(
 
     `protected` are paths in the workspace that are read-only in addition to those at its top.
     """
-    words = ["bwrap", *_NAMESPACES, *_RESTRICTIONS, *(() if network else ("--unshare-net",))]
+    opening, filtering = filter_words()
+    words = [*opening, "bwrap", *_NAMESPACES, *_RESTRICTIONS, *filtering, *(() if network else ("--unshare-net",))]
     words += ["--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--tmpfs", _ALSO_TEMPORARY]
     for name in _KERNEL:
         words += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
