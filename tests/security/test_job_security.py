@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 import signal
+import stat
 import sys
 import time
 from pathlib import Path
@@ -84,6 +85,52 @@ def test_without_the_mounts_root_could_write_settings_of_the_kernel(monkeypatch:
     sandbox.probe_sandbox.cache_clear()
     try:
         assert bool(sandbox.root_problem()) is (os.geteuid() == 0)
+    finally:
+        sandbox.probe_sandbox.cache_clear()
+
+
+#: Tries every way to make a file with the rights of its owner.
+SET_USER = r"""
+import contextlib, ctypes, os, stat, struct
+call = ctypes.CDLL(None).syscall
+open("a", "w").close()
+here, file = os.open(".", os.O_RDONLY), os.open("a", os.O_RDWR)
+for mode in (0o4755, 0o2755, 0o6755):
+    for attempt in (
+        lambda: os.chmod("a", mode),
+        lambda: os.fchmod(file, mode),
+        lambda: os.chmod("a", mode, dir_fd=here),
+        lambda: os.open(f"b{mode}", os.O_CREAT | os.O_WRONLY, mode),
+        lambda: os.link(f"/proc/self/fd/{os.open('.', os.O_TMPFILE | os.O_RDWR, mode)}", f"c{mode}"),
+        lambda: os.mknod(f"d{mode}", mode | stat.S_IFREG),
+        lambda: call(452, -100, b"a", mode, 0),
+        lambda: call(437, -100, b"e%o" % mode, struct.pack("QQQ", 0o101, mode, 0), 24),
+    ):
+        with contextlib.suppress(OSError):
+            attempt()
+os.chmod("a", 0o1755)
+"""
+
+
+@confined
+def test_no_command_makes_a_file_that_runs_with_the_rights_of_its_owner(work: Path) -> None:
+    (work / "probe.py").write_text(SET_USER)
+    line = "umask 0; python3 probe.py; cp -p /usr/bin/su su; install -m 4755 a i; chmod ug+s probe.py; echo done"
+    assert "done" in ask(box(work), "Bash", command=line).text
+    modes = {file.name: file.lstat().st_mode for file in work.iterdir()}
+    assert modes["a"] & 0o7777 == 0o1755, "an ordinary change of the mode works"
+    # Folders of a workspace that users share need the bit of the group, so only root is refused it.
+    refused = stat.S_ISUID | (stat.S_ISGID if os.geteuid() == 0 else 0)
+    assert {name: oct(mode) for name, mode in modes.items() if mode & refused} == {}
+
+
+@confined
+def test_without_the_filter_the_probe_finds_that_root_could_make_such_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "filter_words", lambda: ([], []))
+    sandbox.probe_sandbox.cache_clear()
+    try:
+        assert sandbox.probe_sandbox().can_set_user
+        assert ("set-user-ID" in sandbox.root_problem()) is (os.geteuid() == 0)
     finally:
         sandbox.probe_sandbox.cache_clear()
 

@@ -12,7 +12,16 @@ from pathlib import Path
 
 from remit.dispatch.tools.deciding import decides_what_runs
 from remit.dispatch.tools.model import ToolLimits, ToolRefused
-from remit.dispatch.tools.openat import Closed, NotRegular, OutsideRoot, closed_by, open_folder, parent_of, read_file
+from remit.dispatch.tools.openat import (
+    Closed,
+    NotRegular,
+    OutsideRoot,
+    RefusedPath,
+    closed_by,
+    open_folder,
+    parent_of,
+    read_file,
+)
 from remit.store.storable import to_storable
 from remit.workspace.git_folder import git_folders
 from remit.workspace.paths import normalize_path
@@ -83,6 +92,11 @@ class Confined:
             yield
         except OutsideRoot as error:
             raise self._outside(written) from error
+        except RefusedPath as error:
+            raise ToolRefused(
+                f"{shown} decides what runs next (settings of Remit or of a client, hooks, definitions), so only a "
+                "person changes it. Continue without it, and propose the change in your result."
+            ) from error
         except NotRegular as error:
             raise ToolRefused(f"{shown} is a pipe, socket or device. Only regular files can be used.") from error
         except FileNotFoundError as error:
@@ -160,19 +174,14 @@ class Confined:
         path = self.relative(written)
         if not path:
             raise ToolRefused("The path is the workspace itself. Name a file in it.")
-        if decides_what_runs(path) or decides_what_runs(
-            os.path.relpath(os.path.realpath(f"{self.top}/{path}"), self.top)
-        ):
-            raise ToolRefused(
-                f"{path!r} decides what runs next (settings of Remit or of a client, hooks, definitions), so only a "
-                "person changes it. Continue without it, and propose the change in your result."
-            )
-        parent = parent_of(self.top, path, create=create, closed=self.closed)
+        parent = parent_of(self.top, path, create=create, closed=self.closed, is_refused=decides_what_runs)
         with self._refusing(written, path), parent as (folder, name):
             try:
                 about = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 about = None
+            if about is None and not name.isprintable():
+                raise ToolRefused(f"{name[:200]!r} has characters that cannot be seen. Use another name.")
             if name == "." or (about and stat.S_ISDIR(about.st_mode)):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
             if about and not stat.S_ISREG(about.st_mode):

@@ -14,8 +14,10 @@ from pathlib import Path
 from remit.configuration import settings_digests
 
 #: Written by a job, these would decide what runs after it, with whose rights, or what is reported.
-DECIDING_FILES = frozenset({"remit.toml", ".mcp.json", ".remit-dismissals.toml", ".claude.json", ".envrc"})
-DECIDING_FOLDERS = frozenset({".claude", ".claude-plugin", ".codex", ".gemini", ".cursor"})
+DECIDING_FILES = frozenset(
+    {"remit.toml", ".mcp.json", ".remit-dismissals.toml", ".claude.json", ".envrc", "opencode.json", "opencode.jsonc"}
+)
+DECIDING_FOLDERS = frozenset({".claude", ".claude-plugin", ".codex", ".gemini", ".cursor", ".opencode"})
 _DECIDING = DECIDING_FILES | DECIDING_FOLDERS
 #: May contain settings of Remit, among others.
 _PROJECT_FILE = "pyproject.toml"
@@ -36,7 +38,9 @@ def decides_what_runs(path: str) -> bool:
 
 
 def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold().rstrip(". ")
+    """Return a name as a file system may compare it: some ignore case, invisible characters or dots at the end."""
+    bare = "".join(character for character in name if unicodedata.category(character) != "Cf")
+    return unicodedata.normalize("NFKC", bare).casefold().rstrip(". ")
 
 
 def deciding_entries(root: Path) -> dict[str, FolderIdentity]:

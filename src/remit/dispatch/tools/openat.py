@@ -32,6 +32,10 @@ class OutsideRoot(OSError):
     """A path leads out of the folder, or to the files of git or Remit."""
 
 
+class RefusedPath(OSError):
+    """A path leads to a file that the caller refuses."""
+
+
 class NotRegular(OSError):
     """A path names something that is not a regular file."""
 
@@ -48,10 +52,18 @@ def is_closed_name(name: str) -> bool:
 
 
 @contextlib.contextmanager
-def parent_of(top: str, path: str, *, create: bool = False, closed: Closed = _NONE) -> Iterator[tuple[int, str]]:
+def parent_of(
+    top: str,
+    path: str,
+    *,
+    create: bool = False,
+    closed: Closed = _NONE,
+    is_refused: Callable[[str], bool] = lambda _: False,
+) -> Iterator[tuple[int, str]]:
     """Open the folder that contains a path below `top`. Return it with the last name, which is not a link.
 
-    The name is `.` for the top itself. `create` creates missing folders.
+    The name is `.` for the top itself. `create` creates missing folders. `is_refused` gets each part of the way as it
+    is opened, without links, so that no link that is made in the meantime leads past it.
     """
     waiting = _parts(path)[::-1]
     done: list[str] = []
@@ -80,6 +92,8 @@ def parent_of(top: str, path: str, *, create: bool = False, closed: Closed = _NO
                     done.clear()
                 waiting.extend(_parts(target)[::-1])
                 continue
+            if is_refused("/".join([*done, name, *waiting[:1]])):
+                raise RefusedPath(errno.EPERM, "decides what runs next", path)
             if not waiting:
                 yield folders[-1], name
                 return
