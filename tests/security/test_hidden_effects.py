@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from scratch_project import FILES, SESSION, ScratchProject, decision_of, told_person
 
 from remit.clients.hooks.events import handle_event
-from remit.gate import effects
+from remit.gate import effects, linked_files
 from remit.gate import leftover_processes as processes
 from remit.gate.declarations import declare
 from remit.gate.session_store import open_session
@@ -400,3 +401,125 @@ def test_what_a_subagent_is_shown_is_not_counted(shop: ScratchProject) -> None:
         shop.hook("PreToolUse", tool, {}, "toolu_r", **WRITER)
         shop.hook("PostToolUse", tool, {}, "toolu_r", tool_response=TEXT, **WRITER)
     assert window_of(shop) == {}
+
+
+# Files outside the project that belong to its code
+
+
+def link_source(shop: ScratchProject) -> Path:
+    """Move the source out of the project, and put a link in its place."""
+    shop.shell("mv src ../source; ln -s ../source src; git add -A; git commit -q -m linked")
+    return shop.root / "source"
+
+
+def test_code_behind_a_linked_folder_is_compared(shop: ScratchProject) -> None:
+    link_source(shop)
+    assert "src/app.py changed without permission" in hide(shop, "echo x >> src/app.py")
+    assert "src/new.py changed without permission" in hide(shop, "echo x > src/new.py")
+    assert "src/util.py changed without permission" in hide(shop, "rm src/util.py")
+    assert hide(shop, "true") == ""
+
+
+def test_code_that_is_a_link_to_a_file_elsewhere_is_compared(shop: ScratchProject) -> None:
+    (shop.root / "shared.py").write_text("a = 1\n")
+    shop.shell("ln -s ../../shared.py src/shared.py; git add -A; git commit -q -m linked")
+    assert "src/shared.py changed without permission" in hide(shop, "echo x >> ../shared.py")
+    replaced = hide(shop, "ln -sf /dev/null src/shared.py")
+    assert replaced.count("src/shared.py") == 1
+
+
+def test_code_that_is_a_link_to_ignored_output_is_compared(shop: ScratchProject) -> None:
+    shop.shell("mkdir -p build; echo 'a = 1' > build/made.py; ln -s ../build/made.py src/made.py; git add -A")
+    assert "src/made.py changed without permission" in hide(shop, "echo x >> build/made.py")
+    assert hide(shop, "echo x >> build/other.py") == ""
+
+
+def test_a_subagent_that_writes_may_change_linked_code(shop: ScratchProject) -> None:
+    link_source(shop)
+    assert "src/app.py" not in hide(shop, "echo x >> src/app.py", **WRITER)
+
+
+def test_what_links_to_the_system_or_to_dependencies_lead_to_is_not_compared(shop: ScratchProject) -> None:
+    modules = shop.root / "modules"
+    modules.mkdir()
+    shop.shell(
+        "ln -s ../modules node_modules; ln -s /proc/self status; ln -s .. above; ln -s src again; ln -s gone lost"
+    )
+    assert hide(shop, "echo x > ../modules/a.js") == ""
+    assert "src/app.py" in hide(shop, "echo x >> src/app.py")
+
+
+def test_of_a_large_linked_folder_only_what_was_recorded_is_compared(
+    shop: ScratchProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linked_files, "_MAX_FILES", 2)
+    link_source(shop)
+    assert "src/app.py" in hide(shop, "echo x >> src/app.py; echo x > src/a_new.py; echo x > src/z_new.py")
+
+
+# Caches and dependencies
+
+
+def test_code_in_a_new_folder_of_caches_is_reported(shop: ScratchProject) -> None:
+    told = hide(shop, "mkdir -p src/.hypothesis/x src/.tox; echo x > src/.hypothesis/x/a.py; echo x > src/.tox/b.py")
+    assert "src/.hypothesis/x/a.py" in told
+    assert "src/.tox/b.py" in told
+
+
+def test_what_tools_write_into_their_caches_is_not_reported(shop: ScratchProject) -> None:
+    made = (
+        "mkdir -p .hypothesis/examples src/__pycache__ .mypy_cache/3 .pytest_cache; echo x > .hypothesis/examples/1; "
+    )
+    made += "echo x > src/__pycache__/app.pyc; echo x > .mypy_cache/3/a.data.json; echo x > .pytest_cache/README.md"
+    assert hide(shop, made) == ""
+
+
+# Calls that are reported only after they have run
+
+
+def unannounced(shop: ScratchProject, line: str, **fields: Any) -> str:
+    shop.shell(line)
+    return told_person(shop.after("toolu_unannounced", line, **fields))
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["without a record", "with a record"])
+def test_a_call_that_was_not_announced_is_compared_with_the_last_event(shop: ScratchProject, *, is_first: bool) -> None:
+    handle_event(
+        {"session_id": SESSION, "hook_event_name": "UserPromptSubmit", "prompt": "go", "cwd": str(shop.path)},
+        project=str(shop.path),
+    )
+    if not is_first:
+        shop.run("true")
+    time.sleep(0.02)  # the clock of the file system
+    told = unannounced(shop, "echo x >> src/app.py")
+    assert "src/app.py changed since the last event of this session" in told
+    assert "or a person did it" in told, "nobody is accused"
+    assert ("git apply" in told) is not is_first, "without a record, the content of before is not known"
+    assert unannounced(shop, "true") == ""
+    assert unannounced(shop, "echo x >> src/util.py", **WRITER) == ""
+
+
+def test_the_first_event_of_a_session_has_nothing_to_compare_with(shop: ScratchProject) -> None:
+    assert unannounced(shop, "echo x >> src/app.py") == ""
+
+
+# Reads in another form
+
+
+def test_encoded_output_is_counted_by_its_length(shop: ScratchProject) -> None:
+    (shop.path / "src/data.bin").write_bytes(bytes(range(256)) * 40)
+    _, after = shop.run("gzip -1 -c src/app.py | cat; gzip -c src/data.bin > /dev/null; make evil")
+    assert "encoded" not in told_person(after)
+    (shop.path / "scripts/evil.sh").write_text("base64 -w0 src/data.bin\n")
+    _, after = shop.run("make evil")
+    assert "every 80 characters count as a line: 171" in told_person(after)
+    assert window_of(shop)["(output of commands)"] == 171
+
+
+def test_lines_without_their_spaces_are_counted(shop: ScratchProject) -> None:
+    lines = [f"value_{n} = compute({n}, 'item {n}')  # the value of {n}" for n in range(40)]
+    (shop.path / "src/long.py").write_text("\n".join(lines))
+    shop.shell("git add -A; git commit -q -m long")
+    (shop.path / "scripts/evil.sh").write_text("tr -d ' ' < src/long.py\n")
+    shop.run("make evil")
+    assert window_of(shop).get("src/long.py") == 40

@@ -15,6 +15,7 @@ from remit.gate.git_settings import settings_digest
 from remit.gate.guarded import remit_table_digest
 from remit.gate.guarded_outside import outside_files
 from remit.gate.leftover_processes import last_process
+from remit.gate.linked_files import linked_files
 from remit.gate.session_store import make_private, read_session, recent_sessions, safe_name
 from remit.workspace.atomic_write import replace_file
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from remit.gate.file_versions import StatChange
     from remit.gate.guarded_outside import OutsideFiles
+    from remit.gate.linked_files import LinkedFiles
     from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.work_tree import TreeRecord
@@ -41,12 +43,22 @@ _MAX_RECORD = 4_000_000
 class CallRecord:
     """What was true before a call: the work tree, guarded files outside it, the time and the mode."""
 
-    __slots__ = ("at", "git", "mode", "outside", "process", "table", "tree")
+    __slots__ = ("at", "git", "linked", "mode", "outside", "process", "table", "tree")
 
     def __init__(
-        self, outside: OutsideFiles, table: str, git: str, at: float, process: int, mode: str, tree: TreeRecord
+        self,
+        outside: OutsideFiles,
+        linked: LinkedFiles,
+        table: str,
+        git: str,
+        at: float,
+        process: int,
+        mode: str,
+        tree: TreeRecord,
     ) -> None:
         self.outside = outside
+        #: The files outside the work tree that its links lead to.
+        self.linked = linked
         self.table = table
         #: The digest of git's settings that may run programs.
         self.git = git
@@ -78,7 +90,10 @@ def record_before(call: ToolUse, state: SessionState, mode: str, folder: str, pr
     tree.wait_for_the_clock()
     path = os.path.join(calls, safe_name(call.tool_use_id))
     _link(os.path.join(folder, work_tree.FILE), path + ".tree", tree)
-    parts = (outside_files(folder, project), remit_table_digest(project), settings_digest(project))
+    parts = (
+        *(outside_files(folder, project), linked_files(project, tree)),
+        *(remit_table_digest(project), settings_digest(project)),
+    )
     more = (time.time(), last_process(), mode, _digest(path + ".tree"))
     data = marshal.dumps((*parts, *more, True), 2)
     if not witness.note_content(folder, _noted(call), data):
@@ -93,7 +108,7 @@ def load_record(call: ToolUse, folder: str) -> CallRecord | None:
     if not data or witness.has_other_content(folder, _noted(call), data):
         return None
     try:
-        outside, table, git, at, process, mode, digest, is_noted = marshal.loads(data)  # noqa: S302 - plain data
+        outside, linked, table, git, at, process, mode, digest, is_noted = marshal.loads(data)  # noqa: S302
     except (ValueError, EOFError, TypeError):
         return None
     if is_noted and not witness.is_noted(folder, _noted(call)):
@@ -102,7 +117,7 @@ def load_record(call: ToolUse, folder: str) -> CallRecord | None:
     tree = work_tree.TreeRecord.loads(saved) if witness.digest_of(saved) == digest else None
     if tree is None or not isinstance(outside, dict):
         return None
-    return CallRecord(outside, table, git, at, process, mode, tree)
+    return CallRecord(outside, linked, table, git, at, process, mode, tree)
 
 
 def forget_call(call: ToolUse, folder: str) -> None:

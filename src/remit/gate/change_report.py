@@ -68,25 +68,24 @@ def report_changes(
 def report_between(
     call: ToolUse,
     changes: list[StatChange],
-    before: TreeRecord,
-    processes: str,
+    before: TreeRecord | None,
+    when: str,
     state: SessionState,
     project: str,
     folder: str,
 ) -> Ruling:
-    """Return the ruling about changes that a process of an earlier call or a person made between two calls."""
+    """Return the ruling about changes that nobody is accused of. `when` states when they were made, and by what.
+
+    Without a record of before, the changes are not reverted: the earlier content is not known.
+    """
     paths = [change.path[:MAX_NAME_LENGTH] for change in changes]
     entry = _change_entry(call, changes, paths, state) | {"decided": "offered"}
-    kept = _keep_patch(call, changes, before, project, folder)
+    kept = _keep_patch(call, changes, before, project, folder) if before is not None else None
     if kept is not None:
         entry |= {"patch": kept.name, "digest": kept.digest, "command": kept.command}
     state.changes.append(entry)
     revert = f". This reverts exactly this change: {kept.command}" if kept else ""
-    who = f"processes of an earlier call were running: {processes}" if processes else "a background command may run"
-    reason = (
-        f"{named(paths)} changed between two calls, while {who}. It changed the file, or a person did. "
-        f"Tell the user{revert}"
-    )
+    reason = f"{named(paths)} changed {when}. Tell the user{revert}"
     return Ruling(2, "unannounced-change", reason, paths=tuple(paths[:8]))
 
 

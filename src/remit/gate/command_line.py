@@ -32,7 +32,7 @@ _AUDITS = frozenset({"npm audit", "yarn audit", "pnpm audit", "cargo audit", "co
 
 _REVERT = "a change without permission is reverted"
 #: Programs that make environments, in which packages are installed.
-_ENVIRONMENTS = ("python -m venv", "python -m virtualenv", "virtualenv")
+_ENVIRONMENTS = ("python -m venv", "python -m virtualenv", "virtualenv", "tox", "python -m tox")
 #: Programs that rewrite lock files.
 PACKAGE_MANAGERS = frozenset(
     {"npm", "yarn", "pnpm", "bun", "uv", "poetry", "pdm", "pipenv", "cargo", "go", "bundle", "composer", "mix", "deno"}

@@ -17,6 +17,7 @@ from remit.gate.git_settings import CONFIG, decides_what_runs, settings_digest
 from remit.gate.guarded import is_guarded_name, is_instruction, remit_table_digest
 from remit.gate.guarded_outside import changed_outside
 from remit.gate.leftover_processes import left_running
+from remit.gate.linked_files import changed_linked
 from remit.gate.paths import ProjectPath, classify
 from remit.gate.ruling import Ruling
 
@@ -97,6 +98,9 @@ def judge_effects(
         deciding = [change for change in left if decides_what_runs(change.path)]
         left, moved = unexplained(left, call, own, at, state, settings, project, folder)
     names = [] if own.get("remit") else changed_outside(folder, project, record.outside, at)
+    if before.links:
+        linked = changed_linked(project, before, record.linked, {change.path for change in changes})
+        names += _without_permission(linked, call, own, at, state, settings, folder)
     is_output = _is_task(call, own) and all(map(_is_in_output_folder, left))
     if names or (left and not is_output):
         return _with_declarations(
@@ -301,6 +305,24 @@ def unexplained(
         if ignored:
             work_tree.refresh_ignored(folder, ignore_rules.ignored_paths(project, rules))
     return [*guarded, *rest], moved
+
+
+def _without_permission(
+    names: list[str],
+    call: ToolUse,
+    own: dict[str, Any],
+    at: float,
+    state: SessionState,
+    settings: GateSettings,
+    folder: str,
+) -> list[str]:
+    """Return the protected files that no call was allowed to change."""
+    writers = [own, *other_calls(call, at, state, folder)] if names else []
+    return [
+        name
+        for name in names
+        if _class_of(name, settings, is_table_changed=True) in PROTECTED and not _is_allowed(name, writers, settings)
+    ]
 
 
 def _is_allowed(path: str, writers: list[dict[str, Any]], settings: GateSettings) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from remit.gate.decide import EDITING, SHELLS, UNCOUNTED, with_fault_policy
 from remit.gate.model import Decision, ToolUse
 from remit.gate.ruling import Ruling
@@ -14,10 +12,6 @@ if TYPE_CHECKING:
 
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
-
-
-#: Files that are not reported again for the same processes.
-_MAX_REPORTED = 200
 
 
 def settle(
@@ -62,6 +56,7 @@ def settle_effects(
 
     record = load_record(call, folder)
     forget_call(call, folder)
+    last_event = state.updated
     if record is not None and not _is_of_remit(call, state):
         settings = settings.with_mode(record.mode)  # the call cannot choose how it is judged
 
@@ -69,7 +64,12 @@ def settle_effects(
         if not has_run:
             state.writers = [entry for entry in state.writers if entry.get("id") != call.tool_use_id]
             return Ruling()
-        ruling = judge_effects(call, record, state, settings, project, folder, is_reset=is_reset)
+        if record is None and not is_reset and not any(one.get("id") == call.tool_use_id for one in state.writers):
+            from remit.gate.between_calls import judge_unrecorded_call
+
+            ruling = judge_unrecorded_call(call, last_event, state, settings, project, folder)
+        else:
+            ruling = judge_effects(call, record, state, settings, project, folder, is_reset=is_reset)
         ruling.tells_person = True
         return ruling
 
@@ -131,47 +131,13 @@ def settle_between_calls(state: SessionState, settings: GateSettings, project: s
     """
 
     def judge() -> Ruling:
-        ruling = _judge_between_calls(state, settings, project, folder)
+        from remit.gate.between_calls import judge_between_calls
+
+        ruling = judge_between_calls(state, settings, project, folder)
         ruling.tells_person = True
         return ruling
 
     return with_fault_policy(judge, ToolUse("background"), state, settings, after=True)
-
-
-def _judge_between_calls(state: SessionState, settings: GateSettings, project: str, folder: str) -> Ruling:
-    from remit.gate import effects, file_versions, work_tree
-    from remit.gate.change_report import report_between
-
-    entries = state.background
-    last = work_tree.load_tree(folder)
-    since = min((entry["since"] for entry in entries if isinstance(entry.get("since"), float)), default=0.0)
-    # A process of a background command may be hidden: the command stays until the session ends.
-    running = [entry for entry in entries if entry.get("task") or _still_running(entry)]
-    state.background = [{**entry, "since": time.time(), "processes": _still_running(entry)} for entry in running]
-    if last is None or not last.is_complete:
-        return Ruling()
-    tree, changes = work_tree.scan(project, last)
-    work_tree.record_again(folder, project, tree, changes)
-    reported = {path for entry in entries for path in entry.get("reported", ())}
-    left = [change for change in effects.protected_changes(changes, state, settings) if change.path not in reported]
-    left = file_versions.without_rewritten(folder, project, last.copies, last.head, left)
-    call = ToolUse("background", tool_use_id=f"background-{time.time_ns()}", session=state.session)
-    if left:
-        own = {**entries[-1], "id": ""}
-        left, _ = effects.unexplained(left, call, own, since, state, settings, project, folder)
-    if not left:
-        return Ruling()
-    for entry in state.background:
-        entry["reported"] = [*entry.get("reported", ()), *(change.path for change in left)][-_MAX_REPORTED:]
-    processes = [one for entry in entries for one in entry.get("processes", ()) if len(one) == 3]
-    named = ", ".join(f"{number} ({name})" for number, _, name in processes)
-    return report_between(call, left, last, named, state, project, folder)
-
-
-def _still_running(entry: dict[str, Any]) -> list[Any]:
-    from remit.gate.leftover_processes import is_running
-
-    return [one for one in entry.get("processes", ()) if is_running(one)]
 
 
 def _settle(
@@ -239,6 +205,8 @@ def _settle_read(
     if shown is None or not paths:
         return Ruling()
     last = list(paths)[-1]
+    if shown < granted and call.tool in SHELLS:
+        shown = min(granted, max(shown, _wide_lines(response)))
     if shown < granted and len(paths) == 1:
         state.window.subtract(last, granted - shown, whole=False)
     if shown <= granted:
@@ -252,7 +220,7 @@ def _settle_read(
 
 
 def _shown_lines(call: ToolUse, response: object) -> int | None:
-    """Return how changed lines the orchestrator saw, if the response states it."""
+    """Return how many lines the orchestrator saw, if the response states it."""
     values: dict[str, Any] = response if isinstance(response, dict) else {}
     if call.tool in SHELLS:
         return _line_count(values.get("stdout"))
@@ -261,6 +229,14 @@ def _shown_lines(call: ToolUse, response: object) -> int | None:
         count = _line_count(file.get("content"))
         return count if count is not None else _whole_number(file.get("numLines"))
     return _whole_number(values.get("numLines"))
+
+
+def _wide_lines(response: object) -> int:
+    """Return how many lines of ordinary width the output of a command is: it may be one long line."""
+    from remit.gate.shown_content import LINE_WIDTH
+
+    text = response.get("stdout") if isinstance(response, dict) else None
+    return -(-len(text) // LINE_WIDTH) if isinstance(text, str) else 0
 
 
 def _line_count(text: object) -> int | None:

@@ -1,7 +1,8 @@
 """Find out how many lines of the project's files the output of a command or of another tool shows.
 
 Tasks, tests and tools such as `git log -p` print files among other text. Only lines that are in a file count, so that
-the output of a test run does not. Lines count also if they are joined to a long one, or if they are a text in JSON.
+the output of a test run does not. Lines count also if they are joined to a long one, if they are a text in JSON, or if
+their spaces are gone. Encoded text (base64, hexadecimal) counts by its length.
 """
 
 from __future__ import annotations
@@ -37,6 +38,18 @@ _MAX_JOINED = 100_000
 _MAX_SOUGHT = 200
 _MAX_JOINED_FILES = 5
 _WORD = 6
+#: Characters of a line of encoded text, of all such lines if they count, and of those that are one line of a file.
+_ENCODED = 60
+_MANY_ENCODED = 2_000
+LINE_WIDTH = 80
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
+#: So many different characters has a line that is not a rule such as `======`.
+_VARIED = 12
+#: A path of folders has shorter names.
+_UNBROKEN = 24
+#: Lines without spaces that are looked for in files, and what is in lines of code.
+_DENSE = 10
+_OF_CODE = frozenset("=({[;")
 #: Parts of a response that are looked at.
 _MAX_PARTS = 2_000
 
@@ -74,9 +87,32 @@ def count_output(
     for path, count in found.items():
         state.window.add(path, count)
     if not found:
-        return Ruling()
+        return _count_encoded(output, state)
     reason = f"the output shows {sum(found.values())} lines of {len(found)} files, which count as read directly"
     return Ruling(3, None, reason, paths=tuple(found), lines=sum(found.values()))
+
+
+def _count_encoded(output: str, state: SessionState) -> Ruling:
+    lines = encoded_lines(output)
+    if not lines:
+        return Ruling()
+    state.window.add(_OUTPUT, lines)
+    reason = f"the output is encoded text, of which every {LINE_WIDTH} characters count as a line: {lines}"
+    ruling = Ruling(3, None, reason, lines=lines)
+    ruling.tells_person = True
+    return ruling
+
+
+def encoded_lines(output: str) -> int:
+    """Return as how many lines the encoded text in an output counts; 0 for little of it."""
+    total = 0
+    for line in output[:_MAX_OUTPUT].splitlines():
+        text = line.strip()
+        if len(text) < _ENCODED or text.strip(_ALPHABET) or len(set(text)) < _VARIED:
+            continue
+        if max(map(len, text.split("/"))) >= _UNBROKEN:
+            total += len(text)
+    return -(-total // LINE_WIDTH) if total >= _MANY_ENCODED else 0
 
 
 def count_shown_lines(output: str, project: str) -> dict[str, int]:
@@ -84,6 +120,9 @@ def count_shown_lines(output: str, project: str) -> dict[str, int]:
     lines = [text for line in _split(output[:_MAX_OUTPUT]) if (text := _content_of(line))]
     joined = "\n".join(line for line in lines if len(line) > _LONG)[:_MAX_JOINED]
     found = _count_lines(lines, project)
+    dense = [line for line in lines if len(line) >= _TELLING and len(line.split()) == 1 and _OF_CODE & set(line)]
+    if len(dense) >= _DENSE and not found:
+        found = _count_dense(dense, project)
     return {**_count_joined(joined, project), **found} if joined else found
 
 
@@ -100,10 +139,7 @@ def _split(output: str) -> list[str]:
 
 def _count_joined(text: str, project: str) -> dict[str, int]:
     """Return the files whose lines are in a long line, with the estimated number of these lines."""
-    words = {
-        word for word in "".join(c if c.isalnum() or c == "_" else " " for c in text).split() if len(word) >= _WORD
-    }
-    telling = sorted((word for word in words if not word.isdigit()), key=lambda word: (-len(word), word))
+    telling = sorted(_words(text), key=lambda word: (-len(word), word))
     found: dict[str, int] = {}
     for path in _files_with(telling[:_MAX_SAMPLES], project)[:_MAX_JOINED_FILES] if telling else ():
         data = read_bytes(os.path.join(project, path), _MAX_FILE) or b""
@@ -112,6 +148,31 @@ def _count_joined(text: str, project: str) -> dict[str, int]:
         shown = sum(line in text for line in own[::step]) * step
         if shown >= _FEW:
             found[path] = min(shown, len(own))
+    return found
+
+
+def _words(text: str) -> dict[str, int]:
+    """Return the names in a text that may lead to its file, with how often they occur."""
+    counts: dict[str, int] = {}
+    for word in "".join(c if c.isalnum() or c == "_" else " " for c in text).split():
+        if len(word) >= _WORD and not word.isdigit():
+            counts[word] = counts.get(word, 0) + 1
+    return counts
+
+
+def _count_dense(lines: list[str], project: str) -> dict[str, int]:
+    """Return the files whose lines are shown without their spaces, with the number of these lines."""
+    # Most words are parts of a line by now. Those that occur often are names.
+    words = _words("\n".join(lines))
+    telling = sorted(words, key=lambda word: (-words[word], -len(word), word))
+    found: dict[str, int] = {}
+    for path in _files_with(telling[:_MAX_SAMPLES], project)[:_MAX_JOINED_FILES] if telling else ():
+        data = read_bytes(os.path.join(project, path), _MAX_FILE) or b""
+        own = {"".join(line.split()) for line in data.decode("utf-8", "replace").splitlines()}
+        shown = sum(line in own for line in lines)
+        if shown >= _FEW:
+            found[path] = shown
+            lines = [line for line in lines if line not in own]
     return found
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Relative to the gate's folder.
 FILE = "tree"
-_VERSION = 2
+_VERSION = 3
 #: More files are not compared; the user reads that.
 MAX_FILES = 100_000
 #: Files of a new folder of dependencies that are named.
@@ -38,8 +38,14 @@ _OF_GIT = (b"config", b"hooks", b"info")
 _OF_GIT_INFO = (b"exclude", b"attributes")
 #: Folders of dependencies: left out if git ignores them, if they were there from the start or if a package manager
 #: made them.
-_DEPENDENCIES = frozenset({b"node_modules", b".venv", b"venv"})
-_SKIPPED = frozenset(os.fsencode(name) for name in SKIPPED_WITH_VENV - {".git"}) - _DEPENDENCIES
+_DEPENDENCIES = frozenset({b"node_modules", b".venv", b"venv", b".tox"})
+#: Folders of caches: of a new one, only code is recorded.
+_CACHES = frozenset({b"__pycache__", b".mypy_cache", b".pytest_cache", b".ruff_cache", b".hypothesis"})
+_CODE_TEXT = "py pyi pth pyx js mjs cjs jsx ts mts tsx sh bash rb pl php go rs java kt c h cc cpp cs lua so"
+_CODE = tuple(os.fsencode(f".{ending}") for ending in _CODE_TEXT.split())
+_SKIPPED = frozenset(os.fsencode(name) for name in SKIPPED_WITH_VENV - {".git"}) - _DEPENDENCIES - _CACHES
+#: Folders that a walk through files of the user does not enter.
+PASSED_OVER = _SKIPPED | _DEPENDENCIES | _CACHES | {b".git"}
 _GONE: Entry = (0, 0, -1, 0, 0)
 #: Clocks of file systems advance in steps of at most this time.
 _CLOCK_STEP = 0.02
@@ -51,7 +57,10 @@ _OPEN_FOLDER = (
 class TreeRecord:
     """A record: folder -> stat data of its files; the copies that were made; the commit of all files without a copy."""
 
-    __slots__ = ("copies", "dependencies", "folders", "head", "ignored", "is_complete", "left_out", "listed", "newest")
+    __slots__ = (
+        *("copies", "dependencies", "folders", "head", "ignored", "is_complete", "left_out", "links", "listed"),
+        "newest",
+    )
 
     def __init__(self) -> None:
         self.folders: dict[bytes, Folder] = {}
@@ -62,6 +71,8 @@ class TreeRecord:
         self.ignored: frozenset[bytes] = frozenset()
         #: Folders of dependencies -> whether they are left out.
         self.left_out: dict[bytes, bool] = {}
+        #: Folder -> the names of the links in it.
+        self.links: dict[bytes, list[bytes]] = {}
         self.is_complete = True
         #: Of the scan that made the record: new folders of dependencies, the number of folders that were listed, and
         #: the newest change time in them.
@@ -73,7 +84,7 @@ class TreeRecord:
         """Return the record as bytes."""
         values = (
             *(_VERSION, self.folders, self.copies, self.head),
-            *(sorted(self.ignored), self.left_out, self.is_complete),
+            *(sorted(self.ignored), self.left_out, self.links, self.is_complete),
         )
         return marshal.dumps(values, 2)
 
@@ -81,20 +92,21 @@ class TreeRecord:
     def loads(cls, data: bytes) -> TreeRecord | None:
         """Return a record from its bytes, or None if they are not one."""
         try:
-            version, folders, copies, head, ignored, left_out, is_complete = marshal.loads(data)  # noqa: S302 - plain data
+            version, folders, copies, head, ignored, left_out, links, is_complete = marshal.loads(data)  # noqa: S302
         except (ValueError, EOFError, TypeError):
             return None
         if version != _VERSION or not isinstance(folders, dict) or not isinstance(copies, dict):
             return None
         tree = cls()
         tree.folders, tree.copies, tree.head = folders, copies, head
-        tree.ignored, tree.left_out, tree.is_complete = frozenset(ignored), left_out, is_complete
+        tree.ignored, tree.left_out, tree.links, tree.is_complete = frozenset(ignored), left_out, links, is_complete
         return tree
 
     def successor(self) -> TreeRecord:
         """Return an empty record with the same copies and the same files left out."""
         tree = TreeRecord()
         tree.copies, tree.head, tree.ignored, tree.left_out = self.copies, self.head, self.ignored, self.left_out
+        tree.links = dict(self.links)
         return tree
 
     def entry(self, path: str) -> Entry | None:
@@ -144,6 +156,7 @@ def scan(project: str, earlier: TreeRecord) -> tuple[TreeRecord, list[StatChange
     for folder in _all_below(gone, tree):
         changes += _compare(folder, _entries(earlier.folders.get(folder)), {})
         tree.folders.pop(folder, None)
+        tree.links.pop(folder, None)
     return tree, changes if tree.is_complete else []
 
 
@@ -169,8 +182,9 @@ def _list_folder(
 ) -> Folder | None:
     """Return the files of a folder, or None if it does not exist. Add its new folders to `waiting`."""
     prefix = folder + b"/" if folder else b""
-    wanted = _wanted_names(folder)
+    wanted, endings = _wanted_names(folder), _wanted_endings(folder, tree)
     names: dict[bytes, Entry] = {}
+    links: list[bytes] = []
     names_before = set(before[1]) if before else ()
     try:
         about = os.lstat(root + folder)
@@ -185,13 +199,19 @@ def _list_folder(
                 if entry.is_dir(follow_symlinks=False):
                     if path not in earlier.folders and _is_recorded(name, path, tree):
                         waiting.append(path)
-                elif name in names_before or path not in tree.ignored:
+                elif name.endswith(endings) and (name in names_before or path not in tree.ignored):
                     about = entry.stat(follow_symlinks=False)
+                    if stat.S_ISLNK(about.st_mode):
+                        links.append(name)
                     times = (about.st_ctime_ns, about.st_mtime_ns)
                     names[name] = (*times, about.st_size, about.st_mode, about.st_ino)
     except OSError:  # it was removed, or it cannot be read
         return None
     times_of_files = [one[0] for one in names.values()]
+    if links:
+        tree.links[folder] = links
+    else:
+        tree.links.pop(folder, None)
     tree.listed += 1
     tree.newest = max(tree.newest, changed_at, *times_of_files, 0)
     return changed_at, list(names), times_of_files, marshal.dumps([one[1:] for one in names.values()], 2)
@@ -203,6 +223,12 @@ def _wanted_names(folder: bytes) -> tuple[bytes, ...]:
     if parts[-1] == b".git":
         return _OF_GIT
     return _OF_GIT_INFO if parts == [b".git", b"info"] else ()
+
+
+def _wanted_endings(folder: bytes, tree: TreeRecord) -> tuple[bytes, ...]:
+    """Return how the names end that are recorded in a folder: in one of caches, unless it is committed, only code."""
+    is_cache = not _CACHES.isdisjoint(folder.split(b"/")) and tree.left_out.get(folder) is not False
+    return _CODE if is_cache else (b"",)
 
 
 def _is_recorded(name: bytes, path: bytes, tree: TreeRecord) -> bool:
@@ -232,6 +258,11 @@ def _compare(folder: bytes, before: dict[bytes, Entry], after: dict[bytes, Entry
     return [StatChange(prefix + os.fsdecode(name), old, new) for name, old, new in changed]
 
 
+def all_files(tree: TreeRecord) -> list[StatChange]:
+    """Return all recorded files, as new ones."""
+    return [change for folder, files in tree.folders.items() for change in _compare(folder, {}, _entries(files))]
+
+
 def _all_below(gone: list[bytes], tree: TreeRecord) -> list[bytes]:
     """Return removed folders with all recorded folders below them, which a link may still lead to."""
     if not gone:
@@ -253,7 +284,7 @@ def first_record(folder: str, project: str) -> TreeRecord:
     found, _ = scan(project, tree)
     paths = [os.fsdecode(path) for path in found.dependencies]
     committed = file_versions.committed_folders(project, paths) if paths else set()
-    tree.leave_out(file_versions.committed_below(project, _SKIPPED), is_left_out=False)
+    tree.leave_out(file_versions.committed_below(project, _SKIPPED | _CACHES), is_left_out=False)
     tree.leave_out([path for path in paths if path not in committed])
     tree.leave_out(sorted(committed), is_left_out=False)
     tree, changes = scan(project, tree)
