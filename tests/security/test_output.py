@@ -65,6 +65,12 @@ def test_visible_text_stays(text: str) -> None:
     assert escape_control(text) == text
 
 
+@pytest.mark.parametrize("character", HIDDEN, ids=lambda one: f"U+{ord(one):04X}")
+def test_notices_contain_no_hidden_character(capsys: pytest.CaptureFixture[str], character: str) -> None:
+    print_notice(f"there is no definition 're{character}mit'")
+    assert character not in capsys.readouterr().err
+
+
 def test_notices_about_definitions_contain_no_escape(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     print_notice(f"mcpServers {ESCAPES}")
     shown = capsys.readouterr().err

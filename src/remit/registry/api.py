@@ -105,9 +105,11 @@ def _loaded_line(plugin: Plugin) -> str:
 
 
 def print_notice(text: str, topic: str = "plugins") -> None:
-    """Print a notice on standard error. Names in it may contain anything, so control characters are escaped."""
+    """Print a notice on standard error. What cannot be seen in it is escaped or removed."""
+    from remit.contract.feedback import strip_control_characters  # late: few commands print one
+
     shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
-    sys.stderr.write(f"[{topic}] {shown}\n")
+    sys.stderr.write(f"[{topic}] {strip_control_characters(shown)}\n")
 
 
 def allow_list(configured: Configuration, allow_tools: Iterable[str] | None) -> AllowList:
