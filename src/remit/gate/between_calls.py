@@ -1,7 +1,7 @@
 """Compare the project with its last record if no record was made directly before the change.
 
 Processes of earlier calls change files between two calls, and a client may report a call only after it has run. A
-person may have made the same change, so a report accuses nobody and stops nothing.
+person may have made the same change, so a report makes no accusation and stops nothing.
 """
 
 from __future__ import annotations

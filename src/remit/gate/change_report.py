@@ -74,7 +74,7 @@ def report_between(
     project: str,
     folder: str,
 ) -> Ruling:
-    """Return the ruling about changes that nobody is accused of. `when` states when they were made, and by what.
+    """Return the ruling about changes without an accusation. `when` states when they were made, and by what.
 
     Without a record of before, the changes are not reverted: the earlier content is not known.
     """

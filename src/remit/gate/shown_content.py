@@ -43,7 +43,7 @@ _ENCODED = 60
 _MANY_ENCODED = 2_000
 LINE_WIDTH = 80
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
-#: So many different characters has a line that is not a rule such as `======`.
+#: A line such as `======` has fewer different characters.
 _VARIED = 12
 #: A path of folders has shorter names.
 _UNBROKEN = 24

@@ -1,7 +1,7 @@
 """Limit the work that is spent on reading a command line.
 
-The limit is a number of steps, so that a line is understood or not whatever else the machine does. A limit on the time
-of the processor remains for machines that are much slower.
+The limit is a number of steps, so that the load of the machine does not decide whether a line is understood. A
+limit on the time of the processor remains for machines that are much slower.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def _refuse(number: int) -> bytes:
 
 @lru_cache(maxsize=1)
 def _file_of_filter() -> int:
-    """Return the descriptor of a file in memory with the filter of this host; -1 if there is none."""
+    """Return the descriptor of a file in memory with the filter of this host; -1 without a filter."""
     program = filter_program(platform.machine(), with_group=os.geteuid() == 0)
     if not program or not hasattr(os, "memfd_create"):
         return -1
