@@ -11,8 +11,8 @@ _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n")
 _REDIRECTIONS = ("&>>", "&>", "<<<", "<<-", "<<", ">>", ">|", ">&", "<&", "<>", ">", "<")
 #: Reserved words after which a command begins.
 OPENING_WORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "{", "!", "time"})
-#: How deep substitutions may be nested.
-_MAX_DEPTH = 24
+#: Tokens that are read without a budget, and how deep substitutions may be nested.
+_MAX_TOKENS, _MAX_DEPTH = 4000, 24
 #: A longer text in double brackets is read as a subshell.
 _MAX_ARITHMETIC = 300
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -43,6 +43,8 @@ class Lexer:
         found = self.found
         depth = 0
         while self._skip_blanks():
+            if len(found) > _MAX_TOKENS:
+                raise NotShell
             READING.spend_part()
             before = len(self.inner)
             if operator := self._starts(_REDIRECTIONS):
