@@ -1,7 +1,8 @@
 """Generate the package for assistants: a skill and the MCP server.
 
 One folder is both an Agent Plugins 1.0 package (`plugin.json`, `skills`, `mcp.json`) and a plugin of Claude Code
-(`.claude-plugin/plugin.json`, `.mcp.json`). `tools/generate_docs.py` writes it, and a test compares it.
+(`.claude-plugin/plugin.json`, `.mcp.json`). The folder above it is a marketplace, from which clients install it.
+`tools/generate_docs.py` writes it, and a test compares it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from remit.surfaces.mcp.resource_table import ALL_RULES, RESOURCES
 from remit.surfaces.mcp.tool_table import TOOLS
 
 FOLDER = Path("plugins/remit")
+MARKETPLACE = FOLDER.parent / ".claude-plugin/marketplace.json"
 SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 SKILL = "verify-agent-reports"
 DESCRIPTION = (
@@ -77,7 +79,13 @@ def package_files() -> dict[Path, str]:
         f"skills/{SKILL}/SKILL.md": _skill(),
         f"skills/{SKILL}/references/tools.md": _tools(),
     }
-    return {FOLDER / name: text for name, text in files.items()}
+    return {FOLDER / name: text for name, text in files.items()} | {MARKETPLACE: _json(_marketplace())}
+
+
+def _marketplace() -> dict[str, Any]:
+    """Return the list of plugins in the folder. Claude Code, Codex and Copilot CLI read this form."""
+    plugin = {"name": METADATA["name"], "source": f"./{FOLDER.name}", "description": METADATA["description"]}
+    return {"name": METADATA["name"], "owner": METADATA["author"], "plugins": [plugin]}
 
 
 def _skill() -> str:

@@ -1,10 +1,12 @@
-"""`remit install claude-code --mcp`: the entry in the project's file of MCP servers, and its exact removal."""
+"""`remit install CLIENT --mcp`: the entry in the client's file of MCP servers, and its exact removal."""
 
 from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,8 +14,10 @@ from hypothesis import strategies as st
 from install_site import Site, everything
 
 from remit.clients.claude_code.setup.client import find_target
+from remit.clients.known_clients import client_setup
 from remit.clients.setup.install import plan_install
-from remit.clients.setup.mcp_entry import _with_server, _without_server, json_server_file
+from remit.clients.setup.mcp_entry import _with_server, _without_server, json_server_file, server_problem
+from remit.clients.setup.plan import read_record
 from remit.errors import UsageError
 
 ENTRY = {"command": sys.executable, "args": ["-I", "-m", "remit", "mcp"]}
@@ -84,7 +88,7 @@ def test_removing_reverts_adding(other: dict[str, object], own: dict[str, object
     own.pop("remit", None)
     text = json.dumps({**other, "mcpServers": own} if own else other, indent=indent)
     file = json_server_file(Path("x"), "")
-    after = _with_server(text, file)
+    after, _, _ = _with_server(text, file)
     assert json.loads(after)["mcpServers"] == {**own, "remit": ENTRY} or "mcpServers" in other
     assert _without_server(after, file, is_made=not own) == text
 
@@ -137,3 +141,111 @@ def test_a_link_is_not_followed(site: Site, tmp_path: Path) -> None:
 def test_for_all_projects_the_clients_own_command_is_named(site: Site) -> None:
     with pytest.raises(UsageError, match="claude mcp add --scope user remit"):
         plan_install(find_target(None, is_user=True), is_with_mcp=True)
+
+
+#: Client -> its file, and the path to Remit's entry.
+FILES = {
+    "codex": (".codex/config.toml", "mcp_servers"),
+    "copilot": (".github/mcp.json", "mcpServers"),
+    "opencode": ("opencode.json", "mcp"),
+}
+
+
+def install(site: Site, client: str, *, fails: str = "") -> None:
+    done = site.remit("install", client, "--mcp", "--project", str(site.project), "--yes")
+    assert (fails in str(done.exception)) if fails else done.exception is None, done.output
+
+
+def uninstall(site: Site, client: str) -> str:
+    done = site.remit("uninstall", client, "--project", str(site.project), "--yes")
+    assert done.exception is None, done.output
+    return " ".join(done.output.split())
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    text = path.read_text(encoding="utf-8")
+    return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_each_client_gets_the_server_in_its_own_file(site: Site, client: str) -> None:
+    before = everything(site.project)
+    name, container = FILES[client]
+    install(site, client)
+    entry = parsed(site.project / name)[container]["remit"]
+    command = entry["command"] if client == "opencode" else [entry["command"], *entry["args"]]
+    assert command == [sys.executable, "-I", "-m", "remit", "mcp"]
+    uninstall(site, client)
+    assert everything(site.project) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        'model = "gpt-5.5"',
+        'model = "gpt-5.5"\n\n[mcp_servers.own]\ncommand = "own"\n\n\n',
+        "# a comment at the end",
+        '[projects."/x"]\r\ntrust_level = "trusted"\r\n',
+    ],
+)
+def test_every_byte_of_a_toml_file_comes_back(site: Site, text: str) -> None:
+    file = site.project / ".codex/config.toml"
+    file.parent.mkdir()
+    file.write_bytes(text.encode())
+    install(site, "codex")
+    install(site, "codex")
+    assert parsed(file)["mcp_servers"]["remit"] == ENTRY
+    # The client adds tables itself, such as the trust of a folder.
+    file.write_bytes(file.read_bytes() + b"\n[added]\nlater = 1\n")
+    uninstall(site, "codex")
+    assert file.read_bytes() == text.encode() + b"\n[added]\nlater = 1\n"
+
+
+def test_a_lost_record_does_not_leave_the_table(site: Site) -> None:
+    before = everything(site.project)
+    install(site, "codex")
+    (site.project / ".remit/codex/installed.json").unlink()
+    uninstall(site, "codex")
+    assert everything(site.project) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "fails"),
+    [
+        ("mcp_servers = {}\n", "cannot be added"),
+        ("mcp_servers = 1\n", "must be an object"),
+        ("x = [", "not valid TOML"),
+    ],
+)
+def test_a_toml_file_of_another_form_is_refused_and_stays(site: Site, text: str, fails: str) -> None:
+    file = site.project / ".codex/config.toml"
+    file.parent.mkdir()
+    file.write_text(text, encoding="utf-8")
+    install(site, "codex", fails=fails)
+    assert file.read_text(encoding="utf-8") == text
+
+
+def test_a_table_that_was_changed_since_stays(site: Site) -> None:
+    install(site, "codex")
+    file = site.project / ".codex/config.toml"
+    text = file.read_text(encoding="utf-8").replace('"mcp"]', '"mcp", "--read-only"]')
+    file.write_text(text, encoding="utf-8")
+    assert "was changed since, so it stays" in uninstall(site, "codex")
+    assert file.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_doctor_notices_a_server_that_is_gone_or_another(site: Site, client: str) -> None:
+    install(site, client)
+    target = client_setup(client).find_target(site.project, is_user=False)
+    record = read_record(target)
+    assert record is not None
+    assert server_problem(target, record) == ""
+    file = site.project / FILES[client][0]
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('"mcp"]', '"other"]'), encoding="utf-8")
+    assert "has another MCP server" in server_problem(target, record)
+    file.unlink()
+    assert "lacks the MCP server" in server_problem(target, record)

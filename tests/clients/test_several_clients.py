@@ -76,10 +76,24 @@ def test_clients_are_removed_one_by_one_and_the_state_with_the_last(site: Site) 
 
 
 @pytest.mark.parametrize("client", OTHERS)
-@pytest.mark.parametrize("option", [["--user"], ["--http", "http://127.0.0.1:8321"]])
-def test_what_a_client_does_not_support_is_refused(site: Site, client: str, option: list[str]) -> None:
-    done = site.remit("install", client, *option, "--yes")
+def test_hooks_over_http_are_refused(site: Site, client: str) -> None:
+    done = site.remit("install", client, "--http", "http://127.0.0.1:8321", "--yes")
     assert "not supported" in str(done.exception)
+
+
+@pytest.mark.parametrize("client", OTHERS)
+def test_an_install_for_all_projects_is_removed_without_a_trace(site: Site, client: str) -> None:
+    before = everything(site.home), everything(site.project)
+    done = site.remit("install", client, "--user", "--mcp", "--yes")
+    assert done.exception is None, done.output
+    target = client_setup(client).find_target(None, is_user=True)
+    assert target.settings.is_file()
+    assert target.settings.is_relative_to(site.home)
+    again = site.remit("install", client, "--project", str(site.project), "--yes")
+    assert f"`remit uninstall {client} --user` first" in str(again.exception)  # each event would run both hooks
+    done = site.remit("uninstall", client, "--user", "--yes")
+    assert done.exception is None, done.output
+    assert (everything(site.home), everything(site.project)) == before
 
 
 def test_an_install_clears_the_count_of_unknown_events(site: Site) -> None:

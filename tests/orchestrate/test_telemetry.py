@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from plan_building import CHAT, READ, begun, one, phase, plan, result
 from support.running import Play
 
@@ -19,6 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from remit.dispatch.submit import Queueing
 from remit.dispatch.telemetry import open_telemetry, wanted_signals
+from remit.surfaces.cli.group import remit
 
 pytest_plugins = ("support.running",)
 GOOD = {"text": result("Keeper")}
@@ -188,3 +191,31 @@ def test_the_standard_variables_choose_the_signals() -> None:
     assert wanted_signals({**base, "OTEL_METRICS_EXPORTER": "none"}) == {"traces", "logs"}
     assert wanted_signals({**base, "OTEL_SDK_DISABLED": "true"}) == frozenset()
     assert wanted_signals({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:4318/v1/traces"}) == {"traces"}
+
+
+@pytest.mark.parametrize(("command", "text"), [("check", "# Not a result\n"), ("verify", "See `nowhere.py:3`.\n")])
+def test_each_verdict_of_a_command_is_an_event(receiver: Receiver, tmp_path: Path, command: str, text: str) -> None:
+    paths = [tmp_path / "one.md", tmp_path / "two.md"]
+    for path in paths:
+        path.write_text(text)
+    done = CliRunner().invoke(remit, [command, *map(str, paths), "--repo", str(tmp_path)], standalone_mode=False)
+    assert done.return_value == 1, done.output
+    assert [record.event_name for record in receiver.records] == ["gen_ai.evaluation.result"] * 2
+    seen = attributes(receiver.records[0])
+    assert seen["gen_ai.evaluation.score.label"] in ("revise", "reject")
+    assert "remit.submission" not in seen
+    assert b"nowhere" not in receiver.raw  # no text of the document
+    assert (receiver.spans, receiver.metrics) == ([], {})
+
+
+def test_a_receiver_that_fails_does_not_change_the_outcome_of_a_command(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver.status = 400
+    (tmp_path / "one.md").write_text("No claim here.\n")
+    done = CliRunner().invoke(remit, ["verify", str(tmp_path / "one.md")], standalone_mode=False)
+    assert done.return_value == 0, done.output
+    monkeypatch.setenv("OTEL_LOGS_EXPORTER", "none")
+    receiver.raw = b""
+    CliRunner().invoke(remit, ["verify", str(tmp_path / "one.md")], standalone_mode=False)
+    assert receiver.raw == b""

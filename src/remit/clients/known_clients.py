@@ -11,7 +11,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
     from remit.clients.setup.target import ClientSetup
     from remit.dispatch.health import HealthFact
@@ -33,9 +33,11 @@ def client_setup(name: str) -> ClientSetup:
     return setup
 
 
-def client_facts(name: str) -> Iterable[HealthFact]:
+def client_facts(name: str) -> Iterator[HealthFact]:
     """Check the install of a client for `remit doctor`. Only Claude Code reports that it is not installed."""
     from importlib import import_module
 
-    facts: Iterable[HealthFact] = import_module(f"{CLIENTS[name]}.setup.health").client_facts()
-    return facts
+    from remit.clients.setup.mcp_health import mcp_facts
+
+    yield from import_module(f"{CLIENTS[name]}.setup.health").client_facts()
+    yield from mcp_facts(client_setup(name))

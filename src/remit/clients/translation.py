@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: A call with more parts than this is not split: the rest is decided as one unknown call.
 MAX_EVENTS = 200
+#: The beginnings of prompts that Remit itself writes. A client reports the reason of a block as a prompt, too.
+OWN_PROMPTS = ("remit (", "remit: ")
 
 
 def run_client(client: str, event: str) -> None:

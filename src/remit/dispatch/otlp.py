@@ -76,12 +76,12 @@ class Exporters:
         if self._spans is not None:
             self._spans.on_end(span)
 
-    def send_evaluation(self, context: SpanContext, time: int, attributes: Mapping[str, Any]) -> None:
-        """Queue the event of a verdict to be sent."""
+    def send_evaluation(self, context: SpanContext | None, time: int, attributes: Mapping[str, Any]) -> None:
+        """Queue the event of a verdict to be sent, at a span or without one."""
         if self._logs is not None:
             record = LogRecord(
                 timestamp=time,
-                context=set_span_in_context(NonRecordingSpan(context)),
+                context=set_span_in_context(NonRecordingSpan(context)) if context is not None else None,
                 severity_number=SeverityNumber.INFO,
                 attributes=dict(attributes),
                 event_name="gen_ai.evaluation.result",

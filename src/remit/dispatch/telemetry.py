@@ -20,13 +20,13 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from remit.store.database import Database
-
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import SpanContext, SpanKind
 
+    from remit.checking import Verdict
     from remit.dispatch.otlp import Exporters
+    from remit.store.database import Database
 
 log = logging.getLogger("remit.telemetry")
 _SIGNALS = ("TRACES", "LOGS", "METRICS")
@@ -53,15 +53,40 @@ def wanted_signals(environment: Mapping[str, str]) -> frozenset[str]:
 @cache
 def open_telemetry() -> Telemetry | None:
     """Return the telemetry of this process, or None if the environment does not ask for any."""
-    signals = wanted_signals(os.environ)
+    exporters = _open_exporters(wanted_signals(os.environ))
+    if exporters is None:
+        return None
+    return Telemetry(exporters, captures=os.environ.get(_CAPTURE, "").lower() == "true")
+
+
+def _open_exporters(signals: frozenset[str]) -> Exporters | None:
     if not signals:
         return None
-    if find_spec("opentelemetry.sdk") is None or find_spec("opentelemetry.exporter") is None:
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
         log.warning("the OTEL_ variables ask for telemetry, which needs the extra remit[otel]; it is off")
         return None
     from remit.dispatch.otlp import open_exporters
 
-    return Telemetry(open_exporters(signals), captures=os.environ.get(_CAPTURE, "").lower() == "true")
+    return open_exporters(signals)
+
+
+def send_verdicts(verdicts: Iterable[Verdict]) -> None:
+    """Send an event for each verdict of a command, and wait until they are sent. Never raises."""
+    try:
+        exporters = _open_exporters(wanted_signals(os.environ) & {"logs"})
+        if exporters is None:
+            return
+        for one in verdicts:
+            report = {
+                "violations": [{"rule": violation.rule} for violation in one.violations],
+                "confidence": {"supported": one.confidence.supported},
+            }
+            about = evaluation({"report": report, "verdict": one.verdict, "submission": None})
+            exporters.send_evaluation(None, time.time_ns(), {**about, "gen_ai.agent.name": one.agent})
+        exporters.flush(_TIMEOUT_MILLISECONDS)
+        exporters.close()
+    except Exception:  # telemetry must not change the outcome of a command
+        log.exception("the telemetry of the verdicts could not be sent")
 
 
 def span_context(kind: str, number: int, created: datetime, trace: str) -> SpanContext:
@@ -275,8 +300,9 @@ def evaluation(result: Mapping[str, Any]) -> dict[str, Any]:
         "gen_ai.evaluation.name": "remit",
         "gen_ai.evaluation.score.label": result["verdict"],
         "gen_ai.evaluation.explanation": ", ".join(rules[:_MAX_RULES]) or "no rule is violated",
-        "remit.submission": result["submission"],
     }
+    if result["submission"] is not None:
+        attributes["remit.submission"] = result["submission"]
     supported = (report.get("confidence") or {}).get("supported")
     if supported is not None:
         attributes["gen_ai.evaluation.score.value"] = float(supported)

@@ -25,6 +25,7 @@ Conversations = Mapping[str, Sequence[Mapping[str, Any]]]
 #: No run takes a tenth of this time; a client that hangs must not block the tests.
 PATIENCE = 120.0
 SPEC = "docs/specs/orders.md"
+_SPEC_TEXT = "# Orders\n\nThe customer gets a reciept by mail.\n"
 
 
 def installed(client: str) -> Path:
@@ -96,6 +97,11 @@ class NpmStage:
         paths = (path for path in sorted(self.project.rglob("*")) if ".git" not in path.parts)
         return {str(path.relative_to(self.project)): path.read_bytes() if path.is_file() else None for path in paths}
 
+    def user_files(self) -> dict[str, bytes]:
+        """Return every file of the home folder with its bytes."""
+        files = (path for path in sorted(self.home.rglob("*")) if path.is_file())
+        return {str(path.relative_to(self.home)): path.read_bytes() for path in files}
+
 
 def git(project: Path, *arguments: str) -> str:
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(project.parent / "home")}
@@ -114,11 +120,17 @@ def staged(client: str, root: Path, conversations: Conversations) -> Iterator[Np
     project = root / "shop"
     shutil.copytree(EXAMPLES / "shop", project, ignore=shutil.ignore_patterns("__pycache__"))
     (project / SPEC).parent.mkdir(parents=True)
-    (project / SPEC).write_text("# Orders\n\nThe customer gets a reciept by mail.\n", encoding="utf-8")
+    (project / SPEC).write_text(_SPEC_TEXT, encoding="utf-8")
     for arguments in (["init", "--quiet", "--initial-branch=main"], ["add", "."], ["commit", "--quiet", "-m", "start"]):
         git(project, *arguments)
     with model_process({"conversations": conversations}, root) as server:
         yield NpmStage(client, program, root, server)
+
+
+def line_with(path: str, words: str) -> str:
+    """Return the line of a file of the project that contains these words."""
+    text = _SPEC_TEXT if path == SPEC else (EXAMPLES / "shop" / path).read_text(encoding="utf-8")
+    return next(line for line in text.splitlines() if words in line)
 
 
 def call(key: str, tool: str, **given: object) -> Json:

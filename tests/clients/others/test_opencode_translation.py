@@ -10,9 +10,11 @@ import pytest
 from support.client_session import GOOD, INVENTED, Client
 
 from remit.clients.hooks.unknown_events import unknown_events
-from remit.clients.opencode.setup.client import plugin_text
+from remit.clients.opencode.setup.client import CLIENT
 from remit.clients.opencode.translate import EVENTS, to_answer, to_events
+from remit.clients.setup.client_probe import PROMPT
 from remit.clients.translation import handle_client_event
+from remit.gate.session_store import read_session
 
 MAIN = {"sessionID": "ses_main", "rootID": "ses_main", "agent": "", "cwd": "/home/dev/shop"}
 SUB = {"sessionID": "ses_sub", "rootID": "ses_main", "agent": "code-explorer", "cwd": "/home/dev/shop"}
@@ -26,12 +28,12 @@ def before(tool: str, arguments: dict[str, Any], **fields: Any) -> list[dict[str
 
 
 def test_the_plugin_sends_exactly_the_known_events() -> None:
-    sent = {name for name in EVENTS if f'send("{name}"' in plugin_text()}
+    sent = {name for name in EVENTS if f'send("{name}"' in CLIENT.hooks_text()}
     assert sent == set(EVENTS)
 
 
 def test_the_plugin_starts_this_installation_and_no_shell() -> None:
-    [line] = [line for line in plugin_text().splitlines() if line.startswith("const COMMAND")]
+    [line] = [line for line in CLIENT.hooks_text().splitlines() if line.startswith("const COMMAND")]
     command = json.loads(line.removeprefix("const COMMAND = "))
     assert command[1:3] == ["-I", "-S"]
     assert command[-3:] == ["EVENT", "--client", "opencode"]
@@ -161,3 +163,17 @@ def test_an_unknown_payload_passes_and_is_counted(tmp_path: Path, event: str, fi
 def test_a_call_without_a_tool_passes_with_a_message(tmp_path: Path) -> None:
     answer = send(Client(tmp_path), "tool.execute.before")
     assert "could not answer" in answer["message"]
+
+
+def test_the_state_is_summarised_when_the_conversation_is_compacted(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    assert send(client, "session.compacting") == {}  # nothing is recorded yet
+    send(client, "chat.message", prompt="please look")
+    assert "Remit's gate controls this session" in send(client, "session.compacting")["context"]
+    assert send(client, "session.compacting", agent="code-explorer", sessionID="ses_sub") == {}
+
+
+def test_a_prompt_of_remit_itself_is_not_recorded(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    send(client, "chat.message", prompt=PROMPT)
+    assert read_session(client.folder, MAIN["rootID"]) is None

@@ -10,10 +10,13 @@ import httpx2 as httpx
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
 from support.postgres import Postgres
 from support.web import RunningSite, add_job
 
+from remit.store import plans
 from remit.store.access import Role
+from remit.store.database import Database
 from remit.testing import project
 
 T = TypeVar("T")
@@ -35,12 +38,12 @@ def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield it
 
 
-def use(site: RunningSite, role: Role, era: str, work: Callable[[Client], Awaitable[T]]) -> T:
+def use(site: RunningSite, role: Role, era: str, work: Callable[[Client], Awaitable[T]], **options: Any) -> T:
     async def run() -> T:
         headers = {"authorization": f"Bearer {site.token('ci', role)}"}
         async with httpx.AsyncClient(headers=headers, timeout=30) as http:
             transport = streamable_http_client(f"{site.url}/mcp", http_client=http)
-            async with Client(transport, mode=era) as client:
+            async with Client(transport, mode=era, **options) as client:
                 return await work(client)
 
     return asyncio.run(run())
@@ -76,6 +79,50 @@ def test_a_write_is_in_the_audit_log_under_the_name_of_the_token(site: RunningSi
     use(site, "operator", "auto", work)
     log = site.rows("SELECT who, role, host, outcome FROM remit.audit WHERE action = 'submit'")
     assert log == [("ci", "operator", "127.0.0.1", "done")]
+
+
+def open_question(site: RunningSite, reason: str) -> int:
+    async def ask(database: Database) -> int:
+        plan, _ = await plans.open_plan(database, "release", reason, {}, "/shop", [("review", [("audit", "auditor")])])
+        await plans.escalate(database, plan, 0, None, reason)
+        return max(one.id for one in await plans.escalations(database, plan))
+
+    return site.call(ask)
+
+
+@pytest.mark.parametrize(("action", "stored"), [("accept", ("text", "the remote one")), ("decline", (None, None))])
+def test_a_question_is_shown_to_the_person_over_http(
+    site: RunningSite, action: str, stored: tuple[str | None, ...]
+) -> None:
+    number = open_question(site, f"Which gateway is meant ({action})?")
+    asked: list[str] = []
+
+    async def person(_: object, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        content = {"answer": "text", "why": "the remote one"} if action == "accept" else None
+        return ElicitResult.model_validate({"action": action, "content": content})
+
+    async def work(client: Client) -> bool:
+        return (await client.call_tool("answer_question", {"question": number})).is_error
+
+    assert use(site, "reviewer", "auto", work, elicitation_callback=person) is (action != "accept")
+    assert asked == [f"A subagent asks: Which gateway is meant ({action})?"]
+    assert site.rows("SELECT answer, words FROM remit.escalations WHERE id = %s", number) == [stored]
+
+
+def test_in_earlier_versions_over_http_the_call_needs_the_answer(site: RunningSite) -> None:
+    number = open_question(site, "Which cart is meant?")
+
+    async def person(*_: object) -> ElicitResult:
+        raise AssertionError("the server keeps no session, so it cannot ask")
+
+    async def work(client: Client) -> None:
+        refused = await client.call_tool("answer_question", {"question": number})
+        assert refused.is_error
+        given = await client.call_tool("answer_question", {"question": number, "answer": "skip", "why": "later"})
+        assert not given.is_error, given.content
+
+    use(site, "reviewer", "legacy", work, elicitation_callback=person)
 
 
 def test_nothing_works_without_a_token(site: RunningSite) -> None:

@@ -6,6 +6,7 @@ import os
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
+from remit.clients.translation import OWN_PROMPTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ _HARMLESS = frozenset(
         *("web_fetch", "web_search"),
     }
 )
-#: The client delivers the reason of a block as a prompt, and reports it as one.
-_OWN = ("remit (", "remit: ")
 #: The end of a transcript that is searched for the last message.
 _TAIL = 1_000_000
 #: Seconds between attempts to read what is still being written.
@@ -63,8 +62,8 @@ def to_events(payload: Payload, event: str, project: str) -> list[Payload] | Non
         return _tool_events(payload, common, project)
     if name in ("UserPromptSubmit", "Stop") and text(payload, "agentId"):
         return []  # the task and the turns of a subagent; its end is another event
-    if name == "UserPromptSubmit" and text(payload, "prompt").startswith(_OWN):
-        return []  # an answer that was sent back
+    if name == "UserPromptSubmit" and text(payload, "prompt").startswith(OWN_PROMPTS):
+        return []  # an answer that was sent back, or a prompt of Remit
     if name == "Stop":
         common["last_assistant_message"] = last_answer(payload)
     if name == "SubagentStop":

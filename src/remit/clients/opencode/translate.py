@@ -6,6 +6,7 @@ import os
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
+from remit.clients.translation import OWN_PROMPTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ EVENTS = {
     "task.report": "SubagentStop",
     "task.delivered": "PostToolUse",
     "session.idle": "Stop",
+    "session.compacting": "SessionStart",
 }
 _TOOLS = {
     "bash": "Bash",
@@ -64,11 +66,13 @@ def to_events(payload: Payload, event: str, project: str) -> list[Payload] | Non
         return _task(payload, event, common, project)
     if name in ("PreToolUse", "PostToolUse"):
         return _tool_events(payload, common)
-    if agent:
-        return []  # the task of a subagent; its end is another event
+    if agent or text(payload, "prompt").startswith(OWN_PROMPTS):
+        return []  # the task of a subagent, whose end is another event, or a prompt of Remit
     if name == "Stop":
         common |= {"last_assistant_message": text(payload, "answer"), "stop_hook_active": False}
         common["transcript_path"] = _transcript(payload, project, session)
+    if name == "SessionStart":
+        common["source"] = "compact"
     return [{**common, "prompt": text(payload, "prompt")}]
 
 

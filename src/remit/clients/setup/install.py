@@ -48,6 +48,7 @@ def plan_install(
     target: InstallTarget, *, mode: str | None = None, http: str | None = None, is_with_mcp: bool = False
 ) -> InstallPlan:
     """Plan an install without writing anything. Raises UsageError if it is not possible."""
+    _refuse_second_install(target)
     recorded = read_record(target)
     earlier = recorded or InstallRecord()
     secret = (earlier.http_secret or secrets.token_urlsafe(32)) if http else None
@@ -84,6 +85,17 @@ def plan_install(
     )
     notes = [*_notes(target, http, is_first=recorded is None), *server.notes]
     return InstallPlan(target, changes, [*kept, *server.kept], notes, record, target.client.calls(http))
+
+
+def _refuse_second_install(target: InstallTarget) -> None:
+    """Raise UsageError if the hooks of the user would run for each event, too."""
+    client = target.client
+    if target.is_user or not client.repeats_hooks:
+        return
+    user = client.find_target(None, is_user=True)
+    if user.settings != target.settings and read_record(user) is not None:
+        what = f"{client.name} is already installed for all your projects"
+        raise UsageError(f"{what}; to install it here instead, run `remit uninstall {client.name} --user` first")
 
 
 def _is_closed(target: InstallTarget) -> bool:
@@ -156,7 +168,7 @@ def _foreign_agents(target: InstallTarget, earlier: InstallRecord) -> frozenset[
     folder = target.folder / client.agents
     own = {_agent_slug(target, path) for path in earlier.files if target.path(path).parent == folder}
     here = client.agent_names(folder) - own - find_own_agents(client, folder)
-    if target.is_user or not client.has_user_install:
+    if target.is_user:
         return here
     user = client.find_target(None, is_user=True)
     folder = user.folder / client.agents

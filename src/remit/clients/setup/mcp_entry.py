@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.clients.setup.plan import AddedServer, FileChange, InstallRecord
+from remit.clients.setup.plan import MAX_BYTES, AddedServer, FileChange, InstallRecord, read_bytes
 from remit.clients.setup.settings_file import insert, named, parts, read_settings, remove, root_of, style_of
 from remit.clients.setup.target import InstallTarget, McpFile
 from remit.errors import UsageError
@@ -38,23 +39,25 @@ def add_server(target: InstallTarget, earlier: AddedServer | None, *, is_wanted:
     if isinstance(file, str):
         raise UsageError(file)
     target.refuse_links(file.path)
-    before = read_settings(file.path)
-    text = "{}\n" if before is None else before
-    found = _servers(text, file)
-    present = found.get(NAME)
+    before = _read(file)
+    text = before if before is not None else "" if _is_toml(file) else "{}\n"
+    present = _servers(text, file).get(NAME)
     shown = target.display_path(file.path)
     if present is not None and present != file.entry and (earlier is None or present != earlier.entry):
         return ServerChange(kept=(f"{shown}: you already have an MCP server {NAME!r}, so yours is used",))
-    after = text if present == file.entry else _with_server(_without_server(text, file, is_made=False), file)
+    after, space, is_made = text, "", False
+    if present != file.entry:
+        rest = _without_server(text, file, earlier.space if earlier is not None else "", is_made=False)
+        after, space, is_made = _with_server(rest, file)
     added = AddedServer(
         path=target.record_path(file.path),
         entry=dict(file.entry),
         is_new=earlier.is_new if earlier is not None else before is None,
-        is_made=earlier.is_made if earlier is not None else named(text, root_of(text), file.container) is None,
-        space=earlier.space if earlier is not None else _space(text, file),
+        is_made=earlier.is_made if earlier is not None else is_made,
+        space=earlier.space if earlier is not None and not (_is_toml(file) and space) else space,
     )
     change = FileChange(file.path, before.encode() if before is not None else None, after.encode(), is_shared=True)
-    notes = (file.note.format(path=shown),) if earlier is None else ()
+    notes = tuple(filter(None, [file.note.format(path=shown)])) if earlier is None else ()
     return ServerChange(change if after != before else None, added, notes=notes)
 
 
@@ -65,7 +68,7 @@ def remove_server(target: InstallTarget, record: InstallRecord | None, kept: lis
     if isinstance(file, str) or (record is not None and added is None):
         return None
     try:
-        text = read_settings(file.path)
+        text = _read(file)
     except UsageError:
         if added is None:
             return None  # it has nothing of this install
@@ -73,25 +76,90 @@ def remove_server(target: InstallTarget, record: InstallRecord | None, kept: lis
     if text is None:
         return None
     present = _servers(text, file).get(NAME)
-    if present is None or present != (added.entry if added is not None else file.entry):
+    space, is_made = (added.space, added.is_made) if added is not None else ("", True)
+    after = text
+    if present is not None and present == (added.entry if added is not None else file.entry):
+        after = _without_server(text, file, space, is_made=is_made)
+    if after == text:
         if present is not None and added is not None:
             kept.append(f"{target.display_path(file.path)}: the MCP server {NAME!r} was changed since, so it stays")
         return None
-    after = _without_server(
-        text, file, added.space if added is not None else "", is_made=added is None or added.is_made
-    )
-    is_removed = (added is None or added.is_new) and after.strip() == "{}"
+    is_removed = (added is None or added.is_new) and after.strip() in ("{}", "")
     return FileChange(file.path, text.encode(), None if is_removed else after.encode(), is_shared=True)
 
 
+def server_problem(target: InstallTarget, record: InstallRecord) -> str:
+    """Describe why the server that an install added is not the one that the client starts; "" if it is."""
+    file = target.client.mcp_file(target)
+    if record.mcp is None or isinstance(file, str):
+        return ""
+    try:
+        present = _servers(_read(file) or ("" if _is_toml(file) else "{}"), file).get(NAME)
+    except UsageError as error:
+        return str(error)
+    if present is None:
+        return f"{target.display_path(file.path)} lacks the MCP server {NAME!r}"
+    return "" if present == file.entry else f"{target.display_path(file.path)} has another MCP server {NAME!r}"
+
+
+def _is_toml(file: McpFile) -> bool:
+    return file.path.suffix == ".toml"
+
+
+def _read(file: McpFile) -> str | None:
+    """Return the text of the file; None without a file. Raises UsageError if it is not valid."""
+    if not _is_toml(file):
+        return read_settings(file.path)
+    data = read_bytes(file.path, MAX_BYTES)
+    try:
+        text = None if data is None else data.decode("utf-8")
+        tomllib.loads(text or "")
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{file.path} is not valid TOML ({error}); fix the file first, it was not changed") from error
+    return text
+
+
 def _servers(text: str, file: McpFile) -> Mapping[str, Any]:
-    container = named(text, root_of(text), file.container)
-    if container is not None and not isinstance(container.value, dict):
+    if _is_toml(file):
+        found = tomllib.loads(text).get(file.container, {})
+    else:
+        container = named(text, root_of(text), file.container)
+        found = container.value if container is not None else {}
+    if not isinstance(found, dict):
         raise UsageError(f"{file.path}: {file.container!r} must be an object; fix the file first, it was not changed")
-    return container.value if container is not None else {}
+    return found
 
 
-def _with_server(text: str, file: McpFile) -> str:
+def _with_server(text: str, file: McpFile) -> tuple[str, str, bool]:
+    """Return the text with the entry, what its removal must know of the text, and whether it made the container."""
+    if _is_toml(file):
+        added = _gap(text) + _toml_table(file)
+        _check_toml(text + added, file)
+        return text + added, added, False
+    return _with_member(text, file), _space(text, file), named(text, root_of(text), file.container) is None
+
+
+def _toml_table(file: McpFile) -> str:
+    """Return the entry as a table. A string or list of JSON is one of TOML; a path has no character U+007F."""
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in file.entry.items()]
+    return "\n".join([f"[{file.container}.{NAME}]", *lines]) + "\n"
+
+
+def _gap(text: str) -> str:
+    return "" if not text else "\n" if text.endswith("\n") else "\n\n"
+
+
+def _check_toml(text: str, file: McpFile) -> None:
+    """Raise UsageError unless the text with the added table is valid: the servers may have another form."""
+    try:
+        is_added = _servers(text, file).get(NAME) == file.entry
+    except tomllib.TOMLDecodeError:
+        is_added = False
+    if not is_added:
+        raise UsageError(f"the MCP server cannot be added to {file.path}; add the table {_toml_table(file)!r} yourself")
+
+
+def _with_member(text: str, file: McpFile) -> str:
     style = style_of(text)
     colon = ": " if style.newline else ":"
     separators = (", ", ": ") if style.newline else (",", ":")
@@ -111,6 +179,11 @@ def _space(text: str, file: McpFile) -> str:
 
 
 def _without_server(text: str, file: McpFile, space: str = "", *, is_made: bool) -> str:
+    if _is_toml(file):
+        table = _toml_table(file)
+        return next(
+            (text.replace(one, "") for one in (space, f"\n{table}", table) if one and text.count(one) == 1), text
+        )
     container = named(text, root_of(text), file.container)
     server = named(text, container.at, NAME) if container is not None else None
     if container is None or server is None:

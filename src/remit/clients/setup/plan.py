@@ -96,7 +96,7 @@ class AddedServer(msgspec.Struct, frozen=True, kw_only=True):
     #: Whether the install created the file, and the object with the servers in it.
     is_new: bool
     is_made: bool
-    #: The white space of the object that was empty before.
+    #: The white space of the object that was empty before; the added text in a file of TOML.
     space: str = ""
 
 

@@ -23,10 +23,10 @@ _MAX_FILES = 10_000
 
 
 class McpFile(NamedTuple):
-    """The JSON file in which a client lists MCP servers, and the entry of Remit's server."""
+    """The JSON or TOML file in which a client lists MCP servers, and the entry of Remit's server."""
 
     path: Path
-    #: The key of the object with the servers.
+    #: The key of the object or table with the servers.
     container: str
     entry: Mapping[str, Any]
     #: What the user should know; `{path}` is the file.
@@ -38,18 +38,38 @@ class ClientSetup(ABC):
 
     #: The client's name on the command line.
     name = ""
+    #: The client's program; "" if its name is that of the client.
+    command = ""
     #: The folder of the client's agent definitions, in the client's folder, and the ending of their names.
     agents = "agents"
     ending = ".md"
     #: Agents of the team that the client defines itself.
     own_agents: frozenset[str] = frozenset()
-    #: Whether `--user` and `--http` are supported.
-    has_user_install = False
-    has_http = False
+    #: The client's folder in a project, and the file with the hooks in the client's folder.
+    folder = ""
+    hooks = ""
+    #: Whether the client runs hooks of the project and of the user, even if they are the same.
+    repeats_hooks = True
+
+    @property
+    def program(self) -> str:
+        """The name of the client's program."""
+        return self.command or self.name
 
     @abstractmethod
+    def user_folder(self) -> Path:
+        """Return the client's folder of the user."""
+
     def find_target(self, project: Path | None, *, is_user: bool) -> InstallTarget:
-        """Return the target of an install. Raises UsageError if the client does not support it."""
+        """Return the user's folder, or the project that contains the current folder."""
+        if is_user:
+            if project is not None:
+                raise UsageError("--user applies to all projects; omit --project")
+            folder = self.user_folder()
+            return InstallTarget(Path.home(), folder, folder / self.hooks, is_user=True, client=self)
+        root = project_root(project)
+        folder = root / self.folder
+        return InstallTarget(root, folder, folder / self.hooks, is_user=False, client=self)
 
     @abstractmethod
     def hook_entries(
@@ -100,9 +120,9 @@ class ClientSetup(ABC):
         """Return the settings files that switch off all hooks."""
         return []
 
+    @abstractmethod
     def mcp_file(self, target: InstallTarget) -> McpFile | str:
         """Return where `--mcp` adds the MCP server, or why that is not possible."""
-        return f"--mcp is not supported for {self.name}; add `remit mcp` to its MCP servers yourself"
 
     def record_file(self, target: InstallTarget) -> Path:
         """Return the path of the install record."""
@@ -150,13 +170,20 @@ class InstallTarget(NamedTuple):
             f"~/{self.record_path(path)}" if self.is_user and path.is_relative_to(self.root) else self.record_path(path)
         )
 
+    def machine_note(self, more: str = "") -> str:
+        """Return what the user should know about a shared file with a command of this machine; `{path}` is the file."""
+        notes = ["{path} contains paths of this machine; do not commit it"] * (not self.is_user) + [more] * bool(more)
+        return ". ".join(notes)
+
     def path(self, record_path: str) -> Path:
         """Return the path of a name in the record."""
         return self.root / record_path
 
     def holds(self, path: Path) -> bool:
-        """Whether an install may have written this path: it is in the client's folder or in `.remit`."""
+        """Whether an install may have written this path: it is in the client's folder or in `.remit`, or above both."""
         normal = Path(os.path.normpath(path))
+        if self.root in normal.parents and normal in self.folder.parents:
+            return True  # `.config`, which contains the client's folder of the user
         return any(normal == own or own in normal.parents for own in (self.folder, self.root / ".remit"))
 
     def refuse_links(self, path: Path) -> None:
@@ -167,6 +194,12 @@ class InstallTarget(NamedTuple):
                 return
             if one.is_symlink():
                 raise UsageError(f"{one} is a symbolic link, so a file would be written elsewhere; nothing was changed")
+
+
+def user_folder(variable: str, *parts: str) -> Path:
+    """Return the folder that a variable names, or else the default in the home folder."""
+    own = os.environ.get(variable)
+    return Path(own).absolute() if own else Path.home().joinpath(*parts)
 
 
 def project_root(project: Path | None) -> Path:

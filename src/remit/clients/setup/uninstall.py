@@ -155,6 +155,6 @@ def apply_uninstall(plan: InstallPlan) -> None:
     except OSError as error:
         raise EnvironmentBroken(f"{error.filename} cannot be removed: {error.strerror}; try again") from error
     # `.remit` is listed in case an install was stopped before it wrote its record.
-    for folder in (*reversed(plan.record.folders), ".remit"):
+    for folder in (*reversed(plan.record.folders), target.record_path(target.own), ".remit"):
         with suppress(OSError):  # it contains other files
             target.path(folder).rmdir()

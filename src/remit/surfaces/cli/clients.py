@@ -28,7 +28,9 @@ _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
     "--mode", type=click.Choice(MODES), help="How strict the gate is; default: the configured mode, or standard."
 )
 @click.option("--http", metavar="URL", help="Let hooks call the `remit serve` at this loopback address.")
-@click.option("--mcp", "is_with_mcp", is_flag=True, help="Also add the MCP server (`remit mcp`) to the project.")
+@click.option(
+    "--mcp", "is_with_mcp", is_flag=True, help="Also add the MCP server (`remit mcp`) to the client's configuration."
+)
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def install_command(
@@ -50,7 +52,8 @@ def install_command(
     \b
     Examples:
       remit install claude-code --mode observe
-      remit install claude-code --mcp
+      remit install codex --mcp
+      remit install copilot --user
       remit install claude-code --project ~/shop --yes
     """
     from remit.clients.setup.install import apply_install, install_lock, plan_install, status_message

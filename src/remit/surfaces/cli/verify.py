@@ -17,7 +17,7 @@ from remit.reports.shapes import FixShape
 from remit.surfaces.cli.attesting import Documents, attest_option, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
-from remit.surfaces.cli.recording import record_option, record_verdicts
+from remit.surfaces.cli.recording import emit_verdicts, record_option, record_verdicts
 from remit.verifying import OPTIONS, fix_file
 
 _PATH = click.Path(path_type=Path)
@@ -75,6 +75,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         sources.close()
     if documents is not None:
         attest_verdicts(flags["attest"], documents, answer.verdicts, OPTIONS, root)
+    emit_verdicts(answer.verdicts)
     if flags["record"]:
         record_verdicts(answer.verdicts, "verify", root)
     empty = [verdict.path for verdict in answer.verdicts if not claims_of(verdict.evidence)]

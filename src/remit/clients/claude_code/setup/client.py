@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from remit.clients.claude_code.setup import bundle, hook_entries
 from remit.clients.setup.mcp_entry import COMMAND, json_server_file
 from remit.clients.setup.settings_file import read_settings
-from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile, project_root
+from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile, project_root, user_folder
 from remit.errors import UsageError
 from remit.registry.model import Definition
 
@@ -26,9 +25,13 @@ class ClaudeCode(ClientSetup):
     """Hooks in the local settings of a project or of a user, with a plugin of the same content."""
 
     name = "claude-code"
-    has_user_install = True
-    has_http = True
+    command = "claude"
     own_agents = bundle.OF_CLIENT
+    repeats_hooks = False
+
+    def user_folder(self) -> Path:
+        """Return `~/.claude`."""
+        return user_folder("CLAUDE_CONFIG_DIR", ".claude")
 
     def find_target(self, project: Path | None, *, is_user: bool) -> InstallTarget:
         """Return the user's folder, or the project that contains the current folder."""
@@ -66,10 +69,9 @@ class ClaudeCode(ClientSetup):
         if target.is_user:
             command = shlex.join(["claude", "mcp", "add", "--scope", "user", "remit", "--", *COMMAND])
             return f"--mcp applies to one project; for all projects, run {command}"
-        note = (
-            "{path} contains paths of this machine; do not commit it. Claude Code asks once whether to use its server"
+        return json_server_file(
+            target.root / ".mcp.json", target.machine_note("Claude Code asks once whether to use its server")
         )
-        return json_server_file(target.root / ".mcp.json", note)
 
     def record_file(self, target: InstallTarget) -> Path:
         """Return the path of the install record, which is older than the records of other clients."""
@@ -92,8 +94,7 @@ def find_target(project: Path | None, *, is_user: bool) -> InstallTarget:
     if is_user:
         if project is not None:
             raise UsageError("--user applies to all projects; omit --project")
-        own = os.environ.get("CLAUDE_CONFIG_DIR")
-        folder = Path(own).absolute() if own else Path.home() / ".claude"
+        folder = CLIENT.user_folder()
         return InstallTarget(Path.home(), folder, folder / "settings.json", is_user=True, client=CLIENT)
     root = project_root(project)
     # The local settings: entries contain paths of this machine, and the shared settings are under version control.

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from remit.clients.setup.hook_process import is_hook_command, shell_command
-from remit.clients.setup.target import ClientSetup, InstallTarget, project_root
+from remit.clients.setup.mcp_entry import COMMAND
+from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile, user_folder
 from remit.errors import UsageError
 from remit.registry.model import Definition
 
@@ -29,17 +30,16 @@ TRUST = "start `codex` in this project, trust the folder, and approve Remit's ho
 
 
 class Codex(ClientSetup):
-    """Hooks in `.codex/hooks.json` of a project, and agents next to it."""
+    """Hooks in `.codex/hooks.json`, and agents next to it."""
 
     name = "codex"
     ending = ".toml"
+    folder = ".codex"
+    hooks = "hooks.json"
 
-    def find_target(self, project: Path | None, *, is_user: bool) -> InstallTarget:
-        """Return the project that contains the current folder."""
-        if is_user:
-            raise UsageError("codex: --user is not supported; install it in each project")
-        root = project_root(project)
-        return InstallTarget(root, root / ".codex", root / ".codex" / "hooks.json", is_user=False, client=self)
+    def user_folder(self) -> Path:
+        """Return `~/.codex`."""
+        return user_folder("CODEX_HOME", ".codex")
 
     def hook_entries(
         self, http: str | None = None, *, secret: str | None = None, is_closed: bool = False
@@ -70,6 +70,12 @@ class Codex(ClientSetup):
         # A string of JSON is a basic string of TOML, except for this character.
         lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
         return "\n".join(lines).replace("\x7f", "\\u007f") + "\n"
+
+    def mcp_file(self, target: InstallTarget) -> McpFile:
+        """Return the settings of the project or of the user."""
+        entry = {"command": COMMAND[0], "args": list(COMMAND[1:])}
+        note = target.machine_note("" if target.is_user else "Codex reads it in a trusted project")
+        return McpFile(target.folder / "config.toml", "mcp_servers", entry, note)
 
     def next_step(self, target: InstallTarget) -> str:
         """Return how to approve the hooks."""

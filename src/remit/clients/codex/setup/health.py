@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,12 @@ _EDIT = {
 
 
 def client_facts(project: Path | None = None) -> Iterator[HealthFact]:
-    """Check the hooks of this project; without an install, report nothing."""
-    target = CLIENT.find_target(project, is_user=False)
+    """Check the hooks of this project and of the user; without an install, report nothing."""
+    for is_user in (False, True):
+        yield from _facts(CLIENT.find_target(None if is_user else project, is_user=is_user))
+
+
+def _facts(target: InstallTarget) -> Iterator[HealthFact]:
     try:
         text = read_settings(target.settings)
     except RemitError as error:
@@ -87,7 +91,9 @@ def _trust(target: InstallTarget) -> HealthFact:
     return HealthFact(_WHAT, "good", f"codex runs all {len(ours)} hooks of this project")
 
 
-def listed_hooks(program: str, target: InstallTarget) -> list[dict[str, Any]]:
+def listed_hooks(
+    program: str, target: InstallTarget, environment: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
     """Return the hooks that Codex finds in a project, with their trust, from its application server."""
     with subprocess.Popen(
         [program, "app-server"],
@@ -95,7 +101,7 @@ def listed_hooks(program: str, target: InstallTarget) -> list[dict[str, Any]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=dict(os.environ),
+        env=dict(environment or os.environ),
     ) as process:
         limit = threading.Timer(_SECONDS, process.kill)
         limit.start()

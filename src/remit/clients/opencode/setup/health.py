@@ -1,12 +1,15 @@
-"""Facts for `remit doctor`: whether the plugin is installed, and whether the hook process answers."""
+"""Facts for `remit doctor`: whether the plugin is installed, whether it answers, and whether the client loads it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from remit.clients.opencode.setup.client import CLIENT, plugin_text
-from remit.clients.setup.own_install import own_install_facts
+from remit.clients.opencode.setup.client import CLIENT
+from remit.clients.setup.client_probe import PROMPT, ProbeCall
+from remit.clients.setup.own_install import OwnInstall
+from remit.clients.setup.target import InstallTarget
 from remit.dispatch.health import HealthFact
 
 #: An edit of code by the orchestrator, which the standard mode denies.
@@ -19,10 +22,34 @@ _EDIT = {
     "callID": "call_1",
     "args": {"filePath": "@PROJECT@/app.py", "oldString": "ANSWER = 42", "newString": "ANSWER = 43"},
 }
+_RESTART = "start a new session, without the client's option `--pure`"
+_MODEL = "claude-sonnet-4-5"
+#: The session needs no network. Nothing answers at this address.
+_NOWHERE = "http://127.0.0.1:9"
 
 
 def client_facts(project: Path | None = None) -> Iterator[HealthFact]:
-    """Check the plugin of this project; without an install, report nothing."""
-    target = CLIENT.find_target(project, is_user=False)
-    restart = "start a new session without the client's option `pure`"
-    yield from own_install_facts(target, plugin_text(), ("tool.execute.before", _EDIT), restart)
+    """Check the plugin of this project and of the user; without an install, report nothing."""
+    call = ProbeCall("edit", "filePath", {"oldString": "a", "newString": "b"})
+    yield from OwnInstall(CLIENT, ("tool.execute.before", _EDIT), call, _session, _RESTART).facts(project)
+
+
+def _session(target: InstallTarget, url: str, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Return a session with the user's settings, except for the model, and with its data in the folder."""
+    settings = {
+        "model": f"anthropic/{_MODEL}",
+        "small_model": f"anthropic/{_MODEL}",
+        "autoupdate": False,
+        "share": "disabled",
+        "snapshot": False,
+        "provider": {"anthropic": {"options": {"baseURL": f"{url}/v1", "apiKey": "scripted"}, "models": {_MODEL: {}}}},
+    }
+    variables = {
+        "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
+        **{f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "STATE", "CACHE")},
+        **{f"OPENCODE_DISABLE_{name}": "1" for name in ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD")},
+        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "npm_config_registry"), _NOWHERE),
+        "npm_config_fetch_retries": "0",
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
+    return ["run", "--format", "json", PROMPT], variables

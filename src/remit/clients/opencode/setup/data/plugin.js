@@ -1,14 +1,32 @@
 // Written by `remit install opencode`; `remit uninstall opencode` removes it.
 // It passes events of opencode to Remit's hook process and obeys the answers. A process that fails lets the call pass.
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 
 const COMMAND = @COMMAND@
 const SECONDS = 60
 const MAX_OUTPUT = 200000
+// `opencode run` ends when the session is idle, so a prompt would come too late.
+const ENDS_WHEN_IDLE = process.argv.includes("run")
+
+function command(event) {
+  return COMMAND.map((word) => (word === "EVENT" ? event : word))
+}
+
+// Ask without giving way to any other code, which could end the process.
+function askNow(event, payload) {
+  try {
+    const [program, ...args] = command(event)
+    const limits = { timeout: SECONDS * 1000, maxBuffer: 16 * 1024 * 1024 }
+    const { stdout } = spawnSync(program, args, { input: JSON.stringify(payload), encoding: "utf8", ...limits })
+    return stdout?.trim() ? JSON.parse(stdout) : {}
+  } catch {
+    return {}
+  }
+}
 
 function ask(event, payload) {
   return new Promise((resolve) => {
-    const [program, ...args] = COMMAND.map((word) => (word === "EVENT" ? event : word))
+    const [program, ...args] = command(event)
     let text = ""
     const done = () => {
       try {
@@ -62,16 +80,45 @@ export const Remit = async ({ client, directory }) => {
     return answer
   }
 
+  function cut(all) {
+    for (const part of all.flatMap((one) => one.parts)) {
+      if (part.state?.output?.length > MAX_OUTPUT) part.state.output = part.state.output.slice(0, MAX_OUTPUT)
+    }
+    return all
+  }
+
   async function messages(sessionID) {
     try {
       const { data } = await client.session.messages({ path: { id: sessionID } })
-      for (const part of (data ?? []).flatMap((one) => one.parts)) {
-        if (part.state?.output?.length > MAX_OUTPUT) part.state.output = part.state.output.slice(0, MAX_OUTPUT)
-      }
-      return data ?? []
+      return cut(data ?? [])
     } catch {
       return []
     }
+  }
+
+  // The messages of the session in `opencode run`, from events.
+  const seen = new Map()
+
+  function record({ type, properties }) {
+    if (type === "message.updated") {
+      const { info } = properties
+      seen.set(info.id, { info, parts: seen.get(info.id)?.parts ?? new Map() })
+    } else if (type === "message.part.updated") {
+      const { part } = properties
+      seen.get(part.messageID)?.parts.set(part.id, part)
+    }
+  }
+
+  function reportAnswer(sessionID) {
+    const own = [...seen.values()].filter((one) => one.info.sessionID === sessionID)
+    const all = cut(structuredClone(own.map(({ info, parts }) => ({ info, parts: [...parts.values()] }))))
+    const last = all.at(-1)
+    if (sessions.get(sessionID)?.agent !== "" || last?.info.role !== "assistant" || last.info.error) return
+    const about = { sessionID, rootID: sessionID, agent: "", cwd: directory }
+    const answer = askNow("session.idle", { ...about, answer: texts(last.parts), messages: all })
+    if (!answer.block) return
+    process.stderr.write(`\n${answer.block}\n`)
+    process.exitCode = 1
   }
 
   const texts = (parts) => (parts ?? []).filter((part) => part.type === "text").map((part) => part.text).join("\n")
@@ -98,7 +145,16 @@ export const Remit = async ({ client, directory }) => {
     if (answer.context) output.output += `\n\n${answer.context}`
   }
 
+  // What the model reads about the state of the session, after the conversation was compacted.
+  const states = new Map()
+
   return {
+    "experimental.session.compacting": async ({ sessionID }) => {
+      states.set(sessionID, (await send("session.compacting", sessionID, {})).context ?? "")
+    },
+    "experimental.chat.system.transform": async ({ sessionID }, output) => {
+      if (states.get(sessionID)) output.system.push(states.get(sessionID))
+    },
     "chat.message": async (input, output) => {
       const prompt = texts(output.parts)
       if (corrections.delete(prompt)) return
@@ -125,7 +181,9 @@ export const Remit = async ({ client, directory }) => {
       if (before) output.output += `\n\n${before}`
     },
     event: async ({ event }) => {
+      if (ENDS_WHEN_IDLE) record(event)
       if (event.type !== "session.idle") return
+      if (ENDS_WHEN_IDLE) return reportAnswer(event.properties.sessionID)
       const sessionID = event.properties.sessionID
       if ((await owner(sessionID)).agent) return
       const all = await messages(sessionID)

@@ -1,0 +1,152 @@
+"""Ask a client whether it runs the hooks, for `remit doctor`: a session with a scripted model on loopback.
+
+The model calls one tool, to edit a file of the gate that does not exist. Without hooks, the client reports that the
+file is missing; with hooks, the call is denied. The client is ended at that point, so nothing is written but the
+session's state, which is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+#: The prompt of the session; adapters do not record a prompt that begins like this.
+PROMPT = "remit: doctor tests whether hooks run"
+#: A denial of the gate contains this.
+_DENIED = "guarded-state"
+_SECONDS = 60.0
+_MAX_BYTES = 16 * 1024 * 1024
+_MAX_SESSIONS = 1000
+
+
+class ProbeCall(NamedTuple):
+    """The tool that edits a file, the field for its path, and the other fields."""
+
+    tool: str
+    path: str
+    others: Mapping[str, str]
+
+
+class _Model(ThreadingHTTPServer):
+    """A model that calls the tool once, and keeps its result."""
+
+    daemon_threads = True
+
+    def __init__(self, call: ProbeCall, file: Path) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.call = {"name": call.tool, "input": {call.path: str(file), **call.others}}
+        self.result = ""
+        self.answered = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Model
+
+    def do_POST(self) -> None:
+        length = self.headers.get("content-length", "")
+        body = self.rfile.read(min(int(length) if length.isdecimal() else 0, _MAX_BYTES))
+        try:
+            asked = json.loads(body)
+        except (ValueError, RecursionError):
+            asked = {}
+        results = [block for block in _blocks(asked) if block.get("type") == "tool_result"]
+        if results:
+            self.server.result = json.dumps(results[-1].get("content"))
+            self.server.answered.set()
+        is_call = bool(asked.get("tools")) and not results
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for event in _events(self.server.call if is_call else None):
+                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+def _blocks(asked: Any) -> Iterator[dict[str, Any]]:
+    for message in asked.get("messages", []) if isinstance(asked, dict) else []:
+        content = message.get("content") if isinstance(message, dict) else None
+        yield from (block for block in content or [] if isinstance(block, dict))
+
+
+def _events(call: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
+    """Yield the events of an answer: a call of the tool, or a short text."""
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    about = {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted", "content": [], "usage": usage}
+    yield {"type": "message_start", "message": about}
+    if call is not None:
+        block = {"type": "tool_use", "id": "toolu_1", "name": call["name"], "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(call["input"])}
+    else:
+        block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": "Done."}
+    yield {"type": "content_block_start", "index": 0, "content_block": block}
+    yield {"type": "content_block_delta", "index": 0, "delta": delta}
+    yield {"type": "content_block_stop", "index": 0}
+    stop = {"stop_reason": "end_turn" if call is None else "tool_use", "stop_sequence": None}
+    yield {"type": "message_delta", "delta": stop, "usage": usage}
+    yield {"type": "message_stop"}
+
+
+@contextlib.contextmanager
+def scripted_model(project: Path, call: ProbeCall) -> Iterator[_Model]:
+    """Run the model, and remove the state of the session that was recorded for it in the project."""
+    token = secrets.token_hex(8)
+    folder = project / ".remit/gate"
+    model = _Model(call, folder / f"doctor-{token}.json")
+    threading.Thread(target=model.serve_forever, daemon=True).start()
+    try:
+        yield model
+    finally:
+        model.shutdown()
+        model.server_close()
+        _remove_session(folder, token)
+
+
+def is_running_hooks(model: _Model, command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> bool:
+    """Start the client and return whether its hooks denied the call. Raises OSError if it does not get there."""
+    with subprocess.Popen(
+        [*command],
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        threading.Thread(target=_wait_for_end, args=(process, model), daemon=True).start()
+        model.answered.wait(_SECONDS)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    if not model.result:
+        raise OSError("it ended before it called a tool" if model.answered.is_set() else f"no answer in {_SECONDS:g} s")
+    return _DENIED in model.result
+
+
+def _wait_for_end(process: subprocess.Popen[bytes], model: _Model) -> None:
+    process.wait()
+    model.answered.set()
+
+
+def _remove_session(folder: Path, token: str) -> None:
+    """Remove the state of the session that names the file of this test."""
+    with contextlib.suppress(OSError):
+        files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for file in files[:_MAX_SESSIONS]:
+            if token.encode() in file.read_bytes()[:_MAX_BYTES]:
+                for one in (file, file.with_suffix(".lock")):
+                    one.unlink(missing_ok=True)
