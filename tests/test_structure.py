@@ -41,7 +41,6 @@ COMMANDS_AND_RULES = (
 )
 #: Short modules with one importer in the same package, and why they are separate.
 SEPARATE_MODULES = {
-    "remit.clients.setup.gate_mode": "edits remit.toml; the installer edits files of the client",
     "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
     "remit.surfaces.server.mcp_endpoint": "loads the library of the protocol at the first request",
     "remit.surfaces.server.api_documents": "the operations on documents, beside those on jobs and on the review queue",

@@ -111,7 +111,7 @@ def test_no_option_is_documented_that_does_not_exist() -> None:
     known = {option for own in all_commands().values() for parameter in own.params for option in parameter.opts}
     known |= {"--help", "--version", "--strict", "--check", "--jobs"}
     known |= {"--git", "--hard", "--isolated", "--output-format", "--port", "--stdio"}  # of other programs
-    known |= {"--bare", "--plugin-dir"}  # of Claude Code
+    known |= {"--bare", "--plugin-dir", "--pure", "--scope", "--trust-folder"}  # of clients
     for text in (one for one in PAGES if one.name.startswith("docs/") or one.name == "README.md"):
         written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text.text))
         assert written <= known, f"{text.name}: {sorted(written - known)}"
