@@ -40,7 +40,7 @@ def add_server(target: InstallTarget, earlier: AddedServer | None, *, is_wanted:
         raise UsageError(file)
     target.refuse_links(file.path)
     before = _read(file)
-    text = before if before is not None else "" if _is_toml(file) else "{}\n"
+    text = before if before is not None else file.empty
     present = _servers(text, file).get(NAME)
     shown = target.display_path(file.path)
     if present is not None and present != file.entry and (earlier is None or present != earlier.entry):
@@ -84,7 +84,7 @@ def remove_server(target: InstallTarget, record: InstallRecord | None, kept: lis
         if present is not None and added is not None:
             kept.append(f"{target.display_path(file.path)}: the MCP server {NAME!r} was changed since, so it stays")
         return None
-    is_removed = (added is None or added.is_new) and after.strip() in ("{}", "")
+    is_removed = (added is None or added.is_new) and after.strip() in ("{}", file.empty.strip())
     return FileChange(file.path, text.encode(), None if is_removed else after.encode(), is_shared=True)
 
 
@@ -94,7 +94,7 @@ def server_problem(target: InstallTarget, record: InstallRecord) -> str:
     if record.mcp is None or isinstance(file, str):
         return ""
     try:
-        present = _servers(_read(file) or ("" if _is_toml(file) else "{}"), file).get(NAME)
+        present = _servers(_read(file) or file.empty, file).get(NAME)
     except UsageError as error:
         return str(error)
     if present is None:

@@ -31,6 +31,8 @@ class McpFile(NamedTuple):
     entry: Mapping[str, Any]
     #: What the user should know; `{path}` is the file.
     note: str
+    #: The content of a new file without servers.
+    empty: str = "{}\n"
 
 
 class ClientSetup(ABC):

@@ -75,7 +75,7 @@ class Codex(ClientSetup):
         """Return the settings of the project or of the user."""
         entry = {"command": COMMAND[0], "args": list(COMMAND[1:])}
         note = target.machine_note("" if target.is_user else "Codex reads it in a trusted project")
-        return McpFile(target.folder / "config.toml", "mcp_servers", entry, note)
+        return McpFile(target.folder / "config.toml", "mcp_servers", entry, note, empty="")
 
     def next_step(self, target: InstallTarget) -> str:
         """Return how to approve the hooks."""

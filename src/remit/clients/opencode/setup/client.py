@@ -11,6 +11,8 @@ from remit.clients.setup.own_install import OwnFileSetup
 from remit.clients.setup.target import InstallTarget, McpFile, user_folder
 from remit.registry.model import Definition
 
+#: The client adds this key itself, so a new file has it from the start.
+_EMPTY = '{\n  "$schema": "https://opencode.ai/config.json"\n}\n'
 _PLUGIN = Path(__file__).with_name("data") / "plugin.js"
 
 
@@ -42,7 +44,7 @@ class Opencode(OwnFileSetup):
         """Return the settings of the project or of the user. An `opencode.jsonc` next to them is read, too."""
         folder = target.folder if target.is_user else target.root
         entry = {"type": "local", "command": list(COMMAND), "enabled": True}
-        return McpFile(folder / "opencode.json", "mcp", entry, target.machine_note())
+        return McpFile(folder / "opencode.json", "mcp", entry, target.machine_note(), _EMPTY)
 
 
 CLIENT = Opencode()
