@@ -22,16 +22,18 @@ def run(site: Site, *words: str) -> str:
 
 
 @pytest.mark.parametrize("client", OTHERS)
-def test_an_install_is_removed_without_a_trace(site: Site, client: str) -> None:
-    before = everything(site.project)
+def test_an_install_is_removed_without_a_trace(site: Site, client: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    before, at_home = everything(site.project), everything(site.home)
     shown = run(site, "install", client)
     target = client_setup(client).find_target(site.project, is_user=False)
     assert target.display_path(target.settings) in shown
     assert "--client " + client in " ".join(shown.split())
     assert f"{client} is " in shown
     assert "nothing to change" in run(site, "install", client)
+    assert everything(site.home) != at_home  # digests of the gate's files
     run(site, "uninstall", client)
-    assert everything(site.project) == before
+    assert (everything(site.project), everything(site.home)) == (before, at_home)
     assert "nothing to remove" in run(site, "uninstall", client)
 
 

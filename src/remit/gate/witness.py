@@ -89,6 +89,24 @@ def forget_old(folder: str, days: float) -> None:
         forget_content(folder, name)
 
 
+def forget_folder(folder: str) -> None:
+    """Forget all files of a folder of the gate, and remove the folders for the digests that are empty then."""
+    place = os.path.dirname(_path(folder, "x"))
+    try:
+        names = os.listdir(place)
+    except OSError:
+        return
+    for name in names:
+        forget_content(folder, name)
+    own = os.path.dirname(os.path.dirname(place))
+    above = [] if os.environ.get("XDG_STATE_HOME") else [os.path.dirname(own), os.path.dirname(os.path.dirname(own))]
+    for one in (place, os.path.dirname(place), own, *above):
+        try:
+            os.rmdir(one)
+        except OSError:
+            return  # it contains other files
+
+
 def _overwrite(path: str, data: bytes) -> bool:
     """Write into a file that has as many bytes; return False if that is not possible."""
     try:

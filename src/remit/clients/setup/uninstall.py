@@ -23,6 +23,7 @@ from remit.clients.setup.target import InstallTarget
 from remit.errors import EnvironmentBroken, UsageError
 from remit.gate.session_store import list_sessions
 from remit.gate.settings import MODES
+from remit.gate.witness import forget_folder
 from remit.orchestrate.progress_file import progress_path, read_progress
 from remit.workspace.atomic_write import remove_leftovers
 
@@ -151,6 +152,8 @@ def apply_uninstall(plan: InstallPlan) -> None:
             path.unlink(missing_ok=True)
         record_file(target).unlink(missing_ok=True)
         if not _is_shared(target) and target.gate.is_dir() and not target.gate.is_symlink():
+            for folder in (*(one for one in target.gate.iterdir() if one.is_dir()), target.gate):
+                forget_folder(str(folder))
             shutil.rmtree(target.gate)
     except OSError as error:
         raise EnvironmentBroken(f"{error.filename} cannot be removed: {error.strerror}; try again") from error
