@@ -27,7 +27,8 @@ from remit.registry.lookup import load_registry
 from remit.registry.model import Brief, JobRequest
 from remit.registry.resolve import resolve_request
 from remit.store import jobs
-from remit.store.database import OPTIONS, Database, open_database
+from remit.store.connecting import OPTIONS
+from remit.store.database import Database, open_database
 from remit.store.submissions import Submission, submit
 from remit.store.workers import register
 

@@ -3,7 +3,7 @@
 It runs in the process of a test, or in a separate one that survives killed clients (`support.model_process`):
 
     async with ModelServer({"conversations": {"": [{"text": "hello"}]}}) as server: ... server.url
-    python tests/support/model_server.py SCRIPT.json [--port N]     the port is the first line printed
+    python tests/support/model_server.py SCRIPT.json [--host H] [--port N]     the port is the first line printed
 
     GET  /_health            {"ok": true}
     GET  /_requests          the requests, in order of arrival
@@ -147,16 +147,17 @@ class Connection:
 class ModelServer:
     """The server; `requests` holds the requests received so far."""
 
-    def __init__(self, script: Mapping[str, Any], *, port: int = 0) -> None:
+    def __init__(self, script: Mapping[str, Any], *, port: int = 0, host: str = "127.0.0.1") -> None:
         self.requests: list[Request] = []
         self._script = Script(script)
         self._gates: defaultdict[str, Gate] = defaultdict(Gate)
+        self._host = host
         self._port = port
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, backlog=2048)
+        self._server = await asyncio.start_server(self._serve, self._host, self._port, backlog=2048)
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -177,7 +178,7 @@ class ModelServer:
     @property
     def url(self) -> str:
         """The base URL for Anthropic's client; OpenAI's client uses `url + "/v1"`."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://{self._host}:{self._port}"
 
     def open(self, gate: str) -> None:
         """Open a gate permanently."""
@@ -320,8 +321,8 @@ def _body(wire: Wire, turn: Turn) -> bytes:
     return text[: len(text) // 2] if turn.malformed == "json" else text
 
 
-async def _serve_until_killed(script: Mapping[str, Any], port: int) -> None:
-    async with ModelServer(script, port=port) as server:
+async def _serve_until_killed(script: Mapping[str, Any], host: str, port: int) -> None:
+    async with ModelServer(script, host=host, port=port) as server:
         sys.stdout.write(f"{server.port}\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
@@ -330,10 +331,12 @@ async def _serve_until_killed(script: Mapping[str, Any], port: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="A scripted model server on loopback.")
     parser.add_argument("script", type=Path, metavar="SCRIPT.json")
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve_until_killed(json.loads(options.script.read_text(encoding="utf-8")), options.port))
+        script = json.loads(options.script.read_text(encoding="utf-8"))
+        asyncio.run(_serve_until_killed(script, options.host, options.port))
 
 
 if __name__ == "__main__":

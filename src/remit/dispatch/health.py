@@ -7,13 +7,16 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from remit.configuration import Configuration
 from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.settings import Settings
 from remit.errors import RemitError
 from remit.registry.models import TABLE, full_name
+
+if TYPE_CHECKING:
+    from remit.store.database import Database
 
 Level = Literal["good", "odd", "bad"]
 _MAX_SKEW_SECONDS = 2.0
@@ -92,6 +95,8 @@ async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
         async with open_database(settings.database, settings.data, is_examined=True) as database:
             row = await database.row("health.server")
             yield HealthFact("database", "good", f"{where}: PostgreSQL {row['version'] if row else ''}")
+            if settings.database:
+                yield await _connection(database)
             async with database.transaction() as connection:
                 missing = await missing_migrations(connection)
             yield _migrations(missing)
@@ -102,6 +107,27 @@ async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
             yield HealthFact("clock", level, f"{skew:+.2f} s compared with the database's clock")
     except RemitError as error:
         yield HealthFact("database", "bad", str(error))
+
+
+async def _connection(database: Database) -> HealthFact:
+    """Check how the shared database is reached: encrypted, and through which kind of pooler."""
+    from remit.store.connecting import keeps_sessions
+
+    session = database.target.session
+    if not (session.is_encrypted or session.is_local):
+        remedy = "passwords and results of jobs can be read on the network; add sslmode=verify-full to the address"
+        return HealthFact("connection", "odd", f"not encrypted: {remedy}")
+    words = "encrypted" if session.is_encrypted else "on this host"
+    if not session.is_pooled:
+        return HealthFact("connection", "good", words)
+    if await keeps_sessions(database.target):
+        return HealthFact("connection", "good", f"{words}, through a pooler that keeps sessions")
+    return HealthFact(
+        "connection",
+        "odd",
+        f"{words}, through a pooler that shares connections by transaction: notifications are lost, so jobs start up "
+        "to a second later and open pages are not updated; use pool_mode = session",
+    )
 
 
 def _not_created(where: str, data: Path) -> HealthFact:

@@ -33,7 +33,8 @@ from remit.dispatch.settings import Settings
 from remit.dispatch.telemetry import open_telemetry
 from remit.errors import EnvironmentBroken
 from remit.store import jobs, ledger, review_dismissals, workers
-from remit.store.database import CONNECTION_ERRORS, OPTIONS, RECONNECT_SECONDS, Database, DatabaseUnavailable
+from remit.store.connecting import ConnectionTarget
+from remit.store.database import CONNECTION_ERRORS, RECONNECT_SECONDS, Database, DatabaseUnavailable
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.workers import HeartbeatThread
 
@@ -125,7 +126,7 @@ class Worker:
             seconds = self._settings.takeover_seconds
             try:
                 async with HeartbeatThread(
-                    self._database.address, self.id, seconds / 6, seconds * _DEAD_SHARE
+                    self._database.target, self.id, seconds / 6, seconds * _DEAD_SHARE
                 ) as heartbeat:
                     await self._work_and_watch(heartbeat, until_idle=until_idle)
             finally:
@@ -170,13 +171,14 @@ class Worker:
         """Run the queue's worker, and start it again after the database was unavailable."""
         while not self._stopping.is_set():
             try:
-                async with _queue_app(self._database.address) as app:
+                async with _queue_app(self._database.target) as app:
                     app.task(name=TASK, pass_context=True)(self._run_ticket)
                     await self._until_stopped(self._queue_worker(app, until_idle=until_idle))
                 if until_idle and not await self._is_work_left():
                     return
             except (*CONNECTION_ERRORS, ConnectorException) as error:
-                log.warning("the database is unavailable, trying again: %s", " ".join(str(error).split()))
+                cause = error.__cause__ or error  # the queue's own message is only "Database error."
+                log.warning("the database is unavailable, trying again: %s", " ".join(str(cause).split()))
             await self.wait_for_stop(1.0)
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
@@ -335,10 +337,10 @@ class Worker:
 
 
 @asynccontextmanager
-async def _queue_app(address: str) -> AsyncIterator[procrastinate.App]:
+async def _queue_app(target: ConnectionTarget) -> AsyncIterator[procrastinate.App]:
     connector = procrastinate.PsycopgConnector(
-        conninfo=address,
-        kwargs={"options": OPTIONS},
+        conninfo=target.address,
+        kwargs=dict(target.parameters),
         min_size=1,
         max_size=4,
         timeout=10,

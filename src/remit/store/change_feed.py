@@ -12,10 +12,8 @@ import re
 from collections.abc import AsyncIterator, Iterable
 from typing import Self
 
-import psycopg
-
 from remit.aio import cancel_and_wait
-from remit.store.database import CONNECTION_ERRORS, OPTIONS, Database
+from remit.store.database import CONNECTION_ERRORS, Database
 
 #: Channel of numbers -> the kind of thing that a number names. An event of a job is not a change of the list of jobs.
 _NUMBERED = {"remit_events": "job", "remit_plans": "plan", "remit_review": "item"}
@@ -58,7 +56,7 @@ class ChangeFeed:
     """Listens to the store once for all subscriptions of a process."""
 
     def __init__(self, database: Database) -> None:
-        self._address = database.address
+        self._target = database.target
         self._subscriptions: set[Subscription] = set()
         self._listening: asyncio.Task[None] | None = None
         self.is_ready = asyncio.Event()
@@ -97,9 +95,7 @@ class ChangeFeed:
     async def _listen(self) -> None:
         while True:
             try:
-                async with await psycopg.AsyncConnection.connect(
-                    self._address, autocommit=True, options=OPTIONS, connect_timeout=10
-                ) as connection:
+                async with await self._target.connect(autocommit=True) as connection:
                     for channel in (_CHANGED, *_NUMBERED):
                         await connection.execute(f"LISTEN {channel}".encode())
                     self.is_ready.set()

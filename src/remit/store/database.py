@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from remit.errors import EnvironmentBroken
-from remit.store.migrate import migrate
+from remit.store.connecting import ConnectionTarget, connection_target, is_refused_option, session_facts
+from remit.store.migrate import is_empty, migrate
 from remit.store.server import EmbeddedServer
 from remit.workspace.git_folder import keep_out_of_git
 
@@ -30,8 +30,6 @@ RETRY_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
 #: How long the pool tries to connect before it starts over: its pauses double, and would outlast a restart by minutes.
 RECONNECT_SECONDS = 4.0
-#: The tables of Remit and of the queue; and a worker that froze in a transaction loses its locks.
-OPTIONS = "-c search_path=remit,public -c idle_in_transaction_session_timeout=5s"
 #: Messages of a server that is starting. The client does not report an error code for them.
 _STARTING = ("is starting up", "is not yet accepting connections", "is in recovery mode")
 #: Errors of the connection, not of a statement.
@@ -60,9 +58,10 @@ class Database:
     """The store in one process: a pool of connections."""
 
     def __init__(
-        self, address: str, pool: AsyncConnectionPool[Connection], revive: Callable[[], None] | None = None
+        self, target: ConnectionTarget, pool: AsyncConnectionPool[Connection], revive: Callable[[], None] | None = None
     ) -> None:
-        self.address = address
+        self.target = target
+        self.address = target.address
         self._pool = pool
         self._revive = revive
 
@@ -183,9 +182,9 @@ async def open_database(
         _prepare(folder)
         address = await asyncio.to_thread(server.open)
     try:
-        await _connect(str(address), is_examined=is_examined)
-        async with _pool(str(address), connections) as pool:
-            yield Database(str(address), pool, server.revive if server is not None else None)
+        target = await _connect(connection_target(str(address)), is_examined=is_examined)
+        async with _pool(target, connections) as pool:
+            yield Database(target, pool, server.revive if server is not None else None)
     finally:
         if server is not None:
             await asyncio.to_thread(server.close)
@@ -202,36 +201,47 @@ def _prepare(folder: Path) -> None:
         ) from error
 
 
-async def _connect(address: str, *, is_examined: bool) -> None:
-    """Test the connection to the database, and migrate it unless `is_examined`."""
+async def _connect(target: ConnectionTarget, *, is_examined: bool) -> ConnectionTarget:
+    """Test the connection to the database, migrate it unless `is_examined`, and return how to connect from now on."""
     try:
-        conninfo_to_dict(address)
-    except psycopg.ProgrammingError:  # its message may contain the password
-        raise EnvironmentBroken(
-            "REMIT_DATABASE_URL is not a valid address: write postgresql://user@host:port/database"
-        ) from None
-    try:
-        async with await _first_connection(address) as connection:
+        try:
+            connection = await _first_connection(target)
+        except psycopg.OperationalError as error:
+            if not is_refused_option(error):
+                raise
+            target = target.without_options()
+            connection = await _first_connection(target)
+        async with connection:
+            target = target.after(await session_facts(connection))
             if not is_examined:
-                await migrate(connection)
+                await _migrate(connection)
     except psycopg.OperationalError as error:
         error_text = " ".join(str(error).split())
         raise EnvironmentBroken(f"the database does not answer: {error_text}; check REMIT_DATABASE_URL") from error
+    return target
+
+
+async def _migrate(connection: Connection) -> None:
+    try:
+        await migrate(connection)
     except psycopg.errors.InsufficientPrivilege as error:
-        raise EnvironmentBroken(
-            f"Remit cannot create its tables in this database: {' '.join(str(error).split())}; "
+        reason = " ".join(str(error).split())
+        async with connection.transaction():
+            is_new = await is_empty(connection)
+        remedy = (
             "grant the account of REMIT_DATABASE_URL the right to create schemas"
-        ) from error
+            if is_new
+            else "run `remit db roles` with the account that owns the tables: it also applies migrations"
+        )
+        raise EnvironmentBroken(f"Remit cannot create its tables in this database: {reason}; {remedy}") from error
 
 
-async def _first_connection(address: str) -> Connection:
+async def _first_connection(target: ConnectionTarget) -> Connection:
     """Open the first connection. Wait for a server that is starting, perhaps for another process."""
     deadline = asyncio.get_running_loop().time() + RETRY_SECONDS
     while True:
         try:
-            return await psycopg.AsyncConnection.connect(
-                address, row_factory=dict_row, options=OPTIONS, connect_timeout=10
-            )
+            return await target.connect(row_factory=dict_row)
         except psycopg.OperationalError as error:
             if not any(text in str(error) for text in _STARTING) or asyncio.get_running_loop().time() > deadline:
                 raise
@@ -239,14 +249,14 @@ async def _first_connection(address: str) -> Connection:
 
 
 @asynccontextmanager
-async def _pool(address: str, connections: int) -> AsyncIterator[AsyncConnectionPool[Connection]]:
+async def _pool(target: ConnectionTarget, connections: int) -> AsyncIterator[AsyncConnectionPool[Connection]]:
     pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
-        address,
+        target.address,
         min_size=1,
         max_size=max(2, connections),
         kwargs={
+            **target.parameters,
             "row_factory": dict_row,
-            "options": OPTIONS,
             "application_name": f"remit {os.getpid()}",
             "autocommit": True,
         },

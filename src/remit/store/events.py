@@ -10,11 +10,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
-import psycopg
 from psycopg.types.json import Jsonb
 
 from remit.aio import cancel_and_wait
-from remit.store.database import CONNECTION_ERRORS, OPTIONS, Database
+from remit.store.database import CONNECTION_ERRORS, Database
 
 _BATCH = 500
 #: A notification can be lost with its connection, so listeners also poll at this interval.
@@ -61,9 +60,7 @@ async def follow(database: Database, job: int | None, after: int = 0) -> AsyncIt
     late = _LateNumbers() if job is None else None
     while True:
         try:
-            async with await psycopg.AsyncConnection.connect(
-                database.address, autocommit=True, options=OPTIONS
-            ) as listener:
+            async with await database.target.connect(autocommit=True) as listener:
                 await listener.execute("LISTEN remit_events")
                 while True:
                     while found := await _next(database, job, after, late):
@@ -116,7 +113,7 @@ class JobEndListener:
     """Listens for the ends of jobs. A notification can be lost with the connection, so poll from time to time."""
 
     def __init__(self, database: Database) -> None:
-        self._address = database.address
+        self._target = database.target
         self._expected: frozenset[int] = frozenset()
         self._ended = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
@@ -144,9 +141,7 @@ class JobEndListener:
     async def _listen(self) -> None:
         while True:
             try:
-                async with await psycopg.AsyncConnection.connect(
-                    self._address, autocommit=True, options=OPTIONS, connect_timeout=10
-                ) as connection:
+                async with await self._target.connect(autocommit=True) as connection:
                     await connection.execute("LISTEN remit_ended")
                     self._ended.set()  # jobs that ended before this sent no notification here
                     async for notice in connection.notifies():

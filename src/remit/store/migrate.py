@@ -68,6 +68,11 @@ async def missing_migrations(connection: psycopg.AsyncConnection[DictRow]) -> li
     return [*map(_label, own), *steps]
 
 
+async def is_empty(connection: psycopg.AsyncConnection[DictRow]) -> bool:
+    """Return whether the database has none of Remit's tables."""
+    return bool(await _value(connection, "SELECT to_regclass('remit.migrations') IS NULL"))
+
+
 def _label(step: Migration) -> str:
     return f"{step.number:04} {step.name}"
 

@@ -13,13 +13,13 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow
 
-from remit.store.database import OPTIONS, Database, query, rows
+from remit.store.connecting import ConnectionTarget
+from remit.store.database import Database, query, rows
 
 log = logging.getLogger("remit.worker")
 #: After this many failures in a row, a provider gets no requests for this many seconds.
 CIRCUIT_FAILURES = 3
 CIRCUIT_SECONDS = 30.0
-_CONNECT_SECONDS = 10
 #: How long the end of the thread is waited for; a database that does not respond must not delay the worker's end.
 _JOIN_SECONDS = 2.0
 
@@ -104,8 +104,8 @@ class HeartbeatThread:
     next beat tries again.
     """
 
-    def __init__(self, address: str, worker: str, seconds: float, timeout: float) -> None:
-        self._address = address
+    def __init__(self, target: ConnectionTarget, worker: str, seconds: float, timeout: float) -> None:
+        self._target = target
         self._values = {"worker": worker, "timeout": timeout}
         self._seconds = seconds
         self._stopping = threading.Event()
@@ -124,7 +124,7 @@ class HeartbeatThread:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                with self._connection() as connection:
+                with self._target.connect_sync() as connection:
                     while True:
                         self.is_removed = not connection.execute(query("workers.heartbeat"), self._values).fetchone()
                         if self._stopping.wait(self._seconds):
@@ -134,6 +134,3 @@ class HeartbeatThread:
             except Exception:
                 log.exception("a heartbeat failed")  # tried again: a worker without a heartbeat loses its jobs
             self._stopping.wait(self._seconds)
-
-    def _connection(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self._address, autocommit=True, options=OPTIONS, connect_timeout=_CONNECT_SECONDS)

@@ -33,7 +33,13 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
         async with open_database(settings.database, settings.data) as database:
             return await work(database, settings)
 
-    return asyncio.run(opened())
+    import psycopg
+
+    try:
+        return asyncio.run(opened())
+    except psycopg.errors.InsufficientPrivilege as error:
+        reason = str(error).split("\n", 1)[0]
+        raise EnvironmentBroken(f"the role of REMIT_DATABASE_URL may not do this: {reason}") from error
 
 
 def need_extra() -> None:
