@@ -27,7 +27,7 @@ def test_a_conversation_survives_a_partition_a_restart_a_slow_link_and_a_fail_ov
         fleet.limits = dict(SHORT)
         fleet.environment["REMIT_TAKEOVER_SECONDS"] = "3"
         workers = [fleet.worker(0), fleet.worker(1)]
-        job = fleet.submit("job")
+        job = fleet.submit_here("job")
         fleet.ready(*workers)
         provider = fleet.provider
         provider.open("job-0")

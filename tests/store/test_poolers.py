@@ -1,4 +1,4 @@
-"""A connection pooler between Remit and PostgreSQL: jobs run, and `remit doctor` says what it costs."""
+"""A connection pooler between Remit and PostgreSQL: jobs run, and `remit doctor` reports what is lost."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_a_worker_may_run_every_query_of_jobs_and_plans(file: str, owned: str) -
                 connection.execute(f"EXPLAIN {sql}".encode(), values)  # it checks the privileges
 
 
-def test_every_table_says_who_may_use_it(owned: str) -> None:
+def test_the_privileges_of_every_table_are_listed(owned: str) -> None:
     with psycopg.connect(owned) as connection:
         found = connection.execute(
             "SELECT CASE WHEN starts_with(tablename, 'procrastinate_') THEN '' ELSE 'remit.' END || tablename"
@@ -171,7 +171,9 @@ def test_every_table_says_who_may_use_it(owned: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_an_owner_or_a_superuser_is_no_role_of_workers(owned: str, postgres: Postgres, tmp_path: Path) -> None:
+async def test_an_owner_or_a_superuser_cannot_be_the_role_of_workers(
+    owned: str, postgres: Postgres, tmp_path: Path
+) -> None:
     postgres.execute("CREATE ROLE boss SUPERUSER")
     async with open_database(owned, tmp_path) as database:
         for name in ("boss", "remit"):

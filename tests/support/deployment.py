@@ -23,11 +23,13 @@ from urllib.parse import quote
 import psycopg
 from psycopg.rows import dict_row
 from support import network, tls_postgres
+from support.fleet import submitted
 from support.network import Host, Network, inside
 from support.tls_postgres import DATABASE, OWNER, PORT, TlsPostgres
 from support.waiting import until
 
 from remit import testing
+from remit.dispatch.submit import Queueing
 from remit.store.database import open_database
 from remit.store.roles import apply_roles, role_script
 
@@ -209,6 +211,13 @@ class Deployment:
         shape, _ = json.JSONDecoder().raw_decode(process.output, process.output.index("{"))
         return int(shape["id"])
 
+    def submit_here(self, name: str) -> int:
+        """Submit a job from the client host and this process, which has imported everything."""
+        wanted = [(f"{TASK} <{name}>", self.workspace(name), Queueing())]
+        with inside(self.client.namespace):
+            (number,) = asyncio.run(submitted(self.url(SUBMITTER, **self.limits), testing.registry(_BUILDER), wanted))
+        return number
+
     def workspace(self, name: str) -> Path:
         """Return the folder of a job, which all hosts share."""
         folder = self.folder / f"job-{name}"
@@ -244,7 +253,7 @@ class Deployment:
         return end
 
     def readable(self) -> list[str]:
-        """Return the secrets and texts that somebody who sees the traffic of the database hosts can read."""
+        """Return the secrets and texts that can be read in the traffic of the database hosts."""
         captured = self.network.captured
         return [text for text in (*PASSWORDS.values(), API_KEY, TASK) if text.encode() in captured]
 

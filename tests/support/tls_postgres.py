@@ -151,7 +151,10 @@ class TlsPostgres:
         output = self.folder / "output"
         with output.open("wb") as said:  # not a pipe, which the server would inherit
             command = self.host.command(*account, str(folder / program), *words)
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/", check=False)
+            home = {**os.environ, "HOME": str(self.folder)}  # certificates of root are not for this account
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/", env=home, check=False
+            )
         log = self.folder / "log"
         tail = log.read_text("utf-8", "replace")[-2000:] if log.exists() else ""
         assert done.returncode == 0, f"{program}: {output.read_text('utf-8', 'replace')}\n{tail}"

@@ -24,14 +24,16 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 
 from remit.aio import cancel_and_wait
+from remit.configuration import load
 from remit.dispatch import webhook
 from remit.dispatch.attempt import Attempt, Runner
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import fail_job, stop_job
-from remit.dispatch.models import KEYS
+from remit.dispatch.models import KEYS, build_model, provider_of
 from remit.dispatch.settings import Settings
 from remit.dispatch.telemetry import open_telemetry
-from remit.errors import EnvironmentBroken
+from remit.errors import EnvironmentBroken, UsageError
+from remit.registry.models import full_name
 from remit.store import jobs, ledger, review_dismissals, workers
 from remit.store.connecting import ConnectionTarget
 from remit.store.database import CONNECTION_ERRORS, RECONNECT_SECONDS, Database, DatabaseUnavailable
@@ -63,13 +65,17 @@ _SLOW_IMPORTS = (
 
 
 def preload() -> None:
-    """Import the modules of a conversation, and the clients of providers with a key, before the first job starts."""
+    """Prepare what a conversation needs before the first job is claimed: modules, the client of the configured model."""
     for name in _SLOW_IMPORTS:
         import_module(name)
+    configured = load()
+    model = full_name(configured["model"], configured["models"])
     for provider, keys in KEYS.items():
         if any(os.environ.get(key) for key in keys):
-            with contextlib.suppress(ImportError):  # a job that needs it reports the error
+            with contextlib.suppress(ImportError, UsageError):  # a job that needs it reports the error
                 import_module(f"pydantic_ai.models.{provider}")
+                if provider_of(model) == provider:
+                    build_model(model)  # its certificates alone take a tenth of a second
 
 
 class Worker:

@@ -121,7 +121,7 @@ async def session_facts(connection: psycopg.AsyncConnection[Any]) -> SessionFact
             "a connection pooler does not forward the setting search_path: create the database's roles with "
             "`remit db roles`, which stores it with each role"
         )
-    # A pooler does not know the process of the server that a client will get, so it reports a number of its own.
+    # A pooler does not know the process of the server that a client will get, so it reports another number.
     is_pooled = row["pid"] != connection.info.backend_pid
     is_local = connection.info.host.startswith("/") or connection.info.hostaddr in _LOOPBACK
     return SessionFacts(is_pooled, bool(connection.pgconn.ssl_in_use), is_local)

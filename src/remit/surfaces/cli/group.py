@@ -57,7 +57,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "calibration": ("ledger.calibration_command", "Show how often findings with a score were confirmed."),
     },
     "Remit itself": {
-        "db": ("database.command", "Create the database roles of workers and submitters."),
+        "db": ("database_roles.command", "Create the database roles of workers and submitters."),
         "doctor": ("doctor.command", "Check the installation and show the effective settings."),
         "completion": ("completion.command", "Print the completion script of a shell."),
     },
