@@ -65,7 +65,7 @@ _SLOW_IMPORTS = (
 
 
 def preload() -> None:
-    """Prepare what a conversation needs before the first job is claimed: modules, the client of the configured model."""
+    """Load what a conversation needs before the first job is claimed: modules, the client of the configured model."""
     for name in _SLOW_IMPORTS:
         import_module(name)
     configured = load()
