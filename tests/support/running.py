@@ -198,6 +198,7 @@ class _Clients:
         self._built: dict[str, Any] = {}
         models.build_model.cache_clear()
         monkeypatch.setattr("remit.dispatch.conversation.build_model", self._build)
+        monkeypatch.setattr("remit.dispatch.worker.build_model", str)  # jobs here name other models
         # Loopback is not encrypted, and loading all certificates for each client is slow.
         monkeypatch.setattr("ssl.SSLContext.load_verify_locations", lambda *_, **__: None)
 
