@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from remit.checking import Options, check_text
 from remit.errors import UsageError
+from remit.evidence import transcripts
 from remit.evidence.changes import settle_runs
 from remit.evidence.model import WHOLE, RunClaim
 from remit.evidence.receipts import Receipt, ReceiptIndex
@@ -765,3 +766,21 @@ def test_paths_in_a_report_are_mapped_by_the_folder_of_the_transcript(file: Path
     (verdict,) = check_text(report, options=Options(profile="claims"), sources=open_sources(SHOP, transcripts=[file]))
     own = verdict.evidence.references[0]
     assert (own.path, own.outcome, own.seen) == ("shop/cart.py", "verified", "line")
+
+
+def test_each_line_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[int] = []
+    real = transcripts._decode
+
+    def counted(raw: bytes | None) -> Any:
+        decoded.append(len(raw or b""))
+        return real(raw)
+
+    monkeypatch.setattr(transcripts, "_decode", counted)
+    for calls in (20, 200):
+        decoded.clear()
+        lines = [one for n in range(calls) for one in (call(f"c{n}", "Read", file_path="a.py"), result(f"c{n}", "x"))]
+        file = tmp_path / f"{calls}.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        assert len(read_transcript(file).receipts) == calls
+        assert (len(decoded), sum(decoded)) == (2 * calls, file.stat().st_size)

@@ -9,7 +9,9 @@ import json
 import random
 import time
 import uuid
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 from secret_kinds import KINDS, made
 
 from remit.dispatch.models import KEYS
+from remit.secrets import scan
 from remit.secrets.scan import all_rules, find_secrets, redact
 from remit.secrets.secret_kinds import KINDS as OWN
 from remit.secrets.secret_kinds import NAMED
@@ -274,6 +277,40 @@ def test_hostile_text_takes_linear_time(unit: str) -> None:
     hostile = (unit * (size // len(unit) + 1))[:size]
     assert _seconds(hostile) < 8.0
     assert _seconds(hostile) < 3.5 * _seconds(hostile[: size // 2]) + 0.2
+
+
+class CountingPattern:
+    """A pattern that counts its searches and the characters that they pass."""
+
+    def __init__(self, pattern: Any, counted: Counter[str]) -> None:
+        self._pattern = pattern
+        self._counted = counted
+
+    def _count(self, found: Any, start: int, end: int) -> Any:
+        self._counted["searches"] += 1
+        self._counted["characters"] += (found.end() if found else end) - start
+        return found
+
+    def search(self, text: str, start: int, end: int) -> Any:
+        return self._count(self._pattern.search(text, start, end), start, min(end, len(text)))
+
+    def match(self, text: str, start: int, end: int) -> Any:
+        return self._count(self._pattern.match(text, start, end), start, start)
+
+
+@pytest.mark.parametrize("unit", ["token = 'aB3daB3daB3d9x'\n", "def password(self): return key\n", "AKIA nothing\n"])
+def test_ten_times_the_text_is_searched_ten_times_as_much(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: Counter[str] = Counter()
+    rules = tuple(rule._replace(pattern=CountingPattern(rule.pattern, counted)) for rule in all_rules())  # type: ignore[arg-type]
+    monkeypatch.setattr(scan, "all_rules", lambda: rules)
+    needed = []
+    for size in (50, 500):
+        counted.clear()
+        redact(unit * size)
+        needed.append(dict(counted))
+    few, many = needed
+    assert 0 < many["searches"] <= 11 * few["searches"]
+    assert many["characters"] <= 11 * few["characters"]
 
 
 def _seconds(text: str) -> float:
