@@ -28,6 +28,9 @@ SKIPPED_WITH_VENV = SKIPPED_DIRECTORIES | {"venv"}
 #: The alternatives of the globs that were used last, each as a list of names.
 _split: dict[str, list[list[str]]] = {}
 _MAX_SPLIT = 500
+#: Path and glob -> whether the glob matches: a process that answers many calls asks about the same files.
+_matched: dict[tuple[str, str], bool] = {}
+_MAX_MATCHED, _MAX_MATCHED_LENGTH = 4_000, 200
 #: A search that has looked at this many names without an answer counts as a large one.
 MAX_ENTRIES = 20_000
 
@@ -61,6 +64,17 @@ class Pattern:
 
 def matches_glob(path: str, glob: str) -> bool:
     """Whether a glob matches a whole path. Only the first 64 alternatives of a glob count."""
+    known = _matched.get((path, glob))
+    if known is None:
+        known = _matches_glob(path, glob)
+        if len(_matched) >= _MAX_MATCHED:
+            _matched.clear()
+        if len(path) + len(glob) <= _MAX_MATCHED_LENGTH:
+            _matched[path, glob] = known
+    return known
+
+
+def _matches_glob(path: str, glob: str) -> bool:
     alternatives = _split.get(glob)
     if alternatives is None:
         alternatives = [one.split("/") for one in expand_braces(glob)]

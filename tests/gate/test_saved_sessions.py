@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from remit.errors import EnvironmentBroken
-from remit.gate import session_store
+from remit.gate import state_file
 from remit.gate.session_store import list_sessions, open_session, read_session
 
 
@@ -36,7 +36,8 @@ def test_a_state_that_cannot_be_written_keeps_the_old_one(tmp_path: Path, monkey
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(session_store, "replace_file", fail)
+    monkeypatch.setattr(state_file, "replace_file", fail)
+    monkeypatch.setattr(state_file, "_write", lambda *_: False)
     with pytest.raises(EnvironmentBroken, match="No space left"):
         save(tmp_path, "second")
     monkeypatch.undo()

@@ -305,18 +305,15 @@ def keeping(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("keeping")
-@pytest.mark.parametrize("is_parsed", [True, False])
-def test_a_kept_state_is_used_until_its_file_changes(tmp_path: Path, is_parsed: bool) -> None:
+def test_a_kept_state_is_used_until_its_file_changes(tmp_path: Path) -> None:
     gate = str(tmp_path)
     for number in range(3):
         with open_session(gate, "one") as state:
             assert len(state.warnings) == number
             state.warn(f"warning {number}")
-        if is_parsed:
-            session_store.parse_saved_states()
     path = tmp_path / "one.json"
     saved = path.read_bytes()
-    session_store._saved[str(path)] = ((0, 0, 0), b"{}", None)  # another process has saved it since
+    session_store._saved[str(path)] = ((0, 0, 0), SessionState())  # another process has saved it since
     with open_session(gate, "one") as state:
         assert len(state.warnings) == 3
     path.write_bytes(saved.replace(b"warning 0", b"something longer"))
@@ -334,19 +331,38 @@ def test_few_states_are_kept_and_no_large_ones(tmp_path: Path, monkeypatch: pyte
         with open_session(str(tmp_path), name):
             pass
     assert [Path(path).name for path in session_store._saved] == ["b.json", "c.json"]
-    session_store._saved[str(tmp_path / "c.json")] = (
-        session_store._mark_of(str(tmp_path / "c.json")) or (0, 0, 0),
-        b"not a state",
-        None,
-    )
-    with open_session(str(tmp_path), "c") as state:
-        assert state.session == "c", "the file is read if the kept content is not a state"
-    session_store.parse_saved_states()
     monkeypatch.setattr(session_store, "_MAX_SAVED_SIZE", 10)
     with open_session(str(tmp_path), "b"):
         pass
     assert [Path(path).name for path in session_store._saved] == ["c.json"]
-    assert session_store._mark_of(str(tmp_path / "missing")) is None
+
+
+@pytest.mark.usefixtures("keeping")
+def test_a_kept_state_is_what_was_saved(tmp_path: Path) -> None:
+    with open_session(str(tmp_path), "one") as state:
+        state.conflicts = [str(number) for number in range(MAX_ENTRIES["conflicts"] + 5)]
+        state.delegations["t"] = Delegation("code-explorer", 5.0)
+    (_, kept_state), *_ = session_store._saved.values()
+    found = read_session(str(tmp_path), "one")
+    assert found is not None
+    assert kept_state.as_dict() == found.as_dict()
+    assert len(kept_state.conflicts) == MAX_ENTRIES["conflicts"]
+
+
+@pytest.mark.usefixtures("keeping")
+def test_a_kept_state_is_dropped_if_the_block_fails(tmp_path: Path) -> None:
+    with open_session(str(tmp_path), "one") as state:
+        state.warn("first")
+
+    def fail() -> None:
+        with open_session(str(tmp_path), "one") as state:
+            state.warn("second")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    with open_session(str(tmp_path), "one") as state:
+        assert state.warnings == ["first"]
 
 
 def test_a_state_that_is_locked_is_not_locked_again(tmp_path: Path) -> None:

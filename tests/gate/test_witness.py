@@ -163,6 +163,7 @@ def test_a_state_keeps_its_newest_entries_and_open_delegations() -> None:
     close_delegation(state, "t1", "accepted")
     state.conflicts = [str(number) for number in range(MAX_ENTRIES["conflicts"] + 1)]
     state.locks = {str(number): "a" for number in range(MAX_ENTRIES["locks"] + 1)}
+    state.trim()
     values = state.as_dict()
     assert "t1" not in values["delegations"]
     assert "t0" in values["delegations"]

@@ -121,19 +121,27 @@ class SessionState:
         #: Calls that left processes running: their entry in `writers`, and {since, processes, reported}.
         self.background: list[dict[str, Any]] = []
 
+    def trim(self) -> None:
+        """Drop the oldest entries above the limits of `MAX_ENTRIES`."""
+        for name, limit in MAX_ENTRIES.items():
+            value = getattr(self, name)
+            if len(value) <= limit:
+                continue
+            if name == "delegations":
+                self.delegations = _newest(value, limit)
+            else:
+                setattr(self, name, dict(list(value.items())[-limit:]) if isinstance(value, dict) else value[-limit:])
+
     def as_dict(self) -> dict[str, Any]:
-        """Return the content of the state file, within the limits of `MAX_ENTRIES`."""
+        """Return the content of the state file."""
         values: dict[str, Any] = {"schema": SCHEMA}
         for name in self.__slots__:
             value = getattr(self, name)
             if name in _OPTIONAL and not value:
                 continue
             if name == "delegations":
-                value = {key: entry.as_dict() for key, entry in _newest(value, MAX_ENTRIES[name]).items()}
-            elif name in MAX_ENTRIES and len(value) > MAX_ENTRIES[name]:
-                limit = MAX_ENTRIES[name]
-                value = dict(list(value.items())[-limit:]) if isinstance(value, dict) else value[-limit:]
-            values[name] = value.as_dict() if isinstance(value, Window) else value
+                value = {key: entry.as_dict() for key, entry in value.items()}
+            values[name] = value.as_dict() if name == "window" else value
         return values
 
     @classmethod
@@ -229,8 +237,6 @@ def _entries(name: str, value: Any) -> Any:
 def _newest(delegations: dict[str, Delegation], limit: int) -> dict[str, Delegation]:
     """Return all open delegations and the newest closed ones, at most `limit` unless more are open."""
     surplus = len(delegations) - limit
-    if surplus <= 0:
-        return delegations
     dropped = set([key for key, entry in delegations.items() if not entry.is_open][:surplus])
     return {key: entry for key, entry in delegations.items() if key not in dropped}
 

@@ -10,8 +10,9 @@ from _thread import _local
 from remit.errors import RemitError, UsageError
 from remit.gate import witness
 from remit.gate.session import SCHEMA, SessionState
-from remit.lean_json import dumps, loads
-from remit.workspace.atomic_write import file_lock, replace_file
+from remit.gate.state_file import SPARE, append_state, mark_of, move, read_state_file, replace_state
+from remit.lean_json import dumps
+from remit.workspace.atomic_write import file_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,17 +20,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from remit.errors import EnvironmentBroken
+    from remit.gate.state_file import Mark
 
 #: How long a process waits for another one that has locked the state.
 WAIT_SECONDS = 5.0
-#: A larger file is not a state.
-MAX_FILE_SIZE = 4_000_000
 KEPT_DAYS = 14
 #: Other files in the folder, which are not removed with old states.
 RESERVED = frozenset({"compiled.json", "compiled.json.lock", "installed.json", "trusted.json", "tree"})
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
-#: The ending of the old file while a state is saved.
-_SPARE = ".old"
 LAST = "last"
 #: The record of an installation.
 INSTALLED = "installed.json"
@@ -37,11 +35,9 @@ INSTALLED = "installed.json"
 _MAX_NAMED = 5
 
 
-#: Path -> inode, change time and size of the states that this process has saved last, their content, and the state if
-#: it is parsed: what has not changed since need not be read and compared again. Only threads that answer many events
-#: keep them.
-_saved: dict[str, tuple[tuple[int, int, int], bytes, SessionState | None]] = {}
-_unparsed: list[str] = []
+#: Path -> the mark of the file that this process has saved last, and the state in it: what has not changed since need
+#: not be read and compared again. Only threads that answer many events keep them.
+_saved: dict[str, tuple[Mark, SessionState]] = {}
 _MAX_SAVED, _MAX_SAVED_SIZE = 200, 256_000
 
 
@@ -53,17 +49,8 @@ _keeping = _Keeping()
 
 
 def keep_saved_states() -> None:
-    """Keep the content of the states that this thread saves."""
+    """Keep the states that this thread saves."""
     _keeping.is_on = True
-
-
-def parse_saved_states() -> None:
-    """Parse the states that were saved, so that the next event need not. Call it after an event is answered."""
-    while _unparsed:
-        path = _unparsed.pop()
-        known = _saved.get(path)
-        if known is not None:
-            _saved[path] = (known[0], known[1], _parse(known[1]))
 
 
 class open_session:  # noqa: N801 - used as a function: `with open_session(folder, session) as state`
@@ -76,13 +63,15 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
         self.state = SessionState(session)
         #: A descriptor of `try_lock`; default: the lock is taken when the block begins.
         self._lock = lock
+        #: The mark of the file that was loaded, see `append_state`.
+        self._mark: Mark | None = None
 
     def __enter__(self) -> SessionState:
         if self._lock < 0:
             make_private(self.folder)
             self._lock = file_lock(_path(self.folder, self.session, ".lock"), self.wait)
         try:
-            self.state = _load(_path(self.folder, self.session, ".json"), self.session)
+            self.state, self._mark = _load(_path(self.folder, self.session, ".json"), self.session)
         except BaseException:
             os.close(self._lock)
             raise
@@ -93,7 +82,7 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
     ) -> None:
         try:
             if kind is None:
-                _save(_path(self.folder, self.session, ".json"), self.state)
+                _save(_path(self.folder, self.session, ".json"), self.state, self._mark)
         finally:
             os.close(self._lock)  # which also releases the lock
 
@@ -110,8 +99,11 @@ def try_lock(folder: str, session: str) -> int | None:
 def read_session(folder: str, session: str) -> SessionState | None:
     """Return the last saved state of a session, without a lock, or None if it is missing or corrupt."""
     path = _path(folder, session, ".json")
-    # While it is saved, the file is missing for a moment.
-    return _parse(_read_bytes(path) or _read_bytes(path + _SPARE) or _read_bytes(path))
+    for name in (path, path + SPARE, path):  # while it is replaced, the file is missing for a moment
+        values = read_state_file(name, _is_state).values
+        if values is not None:
+            return SessionState.from_dict(values)
+    return None
 
 
 def list_sessions(folder: str) -> list[str]:
@@ -202,27 +194,28 @@ def _path(folder: str, session: str, ending: str) -> str:
     return os.path.join(folder, safe_name(session) + ending)
 
 
-def _load(path: str, session: str) -> SessionState:
-    """Load a state. A corrupt file is renamed, and the new state has a warning.
+def _load(path: str, session: str) -> tuple[SessionState, Mark | None]:
+    """Load a state, with the mark of its file. A corrupt file is renamed, and the new state has a warning.
 
     A file that something else than this module has changed or removed is noted as a change without permission.
     """
     known = _saved.pop(path, None)
-    if known is not None and known[0] == _mark_of(path):
-        state = known[2] or _parse(known[1])
-        if state is not None:
-            return state
-    is_missing = not os.path.lexists(path) and not _move(path + _SPARE, path)
-    data = b"" if is_missing else _read_bytes(path)
-    state = SessionState(session) if is_missing else _parse(data)
-    if state is None:
-        aside = f"{path}.broken-{time.time_ns()}"
-        os.replace(path, aside)
+    if known is not None and known[0] == mark_of(path):
+        return known[1], known[0]
+    is_missing = not os.path.lexists(path) and not move(path + SPARE, path)
+    stored = read_state_file(path, _is_state)
+    if stored.values is not None:
+        state = SessionState.from_dict(stored.values)
+    else:
         state = SessionState(session)
-        state.warn(f"the state file of this session was corrupt; it was renamed to {aside}")
-    if witness.has_other_content(os.path.dirname(path), os.path.basename(path), data):
+        if not is_missing:
+            aside = f"{path}.broken-{time.time_ns()}"
+            os.replace(path, aside)
+            state.warn(f"the state file of this session was corrupt; it was renamed to {aside}")
+    if witness.has_other_content(os.path.dirname(path), os.path.basename(path), stored.data):
         _distrust(state, path)
-    return state
+        return state, None
+    return state, stored.mark
 
 
 def _distrust(state: SessionState, path: str) -> None:
@@ -232,69 +225,23 @@ def _distrust(state: SessionState, path: str) -> None:
     state.changes.append({"id": "", "at": time.time(), "paths": [name], "decided": "", "untold": True})
 
 
-def _read_bytes(path: str) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0))
-    except OSError:
-        return b""
-    with open(descriptor, "rb") as file:
-        return file.read(MAX_FILE_SIZE + 1)
+def _is_state(value: object) -> bool:
+    return isinstance(value, dict) and value.get("schema") == SCHEMA
 
 
-def _parse(data: bytes) -> SessionState | None:
-    if len(data) > MAX_FILE_SIZE:
-        return None
-    try:
-        values = loads(data)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(values, dict) or values.get("schema") != SCHEMA:
-        return None
-    return SessionState.from_dict(values)
-
-
-def _save(path: str, state: SessionState) -> None:
-    """Save a state. The old file is moved away first: if a file is replaced, ext4 writes the new one to disk at once.
-
-    A process that ends in between leaves the old file, which the next one uses.
-    """
+def _save(path: str, state: SessionState, mark: Mark | None) -> None:
+    """Save a state: append it to the file with this mark, or else replace the file."""
+    state.trim()
     data = dumps(state.as_dict(), allow_nan=True)
-    spare = path + _SPARE
     try:
         witness.note_content(os.path.dirname(path), os.path.basename(path), data, is_locked=True)
-        has_old = _move(path, spare)
-        try:
-            replace_file(path, data, mode=0o600, sync=False)
-        except BaseException:
-            _move(spare, path)
-            raise
-        if has_old:
-            os.unlink(spare)
+        saved = append_state(path, data, mark) or replace_state(path, data)
     except OSError as error:
         raise _broken(f"cannot write the gate's state {path}: {error.strerror}") from error
-    if _keeping.is_on and len(data) <= _MAX_SAVED_SIZE and (mark := _mark_of(path)) is not None:
+    if _keeping.is_on and len(data) <= _MAX_SAVED_SIZE and saved is not None:
         while len(_saved) >= _MAX_SAVED:
             _saved.pop(next(iter(_saved)), None)
-        _saved[path] = (mark, data, None)
-        _unparsed.append(path)
-
-
-def _mark_of(path: str) -> tuple[int, int, int] | None:
-    """Return what changes with the content of a file. No program can set the change time."""
-    try:
-        about = os.lstat(path)
-    except OSError:
-        return None
-    return about.st_ino, about.st_ctime_ns, about.st_size
-
-
-def _move(path: str, target: str) -> bool:
-    """Rename a file; return False if it does not exist."""
-    try:
-        os.rename(path, target)
-    except FileNotFoundError:
-        return False
-    return True
+        _saved[path] = (saved, state)
 
 
 class RecordedSession:

@@ -141,8 +141,13 @@ def _path(folder: str, name: str) -> str:
 
 def _read(path: str) -> list[str]:
     try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            text = file.read(_KEPT * (_LENGTH + 1))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except OSError:
         return []
+    try:
+        text = os.read(descriptor, _KEPT * (_LENGTH + 1))
+    except OSError:  # a folder
+        return []
+    finally:
+        os.close(descriptor)
     return text.decode("ascii", "replace").split()

@@ -14,6 +14,7 @@ import time
 
 from remit.gate import file_versions
 from remit.gate.file_versions import StatChange
+from remit.gate.witness import digest_of
 from remit.globs import SKIPPED_WITH_VENV
 from remit.workspace.atomic_write import replace_file
 
@@ -52,6 +53,10 @@ _CLOCK_STEP = 0.02
 _OPEN_FOLDER = (
     getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if os.name == "posix" else 0
 )
+
+#: Path -> inode, time and size of the records that were loaded, the record, and the digest of the file.
+_kept: dict[str, tuple[tuple[int, int, int], TreeRecord, str]] = {}
+_MAX_KEPT = 20
 
 
 class TreeRecord:
@@ -107,6 +112,12 @@ class TreeRecord:
         tree = TreeRecord()
         tree.copies, tree.head, tree.ignored, tree.left_out = self.copies, self.head, self.ignored, self.left_out
         tree.links = dict(self.links)
+        return tree
+
+    def copy(self) -> TreeRecord:
+        """Return a record that can be changed without changing this one."""
+        tree = self.successor()
+        tree.folders, tree.is_complete = dict(self.folders), self.is_complete
         return tree
 
     def entry(self, path: str) -> Entry | None:
@@ -271,10 +282,37 @@ def _all_below(gone: list[bytes], tree: TreeRecord) -> list[bytes]:
     return [*gone, *(folder for folder in tree.folders if folder.startswith(starts))]
 
 
-def load_tree(folder: str, name: str = FILE) -> TreeRecord | None:
-    """Return the last record in the gate's folder, or None."""
-    data = file_versions.read_bytes(os.path.join(folder, name), 1 << 28)
-    return TreeRecord.loads(data) if data is not None else None
+def load_tree(folder: str) -> TreeRecord | None:
+    """Return the last record in the gate's folder, or None. A process that answers many events reads it once."""
+    path = os.path.join(folder, FILE)
+    mark, known = _mark_of(path), _kept.get(path)
+    if known is not None and known[0] == mark:
+        return known[1].copy()
+    data = file_versions.read_bytes(path, 1 << 28)
+    tree = TreeRecord.loads(data) if data is not None else None
+    if data is None or tree is None or mark is None:
+        return tree
+    if len(_kept) >= _MAX_KEPT:
+        _kept.clear()
+    _kept[path] = (mark, tree.copy(), digest_of(data) if _mark_of(path) == mark else "")
+    return tree
+
+
+def saved_digest(folder: str, path: str) -> str:
+    """Return the digest of a record that was saved, at another path that is perhaps a link to the last one."""
+    known = _kept.get(os.path.join(folder, FILE))
+    if known is not None and known[2] and known[0] == _mark_of(path):
+        return known[2]
+    return digest_of(file_versions.read_bytes(path, 1 << 28) or b"")
+
+
+def _mark_of(path: str) -> tuple[int, int, int] | None:
+    """Return what is different for another record. Not the change time: a new link to the file changes it."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return None
+    return about.st_ino, about.st_mtime_ns, about.st_size
 
 
 def first_record(folder: str, project: str) -> TreeRecord:

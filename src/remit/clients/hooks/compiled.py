@@ -145,7 +145,16 @@ def is_fresh(values: dict[str, Any]) -> bool:
     """Whether this installation compiled the values, and no file or variable has changed since."""
     if values.get("environment") != environment() or stamp(COMPILER) not in values["stamps"]:
         return False
+    find = os.stat  # every event runs this loop, over some thirty files
     for entry in values["stamps"]:
-        if not isinstance(entry, list) or not entry or not isinstance(entry[0], str) or stamp(entry[0]) != entry:
+        if not isinstance(entry, list) or len(entry) != 3 or not isinstance(entry[0], str):
             return False
+        try:
+            about = find(entry[0])
+        except (OSError, ValueError):  # it does not exist, or it is not a path
+            if entry[2] != -1:
+                return False
+        else:
+            if about.st_mtime_ns != entry[1] or about.st_size != entry[2]:
+                return False
     return True

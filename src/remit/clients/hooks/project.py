@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from remit.gate.session_store import open_session
+    from remit.gate.work_tree import TreeRecord
 
 #: The placeholder for the agent's name in the compiled instructions.
 AGENT_NAME = "[Agent Name]"
@@ -72,6 +73,7 @@ class ProjectContext:
         "project",
         "prompts",
         "settings",
+        "unchanged",
     )
 
     def __init__(self, project: str, values: dict[str, Any] | None = None) -> None:
@@ -91,6 +93,8 @@ class ProjectContext:
         self.notice = str(compiled.get("notice") or "")
         #: The lock of the session that is opened first, from `try_lock`; -1: it is not locked yet.
         self.held = -1
+        #: The record of the work tree that `unchanged_tree` has just made, if it did.
+        self.unchanged: TreeRecord | None = None
         #: Whether opening the project has compiled its settings.
         self.is_recompiled = False
         #: Whether the client accepts a changed input of a call, so that a launch can contain the instructions.

@@ -45,7 +45,9 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
         if decision.decision != "deny" and may_change_files(call.tool):
             from remit.gate.call_record import record_before
 
-            record_before(call, state, context.settings.mode, context.folder, context.project)
+            record_before(
+                call, state, context.settings.mode, context.folder, context.project, unchanged=context.unchanged
+            )
     except Exception as error:  # noqa: BLE001 - a lock or a disk failed: a call that would be denied still is
         decision, fault = _decide_unrecorded(call, decision, error, context)
         note = merge(note, fault)

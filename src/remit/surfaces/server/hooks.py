@@ -24,8 +24,9 @@ from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import encode
 from remit.clients.setup.plan import read_bytes
 from remit.errors import RemitError
-from remit.gate.decide import READING
-from remit.gate.session_store import INSTALLED, keep_saved_states, parse_saved_states, try_lock
+from remit.gate.call_record import unchanged_tree
+from remit.gate.decide import EDITING, READING, SHELLS
+from remit.gate.session_store import INSTALLED, keep_saved_states, try_lock
 from remit.lean_json import use_faster
 
 if TYPE_CHECKING:
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
 _MAX_RECORD = 4_000_000
 #: Events at the same time. Each waits for the lock of its session, and a report takes up to seconds to check.
 _MAX_THREADS = 64
-#: Bytes of a payload, and events, that may be answered at once, see `_answer_at_once`.
+#: Bytes of a payload and of a command line that may be answered at once, see `_answer_at_once`; event -> tools.
 _MAX_AT_ONCE = 64 * 1024
-_AT_ONCE = ("PreToolUse", "PostToolUse")
+_MAX_COMMAND = 2_000
+_AT_ONCE = {"PreToolUse": frozenset((*READING, *EDITING, *SHELLS)), "PostToolUse": frozenset(READING)}
 _CONTENT_TYPE = (b"content-type", b"application/json")
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
@@ -84,7 +86,6 @@ class HookServer:
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._threads, self.answer, body, sent)
         await _respond(send, *found)
-        parse_saved_states()
 
     def answer(self, body: bytes, authorization: bytes) -> tuple[int, bytes]:
         """Return the status and the body of the answer to a payload."""
@@ -100,10 +101,10 @@ class HookServer:
         return 200, _encoded(handle_event(payload, project=project), payload, project)
 
     def _answer_at_once(self, body: bytes, authorization: bytes) -> tuple[int, bytes] | None:
-        """Answer an event about a read in the thread that received it: another thread takes longer than the decision.
+        """Answer an event in the thread that received it: another thread takes longer than most decisions.
 
-        Return None if the answer may take longer: for other events, while another process has the session, and if the
-        settings must be compiled.
+        Return None if the answer may take longer: for other events, while another process has the session, if the
+        settings must be compiled, and before a command line if files have changed or the project is not small.
         """
         if not self._is_ready:
             _prepare_thread()
@@ -112,14 +113,17 @@ class HookServer:
             payload = parse(body)
         except Unreadable:
             return None
-        if text(payload, "tool_name") not in READING or text(payload, "hook_event_name") not in _AT_ONCE:
+        tool = text(payload, "tool_name")
+        if tool not in _AT_ONCE.get(text(payload, "hook_event_name"), ()):
             return None
         project = project_of(text(payload, "cwd") or str(self._folder))
         if not self._is_known(authorization, [project, str(self._folder)]):
             return 401, b""
         context = ProjectContext.open_compiled(project)
-        lock = try_lock(context.folder, text(payload, "session_id")) if context is not None else None
-        if context is None or lock is None:
+        if context is None or (tool in SHELLS and not _is_quick(payload, context)):
+            return None
+        lock = try_lock(context.folder, text(payload, "session_id"))
+        if lock is None:
             return None
         context.held = lock
         try:
@@ -154,6 +158,15 @@ class HookServer:
             while len(self._secrets) > 1000:
                 self._secrets.pop(next(iter(self._secrets)))
         return known[1]
+
+
+def _is_quick(payload: dict[str, Any], context: ProjectContext) -> bool:
+    """Return whether the record before a command line takes no longer than to look at a few files."""
+    given = payload.get("tool_input")
+    if len(text(given, "command")) > _MAX_COMMAND:
+        return False
+    context.unchanged = unchanged_tree(context.folder, context.project)
+    return context.unchanged is not None
 
 
 def _encoded(answer: Answer | None, payload: dict[str, Any], project: str) -> bytes:
