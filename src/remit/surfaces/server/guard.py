@@ -26,6 +26,8 @@ MAX_BODY = 1024 * 1024
 MAX_DOCUMENT = 64 * 1024 * 1024
 _LARGE = ("/api/v1/check", "/api/v1/verify", "/api/v1/merge", "/hooks/", "/mcp")
 _MAX_HEADERS = 100
+#: Requests that are answered at the same time, streams included.
+MAX_REQUESTS = 500
 _MAX_HEAD = 32 * 1024
 _SAFE = ("GET", "HEAD")
 #: Addresses that need no session: the login page and what it consists of. Hooks send their own secret.
@@ -63,11 +65,23 @@ class Guard:
         self._hooks = hooks
         self._site = site
         self._origins = {f"{scheme}://{host}" for host in site.address.hosts for scheme in _schemes(site)}
+        self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
         if scope["type"] != "http":
             return
+        if self._open >= MAX_REQUESTS:
+            busy = problem_response(503, "Too many requests at a time", f"the limit is {MAX_REQUESTS}; try again later")
+            await busy(scope, receive, send)
+            return
+        self._open += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._open -= 1
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         if scope["path"].startswith("/hooks/") and self._refusal(scope, headers) is None:
             await self._hooks(scope, _BoundedBody(receive, MAX_DOCUMENT), send)

@@ -31,10 +31,14 @@ class NotFound(UsageError):
     """There is nothing at this address."""
 
 
+def problem_body(status: int, title: str, details: str) -> bytes:
+    """Return a problem as JSON."""
+    return msgspec.json.encode(Problem(status=status, title=title, detail=escape_control(details)))
+
+
 def problem_response(status: int, title: str, details: str) -> Response:
     """Return a problem."""
-    body = msgspec.json.encode(Problem(status=status, title=title, detail=escape_control(details)))
-    return Response(body, status_code=status, media_type=CONTENT_TYPE)
+    return Response(problem_body(status, title, details), status_code=status, media_type=CONTENT_TYPE)
 
 
 def _answer(request: Request, status: int, title: str, details: str) -> Response:
