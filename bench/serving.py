@@ -146,13 +146,30 @@ def _page_times() -> _PageTimes:
             return _PageTimes(medians, *asyncio.run(_ledger_times(address)))
 
 
+#: The decisions of a client's calls, in the shares of a session that looks at code, runs commands and edits: the goals
+#: are for this mix. A report of a subagent is checked against the checkout, which is not a decision about a call.
+_MIX = ("Read", "Bash", "Read", "Edit", "Read", "Bash", "Read", "Edit", "Read", "Bash")
+_INPUTS = {
+    "Read": {"file_path": "src/app.py"},
+    "Edit": {"file_path": "notes.md", "old_string": "one", "new_string": "two"},
+    "Bash": {"command": "git status | head -5"},
+}
+_FILES = 200
+_REPORT = Path(__file__).parents[1] / "tests/fixtures/claude_code/payloads/SubagentStop.json"
+
+
 class _HookTimes(NamedTuple):
     """Milliseconds of requests, one after the other in fifty open sessions; each list is sorted."""
 
-    reads: list[float]
-    commands: list[float]
+    #: By tool; "" is the mix of all.
+    calls: dict[str, list[float]]
+    reports: list[float]
     #: The same requests to an application that answers nothing, in the same server: what the decision adds is the rest.
     floor: list[float]
+    #: What it takes to look at every file of the project once, as before a command line.
+    looks: list[float]
+    #: Milliseconds of processor time that the server needs for a request of the mix.
+    processor: float
 
 
 #: An application without any decision, with the server and the options of `remit serve`.
@@ -191,25 +208,32 @@ class _Sessions:
         self._folder = folder
         self._connections = [_connect(url) for _ in range(SESSIONS)]
         self._headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
+        self._report = json.loads(_REPORT.read_text(encoding="utf-8"))
 
-    def times(self, tool: str, tool_input: dict[str, str], calls: int) -> list[float]:
-        """Return the milliseconds of decisions; each call is also settled, as by the client."""
+    def calls(self, number: int) -> dict[str, list[float]]:
+        """Return the milliseconds of decisions about calls; each call is also settled, as by the client."""
+        found: dict[str, list[float]] = {"": [], **{tool: [] for tool in _INPUTS}}
+        for one in range(number):
+            tool = _MIX[(one // SESSIONS) % len(_MIX)]
+            about = {"tool_name": tool, "tool_use_id": f"{tool}-{one}"}
+            taken = self._send(one, "PreToolUse", tool_input=_INPUTS[tool], **about)
+            self._send(one, "PostToolUse", tool_input=_INPUTS[tool], tool_response={}, **about)
+            if one >= SESSIONS * len(_MIX):  # by then, everything was used once
+                found[tool].append(taken)
+                found[""].append(taken)
+        return {tool: sorted(times) for tool, times in found.items()}
+
+    def reports(self, number: int) -> list[float]:
+        """Return the milliseconds that the check of a subagent's report takes."""
         taken = [
-            self._call(number, "PreToolUse", tool, tool_input) for number in range(calls) if self._settle(number, tool)
+            self._send(one, "SubagentStop", **{**self._report, "agent_id": f"agent-{one}"}) for one in range(number)
         ]
-        return sorted(taken[5 * SESSIONS :])
+        return sorted(taken[number // 5 :])
 
-    def _settle(self, number: int, tool: str) -> bool:
-        """Report the end of the call before this one in its session."""
-        if number >= SESSIONS:
-            self._call(number - SESSIONS, "PostToolUse", tool, {})
-        return True
-
-    def _call(self, number: int, event: str, tool: str, tool_input: dict[str, str]) -> float:
+    def _send(self, number: int, event: str, **fields: object) -> float:
         session = number % SESSIONS
-        fields = {"session_id": f"session-{session}", "cwd": str(self._folder), "hook_event_name": event}
-        call = {"tool_name": tool, "tool_use_id": f"{tool}-{number}", "tool_input": tool_input, "tool_response": {}}
-        body = json.dumps({**fields, **call})
+        common = {"session_id": f"session-{session}", "cwd": str(self._folder), "hook_event_name": event}
+        body = json.dumps({**fields, **common})
         connection = self._connections[session]
         started = time.perf_counter()
         connection.request("POST", "/hooks/claude-code", body, self._headers)
@@ -221,20 +245,55 @@ class _Sessions:
         return taken
 
 
+def _processor_time(url: str) -> float:
+    """Return the seconds of processor time that the server at an address has used; 0 where that is not known."""
+    port = f":{int(url.rpartition(':')[2]):04X}"
+    try:
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        inode = next(row[9] for row in rows if row[1].endswith(port) and row[3] == "0A")
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if any(str(one.readlink()) == f"socket:[{inode}]" for one in (folder / "fd").iterdir()):
+                    words = (folder / "stat").read_text().rpartition(")")[2].split()
+                    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, StopIteration):
+        pass
+    return 0.0
+
+
+def _look_times(folder: Path) -> list[float]:
+    paths = [os.fspath(path) for path in folder.rglob("*") if ".git" not in path.parts]
+    taken = []
+    for _ in range(200):
+        started = time.perf_counter()
+        for path in paths:
+            os.lstat(path)
+        taken.append(1000 * (time.perf_counter() - started))
+    return sorted(taken)
+
+
 @cache
 def _hook_times() -> _HookTimes:
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
         folder = Path(name).resolve()
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        (folder / "src").mkdir()
+        for number in range(_FILES):
+            (folder / "src" / (f"module_{number}.py" if number else "app.py")).write_text("value = 1\n" * 30)
+        (folder / "notes.md").write_text("one\n")
         install = [sys.executable, "-m", "remit", "install", "claude-code", "--http", "http://127.0.0.1:1", "--yes"]
         subprocess.run(install, cwd=folder, check=True, capture_output=True)
         secret = json.loads((folder / ".remit/gate/installed.json").read_text())["http_secret"]
         with _bare_server() as bare, serving(folder) as (url, _):
-            floor = _Sessions(bare, folder, secret).times("Read", {"file_path": "src/app.py"}, _CALLS)
+            looks = _look_times(folder)
+            floor = _Sessions(bare, folder, secret).calls(_CALLS // 2)[""]
             sessions = _Sessions(url, folder, secret)
-            reads = sessions.times("Read", {"file_path": "src/app.py"}, _CALLS)
-            commands = sessions.times("Bash", {"command": "git status | head -5"}, _CALLS // 4)
-        return _HookTimes(reads, commands, floor)
+            sessions.calls(SESSIONS * len(_MIX))
+            before = _processor_time(url)
+            calls = sessions.calls(_CALLS)
+            processor = 1000 * (_processor_time(url) - before) / (2 * _CALLS)
+            reports = sessions.reports(_CALLS // 20)
+        return _HookTimes(calls, reports, floor, looks, processor)
 
 
 def _quantile(times: list[float], share: float) -> float:
@@ -242,10 +301,18 @@ def _quantile(times: list[float], share: float) -> float:
 
 
 def _hook_lines() -> list[str]:
+    found = _hook_times()
+    rows = {
+        **{f"decision about {tool}": found.calls[tool] for tool in _INPUTS},
+        "decision about the mix (5 Read, 3 Bash, 2 Edit)": found.calls[""],
+        "report of a subagent (SubagentStop)": found.reports,
+        "no decision (the floor)": found.floor,
+        f"lstat of {_FILES} files (part of Bash)": found.looks,
+    }
     lines = ["hooks over HTTP, milliseconds:"]
-    for name, times in zip(("a read", "a command line", "no decision (the floor)"), _hook_times(), strict=True):
-        lines.append(f"  {name:<40} p50 {_quantile(times, 0.5):6.2f}  p99 {_quantile(times, 0.99):6.2f}")
-    return lines
+    for name, times in rows.items():
+        lines.append(f"  {name:<50} p50 {_quantile(times, 0.5):6.2f}  p99 {_quantile(times, 0.99):6.2f}")
+    return [*lines, f"  {'processor time of a request of the mix':<50} mean {found.processor:5.2f}"]
 
 
 async def _ledger_times(address: str) -> tuple[float, float]:
@@ -281,12 +348,16 @@ def benches() -> list[Bench]:
         Bench(f"ledger of {JOBS:,} entries: 1,000 new ones", "", "ms", None, lambda: _page_times().appended),
         Bench(f"ledger of {JOBS:,} entries: all scorecards", "", "ms", None, lambda: _page_times().scorecards),
         Bench(
-            f"hook over HTTP, {SESSIONS} open sessions: p50", "", "ms", 1, lambda: _quantile(_hook_times().reads, 0.5)
+            f"hook over HTTP, {SESSIONS} open sessions: p50",
+            "",
+            "ms",
+            1,
+            lambda: _quantile(_hook_times().calls[""], 0.5),
         ),
         Bench(
             f"hook over HTTP, {SESSIONS} open sessions: p99",
             *("", "ms", 3),
-            lambda: _quantile(_hook_times().reads, 0.99),
+            lambda: _quantile(_hook_times().calls[""], 0.99),
             _hook_lines,
         ),
     ]

@@ -14,13 +14,14 @@ import httpx2 as httpx
 import psycopg
 from psycopg.types.json import Jsonb
 
+from remit.clients.hooks.session_watch import watching_sessions
 from remit.dispatch.settings import load_settings
 from remit.store.access import Role, add_token
 from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database, open_database
 from remit.surfaces.server.running import ServeOptions, address_of, bind, build_server
-from remit.surfaces.server.session_watch import watching_sessions
 from remit.surfaces.server.site import Site
+from remit.surfaces.server.streams import SESSIONS
 
 T = TypeVar("T")
 #: A text that would run a script, close an attribute or a comment, or change the order of what is shown.
@@ -69,7 +70,7 @@ class RunningSite:
                 address.url,
             )
             self._started.set()
-            async with watching_sessions(site):
+            async with watching_sessions(database, str(self.folder), lambda: feed.notice(SESSIONS)):
                 await server.serve(sockets=[listener])
 
     def call(self, work: Callable[[Database], Awaitable[T]]) -> T:

@@ -146,11 +146,19 @@ async def drop_link(database: Database, token: int) -> None:
     await database.rows("access.drop_link", token=token)
 
 
+class AuditedWrite:
+    """A write that is being made."""
+
+    #: What was written, if the target does not name it.
+    result = ""
+
+
 @asynccontextmanager
 async def audited(
     database: Database, person: Person, host: str, action: str, target: str, details: dict[str, Any] | None = None
-) -> AsyncIterator[None]:
+) -> AsyncIterator[AuditedWrite]:
     """Log a write before it is made, and afterwards whether it was made or refused."""
+    made = AuditedWrite()
     row = await database.row(
         "access.begin_write",
         who=person.name,
@@ -162,14 +170,14 @@ async def audited(
     )
     number = int(row["id"]) if row else 0
     try:
-        yield
+        yield made
     except UsageError as error:
         await database.rows("access.end_write", id=number, outcome=to_storable(f"refused: {error}")[:500])
         raise
     except RemitError as error:
         await database.rows("access.end_write", id=number, outcome=to_storable(f"failed: {error}")[:500])
         raise
-    await database.rows("access.end_write", id=number, outcome="done")
+    await database.rows("access.end_write", id=number, outcome=f"done: {made.result}" if made.result else "done")
 
 
 async def audit_log(database: Database, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:

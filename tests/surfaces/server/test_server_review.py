@@ -74,6 +74,25 @@ def decision_on(page: str) -> str:
     return found[1]
 
 
+def test_every_lock_of_an_item_is_in_the_audit_log(site: RunningSite) -> None:
+    plan = 4_900
+    (item,) = add_items(site, new_item("locked", plan=plan))
+    page, api = site.client("reviewer", "gina"), site.bearer("reviewer", "gina")
+    assert api.post("/api/v1/review/next", json={"plan": str(plan)}).json()["item"]["id"] == item
+    page.post("/review/next", data={"plan": str(plan)})
+    page.get(f"/review/{item}")  # which is locked already
+    page.post(f"/review/{item}/release")
+    page.get(f"/review/{item}")
+    logged = site.rows("SELECT action, target, outcome FROM remit.audit WHERE who = %s ORDER BY id", "gina")
+    assert logged == [
+        ("next", "item", f"done: item:{item}"),
+        ("next", "item", f"done: item:{item}"),
+        ("release", f"item:{item}", "done"),
+        ("lock", f"item:{item}", "done"),
+    ]
+    page.post(f"/review/{item}/release")
+
+
 def test_a_reviewer_decides_item_after_item_and_undoes(site: RunningSite) -> None:
     plan = 4_001
     first, second = add_items(site, new_item("a1", plan=plan), new_item("a2", plan=plan))

@@ -12,10 +12,10 @@ from support.postgres import Postgres
 from support.waiting import until
 from support.web import RunningSite
 
+from remit.clients.hooks import session_watch
 from remit.clients.hooks.results import keep_result
+from remit.clients.hooks.session_watch import FolderWatch
 from remit.gate.session_store import open_session
-from remit.surfaces.server import session_watch
-from remit.surfaces.server.session_watch import FolderWatch
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +100,13 @@ def test_a_folder_that_is_made_later_is_watched(
         async with asyncio.timeout(10):
             while len(seen) == 1:
                 watch.look()
+                await asyncio.sleep(0.01)
+        count = len(seen)
+        with (folder / "one.json").open("a") as file:  # as a state is saved
+            file.write("\n{}")
+        async with asyncio.timeout(10):
+            while len(seen) == count:
+                watch.start()
                 await asyncio.sleep(0.01)
         watch.close()
 

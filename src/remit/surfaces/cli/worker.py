@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,7 +25,8 @@ log = logging.getLogger("remit.worker")
 def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> int:
     """Run jobs of the queue until stopped.
 
-    On SIGTERM or Ctrl-C, running jobs are finished or returned to the queue. On SIGHUP, definitions are reloaded.
+    On SIGTERM or Ctrl-C, running jobs are finished or returned to the queue. On SIGHUP, definitions are reloaded. The
+    sessions that hooks record in the current project are imported into the ledger.
 
     \b
     Examples:
@@ -34,6 +36,7 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
     need_extra()
     _log_with_times()
     log.info("worker is starting")  # before the imports, which take seconds
+    from remit.clients.hooks.session_watch import watching_sessions
     from remit.configuration import load
     from remit.dispatch.health import missing_key
     from remit.dispatch.worker import Worker
@@ -54,7 +57,8 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
             on_start=lambda: log.info("worker started: %s", _summary(concurrency, queues, len(list(registry)))),
             runners={ORCHESTRATOR: build_orchestrator()},
         )
-        await worker.run(until_idle=until_idle)
+        async with watching_sessions(database, str(Path.cwd())):
+            await worker.run(until_idle=until_idle)
         log.info("worker stopped")
 
     with_database(work)

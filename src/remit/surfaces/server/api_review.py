@@ -15,7 +15,7 @@ from remit.store.review_queue import ReviewDecision, ReviewItem, Verb
 from remit.surfaces.requests.posted_decisions import ItemList, decide_posted, page_of_items
 from remit.surfaces.server.api_jobs import limit_of
 from remit.surfaces.server.operations import Operation, QueryParameter
-from remit.surfaces.server.review_pages import filter_of
+from remit.surfaces.server.review_pages import filter_of, lock_next
 from remit.surfaces.server.site import before_of, number_of, person_of, site_of, write
 
 
@@ -65,9 +65,7 @@ async def show_item(request: Request) -> NextItem:
 
 async def next_item(request: Request, body: FilterBody) -> NextItem:
     """Lock the next item for the caller and return it."""
-    wanted = filter_of(msgspec.structs.asdict(body))
-    person = person_of(request)
-    return NextItem(item=await review_queue.next_item(site_of(request).database, person.name, wanted))
+    return NextItem(item=await lock_next(request, filter_of(msgspec.structs.asdict(body))))
 
 
 async def decide(request: Request, body: DecisionBody) -> ReviewDecision:

@@ -108,6 +108,15 @@ async def item_list(request: Request) -> Response:
     )
 
 
+async def _lock(request: Request, item: ReviewItem) -> ReviewItem:
+    """Lock an item for the reviewer who opens it. The own lock is only renewed, so that the audit log has it once."""
+    database, reviewer = site_of(request).database, person_of(request).name
+    if item.locked_by is not None:  # by the reviewer, or by another one, which `lock_item` refuses
+        return await review_queue.lock_item(database, item.id, reviewer)
+    async with write(request, "reviewer", "lock", f"item:{item.id}"):
+        return await review_queue.lock_item(database, item.id, reviewer)
+
+
 async def item_page(request: Request) -> Response:
     """Show one item. A reviewer who opens an open item locks it."""
     site, number, person = site_of(request), number_of(request), person_of(request)
@@ -117,7 +126,7 @@ async def item_page(request: Request) -> Response:
     taken = ""
     if may_decide:
         try:
-            item = await review_queue.lock_item(site.database, number, person.name)
+            item = await _lock(request, item)
         except ItemTaken as error:
             taken, may_decide = error.by, False
     done = request.query_params.get("done", "")
@@ -198,10 +207,17 @@ async def next_page(request: Request) -> Response:
     return await _lead_to_next(request, filter_of(form))
 
 
-async def _lead_to_next(request: Request, wanted: ItemFilter, **more: str) -> Response:
-    item = None
-    if person_of(request).may("reviewer"):
+async def lock_next(request: Request, wanted: ItemFilter) -> ReviewItem | None:
+    """Lock the next item of the queue for who asks; None if there is none."""
+    given = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value}
+    async with write(request, "reviewer", "next", "item", given) as made:
         item = await review_queue.next_item(site_of(request).database, person_of(request).name, wanted)
+        made.result = f"item:{item.id}" if item is not None else "no item is left"
+    return item
+
+
+async def _lead_to_next(request: Request, wanted: ItemFilter, **more: str) -> Response:
+    item = await lock_next(request, wanted) if person_of(request).may("reviewer") else None
     if item is None:
         return see_other(address_of("/review", wanted, notice="none"))
     return see_other(address_of(f"/review/{item.id}", wanted, **more))
@@ -236,7 +252,9 @@ async def renew(request: Request) -> Response:
 
 async def release(request: Request) -> Response:
     """Give an item back without a decision."""
-    await review_queue.release_lock(site_of(request).database, number_of(request), person_of(request).name)
+    number = number_of(request)
+    async with write(request, "reviewer", "release", f"item:{number}"):
+        await review_queue.release_lock(site_of(request).database, number, person_of(request).name)
     return Response(status_code=204)
 
 

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
+from remit.clients.hooks.session_watch import watching_sessions
 from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.store.access import add_token, drop_link
@@ -26,17 +27,18 @@ from remit.store.database import Database
 from remit.store.review_dismissals import apply_dismissals
 from remit.surfaces.requests.posted_decisions import checkout_of
 from remit.surfaces.server.app import build_app
-from remit.surfaces.server.session_watch import watching_sessions
+from remit.surfaces.server.connections import connection_class
 from remit.surfaces.server.site import Address, Site
+from remit.surfaces.server.streams import SESSIONS
 
 log = logging.getLogger("remit.serve")
 PORT = 8321
 _LOOPBACK = "127.0.0.1"
 #: Seconds that open requests get when the server stops.
 _GRACE_SECONDS = 3
-#: Bytes of the head of a request, and requests at a time.
+#: Bytes of the head of a request. Connections above this number are refused, see also `ConnectionLimits` and the guard.
 _MAX_HEAD = 32 * 1024
-_MAX_REQUESTS = 500
+_MAX_CONNECTIONS = 1_000
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -172,7 +174,7 @@ async def serve(
                 gc.collect()
                 gc.freeze()  # what is loaded now stays: later collections, which delay hooks, need not look at it
                 announce(address.url, f"{address.url}/login?token={secret}")
-                async with watching_sessions(site):
+                async with watching_sessions(database, str(site.folder), lambda: feed.notice(SESSIONS)):
                     await build_server(site, options).serve(sockets=[listener])
             finally:
                 await drop_link(database, link.id)
@@ -192,7 +194,7 @@ def build_server(site: Site, options: ServeOptions) -> StoppableServer:
     """Return the server of a site; it does not listen yet."""
     config = uvicorn.Config(
         build_app(site),
-        http="h11",
+        http=connection_class(),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -201,7 +203,7 @@ def build_server(site: Site, options: ServeOptions) -> StoppableServer:
         proxy_headers=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        limit_concurrency=_MAX_REQUESTS,
+        limit_concurrency=_MAX_CONNECTIONS,
         h11_max_incomplete_event_size=_MAX_HEAD,
         ssl_certfile=options.certificate,
         ssl_keyfile=options.key,

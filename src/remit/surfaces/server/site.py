@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from remit.errors import UsageError
 from remit.lazy import digest
-from remit.store.access import Person, Role, audited
+from remit.store.access import AuditedWrite, Person, Role, audited
 from remit.store.database import Database
 from remit.surfaces.server import page_formats
 
@@ -118,7 +118,7 @@ class Forbidden(UsageError):
 
 def write(
     request: Request, role: Role, action: str, target: str, details: dict[str, Any] | None = None
-) -> AbstractAsyncContextManager[None]:
+) -> AbstractAsyncContextManager[AuditedWrite]:
     """Check the role for a write, and log the write in the audit log around the block."""
     person = need_role(request, role)
     host = request.client.host if request.client else ""

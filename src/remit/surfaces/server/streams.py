@@ -23,6 +23,8 @@ KEEPALIVE_SECONDS = 15.0
 _MAX_TOPICS = 20
 _TOPIC = re.compile(r"(?:job|plan|item):\d{1,19}|jobs|plans|workers|review|ledger|sessions")
 _TYPE = "text/event-stream"
+#: The topic of the sessions that hooks record as files.
+SESSIONS = "sessions"
 
 
 class TooManyStreams(EnvironmentBroken):

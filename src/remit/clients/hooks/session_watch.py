@@ -1,4 +1,4 @@
-"""Watch the sessions that hooks record as files: open pages are updated, and new reports are imported into the ledger.
+"""Watch the sessions that hooks record as files, and import new reports into the ledger: in servers and in workers.
 
 The system reports each change of a gate's folder (inotify), so nothing is polled. A system without inotify is asked
 for the times of the folders every few seconds.
@@ -19,11 +19,9 @@ from remit.aio import cancel_and_wait
 from remit.clients.hooks.recorded_project import SessionProject, current_project
 from remit.clients.hooks.session_import import import_sessions
 from remit.errors import RemitError
-from remit.store.database import CONNECTION_ERRORS
-from remit.surfaces.server.site import Site
+from remit.store.database import CONNECTION_ERRORS, Database
 
-log = logging.getLogger("remit.serve")
-TOPIC = "sessions"
+log = logging.getLogger("remit.sessions")
 #: The change of many files at once is one change, and reports are imported at most this often.
 _PAUSE_SECONDS = 0.3
 #: A folder that does not exist yet, or a system without inotify, is looked at this often.
@@ -62,11 +60,11 @@ class FolderWatch:
         """Watch folders that are new; without inotify, find out which folders have changed."""
         for folder in self._folders:
             try:
-                found = os.stat(folder)  # noqa: PTH116 (a folder that may not exist)
+                found = os.stat(folder)
             except OSError:
                 self._times.pop(folder, None)
                 continue
-            mark = found.st_ino if self._descriptor >= 0 else found.st_mtime_ns
+            mark = found.st_ino if self._descriptor >= 0 else _newest(folder)
             if self._times.get(folder) == mark:
                 continue
             if self._descriptor >= 0 and self._library is not None:
@@ -81,6 +79,15 @@ class FolderWatch:
         self._on_change()
 
 
+def _newest(folder: str) -> int:
+    """Return the newest time of the files in a folder: a state is appended to its file."""
+    try:
+        with os.scandir(folder) as entries:
+            return max((entry.stat(follow_symlinks=False).st_mtime_ns for entry in entries), default=0)
+    except OSError:  # a file was removed in the meantime
+        return 0
+
+
 def _inotify_library() -> ctypes.CDLL | None:
     if sys.platform != "linux":
         return None
@@ -89,16 +96,18 @@ def _inotify_library() -> ctypes.CDLL | None:
 
 
 @contextlib.asynccontextmanager
-async def watching_sessions(site: Site) -> AsyncIterator[None]:
-    """Import the sessions of the server's folder now and after each change, and update the pages that show them."""
-    watching = asyncio.create_task(_watch(site, current_project(str(site.folder))))
+async def watching_sessions(
+    database: Database, folder: str, on_change: Callable[[], None] = lambda: None
+) -> AsyncIterator[None]:
+    """Import the sessions of the project that contains a folder, now and after each change, until the block ends."""
+    watching = asyncio.create_task(_watch(database, current_project(folder), on_change))
     try:
         yield
     finally:
         await cancel_and_wait(watching)
 
 
-async def _watch(site: Site, project: SessionProject) -> None:
+async def _watch(database: Database, project: SessionProject, on_change: Callable[[], None]) -> None:
     changed = asyncio.Event()
     watch = FolderWatch(project.folders, changed.set)
     watch.start()
@@ -111,13 +120,13 @@ async def _watch(site: Site, project: SessionProject) -> None:
             watch.look()
             if not changed.is_set():
                 continue
-            site.feed.notice(TOPIC)
+            on_change()
             await asyncio.sleep(_PAUSE_SECONDS)  # the report of a subagent may be written after the state
             changed.clear()
             watch.start()
             started = time.time()
             try:
-                await import_sessions(site.database, project.folders, project.root, since=since)
+                await import_sessions(database, project.folders, project.root, since=since)
                 since = started - _OVERLAP_SECONDS
             except (RemitError, OSError, *CONNECTION_ERRORS) as error:
                 log.warning("the sessions could not be imported: %s", " ".join(str(error).split()))
