@@ -81,6 +81,15 @@ def paths(site: RunningSite) -> list[str]:
     ]
 
 
+#: The headings of columns that are not above their cells. On a narrow window, rows are lists without headings.
+MISALIGNED = """() => innerWidth < 800 ? [] : [...document.querySelectorAll("table.rows")].flatMap(table => {
+    const heads = [...table.querySelectorAll("thead th")], row = table.querySelector("tbody tr");
+    if (!row || row.cells.length !== heads.length) return [];
+    const left = one => Math.round(one.getBoundingClientRect().left);
+    return heads.filter((head, at) => Math.abs(left(head) - left(row.cells[at])) > 1).map(head => head.textContent);
+})"""
+
+
 def test_no_page_runs_or_loads_what_a_text_contains(visit: Visit, paths: list[str]) -> None:
     visitor = visit("mallory")
     for path in paths:
@@ -109,6 +118,7 @@ def test_pages_fit_the_window_in_light_and_dark(
         page = visitor.go(path)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
         backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert page.evaluate(MISALIGNED) == [], path
         assert page.locator("button:not(:has-text(''))").count() == 0, path  # every button has a name
         if PICTURES:
             name = (path.strip("/").replace("/", "-") or "overview") + f"-{size[0]}-{colours}.png"

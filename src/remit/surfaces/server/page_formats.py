@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
+
+from markupsafe import Markup
 
 from remit.reports.layout import escape_control
 
@@ -21,6 +24,7 @@ TONES: Mapping[str, str] = {
     **dict.fromkeys(("running", "live"), _LIVE),
 }
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_EMPHASIS = re.compile(r"\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*")
 
 
 def tone(word: object) -> str:
@@ -88,6 +92,27 @@ def plain(text: object) -> str:
     return "\n".join(map(escape_control, str(text).split("\n")))
 
 
+def text_parts(text: object) -> list[tuple[bool, str]]:
+    """Return the parts of a Markdown text in order: whether each is a block of code, and its lines."""
+    parts: list[tuple[bool, list[str]]] = [(False, [])]
+    for line in str(text).split("\n"):
+        is_code = parts[-1][0]
+        if line.strip().startswith("```") and (not is_code or line.strip() == "```"):
+            parts.append((not is_code, []))
+        else:
+            parts[-1][1].append(line)
+    found = [(is_code, "\n".join(lines).strip("\n")) for is_code, lines in parts]
+    return [(is_code, part) for is_code, part in found if part.strip()]
+
+
+def emphasized(text: object) -> Markup:
+    """Return a text in which `**words**` are emphasized; everything else is escaped."""
+    pieces = _EMPHASIS.split(plain(text))
+    return Markup("").join(
+        Markup("<b>{}</b>").format(piece) if number % 2 else piece for number, piece in enumerate(pieces)
+    )
+
+
 def one_line(text: object) -> str:
     """Return a text as one line."""
     return escape_control(" ".join(str(text).split()))
@@ -98,17 +123,19 @@ def as_json(value: Any) -> str:
     return plain(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-FILTERS: dict[str, Callable[..., str]] = {
+FILTERS: dict[str, Callable[..., Any]] = {
     "ago": ago,
     "as_json": as_json,
     "between": between,
     "count": count,
     "duration": duration,
+    "emphasized": emphasized,
     "iso": iso,
     "money": money,
     "one_line": one_line,
     "percent": percent,
     "plain": plain,
     "stamp": stamp,
+    "text_parts": text_parts,
     "tone": tone,
 }

@@ -1,0 +1,24 @@
+"""How pages write the texts of agents."""
+
+from __future__ import annotations
+
+from remit.surfaces.server.page_formats import emphasized, text_parts
+
+
+def test_blocks_of_code_are_separated_from_text() -> None:
+    text = "Look:\n```python\na = 1\n\n``` b\n```\n\n**Fix**: remove it\n```\nno end"
+    assert text_parts(text) == [
+        (False, "Look:"),
+        (True, "a = 1\n\n``` b"),
+        (False, "**Fix**: remove it"),
+        (True, "no end"),
+    ]
+    assert text_parts("") == []
+    assert text_parts("plain") == [(False, "plain")]
+
+
+def test_only_emphasis_becomes_markup() -> None:
+    assert emphasized("**Risk**: a <b>x</b> & **<script>**") == (
+        "<b>Risk</b>: a &lt;b&gt;x&lt;/b&gt; &amp; <b>&lt;script&gt;</b>"
+    )
+    assert emphasized("2 ** 3 ** 4\n**not\nclosed**") == "2 ** 3 ** 4\n**not\nclosed**"
