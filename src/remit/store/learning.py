@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 
 import msgspec
 
@@ -41,11 +41,3 @@ async def scorecards(database: Database, *, agent: str | None = None, since: dat
 
 def _order(card: Scorecard) -> tuple[str, int, str, str]:
     return card.agent, -(card.last_day.toordinal() if card.last_day else 0), card.definition, card.model
-
-
-async def scorecard_trend(
-    database: Database, agent: str, *, definition: str | None = None, model: str | None = None, days: int = 30
-) -> list[Scorecard]:
-    """Return a scorecard for each of the last days with results, the oldest first."""
-    since = datetime.now(UTC).date() - timedelta(days=days - 1)
-    return await ledger.versions(database, agent=agent, since=since, is_daily=True, definition=definition, model=model)

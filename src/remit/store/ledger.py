@@ -113,13 +113,11 @@ async def versions(
     *,
     agent: str | None = None,
     since: date | None = None,
-    is_daily: bool = False,
     definition: str | None = None,
     model: str | None = None,
 ) -> list[Scorecard]:
-    """Return the sums of each agent, definition and model, without decisions; with `is_daily`, for each day."""
-    query = "ledger.by_version_day" if is_daily else "ledger.by_version"
-    found = await database.filtered(query, since=since, agent=agent, definition=definition, model=model)
+    """Return the sums of each agent, definition and model, without decisions."""
+    found = await database.filtered("ledger.by_version", since=since, agent=agent, definition=definition, model=model)
     return [
         Scorecard(
             agent=row["agent"],
@@ -131,6 +129,12 @@ async def versions(
         )
         for row in found
     ]
+
+
+async def trends(database: Database, days: int) -> dict[tuple[str, str, str], list[float]]:
+    """Return, by agent, definition and model, the share of accepted first tries on each of the last days with any."""
+    found = await database.rows("ledger.trends", days=days)
+    return {(row["agent"], row["definition"], row["model"]): row["shares"] for row in found}
 
 
 def _sums(row: DictRow) -> Sums:

@@ -111,9 +111,12 @@ SELECT day, {totals} FROM ({all_days}) AS days GROUP BY day ORDER BY day
 SELECT agent, definition, model, min(day) AS first_day, max(day) AS last_day, {totals}
 FROM ({all_days}) AS days GROUP BY agent, definition, model ORDER BY agent, max(day) DESC, definition, model
 
--- name: by_version_day
-SELECT agent, definition, model, day AS first_day, day AS last_day, {totals}
-FROM ({all_days}) AS days GROUP BY day, agent, definition, model ORDER BY day
+-- name: trends
+-- Of each version, the shares of first tries that were accepted, day by day.
+SELECT agent, definition, model, array_agg(accepted_first::float8 / first_tries ORDER BY day) AS shares
+FROM remit.ledger_days
+WHERE day > (now() AT TIME ZONE 'UTC')::date - %(days)s::int AND first_tries > 0
+GROUP BY agent, definition, model
 
 -- name: versions_of_plan
 -- The definition and model of each agent of a plan, from its last job.

@@ -46,15 +46,12 @@ async def agent_list(request: Request) -> Response:
     site = site_of(request)
     await ledger.fold(site.database)
     cards = await learning.scorecards(site.database)
-    trend = await ledger.versions(site.database, is_daily=True)
-    days: dict[tuple[str, str, str], list[Scorecard]] = {}
-    for card in trend:
-        days.setdefault((card.agent, card.definition, card.model), []).append(card)
+    trends = await ledger.trends(site.database, _TREND_DAYS)
     rows = [
         {
             "card": card,
             "id": version_id(card),
-            "trend": trend_svg(days.get((card.agent, card.definition, card.model), [])),
+            "trend": trend_svg(trends.get((card.agent, card.definition, card.model), [])),
         }
         for card in cards
     ]
@@ -66,9 +63,8 @@ def version_id(card: Scorecard) -> str:
     return digest("\t".join((card.agent, card.definition, card.model)).encode("utf-8", "replace"))
 
 
-def trend_svg(days: Sequence[Scorecard]) -> Markup:
+def trend_svg(shares: Sequence[float]) -> Markup:
     """Draw the share of results that were accepted at first try, day by day. The drawing contains only numbers."""
-    shares = [share for card in days[-_TREND_DAYS:] if (share := card.first_try_rate) is not None]
     if not shares:
         return Markup("")
     step = (_WIDTH - 4) / max(1, len(shares) - 1)
