@@ -75,7 +75,7 @@ def serving(**limits: Any) -> Iterator[Served]:
             thread.join(30)
 
 
-def test_six_hundred_half_requests_keep_nobody_from_being_served() -> None:
+def test_other_clients_are_served_despite_six_hundred_half_requests() -> None:
     with serving(waiting=100) as served, ExitStack() as opened:
         for number in range(600):
             part = b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nx" if number % 2 else b"GET / HT"

@@ -86,7 +86,7 @@ class BoundedConnection(H11Protocol):
             self._timer = None
 
     def end_waiting(self) -> None:
-        """Close the connection. A client that has sent a part of a head is told why."""
+        """Close the connection. A client that has sent a part of a head gets the reason."""
         has_part = self._phase == "head" and bool(self.conn.trailing_data[0])
         self._stop_waiting()
         if has_part and not self.transport.is_closing():

@@ -208,7 +208,7 @@ async def next_page(request: Request) -> Response:
 
 
 async def lock_next(request: Request, wanted: ItemFilter) -> ReviewItem | None:
-    """Lock the next item of the queue for who asks; None if there is none."""
+    """Lock the next item of the queue for who asks; None if no item is left."""
     given = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value}
     async with write(request, "reviewer", "next", "item", given) as made:
         item = await review_queue.next_item(site_of(request).database, person_of(request).name, wanted)
