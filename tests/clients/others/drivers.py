@@ -38,7 +38,7 @@ class Driver:
     unapproved = 0
     not_approved = ""
     approved = ""
-    #: Files that the client itself writes into the project.
+    #: Where the client itself writes files into the project.
     own_files: tuple[str, ...] = ()
     #: Whether the test lets the client compact the conversation.
     compacts = False
@@ -282,7 +282,7 @@ class Opencode(Driver):
 
     client = "opencode"
     approved = "opencode runs the hooks: it denied a call in a test session"
-    own_files = (".opencode", ".opencode/.gitignore", ".opencode/package.json")
+    own_files = (".opencode",)
     tools = {
         "edit": ("edit", "filePath", "oldString", "newString"),
         "write": ("write", "filePath", "content"),

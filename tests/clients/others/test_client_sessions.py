@@ -85,8 +85,9 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         driver.work(stage, "work-on-it", "go on")
         log = stage.remit("gate", "log", "--session", "last")
         stage.remit("uninstall", driver.client, "--yes")
-        after = {path: data for path, data in stage.everything().items() if path not in driver.own_files}
+        after = {path: data for path, data in stage.everything().items() if not path.startswith(driver.own_files)}
         assert after == {**before, "notes.md": b"Ask about refunds.\n"}  # no trace of the install
+        assert not any((stage.project / ".opencode" / name).exists() for name in ("agents", "plugins"))
         assert set(at_home) <= set(stage.user_files())
         yield Session(driver, stage, *(" ".join(text.split()) for text in (unapproved, approved)), log)
 

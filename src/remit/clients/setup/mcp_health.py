@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -66,6 +67,7 @@ def _listed(target: InstallTarget) -> HealthFact:
         done = subprocess.run(
             [program, "mcp", "list"],
             cwd=None if target.is_user else target.root,
+            env={**os.environ, **client.offline},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

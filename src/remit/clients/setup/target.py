@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from remit.contract.kinds import slug
@@ -50,6 +51,8 @@ class ClientSetup(ABC):
     #: The client's folder in a project, and the file with the hooks in the client's folder.
     folder = ""
     hooks = ""
+    #: Variables with which the client, when `remit doctor` starts it, installs nothing.
+    offline: Mapping[str, str] = MappingProxyType({})
     #: Whether the client runs hooks of the project and of the user, even if they are the same.
     repeats_hooks = True
 

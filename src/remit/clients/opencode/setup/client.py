@@ -13,6 +13,14 @@ from remit.registry.model import Definition
 
 #: The client adds this key itself, so a new file has it from the start.
 _EMPTY = '{\n  "$schema": "https://opencode.ai/config.json"\n}\n'
+#: Nothing answers at this address.
+_NOWHERE = "http://127.0.0.1:9"
+OFFLINE = {
+    **{f"OPENCODE_DISABLE_{name}": "1" for name in ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD")},
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "npm_config_registry"), _NOWHERE),
+    "npm_config_fetch_retries": "0",
+    "NO_PROXY": "127.0.0.1,localhost",
+}
 _PLUGIN = Path(__file__).with_name("data") / "plugin.js"
 
 
@@ -22,6 +30,7 @@ class Opencode(OwnFileSetup):
     name = "opencode"
     folder = ".opencode"
     hooks = "plugins/remit.js"
+    offline = OFFLINE
 
     def user_folder(self) -> Path:
         """Return `~/.config/opencode`."""

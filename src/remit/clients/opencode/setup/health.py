@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from remit.clients.opencode.setup.client import CLIENT
+from remit.clients.opencode.setup.client import CLIENT, OFFLINE
 from remit.clients.setup.client_probe import PROMPT, ProbeCall
 from remit.clients.setup.own_install import OwnInstall
 from remit.clients.setup.target import InstallTarget
@@ -24,8 +24,6 @@ _EDIT = {
 }
 _RESTART = "start a new session, without the client's option `--pure`"
 _MODEL = "claude-sonnet-4-5"
-#: The session needs no network. Nothing answers at this address.
-_NOWHERE = "http://127.0.0.1:9"
 
 
 def client_facts(project: Path | None = None) -> Iterator[HealthFact]:
@@ -47,9 +45,6 @@ def _session(target: InstallTarget, url: str, folder: Path) -> tuple[list[str], 
     variables = {
         "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
         **{f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "STATE", "CACHE")},
-        **{f"OPENCODE_DISABLE_{name}": "1" for name in ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD")},
-        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "npm_config_registry"), _NOWHERE),
-        "npm_config_fetch_retries": "0",
-        "NO_PROXY": "127.0.0.1,localhost",
+        **OFFLINE,
     }
     return ["run", "--format", "json", PROMPT], variables
