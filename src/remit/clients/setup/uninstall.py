@@ -152,8 +152,8 @@ def apply_uninstall(plan: InstallPlan) -> None:
             path.unlink(missing_ok=True)
         record_file(target).unlink(missing_ok=True)
         if not _is_shared(target) and target.gate.is_dir() and not target.gate.is_symlink():
-            for folder in (*(one for one in target.gate.iterdir() if one.is_dir()), target.gate):
-                forget_folder(str(folder))
+            for kept in (*(one for one in target.gate.iterdir() if one.is_dir()), target.gate):
+                forget_folder(str(kept))
             shutil.rmtree(target.gate)
     except OSError as error:
         raise EnvironmentBroken(f"{error.filename} cannot be removed: {error.strerror}; try again") from error
