@@ -498,3 +498,22 @@ def test_a_line_of_a_name_belongs_to_the_named_file_that_has_the_name_there(tmp_
     label = "**File:** `run.py`\n\nBut `log_slot` (line 21) differs."
     assert found(label, tmp_path) == []
     assert found(label.replace("log_slot", "value"), tmp_path) == ["run.py:21"]
+
+
+def test_the_head_of_a_column_names_the_file_of_its_cells(tree: Path) -> None:
+    head = "| Part | Old (`src/app.py`) | New (`src/store.py`) |\n|---|---|---|\n"
+    assert found(head + "| Size | 20 (`:12`) | 30 (`:14`), as before |", tree) == ["src/app.py:12", "src/store.py:14"]
+    assert found(head + "| Size | 20 (`:12`) | in `haproxy.cfg` (`:144`) |", tree) == [
+        "src/app.py:12",
+        "src/store.py:144",
+    ]
+    assert found(head.replace("`src/app.py`", "now") + "| Size | 20 (`:12`) | 30 |", tree) == []
+
+
+def test_a_line_that_one_of_several_files_around_it_may_have_is_not_accused(tmp_path: Path) -> None:
+    for path, lines in {"old/cart.py": 80, "new/cart.py": 90, "loot.json": 9}.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("value = 1\n" * lines)
+    row = "| Part | New (`cart.py`) |\n|---|---|\n| Drop | `loot.json` has one (`:{}`) |"
+    assert found(row.format(60), tmp_path) == ["loot.json:60 unchecked"]
+    assert found(row.format(600), tmp_path) == ["loot.json:600 out-of-range > loot.json:9"]

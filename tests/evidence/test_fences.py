@@ -107,6 +107,8 @@ def test_a_thousand_locations_in_one_fence_are_a_thousand_quotes(tree: Path) -> 
         "#### 変更案\n`src/app.py:14`",
         "#### Proposed fix\n**Step A: compare in constant time**\n`src/app.py:14`",
         "#### Example: `src/app.py` (line 14)",
+        "#### Fix #1: Compare in constant time\n`src/app.py:14`",
+        "**正しい修正方法**:\n1. `src/app.py:14`",
         "- [ ] **Step 5: pass the name**\n\nIn `src/app.py:14`, read the name from the state:",
         "`src/app.py:14` 的示例：",
         "直接从 `src/app.py:14` 复制文本到新的方法：",
@@ -135,6 +137,7 @@ def test_code_that_the_text_calls_proposed_is_not_a_quote(above: str, tree: Path
         "#### Recommended Architecture\nThe lookup in src/app.py:14 stays as it is.",
         "The fix is needed in src/app.py:14:",
         "#### Fix the lookup of users\n`src/app.py:14`:",
+        "#### 建议 1：查找 — 已实现\n`src/app.py:14`:",
         "#### Implementation steps\n`src/app.py:14` currently says:",
         "#### Proposed fix\n**Vulnerable code** (src/app.py:14):",
         "修改前（`src/app.py:14`）：",
@@ -261,6 +264,11 @@ def test_the_code_of_a_plan_is_to_be_written_unless_a_line_is_cited(tree: Path) 
         ("# Old code", "# New code"),
         ("# Current:", "# Proposed:"),
         ("# vulnerable", "# fixed"),
+        ("# 修改前", "# 修改后"),
+        ("{# 修正前: old #}", "{# 修正後 #}"),
+        ("# 旧代码:", "# 新代码（更好）:"),
+        ("// CURRENT: allocates", "// OPTIMIZED (.NET 8+):"),
+        ("// ❌ allocates on each call", "// ✅ reuses the list"),
     ],
 )
 def test_a_fence_with_the_code_before_and_after_a_change_is_not_a_quote(before: str, after: str, tree: Path) -> None:
@@ -270,9 +278,10 @@ def test_a_fence_with_the_code_before_and_after_a_change_is_not_a_quote(before: 
 def test_the_code_above_the_proposed_part_of_a_fence_is_a_quote(tree: Path) -> None:
     assert outcomes("`src/app.py:14`\n" + fence(LOOKUP, "# Should be:", NEW), tree) == ["src/app.py:14 verified"]
     assert outcomes("`src/app.py:14`\n" + fence("old()", "# Should be:", NEW), tree) == ["src/app.py:14 mismatch"]
+    assert outcomes("`src/app.py:14`\n" + fence(LOOKUP, "# 应该使用常量", NEW), tree) == ["src/app.py:14 verified"]
 
 
-@pytest.mark.parametrize("line", ["# After login, the session is opened", "# new_token is random", "# good_names = []"])
+@pytest.mark.parametrize("line", ["# After login, the session is opened", "# new_token is random", "# ✅ done"])
 def test_an_ordinary_comment_does_not_start_proposed_code(line: str) -> None:
     assert before_and_after(["x = 1", line, "y = 2"]) is None
 
@@ -307,6 +316,12 @@ PROPOSING = [
     "**The store:** `src/app.py:14` pattern",
     "**Root-cause fix:** look up once\n\nIt is in `src/app.py:14`:",
     "**Option A:** look up once\n\nIt is in `src/app.py:14`:",
+    "**Exact migrated `login` (replacing `src/app.py:14`):**",
+    "Replace the lookup\n(`src/app.py:14`) with a check that takes the same time:",
+    "**Conceptual signature** (parallels `src/app.py:14`):",
+    "#### Phase 1: Add the menu\n**Main loop** (`src/app.py:14`):",
+    "**Menu Changes** (`src/app.py:14`):",
+    "#### 2. 提取常量\n`src/app.py:14`",
 ]
 
 
@@ -332,6 +347,8 @@ def test_code_below_a_request_for_a_change_that_is_there_is_verified(above: str,
         "- **update.go** handles this (`src/app.py:14`):",
         "- **create-user.sh** is the same as this (`src/app.py:14`):",
         "**output.go** is the same as this (`src/app.py:14`):",
+        "Replace it later.\nToday the lookup is this (`src/app.py:14`)",
+        "#### Phase 1: The menu\n**Main loop** (`src/app.py:14`):",
     ],
 )
 def test_code_below_other_words_is_a_quote(above: str, tree: Path) -> None:
@@ -401,3 +418,26 @@ def test_a_branch_may_be_omitted_between_conditional_lines(tmp_path: Path) -> No
     assert outcomes(f"`a.swift:1-11`\n{fence(quote, info='swift')}", tmp_path) == ["a.swift:1-11 verified"]
     altered = quote.replace("third", "fourth")
     assert outcomes(f"`a.swift:1-11`\n{fence(altered, info='swift')}", tmp_path)[0].split()[1] == "mismatch"
+
+
+def test_a_label_is_above_all_fences_that_follow_each_other(tree: Path) -> None:
+    fences = fence("# src/app.py:14", NEW) + "\n\n" + fence("# src/app.py:15", NEW)
+    assert outcomes(f"**Fix:**\n\n{fences}", tree) == []
+    assert outcomes(f"**Evidence:**\n\n{fences}", tree) == ["src/app.py:14 mismatch", "src/app.py:15 mismatch"]
+    apart = fence("# src/app.py:14", NEW) + "\n\nIt is there:\n\n" + fence("# src/app.py:15", NEW)
+    assert outcomes(f"**Fix:**\n\n{apart}", tree) == ["src/app.py:15 mismatch"]
+    assert outcomes(f"**Fix:**\n\n{fence(*[NEW] * 90)}\n\n{fence('# src/app.py:15', NEW)}", tree) == [
+        "src/app.py:15 mismatch"
+    ]
+
+
+def test_a_code_example_for_fixes_without_a_line_is_proposed(tree: Path) -> None:
+    text = "#### Code examples for fixes\n\n##### Login\n\n" + fence("# src/app.py", NEW)
+    assert outcomes(text, tree) == []
+
+
+def test_a_location_inside_a_longer_comment_does_not_start_a_quote(tree: Path) -> None:
+    lines = ("# src/app.py:14", LOOKUP, "# It raises the same error as", "# src/gone.py:51, so the caller stops")
+    assert outcomes(fence(*lines), tree) == ["src/app.py:14 verified"]
+    apart = ("# src/app.py:14", LOOKUP, "", "# src/app.py:14 again", LOOKUP)
+    assert outcomes(fence(*apart), tree) == ["src/app.py:14 verified"] * 2

@@ -418,3 +418,16 @@ def test_unusual_names_on_disk_are_handled(tmp_path: Path) -> None:
 def test_any_document_can_be_looked_up(tree: Path, body: str) -> None:
     for reference in evidence_of(body, tree).references:
         assert reference.outcome != "unchecked"
+
+
+@pytest.mark.parametrize("change", ["New: a table of offsets", "Create: the table", "New file", "新增：表"])
+def test_a_file_that_a_row_calls_new_is_planned(change: str, tree: Path) -> None:
+    row = f"| File | Change |\n|---|---|\n| `src/offsets.py` | {change} |"
+    assert [one.outcome for one in evidence_of("", tree, head=row).references] == ["planned"]
+
+
+def test_a_file_that_the_text_creates_is_planned_everywhere(tree: Path) -> None:
+    row = "| File | Purpose |\n|---|---|\n| `tests/test_offsets.py` | tests |\n\n"
+    assert [one.outcome for one in evidence_of("", tree, head=row).references] == ["missing-file"]
+    head = row + "- Create: `tests/test_offsets.py`\n"
+    assert [one.outcome for one in evidence_of("", tree, head=head).references] == ["planned"]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyromark
 
+from remit.contract.fences import unusual_fences
 from remit.contract.model import Code, Item, Items, Row, Table, Text
 from remit.lazy import lazy_pattern
 
@@ -75,7 +76,23 @@ def read_outline(text: str, first_line: int = 1) -> list[Node]:
 
 
 def _nodes(text: str, first_line: int) -> Iterator[Node]:
-    events: Iterator[tuple[Any, Any]] = iter(_TABLES.events_with_range(_skeleton(text)))
+    """Yield the blocks of a text. What follows a fence that is never closed is read as a text of its own."""
+    rows = text.split("\n")
+    skeleton = [_skeleton_line(row) for row in rows]
+    start = 0
+    if any("```" in row or "~~~" in row for row in skeleton):
+        for span in unusual_fences(skeleton):
+            for at in range(span.start + 1, span.end):
+                skeleton[at] = skeleton[at].replace("`", "x").replace("~", "x")
+            if not span.is_closed and span.end < len(rows):
+                yield from _piece(rows[start : span.end], skeleton[start : span.end], first_line + start)
+                start = span.end
+    yield from _piece(rows[start:], skeleton[start:], first_line + start)
+
+
+def _piece(rows: list[str], skeleton: list[str], first_line: int) -> Iterator[Node]:
+    text = "\n".join(rows)
+    events: Iterator[tuple[Any, Any]] = iter(_TABLES.events_with_range(_ascii("\n".join(skeleton))))
     line, counted = first_line, 0
     for event, span in events:
         if not isinstance(event, dict) or "Start" not in event:
@@ -104,9 +121,8 @@ def _nodes(text: str, first_line: int) -> Iterator[Node]:
             yield _paragraph(raw.split("\n"), line)
 
 
-def _skeleton(text: str) -> str:
-    lines = [_skeleton_line(line) for line in text.split("\n")]
-    return "\n".join(lines).encode("ascii", "replace").decode("ascii")
+def _ascii(text: str) -> str:
+    return text.encode("ascii", "replace").decode("ascii")
 
 
 def _skeleton_line(line: str) -> str:

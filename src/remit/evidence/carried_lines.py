@@ -221,6 +221,7 @@ class LineCarrier:
         """Return the files that are named around a segment, the nearest first, and those in the entries above it."""
         paths = [one.path for one in named[-MAX_OTHERS:]]
         if segment.kind == "cell":
+            paths += [one.path for one in self._column_files(segment)]
             paths += [one.path for cell in islice(row, _MAX_CELLS) for one in self._named_files(cell)[-MAX_OTHERS:]]
         scopes = [entry.lines for entry in self._entries[: -MAX_OTHERS - 1 : -1]]
         scopes += [self._paragraph, self._lead]
@@ -248,8 +249,14 @@ class LineCarrier:
             near = self._lead.introduced(self._named_files)
         return (near, False) if near is not None else self._from_headings(segment)
 
+    def _column_files(self, segment: Segment) -> list[WrittenReference]:
+        """Return the files that the head of a cell's column names."""
+        return self._named_files(segment._replace(text=segment.column)) if segment.column else []
+
     def _row_file(self, segment: Segment, row: Iterable[Segment]) -> WrittenReference | None:
-        """Return the file of a row: the one in its location column, the first cell's, else the only one before."""
+        """Return the file of a cell: that of its column, of a location, of the first cell, else the only one before."""
+        if len(heads := self._column_files(segment)) == 1:
+            return heads[0]
         cells = list(islice(row, _MAX_CELLS))
         for cell in cells:
             if cell.is_location and cell is not segment and (files := self._named_files(cell)):

@@ -18,7 +18,13 @@ from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.grammar import references_in
 from remit.evidence.model import Evidence, Reference
-from remit.evidence.path_resolution import PathResolver, excuse_submodules, join_other_code, without_alternatives
+from remit.evidence.path_resolution import (
+    MAX_SHOWN,
+    PathResolver,
+    excuse_submodules,
+    join_other_code,
+    without_alternatives,
+)
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_locations import (
     MAX_CANDIDATES,
@@ -249,6 +255,7 @@ def _settle_carried(
             or _is_about_other_file(reference, workspace)
             or (reference.carried == "bare" and reference.outcome == "mismatch")
             or any(in_file(reference, path) for path in reference.further)
+            or any(_may_be_in(reference, resolver.resolve(path).candidates, workspace) for path in reference.others)
         ):
             reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
 
@@ -269,6 +276,13 @@ def _settle_named(
         )
     elif reference.carried == "far" and reference.named not in file.text:
         reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
+
+
+def _may_be_in(reference: Reference, candidates: tuple[str, ...], workspace: Workspace) -> bool:
+    """Return whether one of several files that end with a path has the line of a reference."""
+    files = (workspace.read(path) for path in candidates[:MAX_SHOWN])
+    last = reference.end_line or reference.line or 0
+    return any(isinstance(file, SourceFile) and last <= len(file.lines) for file in files)
 
 
 def _is_about(reference: Reference, file: SourceFile) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+from remit.contract.fences import FenceSpan, read_fences
 from remit.contract.parse import Document
 from remit.lazy import lazy_pattern
 
@@ -29,14 +30,15 @@ _KINDS = (
 )
 #: The label of proposed code, or of the input or output of a program: `**Suggested fix** (...):`.
 _PROPOSED_LABEL = lazy_pattern(
-    rf"{_LEAD}{_KINDS}[\s*_]{{0,4}}(?:[(（].{{0,120}}?[)）][\s*_]{{0,4}})?(?:[:：]|$)", re.IGNORECASE
+    rf"{_LEAD}(?:正しい|正确的?|具体的な?|推奨される|推荐的|建议的)?{_KINDS}[\s*_]{{0,4}}(?:[(（].{{0,120}}?[)）][\s*_]{{0,4}})?(?:[:：]|$)",
+    re.IGNORECASE,
 )
 #: A word ends, and it is not the beginning of a file's name: `update.go`, `create-user.sh`.
 _WORD_ENDS = r"\b(?![./_-]\w)"
-#: A bold label with `fix` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
+#: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
 _FIX_LABEL = lazy_pattern(
     r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|(?:option|alternative|approach)\s\w{1,3}\b"
-    r"[^*\n]{0,40})\*\*",
+    r"[^*\n]{0,40}|[^*\n]{0,40}\b(?:changes|modifications)[:：]?)\*\*",
     re.IGNORECASE,
 )
 #: An instruction that introduces code: `Then add this to src/app.py:`, `After line 12, insert:`
@@ -68,7 +70,7 @@ _ASKS_FOR_CHANGE = lazy_pattern(
     rf"(?:{_CLEAR_CHANGE}|empty|simplify|drop|inline|swap|merge|split|change|update|wrap|extract|introduce|create|define|"
     rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
     rf"to|from|into|in|after|before)\b)|^{_LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
-    r"\b(?:sketch|skeleton)\b",
+    r"\b(?:sketch|skeleton|replacing|migrated|becomes|conceptual|parallels)\b|\bnew version of\b",
     re.IGNORECASE,
 )
 #: A remark in a fence on what is new: `// NEW: send it`, `x = 1  # <- add`.
@@ -89,8 +91,16 @@ _LOCATION_LABEL = lazy_pattern(
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
 _PROPOSED_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_NOUNS}|examples?)\s*(?:[:：]|$)|"
+    rf"{_LEAD}(?:(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_NOUNS}|examples?)\s*(?:#?\d{{1,3}}\s*)?(?:[:：]|$)|"
+    r"(?:code\s)?examples?\s(?:for|of)\s[^\n]{0,40}\bfix(?:es)?\b|"
     r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b)",
+    re.IGNORECASE,
+)
+#: A heading that asks for a change: `Phase 1: Add the menu`.
+_CHANGE_HEADING = lazy_pattern(
+    rf"{_LEAD}(?:(?:phase|step|task|part|stage)\s\d{{1,2}}[a-z]?\s?[:：.–—-]\s*(?:add|create|implement|introduce|update|"
+    r"replace|extract|refactor|migrate|move|write|build|rename|remove|use)\b|(?:提取|抽取|抽出|重构|添加|增加|新增|创建|引入|"
+    r"替换|统一|优化|实现|改为|追加|導入|統一))",
     re.IGNORECASE,
 )
 _PLAN = lazy_pattern(r"\b(?:plan|proposal|rfc|roadmap)\b|計画|提案|计划|方案", re.IGNORECASE)
@@ -114,26 +124,42 @@ _BEFORE_LABEL = lazy_pattern(rf"{_LEAD}(?:before|old|previous|変更前|修正�
 _DONE_HEADING = lazy_pattern(
     r".{0,200}(?:\b(?:FIXED|RESOLVED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:fixed|resolved|done)\b|(?:修复|修正)(?:済み|完了|完成))"
 )
+#: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
+_IS_DONE = lazy_pattern(
+    r"已(?:实现|完成|实施|修复)|(?:実装|対応|完了)済み?|\b(?:implemented|completed|applied)\b", re.IGNORECASE
+)
 _CHANGED_HEADING = lazy_pattern(
     rf"{_LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated)\b",
     re.IGNORECASE,
 )
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})")
-_SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
+_SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
 _END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|$))"
 _BEFORE = lazy_pattern(
-    rf"{_SIGN}(?:before|old|bad|wrong|current(?:ly)?|was|vulnerable|original|変更前|修正前){_END}", re.IGNORECASE
+    rf"{_SIGN}(?:before|old|bad|wrong|current(?:ly)?|was|vulnerable|original|slow|"
+    rf"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)前|旧代码|旧コード|原代码|旧){_END}",
+    re.IGNORECASE,
 )
 _AFTER = lazy_pattern(
     rf"{_SIGN}(?:(?:after|new|good|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
-    rf"fix|solution|replace with|変更後|修正後){_END}|(?:should|could|would) be(?:come)?\b)",
+    rf"fix|solution|replace with|optimi[sz]ed|refactored|(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)[后後]|"
+    rf"新代码|新コード|新){_END}|(?:should|could|would) be(?:come)?\b|应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
     re.IGNORECASE,
 )
+#: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
+_CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)")
+_TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)")
 #: A step of a plan that is still to be done.
 _STEP = lazy_pattern(r"\s*[-*+]\s\[ \]\s")
 #: At most this many lines above a fence are searched for its label.
 _REACH = 12
 _MAX_LINE = 2_000
+#: A sentence above a fence has at most this many lines; at most this many fences follow each other below one label.
+_MAX_WRAPPED = 3
+_MAX_JOINED = 3
+_MAX_FENCE = 80
+#: A line that does not continue the one above it.
+_STARTS = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|\*\*|>|\|)")
 
 
 class Proposals:
@@ -144,12 +170,16 @@ class Proposals:
         self._headings: list[tuple[int, int, str]] = []
         #: For each heading the index of the heading above it; -1 at the top.
         self._parents: list[int] = []
-        fence, stack = "", [(-1, 0)]
+        stack = [(-1, 0)]
         for first, lines in document.line_runs:
-            for number, line in enumerate(lines, first):
-                if (mark := _FENCE.match(line)) and (not fence or mark[1].startswith(fence)):
-                    fence = "" if fence else mark[1]
-                elif not fence and line.lstrip().startswith("#") and (found := _HEADING.match(line)):
+            fences = read_fences(lines)
+            spans, end = iter([*fences, FenceSpan(len(lines), len(lines))]), 0
+            span = next(spans)
+            for at, line in enumerate(lines):
+                if at == span.start:
+                    end, span = span.end, next(spans, span)
+                if at >= end and line.lstrip().startswith("#") and (found := _HEADING.match(line)):
+                    number = first + at
                     while stack[-1][1] >= len(found[1]):
                         stack.pop()
                     self._parents.append(stack[-1][0])
@@ -160,6 +190,7 @@ class Proposals:
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
+        line = self._first_of_fences(line)
         for number in range(line - 1, max(0, line - _REACH), -1):
             text = self._document.line_text(number)
             if not text.strip(" \t>"):
@@ -178,12 +209,39 @@ class Proposals:
                 break
         return self._under_proposal(line, has_line=has_line)
 
+    def _first_of_fences(self, line: int) -> int:
+        """Return the line of the first of several fences with nothing between them: one label is above them all."""
+        for _ in range(_MAX_JOINED):
+            end = next((at for at in (line - 1, line - 2) if self._document.line_text(at).strip(" \t>")), 0)
+            if end < 1 or not _FENCE.match(self._document.line_text(end)):
+                break
+            rows = range(end - 1, max(0, end - _MAX_FENCE), -1)
+            start = next((at for at in rows if _FENCE.match(self._document.line_text(at))), None)
+            if start is None:
+                break
+            line = start
+        return line
+
+    def _sentence_above(self, line: int) -> str:
+        """Return the line above a fence, with the lines before it that it continues."""
+        at = next((at for at in (line - 1, line - 2) if self._document.line_text(at).strip()), 0)
+        parts = [self._document.line_text(at)] if at > 0 else []
+        while parts and len(parts) < _MAX_WRAPPED and not _STARTS.match(parts[-1]):
+            before = self._document.line_text(at - len(parts))
+            if not before.strip() or _FENCE.match(before) or _HEADING.match(before):
+                break
+            parts.append(before)
+        return " ".join(part[:_MAX_LINE].strip() for part in reversed(parts))
+
     def may_be_proposed(self, line: int) -> bool:
-        """Return whether the line or label above a fence may ask for a change: then code that is not there is new."""
-        above = next(filter(str.strip, (self._document.line_text(line - back) for back in (1, 2))), "")
+        """Return whether the text above a fence may ask for a change: then code that is not there is new."""
+        above = self._sentence_above(line)
         if _INTRODUCES_EXISTING.match(above):
             return False
-        if _ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above[:_MAX_LINE])):
+        if _ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above)):
+            return True
+        at = bisect_left(self._headings, (line, 0, "")) - 1
+        if at >= 0 and _CHANGE_HEADING.match(self._headings[at][2]):
             return True
         texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
         label = next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
@@ -216,7 +274,7 @@ class Proposals:
         nearest = at = bisect_left(self._headings, (line, 0, "")) - 1
         while at >= 0:
             text = self._headings[at][2]
-            if _EXISTING.search(text):
+            if _EXISTING.search(text) or _IS_DONE.search(text):
                 return False
             decides = _PROPOSED_HEADING if at == nearest or not has_line else _PLANNED_HEADING
             if decides.match(text):
@@ -231,7 +289,8 @@ def before_and_after(lines: list[str]) -> int | None:
     """Return the number of lines before the proposed part of a fence: 0 if it also marks the old code, else None."""
     after = next((at for at, line in enumerate(lines) if _AFTER.match(line)), None)
     if after is None:
-        return None
+        cross = next((at for at, line in enumerate(lines) if _CROSS.match(line)), None)
+        return None if cross is None or not any(_TICK.match(line) for line in lines[cross:]) else 0
     return 0 if any(_BEFORE.match(line) for line in lines[:after]) else after
 
 

@@ -205,7 +205,10 @@ def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Itera
     is_proposed = is_old = is_inside = False
     for at, line in enumerate(lines):
         location = _in_comment(line, exists, is_first=not any(map(str.strip, lines[:at])) if at < 3 else False)
-        if location is None or (at and _is_own_comment(line, written, workspace)):
+        if location is None or (at and _is_inside_comment(lines[at - 1], line, location)):
+            body.append(line)
+            continue
+        if at and _is_own_comment(line, written, workspace):
             body.append(line)
             continue
         if any(map(str.strip, body)):
@@ -216,6 +219,12 @@ def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Itera
         is_proposed = bool(_PROPOSED_REMARK.search(line, line.find(location.text) + len(location.text)))
         is_old, is_inside = bool(_OLD_REMARK.match(line)), bool(_INSIDE_REMARK.match(line))
     yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old, is_inside)
+
+
+def _is_inside_comment(above: str, line: str, location: WrittenReference) -> bool:
+    """Return whether a comment continues the one above and goes on after the location: it only mentions it."""
+    rest = line[line.find(location.text) + len(location.text) :]
+    return any(map(str.isalpha, rest)) and bool(_COMMENT.match(above))
 
 
 def _is_own_comment(line: str, written: WrittenReference | None, workspace: Workspace | None) -> bool:

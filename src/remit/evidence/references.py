@@ -39,6 +39,7 @@ _ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
 #: A cell with what is to be done with a file, and a remark after a path.
 _CREATES = lazy_pattern(
     r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*$|"
+    r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
     r"(?:created?|added?|written?)|deleted|removed|moved|renamed|不存在|缺失|未作成|存在しない)(?!\w)|"
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
@@ -47,6 +48,7 @@ _CREATES = lazy_pattern(
 _NEW_BEFORE = lazy_pattern(r"\bnew\s?[(（:][^)）]{0,200}$", re.IGNORECASE)
 _NEW = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|新規|新建)\b", re.IGNORECASE)
 _NEW_FILE = lazy_pattern(r"(?<![\w./@+-])([\w./@+-]++)[`*_]{0,3}\s?\((?:new|new file|to be created)[),]")
+_CREATE = lazy_pattern(r"\b[Cc]reate[*_]{0,2}\s?[:：][\s*_`]{0,6}([\w./@+-]++)")
 #: Blocks whose files must exist.
 _DONE = ("files_created", "files_modified", "files")
 _MAX_CELLS = 40
@@ -160,8 +162,10 @@ def _is_new(text: str, one: WrittenReference) -> bool:
 
 
 def new_files(text: str) -> frozenset[str]:
-    """Return the paths that a text calls new: `src/app.py` (new), `src/app.py` (new file)."""
-    return frozenset(found[1] for found in _NEW_FILE.finditer(text)) if "new" in text else frozenset()
+    """Return the paths that a text calls new: `src/app.py` (new), Create: `src/app.py`."""
+    called = {found[1] for found in _NEW_FILE.finditer(text)} if "new" in text else set[str]()
+    created = {found[1] for found in _CREATE.finditer(text)} if "reate" in text else set[str]()
+    return frozenset(called | created)
 
 
 def _around(text: str, one: WrittenReference) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from remit.contract.fences import read_fences
 from remit.contract.headings import block_key, column_index, fold
 from remit.contract.model import Code, Items, Table
 from remit.contract.outline import Head, Node, read_outline
@@ -84,6 +85,8 @@ class Segment(NamedTuple):
     #: For a heading: its level. For a line of a list: how far it is indented, and whether an entry starts there.
     depth: int = 0
     starts_item: bool = False
+    #: For a cell: the head of its column if it may name a file.
+    column: str = ""
     #: Whether its lines are those of a location next to it.
     states_lines: bool = False
     #: Whether it is in a column of addresses: a path is a file only if it looks like no address.
@@ -201,6 +204,7 @@ class _Walker:
                         may_be_route=routes[at],
                         proposes=proposals[at] or bool(_PROPOSAL.match(cell)),
                         states_lines=bool(locations) and cell == lines,
+                        column=table.columns[at] if "." in table.columns[at] else "",
                     )
 
     def _item(self, text: str, first: int) -> Iterator[Segment]:
@@ -211,21 +215,21 @@ class _Walker:
 
     def _lines(self, kind: SegmentKind, lines: Iterator[tuple[int, str]]) -> Iterator[Segment]:
         """Yield the lines of a paragraph or entry; a fence inside an entry or a block quote is a code segment."""
-        fence, body, opened, info = "", [""], 0, ""
-        for number, line in lines:
-            mark = _FENCE.match(line)
-            if fence:
-                if mark and mark.group(1).startswith(fence) and not mark.group(2).strip():
-                    yield self._segment("code", "\n".join(body), opened)._replace(info=info)
-                    fence = ""
-                else:
-                    body.append(line)
-            elif mark:
-                fence, body, opened, info = mark.group(1), [], number, mark.group(2).strip()
-            elif line.strip():
-                yield self._segment(kind, line, number)
-        if fence:
-            yield self._segment("code", "\n".join(body), opened)._replace(info=info)
+        rows = list(lines)
+        spans = {span.start: span for span in read_fences([line for _, line in rows])}
+        done = 0
+        for at, (number, line) in enumerate(rows):
+            if at < done:
+                continue
+            span = spans.get(at)
+            if span is None:
+                if line.strip():
+                    yield self._segment(kind, line, number)
+                continue
+            body = "\n".join(row for _, row in rows[at + 1 : span.end])
+            info = line.lstrip("`~ \t") if (mark := _FENCE.match(line)) is None else mark[2].strip()
+            yield self._segment("code", body, number)._replace(info=info)
+            done = span.end + span.is_closed
 
 
 def _lines_of_row(names: list[str], cells: tuple[str, ...]) -> str:

@@ -14,8 +14,13 @@ from remit.workspace.files import SourceFile
 #: The maximum distance of a symbol or quote from the cited lines.
 REACH = 5
 
-_NAME = r"[A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#|->)[\w$]{1,80}){0,6}"
-_AFTER = lazy_pattern(rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)]))\s?[)）]")
+#: A character of a name; the words of Japanese, Chinese and Korean may follow a name without a space.
+_CHARACTER = r"(?:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\$)"
+_NAME = rf"[A-Za-z_$]{_CHARACTER}{{0,80}}(?:(?:\.|::|#|->){_CHARACTER}{{1,80}}){{0,6}}"
+_FUNCTION = r"(?:\s?(?:関数|函数|方法|メソッド|クラス|类|함수|메서드|클래스)(?:の?内|内部|中|里|で|に|の)?)?"
+_AFTER = lazy_pattern(
+    rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)])|(?={_FUNCTION}[)）])){_FUNCTION}\s?[)）]"
+)
 _CALL = lazy_pattern(rf"`({_NAME})\(\)`")
 #: Words before a symbol that is to be written or is gone: add `drain()`, a new `drain()`, removed `drain()`.
 _TO_WRITE = lazy_pattern(

@@ -1,0 +1,162 @@
+"""Where the fenced blocks of a text begin and end.
+
+CommonMark closes a fence at the first bare fence of its length. Agents write fences of the same length inside each
+other, and forget to close one; then CommonMark takes prose for code up to the end of the text. Here a fence with a
+language inside a fence opens a nested one if the fences of the text balance that way, and a fence that is never closed
+ends at the next heading.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import itemgetter
+from typing import NamedTuple
+
+from remit.lazy import lazy_pattern
+
+_MARK = lazy_pattern(r"((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
+#: A heading below a blank line. `# word` may be a comment in the code.
+_HEADING = lazy_pattern(r" {0,3}#{2,6}[ \t]+\S")
+
+
+class FenceSpan(NamedTuple):
+    """The lines of a fence: where it opens, and the line that closes it or, if nothing does, the line after it."""
+
+    start: int
+    end: int
+    is_closed: bool = True
+
+
+class _Mark(NamedTuple):
+    line: int
+    marks: str
+    #: Whether it can only open a fence: it has a language, or starts an entry of a list.
+    opens: bool
+
+
+def read_fences(lines: list[str]) -> list[FenceSpan]:
+    """Return the outermost fences of a text, in order."""
+    marks = [mark for number, line in enumerate(lines) if (mark := _mark(number, line))]
+    return _spans(marks, lines) if marks else []
+
+
+def unusual_fences(lines: list[str]) -> list[FenceSpan]:
+    """Return the outermost fences at the margin of a text, or none if CommonMark reads all its fences as intended.
+
+    A fence inside a list ends with its entry, as in CommonMark.
+    """
+    marks = [mark for number, line in enumerate(lines) if (mark := _mark(number, line))]
+    _, short = _long_fences(marks)
+    if _usual_fences(short, _plain_ends(short), _nested_ends(short)) is not None:
+        return []
+    return _spans([mark for mark in marks if lines[mark.line][:2].lstrip()[:1] in "`~"], lines)
+
+
+def _spans(marks: list[_Mark], lines: list[str]) -> list[FenceSpan]:
+    spans, short = _long_fences(marks)
+    return sorted([*spans, *_short_fences(short, lines)]) if short else spans
+
+
+def _mark(number: int, line: str) -> _Mark | None:
+    found = _MARK.match(line) if "```" in line or "~~~" in line else None
+    return _Mark(number, found[2], bool(found[1]) or bool(found[3].strip())) if found else None
+
+
+def _long_fences(marks: list[_Mark]) -> tuple[list[FenceSpan], list[_Mark]]:
+    """Return the closed fences of more than three backticks or of tildes, and the marks outside them."""
+    spans: list[FenceSpan] = []
+    rest: list[_Mark] = []
+    #: The bare marks that close a fence of each kind, the last first.
+    closing: dict[str, list[int]] = {}
+    for at in range(len(marks) - 1, -1, -1):
+        if not marks[at].opens:
+            closing.setdefault(marks[at].marks, []).append(at)
+    at = 0
+    while at < len(marks):
+        own = closing.get(marks[at].marks, []) if marks[at].marks != "```" else []
+        while own and own[-1] <= at:
+            own.pop()
+        if own:
+            spans.append(FenceSpan(marks[at].line, marks[own[-1]].line))
+            at = own[-1] + 1
+        else:
+            rest.append(marks[at])
+            at += 1
+    return spans, rest
+
+
+def _short_fences(marks: list[_Mark], lines: list[str]) -> list[FenceSpan]:
+    """Return the fences in the reading in which the fewest are not closed by their own mark."""
+    plain, nested = _plain_ends(marks), _nested_ends(marks)
+    usual = _usual_fences(marks, plain, nested)
+    if usual is not None:
+        return usual
+    count, starts, headings = len(marks), [mark.line for mark in marks], _headings(marks[0].line, lines)
+    #: For each mark that opens a fence: the number of such fences from here on, the next mark, and the fence.
+    best: list[tuple[int, int, FenceSpan]] = [(0, count, FenceSpan(0, 0))] * (count + 1)
+    for at in range(count - 1, -1, -1):
+        line, near, far = starts[at], plain[at], nested[at]
+        found: list[tuple[int, int, FenceSpan]] = []
+        if near is None or near != far:
+            heading = bisect_right(headings, line)
+            cut = headings[heading] if heading < len(headings) else len(lines)
+            if near is None or cut < starts[at + 1]:
+                following = bisect_right(starts, cut)
+                found.append((1 + best[following][0], following, FenceSpan(line, cut, is_closed=False)))
+            if near is not None:
+                found.append((1 + best[near + 1][0], near + 1, FenceSpan(line, starts[near])))
+        if far is not None:
+            found.append((best[far + 1][0], far + 1, FenceSpan(line, starts[far])))
+        best[at] = min(found, key=itemgetter(0))
+    spans: list[FenceSpan] = []
+    at = 0
+    while at < count:
+        _, at, span = best[at]
+        spans.append(span)
+    return spans
+
+
+def _usual_fences(marks: list[_Mark], plain: list[int | None], nested: list[int | None]) -> list[FenceSpan] | None:
+    """Return the fences if each is closed and none is inside another one; else None."""
+    spans: list[FenceSpan] = []
+    at = 0
+    while at < len(marks):
+        end = plain[at]
+        if end is None or end != nested[at]:
+            return None
+        spans.append(FenceSpan(marks[at].line, marks[end].line))
+        at = end + 1
+    return spans
+
+
+def _headings(first: int, lines: list[str]) -> list[int]:
+    """Return the lines of headings below a blank line."""
+    return [
+        number
+        for number in range(first + 2, len(lines))
+        if "##" in lines[number] and not lines[number - 1].strip() and _HEADING.match(lines[number])
+    ]
+
+
+def _plain_ends(marks: list[_Mark]) -> list[int | None]:
+    """Return the first bare mark after each one, which closes it in CommonMark."""
+    ends: list[int | None] = [None] * len(marks)
+    bare: int | None = None
+    for at in range(len(marks) - 1, -1, -1):
+        ends[at] = bare
+        if not marks[at].opens:
+            bare = at
+    return ends
+
+
+def _nested_ends(marks: list[_Mark]) -> list[int | None]:
+    """Return the mark that closes each one if each mark with a language between them opens a nested fence."""
+    ends: list[int | None] = [None] * len(marks)
+    depth = 0
+    #: The next mark after which the depth has a value, relative to the end of the text.
+    after: dict[int, int] = {}
+    for at in range(len(marks) - 1, -1, -1):
+        ends[at] = after.get(depth - 1)
+        after[depth] = at
+        depth -= 1 if marks[at].opens else -1
+    return ends
