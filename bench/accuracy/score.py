@@ -164,55 +164,20 @@ def _is_repeated(answer: Answer, labels: list[Label]) -> bool:
 def figures(labels: list[Label], answers: list[Answer]) -> list[Figure]:
     """Return the figures of a tool."""
     pairs = pair(labels, answers)
-    references = [(one.label, one.answer) for one in pairs if one.label and one.label.kind == "reference"]
-    quotes = [(one.label, one.answer) for one in pairs if one.label and one.label.kind == "quote"]
+    references = _labelled(pairs, "reference")
+    quotes = _labelled(pairs, "quote")
     extra = [one.answer for one in pairs if one.label is None and one.answer]
     decoys = [label for label in labels if label.kind == "decoy"]
-    accused = [
-        (one.label, one.answer)
-        for one in pairs
-        if one.answer and one.answer.kind == "reference" and one.answer.outcome in ACCUSING
-    ]
-    holds = [(label, answer) for label, answer in references if label.outcomes <= HOLDING]
     # Code that is quoted without a label and found is not wrong: the text does not say where it is.
     verified = [
         (one.label, one.answer)
         for one in pairs
         if one.answer and one.answer.outcome in HOLDING and (one.label or one.answer.kind == "reference")
     ]
-    altered = [(label, answer) for label, answer in quotes if "mismatch" in label.outcomes]
-    faithful = [(label, answer) for label, answer in quotes if label.outcomes <= HOLDING]
-    accused_quotes = [answer for answer in extra if answer.kind == "quote" and answer.outcome in ACCUSING]
     return [
         Figure("read", "location claims that are read", _count(a for _, a in references), len(references), 0.97),
-        Figure(
-            "accusations",
-            "accusations that are true",
-            sum(label is not None and bool(label.outcomes & ACCUSING) for label, _ in accused),
-            len(accused),
-            0.95,
-        ),
-        Figure(
-            "recognised",
-            "references that hold and are recognised as such",
-            sum(answer is not None and answer.outcome in HOLDING for _, answer in holds),
-            len(holds),
-            0.97,
-        ),
-        Figure(
-            "altered",
-            "altered quotes that are accepted",
-            sum(answer is not None and answer.outcome in HOLDING for _, answer in altered),
-            len(altered),
-            -0.01,
-        ),
-        Figure(
-            "faithful",
-            "faithful quotes and proposals that are accused",
-            sum(answer is not None and answer.outcome in ACCUSING for _, answer in faithful) + len(accused_quotes),
-            len(faithful) + len(accused_quotes),
-            -0.05,
-        ),
+        _true_accusations(pairs),
+        *_outcome_figures(references, quotes, extra),
         Figure(
             "decoys",
             "texts that are not references, taken for one",
@@ -233,6 +198,51 @@ def figures(labels: list[Label], answers: list[Answer]) -> list[Figure]:
             sum(answer is not None and answer.outcome in label.outcomes for label, answer in references + quotes),
             len(references) + len(quotes),
             0.95,
+        ),
+    ]
+
+
+def _labelled(pairs: list[Pair], kind: str) -> list[tuple[Label, Answer | None]]:
+    return [(one.label, one.answer) for one in pairs if one.label and one.label.kind == kind]
+
+
+def _true_accusations(pairs: list[Pair]) -> Figure:
+    accused = [
+        one.label for one in pairs if one.answer and one.answer.kind == "reference" and one.answer.outcome in ACCUSING
+    ]
+    hits = sum(label is not None and bool(label.outcomes & ACCUSING) for label in accused)
+    return Figure("accusations", "accusations that are true", hits, len(accused), 0.95)
+
+
+def _outcome_figures(
+    references: list[tuple[Label, Answer | None]], quotes: list[tuple[Label, Answer | None]], extra: list[Answer]
+) -> list[Figure]:
+    """Return how many references that hold are recognised, and how quotes are judged."""
+    holds = [answer for label, answer in references if label.outcomes <= HOLDING]
+    altered = [answer for label, answer in quotes if "mismatch" in label.outcomes]
+    faithful = [answer for label, answer in quotes if label.outcomes <= HOLDING]
+    accused = [answer for answer in extra if answer.kind == "quote" and answer.outcome in ACCUSING]
+    return [
+        Figure(
+            "recognised",
+            "references that hold and are recognised as such",
+            sum(answer is not None and answer.outcome in HOLDING for answer in holds),
+            len(holds),
+            0.97,
+        ),
+        Figure(
+            "altered",
+            "altered quotes that are accepted",
+            sum(answer is not None and answer.outcome in HOLDING for answer in altered),
+            len(altered),
+            -0.01,
+        ),
+        Figure(
+            "faithful",
+            "faithful quotes and proposals that are accused",
+            sum(answer is not None and answer.outcome in ACCUSING for answer in faithful) + len(accused),
+            len(faithful) + len(accused),
+            -0.05,
         ),
     ]
 

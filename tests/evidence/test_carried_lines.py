@@ -458,6 +458,7 @@ def test_a_label_an_introduction_or_the_first_cell_names_the_file_of_a_line(
         # A label of several files, or of another section.
         "**Files:** `src/app.py`, `src/store.py`\n\nIt is set (line 12).",
         "### One\n\n**File:** `src/app.py`\n\n### Two\n\nIt is set (line 12).",
+        "**File:** `src/app.py`\n\n- [ ] **Step 4: change it in `src/store.py`**\n\nReplace the calls at line 12:",
         # A file after the line, or in code.
         "| Go | Schema | Base |\n|---|---|---|\n| `.notNull()` (line 12) | text | see `src/app.py` |",
         "```\nsee src/app.py\n```\n\nThe check (line 12) fails.",

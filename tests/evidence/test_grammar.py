@@ -365,3 +365,29 @@ def test_a_long_line_that_repeats_itself_has_the_same_references_each_time(part:
         own = [one._replace(start=one.start - number * len(part), end=one.end - number * len(part)) for one in found]
         middle = [one._replace(start=one.start - len(part), end=one.end - len(part)) for one in expected]
         assert own[number * size : (number + 1) * size] == middle[size : 2 * size]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It is set (line 75 hosts/one.nix), too", [("hosts/one.nix", 75)]),
+        ("a/b.py (line 3 c/d.py)", [("c/d.py", 3)]),
+        ("a/b.py (line 3), c/d.py", [("a/b.py", 3)]),
+        ("on line 75 hosts/one.nix is read", []),
+        ("(line 12 and/or 13)", []),
+    ],
+)
+def test_a_line_in_brackets_may_stand_directly_before_its_path(text: str, expected: list[tuple[str, int]]) -> None:
+    assert [(one.path, one.line) for one in references_in(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("[it](file:///home/u/shop/src/a.py#L12)", "/home/u/shop/src/a.py"),
+        ("[it](file:///C:/shop/src/a.py#L12)", "C:/shop/src/a.py"),
+    ],
+)
+def test_a_link_to_a_file_of_a_machine_is_an_absolute_path(text: str, path: str) -> None:
+    assert [(one.path, one.line) for one in references_in(text)] == [(path, 12)]
+    assert references_in(text.replace("file://", "https://host")) == []

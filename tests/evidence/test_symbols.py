@@ -287,3 +287,21 @@ def test_a_symbol_that_a_row_adds_is_to_be_written(tree: Path) -> None:
 def test_a_symbol_that_is_gone_or_to_be_written_is_not_a_claim(words: str) -> None:
     assert symbols_called(words) == []
     assert symbols_called("the unnecessary `open_it()`") == ["open_it"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- docs/page.md:2 (table)", ["docs/page.md:2 verified"]),
+        ("It fails in app.py:1 (other)", ["app.py:1 verified"]),
+        ("It fails in app.py:1 (defined)", ["app.py:1 relocated > app.py:21"]),
+        ("- app.py:1 (missing_name)", ["app.py:1 mismatch"]),
+    ],
+)
+def test_a_plain_word_that_is_not_near_is_a_remark_unless_the_file_defines_it(
+    text: str, expected: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/page.md").write_text("one\n" * 30 + "table\n")
+    (tmp_path / "app.py").write_text("x = 1\n" * 20 + "def defined():\n    other = 1\n")
+    assert outcomes(text, tmp_path) == expected

@@ -106,6 +106,8 @@ class LineCarrier:
         self._paragraph = Scope()
         #: The paragraph directly above a list or table.
         self._lead = Scope()
+        #: The list directly above a paragraph.
+        self._step = Scope()
         #: The whole list or paragraph.
         self._siblings = Scope()
         self._entries: list[EntryScope] = []
@@ -122,6 +124,7 @@ class LineCarrier:
         if segment.group != self._group:
             is_apart = segment.group != self._group + 1
             self._lead = Scope() if is_apart else self._paragraph
+            self._step = Scope() if is_apart else self._siblings
             self._paragraph, self._entries, self._group = Scope(), [], segment.group
             self._siblings, self._cited = Scope(), {}
             self._is_below_code |= self._located is not None and is_apart
@@ -247,7 +250,14 @@ class LineCarrier:
             near = self._paragraph.last_file(self._named_files, segment)
         if near is None and segment.kind != "text":
             near = self._lead.introduced(self._named_files)
-        return (near, False) if near is not None else self._from_headings(segment)
+        if near is not None:
+            return near, False
+        file, is_far = self._from_headings(segment)
+        if file is not None and is_far and segment.kind == "text" and len(self._step) == 1:
+            # `- [ ] Step 4: change b.py`, and a paragraph below it: not the file of a label further above.
+            step = self._step.last_file(self._named_files, segment)
+            file = file if step is None or step.path == file.path else None
+        return file, is_far
 
     def _column_files(self, segment: Segment) -> list[WrittenReference]:
         """Return the files that the head of a cell's column names."""

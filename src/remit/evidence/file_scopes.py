@@ -42,8 +42,8 @@ class Scope:
         self._paths: dict[str, None] = {}
         self._introduced: tuple[WrittenReference | None] | None = None
 
-    def __bool__(self) -> bool:
-        return bool(self._segments)
+    def __len__(self) -> int:
+        return len(self._segments)
 
     def add(self, segment: Segment) -> None:
         """Add the next segment of the text."""

@@ -46,6 +46,8 @@ _PATH_CHARACTERS = rf"\w./\\@+\-$~\[\](){{}}%&={_MARKS}"
 _RUN = lazy_pattern(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
 _PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
 _URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+")
+#: The slash before a drive: `file:///C:/a/b.py`.
+_DRIVE = lazy_pattern(r"/(?=[A-Za-z]:/)")
 _LINK = lazy_pattern(
     r"\[((?:[^\[\]\n]++|\[[^\[\]\n]*+\])++)\]"
     r"\((?:<([^<>\n]++)>|([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+))(?:\s++\"[^\"\n]*+\")?\)"
@@ -266,6 +268,8 @@ def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int,
         label, target = link[1], link[2].replace(" ", "%20") if link[2] else link[3]
         if len(label) > MAX_PATH or len(target) > MAX_PATH:
             continue
+        if target.startswith("file://"):
+            target = _DRIVE.sub("", target.removeprefix("file://"))
         if "://" in target:
             path = path_in_address(target, exists)
             targets = references_in(path + _fragment(target), exists, bare=True) if path else []

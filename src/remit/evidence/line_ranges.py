@@ -69,6 +69,8 @@ _BOTH = lazy_pattern(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
 _MORE_WORDS = lazy_pattern(rf"`?\s?{_NEXT}\s?(?:lines?\s|L)?`?(?=\d)", re.IGNORECASE)
 _WORDS_END = lazy_pattern(r"[`*_\"']{0,3}[)\]）]?")
 _NEXT_PATH = lazy_pattern(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
+#: `(line 12 c/d.py)`
+_NEXT_DIRECTLY = lazy_pattern(r"\s[`\"'*_]{0,3}((?:[\w.\\@+\-$~]++/)++[\w.\\@+\-$~]++)")
 
 _TO_ROW = rf"\s?(?:{_DASH}|[~～〜至到]|から)\s?第?\s?"
 _ROW = lazy_pattern(rf"(\d++)(?:{_TO_ROW}(\d++))?")
@@ -86,6 +88,8 @@ _BEFORE = lazy_pattern(
     r"(?:\s(?:of|in|from|at|@)\s(?:(?:the\s)?file\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
     re.IGNORECASE,
 )
+#: A line in brackets before its path: `(line 12 a/b.py)`.
+_DIRECTLY = lazy_pattern(rf"[(（\[]\s?lines?\s({_LISTED})\s[`\"'*_]{{0,3}}$", re.IGNORECASE)
 _ORDINAL = lazy_pattern(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
 _BRACKETED = lazy_pattern(
     rf"(?:\blines?\s({_LISTED})|第?(\d+(?:{_TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$", re.IGNORECASE
@@ -139,6 +143,8 @@ def lines_before(text: str, start: int, end: int) -> LineMention | None:
     if not _DIGIT.search(before):
         return None
     found = _BEFORE.search(before) or _ORDINAL.search(before)
+    if found is None and "/" in text[start:end]:
+        found = _DIRECTLY.search(before)
     if found is None and _CLOSING.match(text, end):
         found = _BRACKETED.search(before)
     if found is None:
@@ -318,6 +324,8 @@ def _after_brackets(text: str, at: int) -> LineMention | None:
 def next_path(text: str, mention: LineMention) -> str:
     """Return the path that follows a mention and that the lines belong to: `(see line 12 of c/d.py)`."""
     found = _NEXT_PATH.match(text, mention.end)
+    if found is None and "(" in text[mention.start : mention.end] and text[mention.end - 1] != ")":
+        found = _NEXT_DIRECTLY.match(text, mention.end)
     return found[1] if found else ""
 
 

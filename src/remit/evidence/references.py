@@ -17,6 +17,7 @@ from remit.evidence.segments import Segment
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.symbols import (
     SymbolFinder,
+    defines,
     is_near,
     is_plain_word,
     occurs_near,
@@ -124,7 +125,7 @@ def find_references(
         if symbol := symbol_after(segment.text, end, source, has_line=listed[-1].line is not None):
             _assign_symbols([symbol], listed[::-1], workspace)
             for one in listed:
-                one.is_word = is_plain_word(segment.text, start, end)
+                one.is_word = is_plain_word(segment.text, start, end, one.path)
     return found
 
 
@@ -356,10 +357,11 @@ def _range_problem(reference: Reference, file: SourceFile) -> str | None:
 
 def _check_symbol(reference: Reference, file: SourceFile, symbols: SymbolFinder) -> None:
     line = symbols.find(file, reference.symbol, reference.line, reference.end_line)
-    if line is None and reference.is_word:
+    is_near_line = line is not None and is_near(line, reference.line, reference.end_line)
+    if reference.is_word and not is_near_line and not (line and defines(file, reference.symbol)):
         reference.symbol = ""
     elif line is None:
         reference.outcome, reference.why = "mismatch", f"{reference.symbol} does not occur in the file"
-    elif not is_near(line, reference.line, reference.end_line):
+    elif not is_near_line:
         reference.outcome, reference.found = "relocated", Location(file.path, line)
         reference.why = f"{reference.symbol} is at line {line}"

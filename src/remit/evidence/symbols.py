@@ -47,6 +47,7 @@ _REMARKS = frozenset(
     panics race slow typo unreachable unsafe wrong
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
+_PROSE = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc")
 _PLAIN = lazy_pattern(r"[A-Z]?[a-z]+$")
 _SHORTHAND = lazy_pattern(r"[lvp]\d+$", re.IGNORECASE)
 _DEFINED = lazy_pattern(
@@ -78,20 +79,23 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None, *, has_lin
     if _SHORTHAND.match(name) or has_known_ending(name):
         return ""
     if name.lower() in _REMARKS or (not has_line and _PLAIN.match(name)):
-        return name if file is not None and _defines(file, name) else ""
+        return name if file is not None and defines(file, name) else ""
     return name
 
 
-def is_plain_word(text: str, start: int, end: int) -> bool:
+def is_plain_word(text: str, start: int, end: int, path: str) -> bool:
     """Return whether the symbol after a reference may be a plain word: `It fails in src/app.py:12 (crash)`.
 
-    It has only lower-case letters, no code marks and no call, and the reference does not start its line.
+    It has only lower-case letters, no code marks and no call, and the reference does not start its line, or is to a
+    text: `docs/page.md:58 (table)`.
     """
-    found = _AFTER.match(text, end) if _WORD.search(text[:start][:_LOOK_BACK]) else None
+    is_prose = path.lower().endswith(_PROSE)
+    found = _AFTER.match(text, end) if is_prose or _WORD.search(text[:start][:_LOOK_BACK]) else None
     return bool(found and not found[1] and not found[3] and found[2].isalpha() and found[2].islower())
 
 
-def _defines(file: SourceFile, name: str) -> bool:
+def defines(file: SourceFile, name: str) -> bool:
+    """Return whether a file defines a function or class of this name."""
     if len(file.text) > _GLANCE or name not in file.text:
         return False
     return any(name in _CALLABLE.findall(file.lines[number - 1]) for number in _lines(file, name))

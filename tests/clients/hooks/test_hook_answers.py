@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.clients.hooks import responses
+from remit.clients.hooks.final_answer import contradictions
+from remit.clients.hooks.project import ProjectContext
 
 
 def test_answers_have_the_shapes_of_the_client() -> None:
@@ -82,3 +85,9 @@ def test_no_answer_can_approve_a_call(text: str, table: dict[str, Any]) -> None:
         answer = json.loads(responses.encode(one))
         assert answer.get("decision") in (None, "block")
         assert answer.get("hookSpecificOutput", {}).get("permissionDecision") in (None, "deny", "ask")
+
+
+def test_each_wrong_reference_of_a_line_has_its_own_reason(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n" * 5, encoding="utf-8")
+    found = contradictions("I fixed a.py:99 and b.py:3.", "", cast("Any", None), ProjectContext(str(tmp_path)))
+    assert found == ["a.py:99: the file has 5 lines; did you mean a.py:5?", "b.py:3: there is no such file"]

@@ -174,7 +174,10 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
     from remit.checking import Options
 
     judged = judge_report(answer, Options(profile="claims"), context.project, path="answer.md")
-    broken = {one["line"]: str(one["message"]) for one in judged.violations if one["rule"] in _ABSENT_RULES}
+    broken: dict[int, list[str]] = {}
+    for one in judged.violations:
+        if one["rule"] in _ABSENT_RULES:
+            broken.setdefault(one["line"], []).append(str(one["message"]))
     lines = answer.split("\n")
     changed = {os.path.basename(one.path) for one in receipts or () if one.action == "edit" and one.path}
     for verdict in judged.verdicts:
@@ -182,10 +185,16 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
             line = lines[reference.at - 1] if 0 < reference.at <= len(lines) else ""
             is_absent = reference.outcome in _ABSENT and reference.at in broken
             if is_absent and not _DENIED.search(_sentence_with(line, reference.text)):
-                yield f"{reference.display_text}: {broken[reference.at].partition(': ')[2] or broken[reference.at]}"
+                yield _reason_for(reference.display_text, broken[reference.at])
         for quote in verdict.evidence.quotes:
             if quote.outcome == "mismatch" and receipts is not None and os.path.basename(quote.path) not in changed:
                 yield f"the quoted code is not in {quote.path}"
+
+
+def _reason_for(cited: str, messages: list[str]) -> str:
+    """Return the message about a location; a line of the answer may have several locations, each with its message."""
+    own = next((one for one in messages if one.startswith(f"{cited}: ")), messages[0])
+    return f"{cited}: {own.partition(': ')[2] or own}"
 
 
 def _tests(answer: str, receipts: list[Receipt] | None) -> Iterator[str]:
