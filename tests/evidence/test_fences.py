@@ -421,14 +421,15 @@ def test_a_branch_may_be_omitted_between_conditional_lines(tmp_path: Path) -> No
 
 
 def test_a_label_is_above_all_fences_that_follow_each_other(tree: Path) -> None:
-    fences = fence("# src/app.py:14", NEW) + "\n\n" + fence("# src/app.py:15", NEW)
-    assert outcomes(f"**Fix:**\n\n{fences}", tree) == []
-    assert outcomes(f"**Evidence:**\n\n{fences}", tree) == ["src/app.py:14 mismatch", "src/app.py:15 mismatch"]
-    apart = fence("# src/app.py:14", NEW) + "\n\nIt is there:\n\n" + fence("# src/app.py:15", NEW)
-    assert outcomes(f"**Fix:**\n\n{apart}", tree) == ["src/app.py:15 mismatch"]
-    assert outcomes(f"**Fix:**\n\n{fence(*[NEW] * 90)}\n\n{fence('# src/app.py:15', NEW)}", tree) == [
-        "src/app.py:15 mismatch"
-    ]
+    first, second = fence("# src/app.py:14", NEW), fence("# src/app.py:15", NEW)
+
+    def judged(text: str) -> list[str]:
+        return [one.partition(" >")[0] for one in outcomes(text, tree)]
+
+    assert judged(f"**Fix:**\n\n{first}\n\n{second}") == []
+    assert judged(f"**Evidence:**\n\n{first}\n\n{second}") == ["src/app.py:14 mismatch", "src/app.py:15 mismatch"]
+    assert judged(f"**Fix:**\n\n{first}\n\nIt is there:\n\n{second}") == ["src/app.py:15 mismatch"]
+    assert judged(f"**Fix:**\n\n{fence(*[NEW] * 90)}\n\n{second}") == ["src/app.py:15 mismatch"]
 
 
 def test_a_code_example_for_fixes_without_a_line_is_proposed(tree: Path) -> None:

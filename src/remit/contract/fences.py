@@ -49,7 +49,14 @@ def unusual_fences(lines: list[str]) -> list[FenceSpan]:
     _, short = _long_fences(marks)
     if _usual_fences(short, _plain_ends(short), _nested_ends(short)) is not None:
         return []
-    return _spans([mark for mark in marks if lines[mark.line][:2].lstrip()[:1] in "`~"], lines)
+    return _spans(
+        [mark for mark in marks if lines[mark.line].lstrip().startswith(mark.marks) and _indent(lines[mark.line]) < 2],
+        lines,
+    )
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _spans(marks: list[_Mark], lines: list[str]) -> list[FenceSpan]:

@@ -134,7 +134,7 @@ _CHANGED_HEADING = lazy_pattern(
 )
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})")
 _SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
-_END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|$))"
+_END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"
 _BEFORE = lazy_pattern(
     rf"{_SIGN}(?:before|old|bad|wrong|current(?:ly)?|was|vulnerable|original|slow|"
     rf"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)前|旧代码|旧コード|原代码|旧){_END}",
@@ -158,6 +158,7 @@ _MAX_LINE = 2_000
 _MAX_WRAPPED = 3
 _MAX_JOINED = 3
 _MAX_FENCE = 80
+_SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
 #: A line that does not continue the one above it.
 _STARTS = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|\*\*|>|\|)")
 
@@ -231,7 +232,9 @@ class Proposals:
             if not before.strip() or _FENCE.match(before) or _HEADING.match(before):
                 break
             parts.append(before)
-        return " ".join(part[:_MAX_LINE].strip() for part in reversed(parts))
+        before = " ".join(part[:_MAX_LINE].strip() for part in reversed(parts[1:])) + " "
+        ends = [found.end() for found in _SENTENCE_ENDS.finditer(before)]
+        return (before[ends[-1] if ends else 0 :] + (parts[0][:_MAX_LINE] if parts else "")).lstrip()
 
     def may_be_proposed(self, line: int) -> bool:
         """Return whether the text above a fence may ask for a change: then code that is not there is new."""
