@@ -76,7 +76,7 @@ def read_outline(text: str, first_line: int = 1) -> list[Node]:
 
 
 def _nodes(text: str, first_line: int) -> Iterator[Node]:
-    """Yield the blocks of a text. What follows a fence that is never closed is read as a text of its own."""
+    """Yield the blocks of a text. What follows a fence that is never closed is read separately."""
     rows = text.split("\n")
     skeleton = [_skeleton_line(row) for row in rows]
     start = 0
