@@ -141,7 +141,11 @@ def test_every_language_has_its_analyser_and_the_report_names_what_was_not_read(
         "searched_by": {"secret-scan": 1},
     }
     assert (coverage["Go"]["files"], coverage["Go"]["unread"]) == (1, 1), "a search for keys is not a review"
-    text = shop.remit("review", "--agents", "oxlint,hadolint").out
+    some = shop.remit("review", "--agents", "oxlint,hadolint")
+    text = some.out
+    assert text.startswith("PARTIAL review: "), text
+    assert "review: PARTIAL, review" in some.err, "the progress and the report state the same"
+    assert "SUCCESS, continue" not in some.err
     assert "files not reviewed: 1 Go, 1 Shell, 1 YAML" in " ".join(text.split())
     assert "Go: 1 file, none reviewed" in text
     for name in ("md", "html"):
@@ -161,6 +165,8 @@ def test_a_review_in_which_nothing_was_read_is_not_a_success(shop: Shop, files: 
     assert ran.out.startswith("FAILED  review: NOT REVIEWED: no reviewer could read a file")
     assert "1 file, none reviewed; only searched for secrets by secret-scan" in " ".join(ran.out.split())
     assert "No issues" not in ran.out
+    assert "review: FAILED, review" in ran.err, "the progress and the report state the same"
+    assert "SUCCESS" not in ran.err
 
 
 def test_a_folder_without_files_is_named_as_such(shop: Shop) -> None:

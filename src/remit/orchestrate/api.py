@@ -22,7 +22,7 @@ from remit.orchestrate.phase import whole_plan
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.remote import RemoteServer
-from remit.orchestrate.steps import ChangeCallback, PlanContext, SpareQueue
+from remit.orchestrate.steps import ChangeCallback, CoverageCallback, PlanContext, SpareQueue
 from remit.registry.api import resolve
 from remit.registry.model import digest_of
 from remit.store import plans
@@ -209,13 +209,15 @@ async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a defaul
     can_ask: bool = False,
     adds_items: bool = True,
     ends_on_failure: bool = False,
+    coverage: CoverageCallback | None = None,
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
     """Drive a plan from its current state, and return the state in which it stops.
 
     `can_ask`: a person is there who can be asked after a phase that needs a review. `adds_items`: findings and
     conflicts become review items. `ends_on_failure`: if every delegation of a phase fails, merge the failures and end
-    the plan with the decision `retry`, instead of asking a person.
+    the plan with the decision `retry`, instead of asking a person. `coverage` states what the delegations of a review
+    have read: the merge of the last phase contains it.
     """
     row = await check_drivable(database, plan)
     owner = owner_of(row)
@@ -232,6 +234,7 @@ async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a defaul
         owner=owner.job if owner is not None else None,
         adds_items=adds_items,
         ends_on_failure=ends_on_failure,
+        coverage=coverage,
     )
     return await Driver(context, plan, msgspec.convert(row.document, Plan)).run()
 

@@ -7,8 +7,9 @@ apart: a file that was only searched is not reviewed.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from remit.dispatch.analyser_table import ANALYSERS
@@ -16,8 +17,8 @@ from remit.dispatch.analysers import files_of, reads_any_file, scoped_files
 from remit.dispatch.runners import UNREAD
 from remit.evidence.receipts import ReceiptIndex
 from remit.merging.model import LanguageCoverage
-from remit.orchestrate.api import PlanResult
 from remit.store.database import Database
+from remit.store.plans import Delegation
 from remit.store.transcript import receipts_of
 from remit.workspace.languages import NOT_CODE, languages_of
 
@@ -26,14 +27,14 @@ _REPORTED = ("accepted", "rejected")
 
 
 async def review_coverage(
-    database: Database, found: PlanResult, root: Path, scope: Sequence[str]
+    database: Database, delegations: Iterable[Delegation], root: Path, scope: Sequence[str]
 ) -> tuple[LanguageCoverage, ...]:
-    """Return the coverage of a finished review."""
-    files = scoped_files(root, scope)
-    languages = languages_of(root, files)
+    """Return what the delegations of a review have read."""
+    files = await asyncio.to_thread(scoped_files, root, scope)
+    languages = await asyncio.to_thread(languages_of, root, files)
     readers: dict[str, Collection[str]] = {}
     searched: set[str] = set()
-    for delegation in found.delegations:
+    for delegation in delegations:
         if delegation.state not in _REPORTED or delegation.job is None:
             continue
         if delegation.agent in ANALYSERS:

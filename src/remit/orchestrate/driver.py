@@ -15,6 +15,7 @@ import msgspec
 from remit.aio import run_with_keepalive
 from remit.dispatch.telemetry import open_telemetry
 from remit.errors import UsageError
+from remit.merging.merge import with_coverage
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
 from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, needs_person, render_inputs
 from remit.orchestrate.plan import PhaseSpec, Plan
@@ -171,7 +172,7 @@ class Driver:
         async for batch in delegation_batches(self._database, [*inputs, *delegations]):
             await asyncio.to_thread(merging.add, batch)
             await asyncio.to_thread(facts.add, batch)
-        merged = await asyncio.to_thread(merging.merged)
+        merged = await self._covered(await asyncio.to_thread(merging.merged), spec, delegations)
         row.decision, row.merge = merged.decision, msgspec.to_builtins(merged)
         entries, items = await self._record(row, merged)
         if merged.decision == "review" and not is_skipped:
@@ -191,6 +192,14 @@ class Driver:
         await self._recorder.merged(spec.name, merged.decision, delegations, facts)
         await self._notify()
         return None
+
+    async def _covered(self, merged: Merge, spec: PhaseSpec, delegations: list[Delegation]) -> Merge:
+        """Return the merge of a review's last phase with what was read, which may change its status and decision."""
+        is_last = spec is self._spec.phases[-1] or (self._context.ends_on_failure and needs_person(spec, delegations))
+        if self._context.coverage is None or not is_last:
+            return merged
+        every = await plans.delegations_of(self._database, self._plan, whole=False)
+        return with_coverage(merged, await self._context.coverage(every))
 
     async def _record(self, row: PhaseRow, merged: Merge) -> tuple[list[LedgerEntry], list[NewItem]]:
         """Return the ledger's entry of a finished phase, and the items that people decide."""

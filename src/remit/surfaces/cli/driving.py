@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from remit.dispatch.submit import Resolving
     from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
+    from remit.orchestrate.steps import CoverageCallback
     from remit.reports.layout import Line
     from remit.store.database import Database
     from remit.store.plans import JobUsage
@@ -41,12 +42,13 @@ async def drive_with_progress(
     resolving: Resolving,
     *,
     shows_results: bool = False,
-    is_review: bool = False,
+    coverage: CoverageCallback | None = None,
 ) -> DrivenPlan:
     """Drive a plan and show its progress.
 
     `shows_results`: print the results of each phase before the next one starts, and write a report on all phases.
-    `is_review`: its report is the result, even if every reviewer failed, and only `--record` adds review items.
+    `coverage`: the plan is a review. Its report states what was read, and is the result even if every reviewer failed;
+    only `--record` adds review items.
     """
     import msgspec
 
@@ -68,8 +70,9 @@ async def drive_with_progress(
                 resolving=resolving,
                 on_change=display.show,
                 can_ask=sys.stdin.isatty() and sys.stderr.isatty(),
-                adds_items=not is_review,
-                ends_on_failure=is_review,
+                adds_items=coverage is None,
+                ends_on_failure=coverage is not None,
+                coverage=coverage,
             )
         )
         stopped = await _until_done(driving, display)

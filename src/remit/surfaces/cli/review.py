@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,12 @@ from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
-    from remit.merging.model import Merge
+    from remit.merging.model import LanguageCoverage, Merge
     from remit.orchestrate.api import PlanResult
     from remit.orchestrate.plan import Plan
     from remit.orchestrate.review import ReviewTeam
     from remit.store.database import Database
+    from remit.store.plans import Delegation
     from remit.surfaces.cli.driving import DrivenPlan
 
 
@@ -108,7 +110,7 @@ def _run(
     """Run the plan and return its merge with the coverage; None if the plan has not finished."""
     import msgspec
 
-    from remit.merging.merge import with_coverage, without_sections
+    from remit.merging.merge import without_sections
     from remit.merging.model import Merge
 
     async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path, Merge | None]:
@@ -119,13 +121,16 @@ def _run(
         from remit.surfaces.cli.driving import drive_with_progress
 
         number = await begin_plan(database, plan, root, is_new=is_new)
-        driven = await drive_with_progress(database, settings, number, Resolving(), is_review=True)
+
+        async def coverage(delegations: Sequence[Delegation]) -> tuple[LanguageCoverage, ...]:
+            return await review_coverage(database, delegations, root, [scope])
+
+        driven = await drive_with_progress(database, settings, number, Resolving(), coverage=coverage)
         if driven.stopped or driven.found.plan.state != "finished":
             return driven, settings.data, None
-        coverage = await review_coverage(database, driven.found, root, [scope])
         last = next(phase for phase in reversed(driven.found.phases) if phase.merge is not None)
-        merged = with_coverage(msgspec.convert(last.merge, Merge), coverage)
-        return driven, settings.data, with_unused(without_sections(merged, team.analysers), team)
+        merged = without_sections(msgspec.convert(last.merge, Merge), team.analysers)
+        return driven, settings.data, with_unused(merged, team)
 
     return with_database(work)
 
