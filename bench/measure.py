@@ -12,6 +12,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 
+class NotMeasured(Exception):
+    """Something that a figure needs is not on this machine."""
+
+
 class Bench(NamedTuple):
     """Something to measure. A `goal` is its maximum; negative: its minimum; None: no goal, only printed."""
 

@@ -19,7 +19,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
-from measure import Bench  # noqa: E402 (the path must be known first)
+from measure import Bench, NotMeasured  # noqa: E402 (the path must be known first)
 
 LAST = HERE.parent / ".cache/bench/last.json"
 PREVIOUS = LAST.with_name("previous.json")
@@ -74,7 +74,11 @@ def measure(part: str, before: Before, *, is_quiet: bool) -> list[Row]:
             if part not in f"{file} {bench.name}":
                 continue
             started = time.monotonic()
-            value = bench.measure()
+            try:
+                value = bench.measure()
+            except NotMeasured as reason:
+                print(f"{bench.name}: not measured: {reason}", file=sys.stderr, flush=True)
+                continue
             row: Row = {
                 "name": bench.name,
                 "against": bench.baseline,

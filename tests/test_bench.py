@@ -60,3 +60,16 @@ def test_a_file_without_figures_is_an_error_that_names_it(tmp_path: Path, conten
 
     with pytest.raises(SystemExit, match=r"last\.json has no figures"):
         run.figures_of(file)
+
+
+def test_a_figure_that_cannot_be_measured_here_is_left_out_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse() -> float:
+        raise run.NotMeasured("there is no browser")
+
+    benches = [run.Bench("a page", "nothing", "s", 2, refuse), run.Bench("a job", "nothing", "s", 2, lambda: 1.0)]
+    monkeypatch.setattr(run, "registry", lambda: {"pages": benches})
+
+    assert [row["name"] for row in run.measure("", {}, is_quiet=True)] == ["a job"]
+    assert "a page: not measured: there is no browser" in capsys.readouterr().err
