@@ -33,14 +33,25 @@ def write_merge(
         print_parts(parts)
         return
     try:
-        with output.open("w", encoding="utf-8", newline="") as file:
-            last = ""
-            for last in parts:
-                file.write(last)
-            file.write("" if last.endswith("\n") else "\n")
+        _write_file(parts, output)
     except OSError as error:
         raise UsageError(f"{output}: {error.strerror}") from error
     click.echo(f"written to {output}", err=True)
+
+
+def _write_file(parts: Iterator[str], output: Path) -> None:
+    """Write a file. If that fails or is interrupted, remove it: half a report looks like one with fewer findings."""
+    with output.open("w", encoding="utf-8", newline="") as file:
+        last = ""
+        try:
+            for last in filter(None, parts):
+                file.write(last)
+            file.write("" if last.endswith("\n") else "\n")
+            file.flush()
+        except BaseException:
+            if output.is_file():  # a device or a pipe stays
+                output.unlink()
+            raise
 
 
 def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -> Iterator[str]:

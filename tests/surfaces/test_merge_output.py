@@ -1,0 +1,59 @@
+"""What is left of a report that cannot be written to its end."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from remit.errors import UsageError
+from remit.evidence.sources import open_sources
+from remit.merging.drafts import StoredDrafts
+from remit.merging.merge import merge_reports
+from remit.merging.model import MergeSettings
+from remit.surfaces import cli
+from remit.surfaces.cli import merge_output
+
+EMPTY = merge_reports([], MergeSettings())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), sqlite3.OperationalError("disk I/O error")], ids=repr)
+def test_half_a_report_is_not_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def parts(*_: object) -> Iterator[str]:
+        yield '{"findings": ['
+        raise error
+
+    monkeypatch.setattr(merge_output, "_parts", parts)
+    output = tmp_path / "report.json"
+    output.write_text("the last report", encoding="utf-8")
+    with pytest.raises(type(error)):
+        merge_output.write_merge(EMPTY, "json", open_sources(tmp_path), output)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_an_error_with_its_name_and_a_device_is_not_removed(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"/dev/full: No space left on device"):
+        merge_output.write_merge(EMPTY, "json", open_sources(tmp_path), Path("/dev/full"))
+    assert Path("/dev/full").exists()
+
+
+def test_a_full_folder_for_temporary_files_is_no_bug_of_remit(capsys: pytest.CaptureFixture[str]) -> None:
+    drafts = StoredDrafts()
+    drafts.database.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(sqlite3.OperationalError) as full:
+        drafts.database.execute("INSERT INTO rows VALUES ('', zeroblob(1000000))")
+    assert cli._explain(full.value) == 3
+    told = capsys.readouterr().err
+    assert told.startswith("remit: a temporary file cannot be written: database or disk is full; free space, or")
+    assert told.count("\n") == 1
+
+
+def test_a_wrong_statement_is_a_bug_of_remit(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(sqlite3.OperationalError) as wrong:
+        StoredDrafts().database.execute("SELECT nothing FROM nowhere")
+    assert cli._explain(wrong.value) == 3
+    assert "this is a bug in remit" in capsys.readouterr().err
