@@ -26,7 +26,7 @@ _PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnima
 
 
 def report_page(findings: int) -> str:
-    """Return the page of a merge with this number of findings, each on a line of its own."""
+    """Return the page of a merge with this number of findings, on 100 lines of 100 files."""
     severities = ("critical", "important", "minor")
     rows = tuple(
         ReportedFinding(

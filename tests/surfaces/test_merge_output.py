@@ -41,7 +41,7 @@ def test_a_full_disk_is_an_error_with_its_name_and_a_device_is_not_removed(tmp_p
     assert Path("/dev/full").exists()
 
 
-def test_a_full_folder_for_temporary_files_is_no_bug_of_remit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_folder_for_temporary_files_is_not_called_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
     drafts = StoredDrafts()
     drafts.database.execute("PRAGMA max_page_count = 1")
     with pytest.raises(sqlite3.OperationalError) as full:
