@@ -22,6 +22,7 @@ from remit.evidence.receipts import Receipt
 from remit.ledger.items import ItemOpinion, NewItem
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.store import budgets, jobs, ledger, review_queue, workers
+from remit.store.connecting import ConnectionTarget
 from remit.store.database import Connection, Database, open_database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript, UsageSums
@@ -39,8 +40,8 @@ DECISION = "00000000-0000-0000-0000-00000000000d"
 class Forgetful(Database):
     """Run every write twice, as if the reply to the first had been lost."""
 
-    def __init__(self, address: str, pool: AsyncConnectionPool[Connection]) -> None:
-        super().__init__(address, pool)
+    def __init__(self, target: ConnectionTarget, pool: AsyncConnectionPool[Connection]) -> None:
+        super().__init__(target, pool)
         self.lost = 0
 
     async def with_retry(self, work: Callable[[], Any]) -> Any:
@@ -61,7 +62,7 @@ class Forgetful(Database):
 @asynccontextmanager
 async def opened(address: str, kind: type[Database]) -> AsyncIterator[Database]:
     async with open_database(address, Path("/")) as database:
-        yield kind(address, database._pool)
+        yield kind(database.target, database._pool)
 
 
 async def _message(database: Database, job: Job) -> None:
