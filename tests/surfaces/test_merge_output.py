@@ -1,4 +1,4 @@
-"""What is left of a report that cannot be written to its end."""
+"""What a person sees if a merge or a review ends before its report is complete."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from remit.dispatch.analyser_table import ANALYSERS
+from remit.dispatch.analysers import Availability
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.drafts import StoredDrafts
 from remit.merging.merge import merge_reports
 from remit.merging.model import MergeSettings
+from remit.orchestrate.review import ReviewTeam, reviewers_of
 from remit.surfaces import cli
-from remit.surfaces.cli import merge_output
+from remit.surfaces.cli import merge_output, review
+from remit.surfaces.cli.driving import DrivenPlan
 
 EMPTY = merge_reports([], MergeSettings())
 
@@ -57,3 +62,22 @@ def test_a_wrong_statement_is_a_bug_of_remit(capsys: pytest.CaptureFixture[str])
         StoredDrafts().database.execute("SELECT nothing FROM nowhere")
     assert cli._explain(wrong.value) == 3
     assert "this is a bug in remit" in capsys.readouterr().err
+
+
+def test_a_stopped_review_prints_no_report_and_states_how_to_continue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = DrivenPlan(None, {}, stopped=True)  # type: ignore[arg-type]
+    monkeypatch.setattr(review, "_run", lambda *_, **__: (stopped, tmp_path, None))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
+    ran = CliRunner().invoke(review.command, ["--format", "json", "--agents", "ruff"], standalone_mode=False)
+    assert (ran.return_value, ran.stdout) == (130, "")
+    assert ran.stderr.endswith("to continue this review, run the same command again without --new\n")
+
+
+@pytest.mark.parametrize(("files", "about"), [(1, "1 file: "), (2, "2 files: "), (1200, "1,200 files: ")])
+def test_the_list_of_reviewers_counts_their_files(files: int, about: str) -> None:
+    found = Availability(ANALYSERS["ruff"], ("ruff",), ("a.py",) * files)
+    (ruff,) = reviewers_of(ReviewTeam((), ("ruff",), "", available=(found,)))
+    assert ruff.about.startswith(about)

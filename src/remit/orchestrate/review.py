@@ -99,7 +99,8 @@ def reviewers_of(team: ReviewTeam) -> list[Reviewer]:
         listed.append(Reviewer(SUBAGENTS, is_used=False, about=team.why_no_model))
     for one in team.available:
         name, is_used = one.analyser.name, one.analyser.name in team.analysers
-        about = f"{len(one.files)} files: {one.analyser.about}" if is_used else one.why_not or NOT_NAMED
+        count = "1 file" if len(one.files) == 1 else f"{len(one.files):,} files"
+        about = f"{count}: {one.analyser.about}" if is_used else one.why_not or NOT_NAMED
         listed.append(Reviewer(name, is_used, about, has_files=one.why_not != NO_FILES))
     known = {one.name for one in listed}
     return listed + [Reviewer(name, is_used=True, about="configured") for name in team.analysers if name not in known]

@@ -97,6 +97,9 @@ def command(path: Path, **options: Any) -> int:
     if not team.subagents and not team.analysers:
         return _not_reviewed(team, root, scope, options)
     driven, data, merged = _run(plan, team, root, scope, is_new=options["is_new"])
+    if merged is None and driven.stopped:
+        click.echo("remit: stopped; to continue this review, run the same command again without --new", err=True)
+        return 130
     if merged is None:
         from remit.surfaces.cli.plans import print_result
 
