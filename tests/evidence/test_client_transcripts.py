@@ -215,15 +215,29 @@ def test_a_read_without_known_lines_is_read_from_its_output() -> None:
 
 
 def test_searches_of_opencode_have_hits() -> None:
-    shown = "Found 1 matches\n/p/a.py:\n  Line 3: x\n  Line y: z\n"
+    # As opencode 1.18 prints them.
+    shown = "Found 3 matches\n/p/a.py:\n  Line 3: x\n\n  Line 5: /p/b.py:\n\n\n/p/c.py:\n  Line 20: x\n"
     search, listing, command = opencode(
-        part("grep", output=shown),
-        part("glob", output="/p/a.py\n(no more)"),
+        part("grep", output=shown, metadata={"matches": 3, "truncated": False}),
+        part("glob", output="/p/a.py\n/p/c.py", metadata={"count": 2, "truncated": False}),
         part("bash", input={"command": "grep -n x a.py"}, output="3:x\n", metadata={"exit": 0}),
     ).receipts
-    assert search.hits == {"/p/a.py": (3,)}
-    assert listing.hits == {"/p/a.py": ()}
+    assert search.hits == {"/p/a.py": (3, 5), "/p/c.py": (20,)}
+    assert listing.hits == {"/p/a.py": (), "/p/c.py": ()}
     assert (command.hits, command.exit) == ({"a.py": (3,)}, 0)
+
+
+@pytest.mark.parametrize("output", ["No files found", "", "Line 3: x", "/p/a.py:\n  Line y: z\n", "(truncated)"])
+@pytest.mark.parametrize("tool", ["grep", "glob"])
+def test_a_search_of_opencode_without_a_hit_shows_no_line(tool: str, output: str) -> None:
+    [receipt] = opencode(part(tool, output=output)).receipts
+    assert not any((receipt.hits or {}).values())
+
+
+def test_a_search_of_opencode_with_many_hits_is_read_in_linear_time() -> None:
+    [receipt] = opencode(part("grep", output="/p/a.py:\n" + "Line 3:\n" * 240_000)).receipts
+    assert receipt.hits is not None
+    assert len(receipt.hits["/p/a.py"]) == 240_000
 
 
 def test_a_failed_call_and_a_launch_of_opencode() -> None:

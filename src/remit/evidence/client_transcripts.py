@@ -254,17 +254,20 @@ def _part(part: dict[str, Any], cwd: str) -> Receipt:
 
 
 def _opencode_hits(output: str) -> dict[str, tuple[int, ...]]:
-    """Return the hits of a search: the path of a file and a colon, then lines of the form `  Line 3: text`."""
-    hits: dict[str, tuple[int, ...]] = {}
+    """Return the hits of a search: the path of a file and a colon, then lines of the form `  Line 3: text`.
+
+    An empty line follows each hit. The first line has the number of hits; without a hit it is `No files found`.
+    """
+    hits: dict[str, list[int]] = {}
     current = ""
     for line in output.split("\n"):
         number = line.strip().removeprefix("Line ").partition(":")[0]
         if line.startswith("/") and line.endswith(":"):
             current = line[:-1]
-            hits[current] = ()
+            hits.setdefault(current, [])
         elif current and line.strip().startswith("Line ") and number.isdecimal() and len(number) < 9:
-            hits[current] = (*hits[current], int(number))
-    return hits
+            hits[current].append(int(number))
+    return {path: tuple(lines) for path, lines in hits.items()}
 
 
 def _text(value: object) -> str:
