@@ -231,6 +231,16 @@ def test_declining_the_confirmation_changes_nothing(site: Site, typed: str) -> N
 
 
 @pytest.mark.usefixtures("person")
+def test_what_else_is_removed_is_printed_before_the_question(site: Site) -> None:
+    site.install()
+    (site.project / ".remit/gate/one.json").write_text("{}", encoding="utf-8")
+    shown = site.remit("uninstall", typed="n\n").output
+    before, _, after = shown.partition("Continue?")
+    assert "the recorded state of 1 session is removed, too: .remit/gate" in before
+    assert "recorded state" not in after
+
+
+@pytest.mark.usefixtures("person")
 def test_accepting_the_confirmation_installs(site: Site) -> None:
     assert site.remit("install", "claude-code", typed="y\n").return_value == 0
     assert site.settings.exists()

@@ -57,8 +57,13 @@ def test_recorded_payloads_contain_no_real_paths() -> None:
     assert "@PROJECT@" in text
 
 
-def test_the_entries_of_an_install_answer_correctly() -> None:
+def test_the_entries_of_an_install_answer_correctly_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     assert [(outcome.case.name, outcome.problem) for outcome in self_test(hook_entries()) if outcome.problem] == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if isinstance(case.expected, list)])

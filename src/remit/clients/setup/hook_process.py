@@ -39,11 +39,13 @@ def is_hook_command(command: object, client: str) -> bool:
 
 
 def answer_of(event: str, client: str, payload: Mapping[str, Any], project: Path) -> dict[str, Any]:
-    """Start the hook process as the client does, in a scratch project, and return its answer.
+    """Start the hook process as the client does, in a scratch project with its own folder above, and return its answer.
 
     Raises OSError or ValueError if there is no valid answer.
     """
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    # The user's folder for states must not keep anything of a scratch project.
+    variables["XDG_STATE_HOME"] = str(project.parent / "state")
     done = subprocess.run(
         hook_command(event, client),
         input=json.dumps(payload).encode(),
@@ -67,7 +69,8 @@ def denial_problem(client: str, event: str, payload: Mapping[str, Any], marks: S
     `payload` is such an edit, with @PROJECT@ for the project; a denial contains one of the `marks`.
     """
     with tempfile.TemporaryDirectory(prefix="remit-self-test-") as folder:
-        project = Path(folder).resolve()
+        project = Path(folder).resolve() / "project"
+        project.mkdir()
         (project / "app.py").write_text("ANSWER = 42\n", encoding="utf-8")
         # It also ends the search for a configuration file, so that no other one is found.
         (project / "remit.toml").write_text('[gate]\nmode = "standard"\n', encoding="utf-8")

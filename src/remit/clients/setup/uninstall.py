@@ -126,9 +126,8 @@ def _notes(target: InstallTarget) -> list[str]:
     if _is_shared(target):
         return []
     count = len([name for name in list_sessions(str(target.gate)) if name not in ("installed", "compiled")])
-    return (
-        [f"the recorded state of {count} sessions is removed, too: {target.display_path(target.gate)}"] if count else []
-    )
+    sessions = "1 session" if count == 1 else f"{count} sessions"
+    return [f"the recorded state of {sessions} is removed, too: {target.display_path(target.gate)}"] if count else []
 
 
 def is_empty_plan(plan: InstallPlan) -> bool:

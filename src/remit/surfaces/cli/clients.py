@@ -61,8 +61,11 @@ def install_command(
     target = client_setup(client).find_target(project, is_user=is_user)
     with install_lock(target):
         plan = plan_install(target, mode=mode, http=http, is_with_mcp=is_with_mcp)
-        if plan.changes and not confirm(plan, form, is_sure=is_sure):
-            return 1
+        if plan.changes:
+            if not confirm(plan, form, is_sure=is_sure):
+                return 1
+        elif form == "text":
+            print_remarks(plan)
         # Also without changes: the record and the compiled settings are written again, in case they were lost.
         apply_install(plan)
         return print_plan(plan, form, status_message(plan, client))
@@ -72,6 +75,7 @@ def confirm(plan: InstallPlan, form: str, *, is_sure: bool) -> bool:
     """Show the changes and ask for confirmation. Without a terminal, `--yes` is required."""
     if form == "text":
         print_lines(plan_lines(plan))
+        print_remarks(plan)
     if is_sure:
         return True
     if form == "json" or not sys.stdin.isatty():
@@ -82,14 +86,17 @@ def confirm(plan: InstallPlan, form: str, *, is_sure: bool) -> bool:
     return False
 
 
+def print_remarks(plan: InstallPlan) -> None:
+    """Print what stays and what else the person must know, before the question."""
+    remarks = [*(f"kept {escape_control(line)}" for line in plan.kept), *map(escape_control, plan.notes)]
+    if remarks:
+        print_text("\n".join(remarks))
+
+
 def print_plan(plan: InstallPlan, form: str, outcome: str) -> int:
-    """Print the applied changes and the outcome."""
+    """Print the outcome, as JSON with the applied changes."""
     if form == "text":
-        print_text(
-            "\n".join(
-                [*(f"kept {escape_control(line)}" for line in plan.kept), *map(escape_control, plan.notes), outcome]
-            )
-        )
+        print_text(outcome)
         return 0
     from remit.reports.formats import format_json
 
@@ -179,6 +186,8 @@ def uninstall_command(client: str, project: Path | None, form: str, *, is_user: 
     with install_lock(target):
         plan = plan_uninstall(target)
         if is_empty_plan(plan):
+            if form == "text":
+                print_remarks(plan)
             return print_plan(plan, form, f"{client} is not under contract here; nothing to remove")
         if not confirm(plan, form, is_sure=is_sure):
             return 1

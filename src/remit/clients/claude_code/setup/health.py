@@ -160,7 +160,12 @@ def _run(entry: Mapping[str, Any], text: str, project: Path) -> bytes:
             input=text.encode(),
             capture_output=True,
             cwd=project,
-            env={**variables, "CLAUDE_PROJECT_DIR": str(project)},
+            env={
+                **variables,
+                "CLAUDE_PROJECT_DIR": str(project),
+                # The user's folder for states must not keep anything of the scratch project.
+                "XDG_STATE_HOME": str(project.parent / "state"),
+            },
             timeout=float(entry.get("timeout", 60)),
             check=False,
         )
