@@ -18,6 +18,8 @@ from remit.clients.codex.setup.client import CLIENT as CODEX
 from remit.clients.codex.setup.health import listed_hooks
 
 _MODEL = "claude-sonnet-4-5"
+#: An answer that the record of the session contradicts.
+FALSE = "I ran the tests: all tests passed. See `shop/refunds.py:36`."
 #: Without a registry, opencode does not install the types for plugins, which Remit's plugin does not need.
 _OPENCODE = {
     **dict.fromkeys(("OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE"), "1"),
@@ -46,6 +48,8 @@ class Driver:
     has_scripts = False
     #: Whether the client repeats a report in a message that no hook can change.
     repeats_reports = False
+    #: Whether the continued session ends with the answer FALSE, because the client cannot send it back there.
+    ends_with_false_answer = False
 
     def __init__(self, project: Path) -> None:
         self.project = project
@@ -283,6 +287,7 @@ class Opencode(Driver):
     client = "opencode"
     approved = "opencode runs the hooks: it denied a call in a test session"
     own_files = (".opencode",)
+    ends_with_false_answer = True
     tools = {
         "edit": ("edit", "filePath", "oldString", "newString"),
         "write": ("write", "filePath", "content"),
@@ -343,11 +348,15 @@ class Opencode(Driver):
             finally:
                 process.kill()
 
+    def compacting(self, turn: Json, summary: str) -> list[Json]:
+        """Return the turns of a prompt that ends with a false answer, which `opencode run` cannot send back."""
+        return [turn, {"text": FALSE}]
+
     def start(self, stage: NpmStage, prompt: str) -> None:
         stage.run("run", prompt, **_OPENCODE)
 
     def resume(self, stage: NpmStage, prompt: str) -> None:
-        stage.run("run", "--continue", prompt, **_OPENCODE)
+        stage.run("run", "--continue", prompt, code=1, **_OPENCODE)
 
 
 def ask(url: str, body: Json | None = None) -> Any:

@@ -68,7 +68,7 @@ class NpmStage:
         assert done.returncode == code, f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    def run(self, *arguments: str, **variables: str) -> str:
+    def run(self, *arguments: str, code: int = 0, **variables: str) -> str:
         """Run the client without a terminal and return its output."""
         done = subprocess.run(
             [str(self.program), *arguments],
@@ -81,7 +81,7 @@ class NpmStage:
             check=False,
         )
         (self.root / "client.log").write_text(f"{done.stdout}\n{done.stderr}", encoding="utf-8")
-        assert done.returncode == 0, f"{self.client} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == code, f"{self.client} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def asked(self, marker: str) -> list[Json]:

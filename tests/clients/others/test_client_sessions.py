@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from drivers import DRIVERS, Driver
+from drivers import DRIVERS, FALSE, Driver
 from npm_client import SPEC, Json, NpmStage, does, dumped, says, staged
 from support.shop_reports import BAD, GOOD, GOOD_WORDS, INVENTED, cited
 
 pytestmark = pytest.mark.process
 
-_FALSE = "I ran the tests: all tests passed. See `shop/refunds.py:36`."
 _TEXT = "The checkout starts at `shop/checkout.py:11` and ends in `shop/invented.py:4`."
 #: It begins the conversation after a compaction.
 _SUMMARY = "this-goes-on: orders were traced."
@@ -39,7 +38,7 @@ def conversations(driver: Driver) -> dict[str, list[Json]]:
             does(driver.read("again", "shop/orders.py")),
             *driver.delegate("trace-twice"),
             *driver.delegate("walk-good", "walk-bad"),
-            says(_FALSE),
+            says(FALSE),
             says("Orders were traced. Nothing was run."),
             # The session is continued in another process.
             *driver.compacting(does(driver.read("later", "shop/orders.py")), _SUMMARY),
@@ -89,6 +88,7 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         assert after == {**before, "notes.md": b"Ask about refunds.\n"}  # no trace of the install
         assert not any((stage.project / ".opencode" / name).exists() for name in ("agents", "plugins"))
         assert set(at_home) <= set(stage.user_files())
+        assert not (stage.home / ".local/state/remit").exists()  # the doctor's tests leave nothing either
         yield Session(driver, stage, *(" ".join(text.split()) for text in (unapproved, approved)), log)
 
 
@@ -200,6 +200,15 @@ def test_a_false_final_answer_is_sent_back(session: Session) -> None:
     sent = [one for one in requests if "final-claims" in dumped(one)]
     assert "shop/refunds.py" in dumped(sent[0][-1])
     assert dumped(requests[-1]).count("remit (final-claims)") == 1  # once
+
+
+def test_a_false_answer_that_cannot_be_sent_back_is_printed_with_exit_code_1(session: Session) -> None:
+    if not session.driver.ends_with_false_answer:
+        pytest.skip(f"{session.driver.client} sends every false answer back")
+    printed = (session.stage.root / "client.log").read_text(encoding="utf-8")
+    assert printed.startswith(FALSE)
+    assert "remit (final-claims)" in printed.partition("\n\n")[2]  # on standard error; the driver expects the code
+    assert "shop/refunds.py:36: there is no such file" in printed
 
 
 def test_the_gate_log_lists_the_denied_calls(session: Session) -> None:
