@@ -1065,3 +1065,42 @@ def test_a_wrong_snippet_of_bandit_does_not_move_its_finding(project: WorkTree) 
     (report,) = read_sarif((FIXTURES / "bandit-multiline.sarif").read_bytes(), "bandit.sarif", project, {})
     (shell,) = [row for row in report.rows if row.opinion.rule == "B602"]
     assert (shell.opinion.line, shell.opinion.claimed_line, shell.verified) == (20, None, True)
+
+
+def trivy(name: str, title: str, said: str, path: str, line: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A rule and a result in the form that Trivy writes for infrastructure code, written by hand."""
+    link = f"https://tool.example/{name.lower()}"
+    rule = {
+        "id": name,
+        "name": "Misconfiguration",
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": said},
+        "defaultConfiguration": {"level": "error"},
+        "helpUri": link,
+        "properties": {
+            "precision": "very-high",
+            "security-severity": "8.0",
+            "tags": ["misconfiguration", "security", "HIGH"],
+        },
+    }
+    text = f"Artifact: {path}\nType: iac\nVulnerability {name}\nSeverity: HIGH\nMessage: {said}\nLink: [{name}]({link})"
+    where = place(path, line, uriBaseId="ROOTPATH", region={"startColumn": 1, "endLine": line, "endColumn": 1})
+    return rule, {"ruleId": name, "level": "error", "message": {"text": text}, "locations": [where]}
+
+
+def test_results_in_the_form_of_trivy_have_a_title_a_severity_and_a_verified_line(project: WorkTree) -> None:
+    rules, results = zip(
+        trivy("DS-0002", "Image user should not be 'root'", "Specify a USER", "Dockerfile", 1),
+        trivy("AWS-0092", "S3 Buckets not publicly accessible", "Bucket has a public ACL", "main.tf", 3),
+        strict=True,
+    )
+    base = {"ROOTPATH": {"uri": f"{project.root.as_uri()}/"}}
+    (report,) = read(run(*results, tool="Trivy", rules=rules, originalUriBaseIds=base), workspace=project)
+    assert report.agent == "trivy"
+    assert [(row.opinion.rule, row.opinion.title, row.path, row.opinion.line) for row in report.rows] == [
+        ("DS-0002", "Image user should not be 'root'", "Dockerfile", 1),
+        ("AWS-0092", "S3 Buckets not publicly accessible", "main.tf", 3),
+    ]
+    rated = {(row.opinion.severity, row.opinion.confidence, row.category, row.verified) for row in report.rows}
+    assert rated == {("important", 95.0, "security", True)}
+    assert "Message: Bucket has a public ACL" in report.rows[1].opinion.details
