@@ -35,6 +35,7 @@ from remit.merging.content import (
 )
 from remit.merging.merge import merge_reports
 from remit.merging.model import SCALE, AgentReport, Conflict, Counts, Merge, MergedFinding, MergeSettings, Opinion
+from remit.reports.merge.annotations import github_commands
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP = "examples/shop/shop"
@@ -351,3 +352,8 @@ def example(*names: str) -> Merge:
         for verdict in check_text((ROOT / f"examples/results/{name}.md").read_bytes(), name, Options(), found)
     ]
     return merge_reports(reports, MergeSettings())
+
+
+def merge_github(merge: Merge) -> str:
+    """Return the annotations of a merge as one text."""
+    return "\n".join(github_commands(merge))

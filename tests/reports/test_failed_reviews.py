@@ -7,13 +7,14 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
+from merge_samples import merge_github
 
 from remit.merging.inputs import failed_report
 from remit.merging.merge import merge_reports, with_coverage
 from remit.merging.model import LanguageCoverage, Merge, MergeSettings
 from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
-from remit.reports.merge.annotations import merge_github, merge_junit
+from remit.reports.merge.annotations import merge_junit
 from remit.reports.merge.decision import failures_of
 from remit.reports.merge.html import merge_html
 from remit.reports.merge.markdown import merge_markdown

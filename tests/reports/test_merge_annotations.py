@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
-from merge_samples import LOST, PLACES, example, finding, merge_of, merges
+from merge_samples import LOST, PLACES, example, finding, merge_github, merge_of, merges
 
 from remit.contract.findings import Severity
 from remit.merging.model import AgentReport, Conflict, Merge
-from remit.reports.merge.annotations import merge_github, merge_junit
+from remit.reports.merge.annotations import merge_junit
 from remit.reports.merge.decision import failures_of
 
 COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:]*,)*title=[^,:]*)::(.*)")

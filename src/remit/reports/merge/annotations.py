@@ -33,16 +33,17 @@ _COMMAND = {"critical": "error", "important": "warning", "minor": "notice", "unr
 _MAX_MESSAGE = 2000
 
 
-def merge_github(merge: Merge) -> str:
-    """Return one workflow command per finding, conflict and failed agent; empty without any.
+def github_commands(merge: Merge) -> Iterator[str]:
+    """Yield one workflow command per finding, conflict and failed agent.
 
     A review in which no file was read, or code was not read, has one as well.
     """
     agents = answered_agents(merge)
     subjects = Subjects(merge)
-    conflicts = (_dispute(conflict, subjects.of(conflict)) for conflict in merge.conflicts)
-    findings = (_annotation(finding, agents) for finding in merge.findings)
-    return "\n".join([*_unreviewed(merge), *findings, *conflicts, *map(_failure, failures_of(merge))])
+    yield from _unreviewed(merge)
+    yield from (_annotation(finding, agents) for finding in merge.findings)
+    yield from (_dispute(conflict, subjects.of(conflict)) for conflict in merge.conflicts)
+    yield from map(_failure, failures_of(merge))
 
 
 def _unreviewed(merge: Merge) -> Iterator[str]:

@@ -77,10 +77,15 @@ def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -
         yield merge_markdown(merged, workspace)
     elif form == "sarif":
         yield from _sarif(merged, sources, sarif_profile)
-    else:
-        from remit.reports.merge.annotations import merge_github, merge_junit
+    elif form == "github":
+        from remit.reports.merge.annotations import github_commands
 
-        yield merge_github(merged) if form == "github" else merge_junit(merged)
+        for command in github_commands(merged):
+            yield f"{command}\n"
+    else:
+        from remit.reports.merge.annotations import merge_junit
+
+        yield merge_junit(merged)
 
 
 def _sarif(merged: Merge, sources: Sources, profile: Profile) -> Iterator[str]:
