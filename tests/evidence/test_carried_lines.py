@@ -518,3 +518,23 @@ def test_a_line_that_one_of_several_files_around_it_may_have_is_not_accused(tmp_
     row = "| Part | New (`cart.py`) |\n|---|---|\n| Drop | `loot.json` has one (`:{}`) |"
     assert found(row.format(60), tmp_path) == ["loot.json:60 unchecked"]
     assert found(row.format(600), tmp_path) == ["loot.json:600 out-of-range > loot.json:9"]
+
+
+# --- Other languages, and lists
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("En `src/app.py` falta el control (línea 12).", ["src/app.py:12"]),
+        ("In `src/app.py` fehlt die Prüfung, siehe Zeilen 12-18.", ["src/app.py:12-18"]),
+        ("В `src/app.py` нет проверки (строки 12 и 18).", ["src/app.py:12", "src/app.py:18"]),
+        ("`src/app.py` 缺少检查（第 12, 18、20-25 行）。", ["src/app.py:12", "src/app.py:18", "src/app.py:20-25"]),
+        ("In `src/app.py` see the setup: lines 12-18 (the head) and 30-34.", ["src/app.py:12-18", "src/app.py:30-34"]),
+        ("Die Datei `src/app.py` ist lang. Zeilen: 120", []),
+        ("**Datei:** src/app.py\n**Zeilen:** 12-18", ["src/app.py:12-18"]),
+        ("- **Archivo**: src/app.py\n- **Línea**: 12", ["src/app.py:12"]),
+    ],
+)
+def test_a_line_in_another_language_belongs_to_the_file_before_it(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected

@@ -374,8 +374,7 @@ def test_log_lines_below_a_long_paragraph_are_not_a_quote(tree: Path) -> None:
     assert evidence_of(f"{above}\n\n{log}", tree).quotes == []
     near = evidence_of(f"The message was routed by src/app.py:14:\n\n{log}", tree).quotes
     assert [one.outcome for one in near] == ["mismatch"]
-    coded = evidence_of(f"{above}\n\n{fence(NEW)}", tree).quotes
-    assert [one.outcome for one in coded] == ["mismatch"]
+    assert evidence_of(f"{above}\n\n{fence(NEW)}", tree).quotes == []
 
 
 def test_code_below_a_list_may_be_that_of_any_entry(tree: Path) -> None:
@@ -442,3 +441,95 @@ def test_a_location_inside_a_longer_comment_does_not_start_a_quote(tree: Path) -
     assert outcomes(fence(*lines), tree) == ["src/app.py:14 verified"]
     apart = ("# src/app.py:14", LOOKUP, "", "# src/app.py:14 again", LOOKUP)
     assert outcomes(fence(*apart), tree) == ["src/app.py:14 verified"] * 2
+
+
+# --- Text in a fence, and code that no sentence locates
+
+
+@pytest.mark.parametrize("info", ["", "text"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("login", "├── find_user", "└── open_session"),
+        ("request → login → find_user",),
+        ("1. The user sends a name", "2. The server opens a session"),
+        ("Step 1: the user sends a name", "Step 2: the server opens a session"),
+        ("The user sends a name and a password.", "Then the server opens a session."),
+    ],
+)
+def test_a_diagram_and_prose_in_a_fence_are_not_quotes(lines: tuple[str, ...], info: str, tree: Path) -> None:
+    assert evidence_of(f"The login is in src/app.py:14:\n\n{fence(*lines, info=info)}", tree).quotes == []
+
+
+@pytest.mark.parametrize(
+    "line", ["    user = store.find_everybody(name)", "return everything here now", "12. user = 3"]
+)
+def test_code_in_a_fence_without_a_language_is_a_quote(line: str, tree: Path) -> None:
+    assert outcomes(f"The login is in src/app.py:14:\n\n{fence(line, info='')}", tree)[0].startswith(
+        "src/app.py:14 mismatch"
+    )
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "**Alternative:**",
+        "**Implementation (to be added):**",
+        "Configure:",
+        "**Solución:**",
+        "**Solución propuesta:**",
+        "**Corrección:**",
+        "**Lösung:**",
+        "**Vorgeschlagene Lösung:**",
+        "**Vorschlag:**",
+        "**Решение:**",
+        "**Предлагаемое решение:**",
+        "**Исправление:**",
+        "**Correction:**",
+        "**Solution proposée:**",
+        "**Solução:**",
+        "**Proposta:**",
+        "### Implementation (to be added)",
+        "### Alternative",
+        "### Solución",
+    ],
+)
+def test_code_below_a_label_for_a_proposal_is_not_a_quote(label: str, tree: Path) -> None:
+    assert evidence_of(f"{label}\n\n{fence('# src/app.py:14', NEW)}", tree).quotes == []
+
+
+@pytest.mark.parametrize(
+    "label", ["**Problema:**", "**Codestelle:**", "**Сейчас:**", "Configured in:", "**Analysis:**"]
+)
+def test_code_below_another_label_is_a_quote(label: str, tree: Path) -> None:
+    found = evidence_of(f"{label}\n\n{fence('# src/app.py:14', NEW)}", tree).quotes
+    assert [one.outcome for one in found] == ["mismatch"]
+
+
+def test_code_below_a_path_without_a_line_counts_only_if_it_is_related_to_the_file(tree: Path) -> None:
+    above = "| File |\n|---|\n| src/app.py |\n"
+    assert evidence_of(f"{above}{fence(NEW)}", tree).quotes == []
+    altered = "    user = store.find_user(names)"
+    assert [one.outcome for one in evidence_of(f"{above}{fence(altered)}", tree).quotes] == ["mismatch"]
+    assert [one.outcome for one in evidence_of(f"{above}{fence(LOOKUP)}", tree).quotes] == ["verified"]
+    related = evidence_of(f"{above}{fence(LOOKUP, NEW)}", tree).quotes
+    assert [one.outcome for one in related] == ["mismatch"]
+
+
+def test_only_the_last_sentence_above_a_fence_locates_it(tree: Path) -> None:
+    above = "The login is in src/app.py:14. The tests compare it in this way:"
+    assert evidence_of(f"{above}\n\n{fence(NEW)}", tree).quotes == []
+    assert outcomes(f"{above}\n\n{fence(LOOKUP)}", tree) == ["src/app.py:14 verified"]
+    labelled = evidence_of(f"See src/app.py:14. The code:\n\n{fence(NEW)}", tree).quotes
+    assert [one.outcome for one in labelled] == ["mismatch"]
+
+
+def test_a_sentence_in_the_quoted_code_that_ends_with_a_path_does_not_end_the_quote(tree: Path) -> None:
+    lines = ("# src/app.py:14", LOOKUP, "# The rest is the same - src/store.py:14", "    if user is not None:")
+    (quote,) = evidence_of(fence(*lines), tree).quotes
+    assert (quote.path, quote.line, quote.outcome) == ("src/app.py", 14, "mismatch")
+
+
+def test_code_that_the_text_calls_removed_may_be_gone(tree: Path) -> None:
+    (quote,) = evidence_of(f"Removed at src/app.py:14:\n\n{fence(NEW)}", tree).quotes
+    assert quote.outcome == "unchecked"

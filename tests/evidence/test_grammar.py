@@ -391,3 +391,46 @@ def test_a_line_in_brackets_may_stand_directly_before_its_path(text: str, expect
 def test_a_link_to_a_file_of_a_machine_is_an_absolute_path(text: str, path: str) -> None:
     assert [(one.path, one.line) for one in references_in(text)] == [(path, 12)]
     assert references_in(text.replace("file://", "https://host")) == []
+
+
+# --- Lines in other languages, and lists of them
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("app.py línea 12", ["app.py:12"]),
+        ("`app.py` (líneas 12-18)", ["app.py:12-18"]),
+        ("app.py, l. 12", ["app.py:12"]),
+        ("app.py (Zeile 12-18)", ["app.py:12-18"]),
+        ("app.py, Z. 12", ["app.py:12"]),
+        ("`app.py`, Zeilen 12 und 18", ["app.py:12", "app.py:18"]),
+        ("app.py Zeilen 12 bis 18", ["app.py:12-18"]),
+        ("app.py (строка 12)", ["app.py:12"]),
+        ("app.py строки 12-18", ["app.py:12-18"]),
+        ("app.py (lignes 12 à 18)", ["app.py:12-18"]),
+        ("app.py linhas 12 e 18", ["app.py:12", "app.py:18"]),
+        ("app.py 12행", ["app.py:12"]),
+        ("app.py 12-18줄", ["app.py:12-18"]),
+        ("`app.py`의 12번째 줄", ["app.py:12"]),
+        ("línea 12 de app.py", ["app.py:12"]),
+        ("Zeile 12 in app.py", ["app.py:12"]),
+        ("строка 12 в app.py", ["app.py:12"]),
+        ("app.py 第 12, 18、20-25 行", ["app.py:12", "app.py:18", "app.py:20-25"]),
+        ("app.py 第 12, 18 行", ["app.py:12", "app.py:18"]),
+        ("app.py:84,42", ["app.py:84", "app.py:42"]),
+        ("app.py Lines 12-18 (setup) and 30-34", ["app.py:12-18", "app.py:30-34"]),
+        ("app.py, lines 12-18 (x), 30-34 (y) and 40-44", ["app.py:12-18", "app.py:30-34", "app.py:40-44"]),
+        ("app.py, Zeile 12, 3 Tests", ["app.py:12"]),
+        # A page, a number of lines, a column
+        ("app.py, стр. 12", []),
+        ("app.py 120줄", []),
+        ("app.py 12, 18 行", []),
+        ("app.py Zeilen: 120", []),
+        ("app.py 120 líneas", []),
+        ("app.py:84,5", ["app.py:84"]),
+        ("app.py lines 12-18 (setup) and 3 tests", ["app.py:12-18"]),
+    ],
+)
+def test_lines_in_other_languages_and_their_lists_are_read(written: str, expected: list[str]) -> None:
+    assert list(map(shown, references_in(written))) == expected

@@ -115,6 +115,14 @@ def test_the_candidate_that_the_document_names_in_full_is_meant(other: str, tree
     assert "index.ts:5 abbreviated > api/src/index.ts:5" in outcomes(f"{other}\n\nSee `index.ts:5` there.", tree)
 
 
+def test_the_candidate_that_has_the_symbol_is_meant_even_if_another_is_named_in_full(tree: Path) -> None:
+    (tree / "web/src/index.ts").write_text("x = 1\n" * 4 + "function startAll() {}\n" + "x = 1\n" * 5)
+    text = "The server is `api/src/index.ts`.\n\nSee `index.ts:5` (`startAll`) and `index.ts:5` (`stopAll`)."
+    first, second = outcomes(text, tree)
+    assert first == "index.ts:5 abbreviated > web/src/index.ts:5"
+    assert second == "index.ts:5 mismatch"
+
+
 def test_two_candidates_that_the_document_names_in_full_stay_ambiguous(tree: Path) -> None:
     text = "Both `api/src/index.ts` and `web/src/index.ts` start it. See `index.ts:5` there."
     assert outcomes(text, tree) == ["index.ts:5 ambiguous"]

@@ -505,7 +505,7 @@ def test_an_invented_quote_from_a_file_that_cannot_be_read_is_unchecked_and_supp
 
 
 def test_a_wrong_symbol_is_reported_next_to_a_correct_quote(tree: Path) -> None:
-    found = evidence_of(f"src/app.py:14 (ghost):\n{fence(CODE)}", tree)
+    found = evidence_of(f"src/app.py:14 (`ghost`):\n{fence(CODE)}", tree)
     assert [quote.outcome for quote in found.quotes] == ["verified"]
     assert [(r.outcome, r.is_quote_location) for r in found.references] == [("mismatch", False)]
 

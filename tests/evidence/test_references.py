@@ -78,7 +78,7 @@ def test_an_outcome_has_a_reason(tree: Path) -> None:
     assert why("src/ghost.py:1") == "there is no such file"
     assert why("src/auth:1") == "it is a folder"
     assert why("../x.py:1") == "the path is outside the checkout"
-    assert why("src/app.py:12 (ghost)") == "ghost does not occur in the file"
+    assert why("src/app.py:12 (`ghost`)") == "ghost does not occur in the file"
     assert why("src/app.py:1 (open_session)") == "open_session is at line 31"
 
 
@@ -431,3 +431,76 @@ def test_a_file_that_the_text_creates_is_planned_everywhere(tree: Path) -> None:
     assert [one.outcome for one in evidence_of("", tree, head=row).references] == ["missing-file"]
     head = row + "- Create: `tests/test_offsets.py`\n"
     assert [one.outcome for one in evidence_of("", tree, head=head).references] == ["planned"]
+
+
+# --- What the text itself calls removed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "~~src/gone.py:12~~",
+        "- ~~`src/app.py:99` has no check~~ done",
+        "Removed `src/gone.py:12`.",
+        "`src/gone.py:12` was removed in the last release.",
+        "`src/app.py:99` has since been deleted.",
+        "- `src/gone.py:12` (deleted)",
+        "- `src/gone.py:12` no longer exists",
+        "- `src/app.py:12` (`ghost`) was removed",
+        "| File | Status |\n|---|---|\n| src/gone.py:12 | ✅ Removed |",
+        "| File | Estado |\n|---|---|\n| src/gone.py:12 | eliminado |",
+        "| File | Status |\n|---|---|\n| src/gone.py:12 | удалён |",
+    ],
+)
+def test_what_the_text_calls_removed_is_not_accused(text: str, tree: Path) -> None:
+    (reference,) = evidence_of(text, tree).references
+    assert (reference.outcome, reference.found) == ("unchecked", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`src/gone.py:12` should be removed.",
+        "`src/gone.py:12` is never removed from the list",
+        "~~old~~ `src/gone.py:12`",
+        "The cache was removed. `src/gone.py:12` is called twice.",
+        "| File | Note |\n|---|---|\n| src/gone.py:12 | users are removed twice |",
+    ],
+)
+def test_a_missing_file_that_is_not_called_removed_is_reported(text: str, tree: Path) -> None:
+    assert [one.outcome for one in evidence_of(text, tree).references] == ["missing-file"]
+
+
+# --- Requests in tables
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| Method | Location |\n|---|---|\n| POST | /api/users |",
+        "| Location | Verb |\n|---|---|\n| `/api/users` | `DELETE` |",
+        "| Location | Note |\n|---|---|\n| POST /api/users | no limit |",
+    ],
+)
+def test_a_route_next_to_the_method_of_a_request_is_not_a_file(table: str, tree: Path) -> None:
+    assert evidence_of(table, tree).references == []
+
+
+def test_a_file_next_to_the_method_of_a_request_is_a_file(tree: Path) -> None:
+    table = "| Method | Location |\n|---|---|\n| POST | src/app.py:12 |\n| GET | src/gone.py |"
+    assert outcomes(table, tree) == ["src/app.py:12 verified", "src/gone.py missing-file"]
+
+
+# --- Columns and lines in other languages
+
+
+@pytest.mark.parametrize(
+    "head", ["Archivo | Línea", "Datei | Zeile", "Файл | Строка", "Fichier | Ligne", "Arquivo | Linha", "파일 | 줄"]
+)
+def test_the_columns_of_files_and_lines_are_known_in_other_languages(head: str, tree: Path) -> None:
+    assert outcomes(f"| {head} |\n|---|---|\n| src/app.py | 12 |", tree) == ["src/app.py:12 verified"]
+
+
+def test_a_column_with_numbers_of_lines_has_no_locations(tree: Path) -> None:
+    assert outcomes("| Datei | Zeilen |\n|---|---|\n| src/app.py | 12 |", tree) == ["src/app.py verified"]
+    assert outcomes("| Datei | Zeilen |\n|---|---|\n| src/app.py | 12-18 |", tree) == ["src/app.py:12-18 verified"]

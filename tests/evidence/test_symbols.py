@@ -126,8 +126,8 @@ def test_the_nearest_definition_is_preferred_to_a_nearer_use(definition: str, tm
 
 def test_a_symbol_that_is_part_of_a_longer_name_does_not_match(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def login_user():\n$login\nrelogin\n", encoding="utf-8")
-    assert outcomes("a.py:1 (login)", tmp_path) == ["a.py:1 mismatch"]
-    assert outcomes("a.py:1 (user)", tmp_path) == ["a.py:1 mismatch"]
+    assert outcomes("a.py:1 (login())", tmp_path) == ["a.py:1 mismatch"]
+    assert outcomes("a.py:1 (`user`)", tmp_path) == ["a.py:1 mismatch"]
     assert outcomes("a.py:2 ($login)", tmp_path) == ["a.py:2 verified"]
 
 
@@ -180,7 +180,7 @@ def test_of_several_references_in_a_row_one_must_match_the_symbol(tree: Path) ->
 def test_a_symbol_after_a_list_of_lines_matches_one_of_them(tree: Path) -> None:
     assert outcomes("src/app.py:12,31 (open_session)", tree) == ["src/app.py:12 verified", "src/app.py:31 verified"]
     assert outcomes("src/app.py:12,31 (login)", tree) == ["src/app.py:12 verified", "src/app.py:31 verified"]
-    assert outcomes("src/app.py:12,31 (ghost)", tree) == ["src/app.py:12 verified", "src/app.py:31 mismatch"]
+    assert outcomes("src/app.py:12,31 (`ghost`)", tree) == ["src/app.py:12 verified", "src/app.py:31 mismatch"]
 
 
 # --- Many names, long lines, long files: the same answers
@@ -270,7 +270,7 @@ def test_a_plain_word_after_a_reference_in_a_sentence_is_a_symbol_only_if_it_occ
     assert outcomes("It is lost in src/app.py:31 (login).", tree) == ["src/app.py:31 relocated > src/app.py:12"]
     for name in ("`dropped`", "dropped()", "drop_it", "dropIt", "drop2"):
         assert outcomes(f"It is lost in src/app.py:12 ({name}).", tree) == ["src/app.py:12 mismatch"]
-    assert outcomes("- src/app.py:12 (dropped)", tree) == ["src/app.py:12 mismatch"]
+    assert outcomes("- src/app.py:12 (dropped)", tree) == ["src/app.py:12 verified"]
 
 
 def test_a_symbol_that_a_row_adds_is_to_be_written(tree: Path) -> None:
@@ -305,3 +305,14 @@ def test_a_plain_word_that_is_not_near_is_a_remark_unless_the_file_defines_it(
     (tmp_path / "docs/page.md").write_text("one\n" * 30 + "table\n")
     (tmp_path / "app.py").write_text("x = 1\n" * 20 + "def defined():\n    other = 1\n")
     assert outcomes(text, tmp_path) == expected
+
+
+@pytest.mark.parametrize("word", ["warn", "WARN", "Warning", "noun", "backlog", "Overview"])
+def test_a_word_that_is_not_written_like_a_name_is_not_accused(word: str, tree: Path) -> None:
+    assert outcomes(f"- src/app.py:12 ({word})", tree) == ["src/app.py:12 verified"]
+    assert outcomes(f"- src/app.py:12 (`{word}`)", tree) == ["src/app.py:12 mismatch"]
+
+
+@pytest.mark.parametrize("name", ["noun()", "find_noun", "findNoun", "FindNoun", "noun.find", "noun2"])
+def test_a_name_that_does_not_occur_is_accused(name: str, tree: Path) -> None:
+    assert outcomes(f"- src/app.py:12 ({name})", tree) == ["src/app.py:12 mismatch"]

@@ -27,6 +27,7 @@ from remit.evidence.file_names import (
     unwrap,
 )
 from remit.evidence.line_ranges import (
+    LINE_WORDS,
     LineMention,
     Range,
     lines_after,
@@ -64,9 +65,11 @@ _BRACKET_ENDS = frozenset(")]0123456789")
 _STANDS_FOR_ROOT = lazy_pattern(
     r"(?:<[\w\-]{0,20}(?:root|repo|project|workspace|checkout)[\w\-]{0,20}>|…)$", re.IGNORECASE
 )
-_LINE_WORD = lazy_pattern(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
+_LINE_WORD = lazy_pattern(rf"\b(?:lines?|ln|ll?|{LINE_WORDS})\b|\bL\d|\bz\.|[行행줄]", re.IGNORECASE)
 #: A text without one of these does not name a line.
-_MARK = lazy_pattern(r"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|行|row|\+", re.IGNORECASE)
+_MARK = lazy_pattern(
+    rf"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|[행줄行]|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
+)
 _DIGIT = lazy_pattern(r"\d")
 _METHOD = lazy_pattern(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[`*_\s:|]{1,6}$")
 #: A part of a path that stands for a value: `users/{id}.json`.
@@ -226,9 +229,12 @@ def _is_source(path: str) -> bool:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span of a run without the text of a link, surrounding brackets and the end of a sentence."""
+    """Return the span of a run without the text of a link, marks and brackets around it and the end of a sentence."""
     if (link := text.rfind("](", start, end)) >= 0:
         start = link + 2
+    if text.startswith("~~", start, end):
+        start += 2  # struck through
+    end -= 2 * text.endswith("~~", start, end)
     first, last = unwrap(text[start:end])
     start, end = start + first, start + last
     if text.startswith("/", start, end) and _STANDS_FOR_ROOT.search(text, max(0, start - 40), start):

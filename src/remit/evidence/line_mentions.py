@@ -7,30 +7,36 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from remit.evidence.file_names import CJK
-from remit.evidence.line_ranges import MAX_LINE, is_count_next
+from remit.evidence.line_ranges import COUNTS, LINE_WORDS, MAX_LINE, is_count_next
 from remit.lazy import lazy_pattern
 
 _DASH = "[-–—‑]"
 _NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{_DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
-_LIST = rf"{_NUMBER}(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&)\s|\s?/\s?){_NUMBER}){{0,19}}"
+_REMARK = r"\s?\([^()\d\n]{1,60}\)"
+_LIST = (
+    rf"{_NUMBER}(?:(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&|y|e|und|et|и)\s|\s?/\s?)|{_REMARK}(?:,\s|\sand\s))"
+    rf"{_NUMBER}){{0,19}}"
+)
 #: Nothing may follow that makes the number a part of something else.
 _AFTER = r"(?![\w%]|[.:]\d|-[\w])"
 #: With regard to case, which these scripts do not have: else each of their characters is folded, which takes long.
 _CJK = rf"(?-i:[{CJK}])"
 _OPENS = rf"(?-i:[`(（【「，、；：{CJK}])"
-_HINT = lazy_pattern(rf"lines?\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行", re.IGNORECASE)
+_HINT = lazy_pattern(rf"(?:lines?|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行", re.IGNORECASE)
 #: Matches wherever `_HINT` does, and takes a tenth of the time to compile: most reports need only this one.
-_MAYBE = lazy_pattern(r"lines?\W{0,4}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE)
+_MAYBE = lazy_pattern(rf"(?:lines?|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE)
+_ROW = rf"\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
 _MENTION = lazy_pattern(
-    rf"(?<![\w\-.])(?P<word>lines?|ln)[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
+    rf"(?<![\w\-.])(?P<word>lines?|ln|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
     rf"|(?<![\w/.\-:#@])(?P<letter>(?:L\d{{2,6}}+(?:{_DASH}L?\d{{1,6}}+)?+|L\d{_DASH}L?\d{{1,6}}+)"
     rf"(?:\s?[/,、，]\s?L\d{{1,6}}+(?:{_DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[+&]\s)|(?<=[`\d](?:,|/)\s)|(?<={_CJK}\s)|(?P<loose>(?<=\w\s))):"
     rf"(?P<colon>\d{{1,6}}(?:{_DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{_DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
-    rf"|第\s?(?P<row>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?)\s?行"
+    rf"|第\s?(?P<row>{_ROW}(?:\s?[,，、和]\s?第?\s?{_ROW}){{0,19}})\s?行"
     rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目",
     re.IGNORECASE,
 )
+_IN_BRACKETS = lazy_pattern(r"\([^()]*+\)")
 _RANGE = lazy_pattern(rf"(\d{{1,6}})(?:\s?(?:{_DASH}|[~～〜至到]|to|through)\s?第?\s?L?(\d{{1,6}}))?", re.IGNORECASE)
 #: Words that give a number another owner: `line 12 of the log`, `line 3 in this plan`.
 _OTHER_OWNER = lazy_pattern(
@@ -68,7 +74,7 @@ def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
         start, end = found.span()
         listed = next(filter(None, found.group("listed", "letter", "colon", "row", "rows")))
         if found["word"]:
-            is_count = found["word"].lower() == "lines" and found["sign"] == ":" and listed.isdigit()
+            is_count = found["word"].lower() in COUNTS and found["sign"] == ":" and listed.isdigit()
             if is_count or _OTHER_LINE.search(text, max(0, start - _LOOK_BACK), start):
                 continue
         if found["colon"] and _PORT.search(text, max(0, start - _LOOK_BACK), start):
@@ -76,7 +82,7 @@ def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
         if found["letter"] and has_ids and _ID.match(listed):
             continue
         if not _OTHER_OWNER.match(text, end):
-            ranges = ranges_in(listed)
+            ranges = ranges_in(_IN_BRACKETS.sub("", listed) if "(" in listed else listed)
             if found["word"] and len(ranges) > 1 and is_count_next(text, end):
                 ranges = ranges[:-1]
             yield Mention(start, end, ranges, found["loose"] is not None, found["colon"] is not None)

@@ -16,6 +16,8 @@ MAX_LINE = 999_999_999
 Range = tuple[int, int | None]
 
 _DASH = "[-–—‑]"
+#: `line` in Spanish, Portuguese, German, French, Russian and Korean.
+LINE_WORDS = r"l[íi]neas?|linhas?|zeilen?|lignes?|(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
 #: One line or range, with columns; nothing may follow that makes it a version, a percentage or a word.
 _ONE = lazy_pattern(
@@ -57,16 +59,24 @@ _MORE_HASH = lazy_pattern(r"`?\s?(?:,|;|&|and|or)\s?`?#?(?=L\d)", re.IGNORECASE)
 
 _WORDS = lazy_pattern(
     r"[`\"'”’*_)\]]{0,3}(?:\s{0,2}(?:[,:：–—@→|]|-{1,2}>?)\s{0,2}|\s{1,2})?[(\[（]?\s?[`*_\"']{0,3}"
-    r"((?:(?:see|at|on|in|around|near|about|approx\.?|approximately|from|starting|beginning|between)\s){0,3})"
-    r"[`*_]{0,3}[~≈]?(lines?|ln|ll?)[`*_\"']{0,3}\.?\s?[:#=]?\s?[`*_\"']{0,3}\s?(?=[~≈]?\d)",
+    r"((?:(?:see|at|on|in|around|near|about|approx\.?|approximately|from|starting|beginning|between|en|la|las|ab|à|na|no|в)"
+    r"\s){0,3})"
+    r"[`*_]{0,3}[~≈]?"
+    rf"(lines?|ln|ll?|{LINE_WORDS}|z(?=\.))[`*_\"']{{0,3}}\.?\s?[:#=]?\s?[`*_\"']{{0,3}}\s?(?=[~≈]?\d)",
     re.IGNORECASE,
 )
 #: A description, not a line: `proxy.cfg`: L4 proxy.
 _LAYER = lazy_pattern(r"[`\"'”’*_)\]]{0,3}\s{0,2}(?:[:：–—→]|-{1,2}>?)\s{1,2}L\d\s+[A-Za-z]")
 _WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNORECASE)
+#: `líneas 12 a 18`, `Zeilen 12 bis 18`, `строки 12 по 18`.
+_FOREIGN_RANGE = lazy_pattern(r"\s(?:al?|à|bis|по|до)\s(\d++)(?![\w.\-])", re.IGNORECASE)
 _SPACED_RANGE = lazy_pattern(rf"\s{_DASH}\s(\d++)(?![\w.])")
 _BOTH = lazy_pattern(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
-_MORE_WORDS = lazy_pattern(rf"`?\s?{_NEXT}\s?(?:lines?\s|L)?`?(?=\d)", re.IGNORECASE)
+_MORE_WORDS = lazy_pattern(rf"`?\s?(?:{_NEXT}|(?:y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=\d)", re.IGNORECASE)
+#: A remark on a range of a list: `Lines 12-18 (setup) and 30-34`.
+_REMARKED = lazy_pattern(
+    rf"\s?\([^()\d\n]{{1,60}}\)(?:\s?,\s?(?:and\s)?|\s(?:and|&)\s)`?(?=\d++{_DASH}\d)", re.IGNORECASE
+)
 _WORDS_END = lazy_pattern(r"[`*_\"']{0,3}[)\]）]?")
 _NEXT_PATH = lazy_pattern(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
 #: `(line 12 c/d.py)`
@@ -80,12 +90,18 @@ _ROWS = lazy_pattern(
 _ROW_WORD = lazy_pattern(r"\s?行目?")
 _MORE_ROWS = lazy_pattern(r"\s?(?:、|，|,|と|和|及び|および|以及)\s?第?\s?(?=\d)")
 _ROWS_LABEL = lazy_pattern(r"[`\"'*_)\]」』】]{0,3}[\s、，,:：(（]{0,3}行(?:番号|号)?\s?[:：]?\s?(?=\d)")
+#: Korean lines: `12행`, `12-18줄`, `12번째 줄`; `12줄` is a number of lines.
+_KOREAN_ROWS = lazy_pattern(
+    rf"[`\"'*_)\]]{{0,3}}(?:의|에서)?[\s,:(（]{{0,3}}(\d++)(?:\s?(?:{_DASH}|[~～〜])\s?(\d++)\s?(?:행|줄|라인)|\s?행|"
+    r"\s?번째?\s?(?:줄|라인|행))(?:에서|에|의|부터|은|는|이|가)?[)）]?(?!\w)"
+)
 _ROWS_END = lazy_pattern(r"[)）]?")
 
 _LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
 _BEFORE = lazy_pattern(
-    rf"\b(?:lines?|ll?|ln)\.?\s?[:#]?\s?~?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})"
-    r"(?:\s(?:of|in|from|at|@)\s(?:(?:the\s)?file\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
+    rf"\b(?:lines?|ll?|ln|{LINE_WORDS})\.?\s?[:#]?\s?~?"
+    rf"({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})"
+    r"(?:\s(?:of|in|from|at|@|del?|du|do|da|en|em|von|dans|в|файла)\s(?:(?:the\s)?file\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
     re.IGNORECASE,
 )
 #: A line in brackets before its path: `(line 12 a/b.py)`.
@@ -108,7 +124,7 @@ _IN_BRACKETS = lazy_pattern(rf"[(\[]L?(\d++)(?:{_DASH}L?(\d++)|,\s?\d++)?[)\]]|@
 _RANGE_IN_BRACKETS = lazy_pattern(rf"[`*]{{0,3}}\s[(\[]L?(\d++){_DASH}L?(\d++)[)\]]", re.IGNORECASE)
 _AT_END = lazy_pattern(rf"[:：#]L?(\d++)(?:{_DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
 _ALONE = lazy_pattern(
-    rf"\W*+(?:lines?|L)?\s?#?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})\W*", re.I
+    rf"\W*+(?:lines?|{LINE_WORDS}|L)?\s?#?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})\W*", re.I
 )
 
 
@@ -133,6 +149,7 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
         or _after_words(text, at)
         or _after_brackets(text, at)
         or _after_rows(text, at)
+        or _after_korean_rows(text, at)
         or (_after_colon(text, at, _LOOSE_COLON) if in_column else None)
     )
 
@@ -233,8 +250,8 @@ def _more_tight(text: str, start: int, ranges: list[Range]) -> int:
     """Add the further lines of `:32,34,12-18` and `:32/34`, in any order; return their end. `:32,5` has a column."""
     listed: list[Range] = []
     end = _more(text, start, listed, _TIGHT, ascending=False)
-    is_column = len(listed) == 1 and text[start] == "," and listed[0][1] is None and listed[0][0] <= ranges[-1][0]
-    if is_column and ranges[-1][1] is None:
+    is_column = len(listed) == 1 and text[start] == "," and listed[0][1] is None and listed[0][0] < _MIN_LISTED
+    if is_column and ranges[-1][1] is None and listed[0][0] <= ranges[-1][0]:
         return start
     ranges.extend(listed)
     return end
@@ -263,6 +280,8 @@ def _more_loose(text: str, start: int, ranges: list[Range]) -> int:
     return listed[-1][1] if listed else start
 
 
+#: A smaller number after a comma may be a column: `:12,5`.
+_MIN_LISTED = 10
 _TIGHT = lazy_pattern(r"[,/](?=\d)")
 _ENDS = lazy_pattern(_CLOSED)
 
@@ -285,18 +304,21 @@ def _after_words(text: str, at: int) -> LineMention | None:
     (line, last), end = first
     if last is None and line < 10 and _LAYER.match(text, mark.start()):
         return None
-    many = mark[2].lower() in ("lines", "ll", "l")
+    word = mark[2].lower()
+    is_foreign = word not in ("line", "lines", "ln", "ll", "l")
+    many = is_foreign or word in ("lines", "ll", "l")
     if last is None:
         up_to = (
             _WORD_RANGE.match(text, end)
             or (_SPACED_RANGE.match(text, end) if many else None)
+            or (_FOREIGN_RANGE.match(text, end) if is_foreign else None)
             or (_BOTH.match(text, end) if "between" in mark[1].lower() else None)
         )
         if up_to:
             last, end = _number(up_to[1]), up_to.end()
     ranges: list[Range] = [(line, last)]
     end = _more_words(text, end, ranges) if many else end
-    if mark[2].lower() == "lines" and ":" in text[mark.end(2) : mark.end()] and ranges == [(line, None)]:
+    if word in COUNTS and ":" in text[mark.end(2) : mark.end()] and ranges == [(line, None)]:
         return None  # a number of lines
     closing = _WORDS_END.match(text, end)
     return LineMention(tuple(ranges), at, closing.end() if closing else end)
@@ -309,10 +331,20 @@ def _more_words(text: str, start: int, ranges: list[Range]) -> int:
     """
     listed = list(ranges)
     end = _more(text, start, listed, _MORE_WORDS, ascending=False)
+    end = _more(text, end, listed, _REMARKED, ascending=True)
     if not _LIST_ENDS.match(text, end):
         return _more(text, start, ranges, _MORE_WORDS, ascending=True)
     ranges[:] = listed
     return end
+
+
+#: Words with a colon and one number behind them that are a number of lines: `Lines: 120`.
+COUNTS = frozenset(("lines", "líneas", "lineas", "linhas", "zeilen", "lignes", "строк", "줄", "라인"))
+
+
+def _after_korean_rows(text: str, at: int) -> LineMention | None:
+    found = _KOREAN_ROWS.match(text, at)
+    return LineMention((_range(found[1], found[2]),), at, found.end()) if found else None
 
 
 def _after_brackets(text: str, at: int) -> LineMention | None:
@@ -336,15 +368,17 @@ def _after_rows(text: str, at: int) -> LineMention | None:
     """
     ranges: list[Range] = []
     counted = 0
+    is_ordinal = False
     end = position = at
     mark = _ROWS.match(text, at)
     label = _ROWS_LABEL.match(text, at) if mark is None else None
     while (mark := mark or label) and (row := _ROW.match(text, mark.end())):
         ranges.append(_range(row[1], row[2]))
         position = row.end()
+        is_ordinal |= "第" in text[mark.start() : mark.end()]
         if (word := _ROW_WORD.match(text, position)) or label:
             position = word.end() if word else position
-            is_line = bool(label or row[2]) or text[position - 1] == "目" or "第" in text[mark.start() : mark.end()]
+            is_line = bool(label or row[2]) or text[position - 1] == "目" or is_ordinal
             if not is_line and not counted:
                 return None
             counted, end = len(ranges), position

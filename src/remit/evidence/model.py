@@ -88,6 +88,8 @@ class Reference(msgspec.Struct):
     #: The symbol that should be there, and whether it may be a plain word instead: `(crash)`.
     symbol: str = ""
     is_word: bool = False
+    #: Whether the symbol is not written like a name: `(login)`. Then it is one only if the file has it.
+    is_plain: bool = False
     #: The line of its table row, which groups the references of a row; 0 outside tables.
     row: int = 0
     section: str | None = None

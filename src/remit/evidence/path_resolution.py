@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from remit.evidence.model import Reference
+from remit.evidence.symbols import occurs_near
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import is_absolute, normalize_path
@@ -176,6 +177,8 @@ class PathResolver:
     def _choose(self, reference: Reference, chosen: str | None) -> None:
         """Set the chosen candidate as target if it has the line, else keep all candidates."""
         candidates = reference.candidates
+        if reference.symbol and (named := self._with_symbol(reference)) is not None:
+            chosen = named
         if chosen is not None and self._has_line(chosen, reference):
             reference.target, reference.candidates = chosen, ()
             return
@@ -187,6 +190,16 @@ class PathResolver:
         if not having and len(candidates) <= MAX_READ:
             reference.target = candidates[0]
             reference.why = f"none of the {len(candidates)} files that end with this path has this line"
+
+    def _with_symbol(self, reference: Reference) -> str | None:
+        """Return the only candidate that has the symbol of a reference near its line, if there is one."""
+        files = [(path, self._workspace.read(path)) for path in reference.candidates[:MAX_READ]]
+        named = [
+            path
+            for path, file in files
+            if isinstance(file, SourceFile) and occurs_near(file, reference.symbol, reference.line, reference.end_line)
+        ]
+        return named[0] if len(named) == 1 and len(reference.candidates) <= MAX_READ else None
 
     def _has_line(self, path: str, reference: Reference) -> bool:
         if reference.line is None:

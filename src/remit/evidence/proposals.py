@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from remit.contract.fences import FenceSpan, read_fences
 from remit.contract.parse import Document
 from remit.lazy import lazy_pattern
 
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
+#: The same labels in Spanish, Portuguese, French, German and Russian: `Solución propuesta`, `Vorgeschlagene Lösung`.
+_FOREIGN = (
+    r"(?:(?:vorgeschlagener?|empfohlener?|mögliche|posible|possível|(?-i:[Пп]редлагаем|[Рр]екомендуем|[Вв]озможн)\w{2})\s)?"
+    r"(?:soluci[óo]n(?:es)?|alternativas?|propuestas?|correcci[óo]n(?:es)?|recomendaci[óo]n(?:es)?|sugerencias?|después|"
+    r"solu[çc](?:[ãa]o|[õo]es)|corre[çc](?:[ãa]o|[õo]es)|propostas?|recomenda[çc](?:[ãa]o|[õo]es)|sugest[ãa]o|depois|"
+    r"corrections?|correctifs?|propositions?|recommandations?|après|lösung(?:en|svorschlag)?|vorschl(?:ag|äge)|"
+    r"alternativen?|empfehlung(?:en)?|korrektur|nachher|(?-i:[Рр]ешени[ея]|[Ии]справлени[ея]|[Пп]редложени[ея]|"
+    r"[Рр]екомендаци[ия]|[Аа]льтернатив[аы]|[Пп]осле))(?:\s(?!src|lib)\w{1,20}){0,2}"
+)
 _NOUNS = (
-    r"(?:fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after|"
+    rf"(?:{_FOREIGN}|c[óo]digo\s(?:propuesto|sugerido|corregido|proposto|corrigido)|"
+    r"(?:code|solution)\s(?:proposée?|corrigée?|suggérée?)|(?-i:[Пп]редлагаемый\sкод)|"
+    r"fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after|"
     r"(?:修正|変更|改善)(?:案|後|例|方法|コード)|修正|改善|対策|推奨|提案|解决方案|"
     r"(?:建议|修复|改进|优化)(?:方案|建议|代码|修改|修复|做法|方法|后)?|修改(?:方案|建议|后)|"
     r"대안(?:\s?\d)?|제안|(?:수정|개선)(?:안|\s?후)?|변경\s?후|권장)"
@@ -47,7 +59,9 @@ _INSTRUCTION = lazy_pattern(
     rf"{_LEAD}(?:\*\*)?(?:(?:then|now|next|first|second|third|finally|also|please|and|instead|step \d{{1,2}}|you|we|i|"
     r"can|could|should|must|would|will|to|let's|let us)[,:]?\s){0,4}"
     r"(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
-    rf"wrap|define|append|prepend|consider|switch|convert|refactor|rewrite){_WORD_ENDS}[^\n]{{0,200}}{_LINE_END}|"
+    rf"wrap|define|append|prepend|consider|switch|convert|refactor|rewrite|configure|enable|register|adjust|"
+    rf"añadir|agregar|reemplazar|cambiar|usar|ajouter|remplacer|utiliser|adicionar|substituir|alterar|ersetzen|ändern|"
+    rf"(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}[^\n]{{0,200}}{_LINE_END}|"
     rf"[^\n]{{0,200}}[,.;]\s(?:then\s)?(?:add|insert|replace|append|prepend|handle|extend)\b[^\n]{{0,100}}{_LINE_END}|"
     r"[^\n]{0,200}\b(?:would|should|could|might|must) (?:then )?(?:be|become|look like|read)(?: this)?"
     rf"{_LINE_END}",
@@ -91,7 +105,9 @@ _LOCATION_LABEL = lazy_pattern(
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
 _PROPOSED_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_NOUNS}|examples?)\s*(?:#?\d{{1,3}}\s*)?(?:[:：]|$)|"
+    rf"[^\n]{{0,80}}[(（](?:to (?:be )?(?:added?|written|created?|implemented?)|proposed|planned|"
+    r"not yet implemented)[)）]|"
+    rf"{_LEAD}(?:alternatives?\b[^\n]{{0,40}}$|(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_NOUNS}|examples?)\s*(?:#?\d{{1,3}}\s*)?(?:[:：]|$)|"
     r"(?:code\s)?examples?\s(?:for|of)\s[^\n]{0,40}\bfix(?:es)?\b|"
     r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b)",
     re.IGNORECASE,
@@ -132,6 +148,23 @@ _CHANGED_HEADING = lazy_pattern(
     rf"{_LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated)\b",
     re.IGNORECASE,
 )
+_GONE_WORDS = r"(?:removed|deleted|dropped|eliminated)"
+#: A cell that states that its row is about something that is gone.
+_GONE_CELL = lazy_pattern(
+    rf"[\s*_`~✅☑✓🗑️-]*+(?:{_GONE_WORDS}|gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
+    r"eliminad[oa]s?|gelöscht|entfernt|supprimée?s?|removid[oa]s?|(?-i:[Уу]дал[её]н\w{0,2})|삭제(?:됨|완료)?)(?!\w)",
+    re.IGNORECASE,
+)
+#: The same in a sentence: `was removed`, `(deleted)`, `Removed src/app.py:12`.
+_GONE = lazy_pattern(
+    rf"(?:^{_LEAD}|\b(?:was|were|been|is now|are now|already|since)\s(?:\w{{1,12}}\s)?|[(（\[]\s?|[—–:✅]\s*)"
+    rf"{_GONE_WORDS}\b(?!\()|"
+    rf"\bno longer (?:exists?|there|present)\b|[(（]\s?(?:削除|已删除|已移除)",
+    re.IGNORECASE,
+)
+_BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
+_STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
+_MAX_AROUND = 300
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})")
 _SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
 _END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"
@@ -286,6 +319,18 @@ class Proposals:
                 return False
             at = self._parents[at]
         return self._is_plan and (not has_line or self._follows_sentence(line))
+
+
+def is_gone(text: str, start: int, end: int, row: Iterable[str] = ()) -> bool:
+    """Return whether the text states that what it cites from `start` to `end` was removed, or strikes it through."""
+    if "~~" in text and any(one.start() <= start and end <= one.end() for one in _STRUCK.finditer(text)):
+        return True
+    if any(map(_GONE_CELL.match, row)):
+        return True
+    first, last = max(0, start - _MAX_AROUND), min(len(text), end + _MAX_AROUND)
+    before = max((found.end() for found in _BOUND.finditer(text, first, start)), default=first)
+    after = _BOUND.search(text, end, last)
+    return bool(_GONE.search(text[before : after.start() if after else last]))
 
 
 def before_and_after(lines: list[str]) -> int | None:

@@ -13,7 +13,7 @@ from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, 
 from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
 from remit.evidence.model import Quote, Reference
 from remit.evidence.proposals import Proposals, before_and_after, marks_new_lines
-from remit.evidence.quote_text import quote_readings
+from remit.evidence.quote_text import is_code, quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
 from remit.lazy import lazy_pattern
@@ -38,6 +38,10 @@ _PROPOSED_REMARK = lazy_pattern(
 )
 _OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE)
 _INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
+#: What precedes a location at the start of a comment.
+_DIRECT = lazy_pattern(
+    r"\W*+(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*|\s+))?\W?$", re.I
+)
 _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
@@ -59,6 +63,8 @@ _SCRIPTS = (*(".sh", ".bash", ".zsh", ".ksh", ".bats", ".fish", ".ps1", ".bat", 
 _COMMAND_FILES = frozenset(("makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", "package.json"))
 _UNNAMED = frozenset(("", "console", "terminal", "shell-session"))
 _MAX_COMMANDS = 200
+_SHORT_LABEL = lazy_pattern(r"[*_]{0,2}[\w ]{1,30}[:：][*_]{0,2}\s*$")
+_NO_LANGUAGE = frozenset(("", "text", "txt", "plain", "plaintext", "ascii", "pseudo", "pseudocode"))
 _SENTENCE_ENDS = lazy_pattern(r"[.!?]\)?\s+\S|。")
 #: Fences in these languages show a text or a change as a whole; comments inside are part of it.
 _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
@@ -91,10 +97,16 @@ class Fence:
         self._is_new: bool | None = None
 
     def is_loose(self, reference: Reference) -> bool:
-        """Return whether the fence has no language and the location is not in the last sentence above it."""
+        """Return whether the fence may be no quote: the last sentence above has no location, or it shows a text.
+
+        A few words with a colon are no sentence of their own: `See src/app.py:12. The code:`.
+        """
+        if self.segment.info.split(" ")[0].lower() in _NO_LANGUAGE and not is_code(self.segment.text):
+            return True
         above = self._text(self.above)
         at = above.rfind(reference.text)
-        return not self.segment.info and at >= 0 and bool(_SENTENCE_ENDS.search(above, at + len(reference.text)))
+        ends = _SENTENCE_ENDS.search(above, at + len(reference.text)) if at >= 0 else None
+        return ends is not None and not _SHORT_LABEL.match(above, ends.end() - 1)
 
     def may_be_new(self, proposals: Proposals, *, is_loose: bool) -> bool:
         """Return whether the code may be code that is to be written. `is_loose`: nothing states that it is a quote."""
@@ -115,6 +127,8 @@ class LocatedQuote(NamedTuple):
     is_past: bool = False
     #: Returns whether the code may be new: then it counts only if it is there. Called only if it is not.
     may_be_new: Callable[[], bool] = lambda: False
+    #: Whether only a path without a line above the fence is its location: code that is not from the file is new.
+    is_unplaced: bool = False
 
 
 class FenceClaims(NamedTuple):
@@ -164,6 +178,7 @@ def claims_of_fence(
         has_line = any(one.line is not None for one in candidates)
         is_proposed = bool(candidates) and (part.is_proposed or proposals.is_proposed(fence.line, has_line=has_line))
         is_past = part.is_old or (bool(candidates) and proposals.is_past(fence.line))
+        is_past |= any(one.is_past for one in candidates)
         if own is not None:
             own.is_past = is_past
         if own is not None and (own.line is not None or not (is_proposed or _is_missing(own, workspace))):
@@ -176,7 +191,7 @@ def claims_of_fence(
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
             is_loose = fence.is_loose(last) if own is None else own.line is None and part.is_inside
             may_be_new = partial(fence.may_be_new, proposals, is_loose=is_loose)
-            found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new))
+            found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, own is None and last.line is None))
     return found
 
 
@@ -202,9 +217,10 @@ def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Itera
         yield _Part(written, written_at, fence.first, lines)
         return
     body: list[str] = []
-    is_proposed = is_old = is_inside = False
+    is_proposed = is_old = is_inside = follows_words = False
     for at, line in enumerate(lines):
-        location = _in_comment(line, exists, is_first=not any(map(str.strip, lines[:at])) if at < 3 else False)
+        is_first = not any(map(str.strip, lines[:at])) if at < 3 else False
+        location = _in_comment(line, exists, is_first=is_first, may_follow=is_first or follows_words)
         if location is None or (at and _is_inside_comment(lines[at - 1], line, location)):
             body.append(line)
             continue
@@ -217,6 +233,7 @@ def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Itera
             yield _Part(written, written_at, fence.first + first, [])
         written, written_at, first, body = location, fence.first + at, at + 1, []
         is_proposed = bool(_PROPOSED_REMARK.search(line, line.find(location.text) + len(location.text)))
+        follows_words = not _DIRECT.match(line, 0, line.find(location.text))
         is_old, is_inside = bool(_OLD_REMARK.match(line)), bool(_INSIDE_REMARK.match(line))
     yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old, is_inside)
 
@@ -276,10 +293,11 @@ def _in_info(info: str, exists: Exists) -> WrittenReference | None:
     return found[0] if found else None
 
 
-def _in_comment(line: str, exists: Exists, *, is_first: bool) -> WrittenReference | None:
-    """Parse a location at the start of a comment, or with a line at its end: `In login() - a/b.py:12`.
+def _in_comment(line: str, exists: Exists, *, is_first: bool, may_follow: bool) -> WrittenReference | None:
+    """Parse a location at the start of a comment; with `may_follow`, also at its end: `In login() - a/b.py:12`.
 
     Words after the location are ignored. Below the first line, a path without a line must be the whole comment.
+    A sentence inside the quoted code may end with a path, too, so `may_follow` is set if the fence starts like that.
     """
     comment = _COMMENT.match(line) if len(line) < _MAX_COMMENT else None
     if comment is None:
@@ -292,7 +310,8 @@ def _in_comment(line: str, exists: Exists, *, is_first: bool) -> WrittenReferenc
     if first.start <= 1 and first.line is not None:
         return first
     if (
-        last.line is not None
+        may_follow
+        and last.line is not None
         and _LOCATION_FOLLOWS.search(words, 0, last.start)
         and not words[last.end :].strip(" )`*.")
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.model import Location, Quote, Reference
 from remit.evidence.quote_locations import LocatedQuote
+from remit.evidence.quote_text import has_lines_of
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.references import PAST, PLACEHOLDER, UNNAMED
 from remit.evidence.revisions import PermalinkReader
@@ -31,12 +32,10 @@ def check_quotes(
     failed = [one.quote for one, _ in checked if one.quote.outcome in ("mismatch", "missing-file")]
     checker.find_moved(failed, document)
     for quote in failed:
-        file = workspace.read(quote.path)
-        if quote.outcome == "mismatch" and quote.found is not None:
-            quote.outcome, quote.similarity = "relocated", 1.0
-            quote.why = f"it is in {quote.found.path}"
-        elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
-            checker.suggest(quote, file)
+        _explain(quote, workspace, checker)
+    for one, _ in checked:
+        if one.is_unplaced and _is_unrelated(one.quote, workspace):
+            one.quote.outcome, one.quote.found, one.quote.why, one.quote.difference = "unchecked", None, _NO_QUOTE, None
     for one, reference in checked:
         quote = one.quote
         quote.location = reference
@@ -50,6 +49,22 @@ def check_quotes(
             quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
         elif quote.why not in (_NO_CODE, _NO_QUOTE):
             _apply_quote_outcome(reference, quote)
+
+
+def _explain(quote: Quote, workspace: Workspace, checker: QuoteChecker) -> None:
+    """State where a quote that is not in its place was found, or what is most similar to it."""
+    file = workspace.read(quote.path)
+    if quote.outcome == "mismatch" and quote.found is not None:
+        quote.outcome, quote.similarity = "relocated", 1.0
+        quote.why = f"it is in {quote.found.path}"
+    elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
+        checker.suggest(quote, file)
+
+
+def _is_unrelated(quote: Quote, workspace: Workspace) -> bool:
+    """Return whether a quote is not in its file, and hardly any of its lines is."""
+    file = workspace.read(quote.path) if quote.outcome == "mismatch" and quote.match is None else None
+    return isinstance(file, SourceFile) and not has_lines_of(quote.text, file.text)
 
 
 def _check_quote(

@@ -31,6 +31,42 @@ TYPOGRAPHY = str.maketrans(
 _ESCAPES = lazy_pattern(r"\\([_*|<>`#\[\](){}~!&$])|&(lt|gt|amp|quot|apos|nbsp|#39|#x27);")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "nbsp": " ", "#39": "'", "#x27": "'"}
 
+#: Lines and arrows of a diagram, and text without the signs of code.
+_DRAWN = lazy_pattern(r"[├└┌┐┘┤┬┴┼╔╗╚╝║▼▲↓↑]|(?:^|\s)[→⇒⟶]\s|^\s*(?:\|--|\+--|`--)")
+_STEP = lazy_pattern(
+    r"\s*(?:\d{1,3}[.)]|(?i:step|paso|schritt|étape|passo|шаг)\s\d{1,3}\s?[.:)–—-]?)\s+[^;{}()=<>\[\]_$@|\\]+$"
+)
+_SENTENCE = lazy_pattern(r"\s*(?:[-*•]\s+)?[^\W\d_a-zа-я][^;{}()=<>\[\]_$@|\\]*$")
+_SMALL_WORD = lazy_pattern(r"(?<![\w.])[^\W\d_A-Z]{2,}(?![\w.]\w)")
+_MIN_SMALL_WORDS = 3
+_MAX_LINES = 200
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text may be code: it is no diagram, and it does not mostly consist of sentences or steps."""
+    lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
+    if any(_DRAWN.search(line[:_MAX_LINES]) for line in lines):
+        return False
+    return 2 * sum(map(_is_sentence, lines)) <= len(lines)
+
+
+def _is_sentence(line: str) -> bool:
+    line = line[:_MAX_LINES]
+    if _STEP.match(line):
+        return True
+    return bool(_SENTENCE.match(line)) and len(_SMALL_WORD.findall(line)) >= _MIN_SMALL_WORDS
+
+
+def has_lines_of(quote: str, text: str) -> bool:
+    """Return whether at least a third of the lines of a quote are lines of a text, but for white space."""
+    lines = {" ".join(line.split()) for line in text.split("\n")}
+    quoted = [bare for line in quote.split("\n") if len(bare := " ".join(line.split())) >= _MIN_LINE]
+    return 3 * sum(line in lines for line in quoted) >= len(quoted)
+
+
+#: Shorter lines, such as brackets, are in every file.
+_MIN_LINE = 4
+
 
 def quote_readings(text: str) -> list[list[str]]:
     """Return every reading of a quote: the pieces between its ellipses, with white space collapsed by line."""

@@ -13,6 +13,7 @@ from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, 
 from remit.evidence.grammar import WrittenReference, never_exists, references_in
 from remit.evidence.line_ranges import lines_alone
 from remit.evidence.model import Location, Reference, format_location
+from remit.evidence.proposals import is_gone
 from remit.evidence.segments import Segment
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.symbols import (
@@ -20,6 +21,7 @@ from remit.evidence.symbols import (
     defines,
     is_near,
     is_plain_word,
+    may_be_remark,
     occurs_near,
     symbol_after,
     symbols_called,
@@ -32,7 +34,7 @@ from remit.workspace.paths import is_absolute, normalize_path
 UNNAMED = "the text does not name the file next to the line"
 DOUBTFUL = "the text only mentions this file; the line may be one of another file"
 PLACEHOLDER = "the path stands for any file"
-PAST = "the text shows it as the code before a change"
+PAST = "the text shows it as the code before a change, or as removed"
 NOT_EXPECTED = "the text states that the file does not exist yet, or no longer"
 #: A text without one of these names no file: a dot in a name, a slash, `Makefile`.
 _NAMES_FILE = lazy_pattern(r"\w\.\w|[/\\]|file\b", re.IGNORECASE)
@@ -113,6 +115,7 @@ def find_references(
             named=carried[one].name if one in carried else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)),
             is_planned=one.line is None and (creates or _is_new(segment.text, one)),
+            is_past=is_gone(segment.text, one.start, one.end, (cell.text for cell in islice(row, _MAX_CELLS))),
         )
         for one in written
     ]
@@ -125,7 +128,8 @@ def find_references(
         if symbol := symbol_after(segment.text, end, source, has_line=listed[-1].line is not None):
             _assign_symbols([symbol], listed[::-1], workspace)
             for one in listed:
-                one.is_word = is_plain_word(segment.text, start, end, one.path)
+                one.is_plain = is_plain_word(segment.text, end)
+                one.is_word = may_be_remark(segment.text, start, end, one.path)
     return found
 
 
@@ -288,7 +292,7 @@ def look_up(
             reference.outcome, reference.found = "abbreviated", Location(file.path, reference.line)
     if reference.is_placeholder and reference.outcome in ("missing-file", "outside"):
         reference.outcome, reference.found, reference.why = "unchecked", None, PLACEHOLDER
-    if reference.is_past and reference.outcome in ("missing-file", "out-of-range"):
+    if reference.is_past and reference.outcome in ("missing-file", "out-of-range", "mismatch"):
         reference.outcome, reference.found, reference.why = "unchecked", None, PAST
     is_passing = reference.carried == "bare" and reference.outcome == "missing-file"
     if is_passing or (reference.carried == "far" and reference.outcome not in ("verified", "abbreviated")):
@@ -358,7 +362,9 @@ def _range_problem(reference: Reference, file: SourceFile) -> str | None:
 def _check_symbol(reference: Reference, file: SourceFile, symbols: SymbolFinder) -> None:
     line = symbols.find(file, reference.symbol, reference.line, reference.end_line)
     is_near_line = line is not None and is_near(line, reference.line, reference.end_line)
-    if reference.is_word and not is_near_line and not (line and defines(file, reference.symbol)):
+    is_elsewhere = line is not None and defines(file, reference.symbol)
+    is_remark = not is_elsewhere if reference.is_word else line is None and reference.is_plain
+    if is_remark and not is_near_line:
         reference.symbol = ""
     elif line is None:
         reference.outcome, reference.why = "mismatch", f"{reference.symbol} does not occur in the file"

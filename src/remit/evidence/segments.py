@@ -17,17 +17,36 @@ from remit.contract.model import Code, Items, Table
 from remit.contract.outline import Head, Node, read_outline
 from remit.contract.parse import Document
 from remit.contract.sections import Section
+from remit.evidence.line_ranges import LINE_WORDS
 from remit.lazy import lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
 #: `- **File**: a/b.py`, and `- **Lines**: 12-18` below it.
-_FILE_LINE = lazy_pattern(r"[\s*_>\-+]*+(?:file|path|location|ファイル|文件)[*_]{0,2}\s?[:：]", re.IGNORECASE)
-#: One number after `Lines:` is the length of the file.
-_LINES_LINE = lazy_pattern(
-    r"[\s*_>\-+]*+(?!lines[*_]{0,2}\s?[:：][*_\s~]*+\d++\W*$)(?:lines?|行番号|行号|行)[*_]{0,2}\s?[:：][*_]{0,2}\s*+([^\n]{1,80})$",
+_FILE_LINE = lazy_pattern(
+    r"[\s*_>\-+]*+(?:file|path|location|ファイル|文件|archivo|datei|fichier|arquivo|файл|파일)[*_]{0,2}\s?[:：]",
     re.IGNORECASE,
 )
-_LINE_COLUMNS = frozenset({"line", "line number", "line no.", "line #", "行", "行番号", "行号"})
+#: One number after `Lines:` is the length of the file.
+_LINES_LINE = lazy_pattern(
+    rf"[\s*_>\-+]*+(?!(?:lines|l[íi]neas|linhas|zeilen|lignes|строк)[*_]{{0,2}}\s?[:：][*_\s~]*+\d++\W*$)"
+    rf"(?:lines?|行番号|行号|行|{LINE_WORDS})[*_]{{0,2}}\s?[:：][*_]{{0,2}}\s*+([^\n]{{1,80}})$",
+    re.IGNORECASE,
+)
+_LINE_COLUMNS = frozenset(
+    """
+    line 行 行番号 行号 línea linea zeile строка ligne linha 줄 행 라인
+    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+) | {"line number", "line no.", "line #"}
+_LINES_COLUMNS = frozenset(("lines", "líneas", "lineas", "zeilen", "строки", "lignes", "linhas"))
+#: Columns of files in languages that a result is not written in.
+_FILE_COLUMNS = frozenset(
+    """
+    archivo archivos fichero datei dateien файл файлы fichier fichiers arquivo arquivos 파일 archivo:línea datei:zeile
+    файл:строка fichier:ligne arquivo:linha 파일:줄 파일:행
+    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+)
+#: A cell with the method of an HTTP request: its row is about an address.
+_METHOD = lazy_pattern(r"[`*\s]*+(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\b[`*]*+(?:\s*+$|\s++[`*]*+/|\s?[,/|])")
 #: Columns of addresses; a column Path has either files or addresses.
 _ROUTE_COLUMNS = frozenset(
     {
@@ -182,12 +201,17 @@ class _Walker:
 
     def _table(self, table: Table) -> Iterator[Segment]:
         names = [fold(column) for column in table.columns]
-        locations = {at for at, column in enumerate(table.columns) if column_index((column,), "location") is not None}
+        locations = {
+            at
+            for at, column in enumerate(table.columns)
+            if names[at] in _FILE_COLUMNS or column_index((column,), "location") is not None
+        }
         routes = [name in _ROUTE_COLUMNS for name in names]
         proposals = [name in _PROPOSAL_COLUMNS for name in names]
         for row in table.rows:
             lines = _lines_of_row(names, row.cells)
             section, block = self.places.at(row.line)
+            is_request = any(map(_METHOD.match, row.cells))
             for at, cell in enumerate(row.cells[: len(names)]):
                 if cell:
                     is_location = at in locations
@@ -201,7 +225,7 @@ class _Walker:
                         row=row.line,
                         is_location=is_location,
                         lines=lines if is_location else "",
-                        may_be_route=routes[at],
+                        may_be_route=routes[at] or is_request,
                         proposes=proposals[at] or bool(_PROPOSAL.match(cell)),
                         states_lines=bool(locations) and cell == lines,
                         column=table.columns[at] if "." in table.columns[at] else "",
@@ -235,6 +259,6 @@ class _Walker:
 def _lines_of_row(names: list[str], cells: tuple[str, ...]) -> str:
     """Return the content of the line column: any number under Line, a range or a list under Lines (else a count)."""
     for name, cell in zip(names, cells, strict=False):
-        if name in _LINE_COLUMNS or (name == "lines" and _SPREAD.match(cell)):
+        if name in _LINE_COLUMNS or (name in _LINES_COLUMNS and _SPREAD.match(cell)):
             return cell
     return ""

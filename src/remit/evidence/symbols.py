@@ -44,11 +44,12 @@ _REMARKS = frozenset(
     read related removed renamed return returns root same see server similar simplified snippet start static stub
     success test tests this todo type types unchanged unused updated usage used util utils verified whole wip entire
     all complete breaks broken bug crash crashes dead duplicated fails failing hang hangs hardcoded leak leaks panic
-    panics race slow typo unreachable unsafe wrong
+    panics race slow typo unreachable unsafe wrong warn warning debug trace fatal notice verbose
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 _PROSE = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc")
 _PLAIN = lazy_pattern(r"[A-Z]?[a-z]+$")
+_WORD_ALONE = lazy_pattern(r"(?:[A-Z]?[a-z]+|[A-Z]+)$")
 _SHORTHAND = lazy_pattern(r"[lvp]\d+$", re.IGNORECASE)
 _DEFINED = lazy_pattern(
     r"\b(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
@@ -83,15 +84,23 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None, *, has_lin
     return name
 
 
-def is_plain_word(text: str, start: int, end: int, path: str) -> bool:
-    """Return whether the symbol after a reference may be a plain word: `It fails in src/app.py:12 (crash)`.
+def is_plain_word(text: str, end: int) -> bool:
+    """Return whether the symbol after a reference is not written like a name: `src/app.py:12 (crash)`, `(WARN)`.
 
-    It has only lower-case letters, no code marks and no call, and the reference does not start its line, or is to a
-    text: `docs/page.md:58 (table)`.
+    A name has code marks, a call, or the form of `find_user`, `findUser` or `users.find`.
     """
-    is_prose = path.lower().endswith(_PROSE)
-    found = _AFTER.match(text, end) if is_prose or _WORD.search(text[:start][:_LOOK_BACK]) else None
-    return bool(found and not found[1] and not found[3] and found[2].isalpha() and found[2].islower())
+    found = _AFTER.match(text, end)
+    return bool(found and not found[1] and not found[3] and _WORD_ALONE.match(found[2]))
+
+
+def may_be_remark(text: str, start: int, end: int, path: str) -> bool:
+    """Return whether a plain word after a reference is likely a remark: `It fails in src/app.py:12 (crash)`.
+
+    It is in lower case, and the reference does not start its line, or is to a text: `docs/page.md:58 (table)`.
+    """
+    is_inside = path.lower().endswith(_PROSE) or bool(_WORD.search(text[:start][:_LOOK_BACK]))
+    found = _AFTER.match(text, end) if is_inside and is_plain_word(text, end) else None
+    return found is not None and found[2].islower()
 
 
 def defines(file: SourceFile, name: str) -> bool:

@@ -315,7 +315,8 @@ SYMBOLS = (
     Sample("src/app.py:99 (open_session)", ("src/app.py:99 relocated > src/app.py:31",)),
     Sample("src/app.py:12 (log_in)", ("src/app.py:12 mismatch",)),
     Sample("src/app.py:12 (`new`)", ("src/app.py:12 mismatch",)),
-    Sample("src/app.py:12 (main)", ("src/app.py:12 mismatch",)),
+    Sample("src/app.py:12 (main)", ("src/app.py:12 verified",)),
+    Sample("src/app.py:12 (main())", ("src/app.py:12 mismatch",)),
     Sample("src/app.py:99 (log_in)", ("src/app.py:99 out-of-range > src/app.py:40",)),
     Sample("src/ghost/app.py:12 (check_password)", ("src/ghost/app.py:12 missing-file > src/app.py:15",)),
     Sample(
