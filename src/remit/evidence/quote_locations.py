@@ -99,7 +99,7 @@ class Fence:
     def is_loose(self, reference: Reference) -> bool:
         """Return whether the fence may be no quote: the last sentence above has no location, or it shows a text.
 
-        A few words with a colon are no sentence of their own: `See src/app.py:12. The code:`.
+        A few words with a colon do not count as a sentence: `See src/app.py:12. The code:`.
         """
         if self.segment.info.split(" ")[0].lower() in _NO_LANGUAGE and not is_code(self.segment.text):
             return True

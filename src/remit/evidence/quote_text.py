@@ -43,7 +43,7 @@ _MAX_LINES = 200
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text may be code: it is no diagram, and it does not mostly consist of sentences or steps."""
+    """Return whether a text may be code: it is not a diagram and does not mostly consist of sentences or steps."""
     lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
     if any(_DRAWN.search(line[:_MAX_LINES]) for line in lines):
         return False
