@@ -174,7 +174,8 @@ class LineCarrier:
         others: tuple[list[str], list[str]] | None = None
         for mention in found:
             file, is_far = _in_segment(mention, segment.text, named), False
-            if mention.is_loose and (file is None or file.line is None or mention.ranges[0][0] in PORTS):
+            is_cited = file is not None and (file.line is not None or segment.text.startswith("::", file.end))
+            if mention.is_loose and (not is_cited or mention.ranges[0][0] in PORTS):
                 continue
             is_here = file is not None
             if file is None and not _is_of_other_text(segment.text, mention):
