@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from plan_building import CHAT, READ, begun, one, phase, plan, result
 from support.running import Play
+from support.waiting import until
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -19,9 +23,15 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from remit.checking import check_text
+from remit.clients.setup.hook_process import hook_command
 from remit.dispatch.submit import Queueing
 from remit.dispatch.telemetry import open_telemetry, wanted_signals
+from remit.dispatch.verdict_events import emit_verdicts
 from remit.surfaces.cli.group import remit
+from remit.surfaces.requests.folders import Folders
+from remit.surfaces.requests.posted_documents import CheckBody, VerifyBody, check_document, verify_document
+from remit.verifying import OPTIONS
 
 pytest_plugins = ("support.running",)
 GOOD = {"text": result("Keeper")}
@@ -37,11 +47,14 @@ class Receiver:
         self.metrics: dict[str, Any] = {}
         self.raw = b""
         self.status = 200
+        self.is_open = threading.Event()
+        self.is_open.set()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.is_open.wait()
                 receiver.take(self.path, body)
                 self.send_response(receiver.status)
                 self.end_headers()
@@ -206,6 +219,55 @@ def test_each_verdict_of_a_command_is_an_event(receiver: Receiver, tmp_path: Pat
     assert "remit.submission" not in seen
     assert b"nowhere" not in receiver.raw  # no text of the document
     assert (receiver.spans, receiver.metrics) == ([], {})
+
+
+@pytest.mark.parametrize("tool", ["check_result", "verify_text"])
+def test_each_verdict_of_the_mcp_server_is_an_event(receiver: Receiver, tmp_path: Path, tool: str) -> None:
+    folders = Folders([tmp_path])
+    if tool == "check_result":
+        check_document(folders, CheckBody(text="# Not a result\n"))
+    else:
+        verify_document(folders, VerifyBody(text="See `nowhere.py:3`.\n"))
+    [record] = receiver.records
+    assert record.event_name == "gen_ai.evaluation.result"
+    assert b"nowhere" not in receiver.raw
+
+
+@pytest.mark.process
+def test_the_verdict_of_a_hook_is_an_event(receiver: Receiver, tmp_path: Path) -> None:
+    (tmp_path / "remit.toml").write_text('[gate]\nmode = "standard"\n')
+    payload = {
+        "hook_event_name": "SubagentStop",
+        "session_id": "one",
+        "cwd": str(tmp_path),
+        "agent_id": "a1",
+        "agent_type": "code-explorer",
+        "agent_transcript_path": "",
+        "last_assistant_message": "It is all in `nowhere.py:3`.",
+        "stop_hook_active": False,
+    }
+    variables = {name: os.environ[name] for name in ("PATH", "OTEL_EXPORTER_OTLP_ENDPOINT")}
+    done = subprocess.run(
+        hook_command("SubagentStop", "codex"),
+        input=json.dumps(payload).encode(),
+        capture_output=True,
+        cwd=tmp_path,
+        env={**variables, "HOME": str(tmp_path / "home")},
+        check=True,
+    )
+    assert json.loads(done.stdout)["decision"] == "block"
+    [record] = receiver.records
+    assert attributes(record)["gen_ai.agent.name"] == "code-explorer"
+    assert attributes(record)["gen_ai.evaluation.score.label"] != "accept"
+    assert b"nowhere" not in receiver.raw
+
+
+def test_an_answer_does_not_wait_for_a_receiver_that_does_not_answer(receiver: Receiver) -> None:
+    receiver.is_open.clear()
+    emit_verdicts(check_text("See `nowhere.py:3`.", "a.md", OPTIONS), seconds=0.01)
+    assert receiver.records == []
+    receiver.is_open.set()
+    until(lambda: receiver.records)
 
 
 def test_a_receiver_that_fails_does_not_change_the_outcome_of_a_command(

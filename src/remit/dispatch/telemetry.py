@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -70,8 +71,11 @@ def _open_exporters(signals: frozenset[str]) -> Exporters | None:
     return open_exporters(signals)
 
 
-def send_verdicts(verdicts: Iterable[Verdict]) -> None:
-    """Send an event for each verdict of a command, and wait until they are sent. Never raises."""
+def send_verdicts(verdicts: Iterable[Verdict], seconds: float | None = None, agent: str = "") -> None:
+    """Send an event for each verdict, and wait until they are sent, or for some seconds. Never raises.
+
+    `agent` is used for documents that do not name one.
+    """
     try:
         exporters = _open_exporters(wanted_signals(os.environ) & {"logs"})
         if exporters is None:
@@ -82,10 +86,20 @@ def send_verdicts(verdicts: Iterable[Verdict]) -> None:
                 "confidence": {"supported": one.confidence.supported},
             }
             about = evaluation({"report": report, "verdict": one.verdict, "submission": None})
-            exporters.send_evaluation(None, time.time_ns(), {**about, "gen_ai.agent.name": one.agent})
+            exporters.send_evaluation(None, time.time_ns(), {**about, "gen_ai.agent.name": one.agent or agent})
+        # The exporter does not limit the whole time; a thread that is too slow ends with the process.
+        thread = threading.Thread(target=_finish, args=(exporters,), name="remit-verdict-events", daemon=True)
+        thread.start()
+        thread.join(seconds)
+    except Exception:  # telemetry must not change the outcome of a command
+        log.exception("the telemetry of the verdicts could not be sent")
+
+
+def _finish(exporters: Exporters) -> None:
+    try:
         exporters.flush(_TIMEOUT_MILLISECONDS)
         exporters.close()
-    except Exception:  # telemetry must not change the outcome of a command
+    except Exception:
         log.exception("the telemetry of the verdicts could not be sent")
 
 

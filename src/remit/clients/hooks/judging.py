@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 
-from remit.clients.hooks.libraries import make_libraries_importable
+from remit.clients.hooks.libraries import make_all_importable, make_libraries_importable
 from remit.evidence.agent_lines import split_agent
 from remit.lazy import lazy_pattern
 
@@ -43,7 +43,18 @@ def judge(
 
         options = msgspec.structs.replace(options, profile=profile, kind=None, agent=None)
     transcripts = [transcript_path] if is_readable(transcript_path) else []
-    return judge_report(text, options, context.project, path=f"{agent_type[:80]}.md", transcripts=transcripts)
+    judged = judge_report(text, options, context.project, path=f"{agent_type[:80]}.md", transcripts=transcripts)
+    _emit(judged, agent_type)
+    return judged
+
+
+def _emit(judged: Judgement, agent_type: str) -> None:
+    """Send an event for each verdict, if the environment names a receiver."""
+    from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
+
+    if is_receiver_named():
+        make_all_importable()
+        emit_verdicts(judged.verdicts, agent=agent_type[:80])
 
 
 def check_document(judgement: Judgement, context: ProjectContext) -> str:

@@ -62,6 +62,13 @@ def make_libraries_importable() -> None:
     site.main()
 
 
+def make_all_importable() -> None:
+    """Let this process import every package of its environment, after the others; telemetry needs many."""
+    folder = _site_packages()
+    if os.path.isdir(os.path.join(folder, _LANDMARK)) and folder not in sys.path:
+        sys.path.append(folder)
+
+
 def _site_packages() -> str:
     """Return the folder of packages of the virtual environment that this Python belongs to."""
     environment = os.path.dirname(os.path.dirname(sys.executable))

@@ -12,13 +12,14 @@ import click
 from remit.checking import Options, Verdict, check_text, read_source
 from remit.configuration import Configuration, load
 from remit.contract.parse import MAX_BYTES
+from remit.dispatch.verdict_events import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
 from remit.surfaces.cli.attesting import Documents, attest_option, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.recording import emit_verdicts, record_option, record_verdicts
+from remit.surfaces.cli.recording import record_option, record_verdicts
 
 if TYPE_CHECKING:
     from remit.merging.model import MergedFinding
@@ -94,7 +95,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         sources.close()
     if documents is not None:
         attest_verdicts(flags["attest"], documents, verdicts, options, root)
-    emit_verdicts(verdicts)
+    emit_verdicts(verdicts, seconds=None)
     if flags["record"]:
         record_verdicts(verdicts, "check", root)
     empty = any(not claims_of(verdict.evidence) for verdict in verdicts)

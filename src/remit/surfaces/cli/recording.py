@@ -1,8 +1,7 @@
-"""Pass the verdicts of a command on: `--record` stores them in the ledger, OTEL_ variables send them to a receiver."""
+"""Store the verdicts of a command in the ledger: `--record`."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,14 +18,6 @@ if TYPE_CHECKING:
     from remit.store.database import Database
 
 record_option = click.option("--record", is_flag=True, help="Store the verdicts in the ledger.")
-
-
-def emit_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """Send an event for each verdict, if the environment names a receiver of OpenTelemetry."""
-    if any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
-        from remit.dispatch.telemetry import send_verdicts  # late: it is rarely needed, and slow to load
-
-        send_verdicts(verdicts)
 
 
 def record_verdicts(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> None:

@@ -10,6 +10,7 @@ import click
 
 from remit.checking import Verdict, check_text, read_source
 from remit.contract.parse import MAX_BYTES
+from remit.dispatch.verdict_events import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
@@ -17,7 +18,7 @@ from remit.reports.shapes import FixShape
 from remit.surfaces.cli.attesting import Documents, attest_option, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
-from remit.surfaces.cli.recording import emit_verdicts, record_option, record_verdicts
+from remit.surfaces.cli.recording import record_option, record_verdicts
 from remit.verifying import OPTIONS, fix_file
 
 _PATH = click.Path(path_type=Path)
@@ -75,7 +76,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         sources.close()
     if documents is not None:
         attest_verdicts(flags["attest"], documents, answer.verdicts, OPTIONS, root)
-    emit_verdicts(answer.verdicts)
+    emit_verdicts(answer.verdicts, seconds=None)
     if flags["record"]:
         record_verdicts(answer.verdicts, "verify", root)
     empty = [verdict.path for verdict in answer.verdicts if not claims_of(verdict.evidence)]

@@ -9,6 +9,7 @@ import msgspec
 
 from remit.checking import Options, check_text
 from remit.configuration import Configuration, load
+from remit.dispatch.verdict_events import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.api import checked_settings, merge_inputs
@@ -94,6 +95,7 @@ def _checked(folders: Folders, body: CheckBody | VerifyBody, options: Options) -
         verdicts = check_text(body.text.encode("utf-8", "replace"), body.path, options, sources)
     finally:
         sources.close()
+    emit_verdicts(verdicts)
     return check_shape(verdicts, str(root))
 
 
