@@ -46,6 +46,7 @@ def test_what_was_found_before_the_limit_is_kept() -> None:
     assert read_command("true; echo x > src/app.py; " + "a " * MAX_PARTS).writes == ["src/app.py"]
 
 
+@pytest.mark.usefixtures("stopped_clock")
 def test_ordinary_long_lines_are_understood() -> None:
     names = " ".join(f"src/module_{number}.py" for number in range(1_000))
     assert not read_command(f"git add {names}").unknown

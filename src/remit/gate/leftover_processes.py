@@ -105,8 +105,8 @@ def _belongs_to(name: str, root: str) -> bool:
 
 def _start_folder(name: str) -> str:
     """Return the folder in which a process was started; "" if its environment does not state it."""
-    variables = "\0" + _read(os.path.join(_PROC, name, "environ"), _MAX_ENVIRONMENT)
-    return variables.partition("\0PWD=")[2].partition("\0")[0]
+    variables = _read(os.path.join(_PROC, name, "environ"), _MAX_ENVIRONMENT).split("\0")
+    return next((value for key, _, value in (one.partition("=") for one in variables) if key == "PWD"), "")
 
 
 def _about(name: str) -> tuple[str, str] | None:
