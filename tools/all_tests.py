@@ -24,6 +24,8 @@ COMPLETE_MODULES = ROOT / ".pytest_cache/v/remit/complete_modules"
 COVERAGE = ("--cov", "--cov-report=")
 FAST_TESTS = "not database and not process and not slow"
 OTHER_TESTS = "database or process or slow"
+#: Tests that are run by name, `dev.py test tests/network`: a minute of failing links, with servers of the system.
+BY_NAME = ("--ignore=tests/network",)
 MAX_FLAKY = 3
 #: With more failures than this the tests are not run again.
 MAX_RETRIED = 25
@@ -40,7 +42,7 @@ def main(arguments: list[str]) -> int:
     # Three processes more than processors, since these tests wait. Each has a database server, so there is a limit.
     # Each would need ten seconds to import the modules of which no test is left.
     done = [f"--ignore={path}" for path in read_json(COMPLETE_MODULES)]
-    codes.append(run_in_parallel(min(processors + 3, 12), "-m", OTHER_TESTS, *done, *arguments))
+    codes.append(run_in_parallel(min(processors + 3, 12), "-m", OTHER_TESTS, *done, *BY_NAME, *arguments))
     failed, flaky = last_failed(), set[str]()
     if max(codes) == 1 and 0 < len(failed) <= MAX_RETRIED:
         print(f"\nrunning {len(failed)} failed tests again, alone ...", flush=True)
