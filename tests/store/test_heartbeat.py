@@ -27,7 +27,7 @@ async def beating(postgres: Postgres, folder: Path) -> AsyncIterator[tuple[Heart
     address = postgres.database()
     async with open_database(address, folder) as database:
         await registered(database)
-        async with HeartbeatThread(address, WORKER, OFTEN, SILENCE) as heart:
+        async with HeartbeatThread(database.target, WORKER, OFTEN, SILENCE) as heart:
             yield heart, Store(address), database
 
 

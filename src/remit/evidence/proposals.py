@@ -7,8 +7,8 @@ shows the code before and after a change is a proposal too.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
 
 from remit.contract.fences import FenceSpan, read_fences
 from remit.contract.parse import Document
@@ -321,16 +321,25 @@ class Proposals:
         return self._is_plan and (not has_line or self._follows_sentence(line))
 
 
-def is_gone(text: str, start: int, end: int, row: Iterable[str] = ()) -> bool:
-    """Return whether the text states that what it cites from `start` to `end` was removed, or strikes it through."""
-    if "~~" in text and any(one.start() <= start and end <= one.end() for one in _STRUCK.finditer(text)):
-        return True
+def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool]:
+    """Return a function: does the text state that what it cites from `start` to `end` was removed, or strike it out?"""
     if any(map(_GONE_CELL.match, row)):
-        return True
-    first, last = max(0, start - _MAX_AROUND), min(len(text), end + _MAX_AROUND)
-    before = max((found.end() for found in _BOUND.finditer(text, first, start)), default=first)
-    after = _BOUND.search(text, end, last)
-    return bool(_GONE.search(text[before : after.start() if after else last]))
+        return lambda start, end: True
+    struck = [found.span() for found in _STRUCK.finditer(text)] if "~~" in text else []
+    states_it = _GONE.search(text) is not None
+
+    def is_gone(start: int, end: int) -> bool:
+        at = bisect_right(struck, (start, len(text)))
+        if at and end <= struck[at - 1][1]:
+            return True
+        if not states_it:
+            return False
+        first, last = max(0, start - _MAX_AROUND), min(len(text), end + _MAX_AROUND)
+        before = max((found.end() for found in _BOUND.finditer(text, first, start)), default=first)
+        after = _BOUND.search(text, end, last)
+        return bool(_GONE.search(text[before : after.start() if after else last]))
+
+    return is_gone
 
 
 def before_and_after(lines: list[str]) -> int | None:

@@ -13,7 +13,7 @@ from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, 
 from remit.evidence.grammar import WrittenReference, never_exists, references_in
 from remit.evidence.line_ranges import lines_alone
 from remit.evidence.model import Location, Reference, format_location
-from remit.evidence.proposals import is_gone
+from remit.evidence.proposals import gone_places
 from remit.evidence.segments import Segment
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.symbols import (
@@ -98,6 +98,7 @@ def find_references(
         and any(_CREATES.match(cell.text) for cell in islice(row, _MAX_CELLS))
     )
     shown = cache(lambda path: display_path(path, workspace))
+    is_gone = gone_places(segment.text, (cell.text for cell in islice(row, _MAX_CELLS)))
     found = [
         Reference(
             text=one.text,
@@ -115,7 +116,7 @@ def find_references(
             named=carried[one].name if one in carried else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)),
             is_planned=one.line is None and (creates or _is_new(segment.text, one)),
-            is_past=is_gone(segment.text, one.start, one.end, (cell.text for cell in islice(row, _MAX_CELLS))),
+            is_past=is_gone(one.start, one.end),
         )
         for one in written
     ]
