@@ -32,7 +32,10 @@ def test_the_client_of_the_configured_model_is_built_if_it_has_a_key(
 
 
 def test_a_model_that_cannot_be_built_does_not_stop_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
     def refuse(name: str) -> None:
+        tried.append(name)
         raise UsageError(f"{name} cannot be used")
 
     monkeypatch.setenv("ANTHROPIC_API_KEY", " key with a space")
@@ -41,3 +44,5 @@ def test_a_model_that_cannot_be_built_does_not_stop_a_worker(monkeypatch: pytest
     monkeypatch.setattr(worker, "build_model", refuse)
 
     worker.preload()
+
+    assert tried == ["anthropic:claude-sonnet-5"]
