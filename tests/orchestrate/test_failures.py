@@ -23,6 +23,7 @@ from plan_building import (
 from support.running import Play
 
 from remit.orchestrate.plan import DelegationSpec
+from remit.orchestrate.review import REVIEWERS
 from remit.store import jobs, plans
 
 pytest_plugins = ("support.running",)
@@ -243,13 +244,18 @@ async def test_a_limit_of_a_delegation_ends_it(play: Play, limits: dict[str, Any
         assert states(found) == [("scout", "failed"), ("helper", "accepted")]
 
 
-async def test_a_review_whose_agents_all_fail_ends_with_a_report_instead_of_a_question(play: Play) -> None:
-    slow = one("scout", timeout=0.05)
+async def test_a_review_whose_agents_all_fail_ends_with_a_report_instead_of_a_question(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("scout", "helper"):
+        monkeypatch.setitem(REVIEWERS, name, f"task of {name}")
+    slow = one("scout", timeout=0.05, scope=("src",))
     async with play(**script(scout=[{**READ, "stall": True}], helper=[CUT])) as fleet:
-        spec = plan(phase("look", slow, one("helper")), phase("verify", one("judge"), inputs=("look",)))
+        look = phase("look", slow, one("helper", scope=("src",)))
+        spec = plan(look, phase("verify", one("judge"), inputs=("look",)), name="review of src")
         async with begun(fleet, spec) as run:
-            found = await run.drive(ends_on_failure=True)
-            again = await run.drive(ends_on_failure=True)
+            found = await run.drive()
+            again = await run.drive()
         assert (found.plan.state, found.plan.outcome, found.escalations) == ("finished", "retry", [])
         assert [one.state for one in found.phases] == ["finished", "waiting"], "there is nothing to verify"
         merged = found.phases[0].merge

@@ -287,6 +287,17 @@ def test_a_review_that_was_killed_goes_on_when_it_is_run_again(shop: Shop) -> No
     assert (shop.reports / "review-2.html").exists()
 
 
+def test_a_review_that_is_resumed_as_a_plan_states_what_was_read(shop: Shop) -> None:
+    assert shop.remit("review", "--agents", "ruff", REMIT_STOP_AT="finished:1").code == -signal.SIGKILL
+    resumed = shop.remit("plan", "--resume", "1")
+    assert resumed.code == 0, resumed.err
+    merged = json.loads((shop.reports / "plan-1.json").read_text(encoding="utf-8"))
+    python = merged["coverage"][0]
+    assert (python["language"], python["read_by"], python["unread"]) == ("Python", {"ruff": python["files"]}, 0)
+    shown = shop.remit("escalations")
+    assert shown.code == 0, "a review asks no question"
+
+
 def _result(kind: str) -> str:
     """A result about the shop, whose checkout is here the shop itself."""
     sample = (ROOT / "examples" / "results" / f"{kind}.md").read_text(encoding="utf-8")

@@ -15,14 +15,17 @@ from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
 from remit.errors import UsageError
+from remit.merging.merge import with_coverage
 from remit.orchestrate.answers import owner_of
+from remit.orchestrate.coverage import review_coverage
 from remit.orchestrate.driver import Driver
 from remit.orchestrate.local_worker import ensure_worker
 from remit.orchestrate.phase import whole_plan
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.remote import RemoteServer
-from remit.orchestrate.steps import ChangeCallback, CoverageCallback, PlanContext, SpareQueue
+from remit.orchestrate.review import reviewed_scope
+from remit.orchestrate.steps import ChangeCallback, PlanContext, SpareQueue
 from remit.registry.api import resolve
 from remit.registry.model import digest_of
 from remit.store import plans
@@ -207,17 +210,11 @@ async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a defaul
     tree: int | None = None,
     on_change: ChangeCallback | None = None,
     can_ask: bool = False,
-    adds_items: bool = True,
-    ends_on_failure: bool = False,
-    coverage: CoverageCallback | None = None,
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
 ) -> str:
     """Drive a plan from its current state, and return the state in which it stops.
 
-    `can_ask`: a person is there who can be asked after a phase that needs a review. `adds_items`: findings and
-    conflicts become review items. `ends_on_failure`: if every delegation of a phase fails, merge the failures and end
-    the plan with the decision `retry`, instead of asking a person. `coverage` states what the delegations of a review
-    have read: the merge of the last phase contains it.
+    `can_ask`: a person is there who can be asked after a phase that needs a review.
     """
     row = await check_drivable(database, plan)
     owner = owner_of(row)
@@ -232,9 +229,6 @@ async def drive_plan(  # noqa: PLR0913 (all but three are keywords with a defaul
         on_change=on_change,
         can_ask=can_ask,
         owner=owner.job if owner is not None else None,
-        adds_items=adds_items,
-        ends_on_failure=ends_on_failure,
-        coverage=coverage,
     )
     return await Driver(context, plan, msgspec.convert(row.document, Plan)).run()
 
@@ -252,4 +246,11 @@ async def plan_result(database: Database, plan: int, *, whole: bool = True) -> P
 async def merge_plan(database: Database, row: PlanRow) -> Merge | None:
     """Return one merge of everything that the delegations of a plan reported so far, or None without a report."""
     merging = await whole_plan(database, row)
-    return await asyncio.to_thread(merging.merged) if merging.inputs else None
+    if not merging.inputs:
+        return None
+    merged = await asyncio.to_thread(merging.merged)
+    scope = reviewed_scope(msgspec.convert(row.document, Plan))
+    if scope is None:
+        return merged
+    delegations = await plans.delegations_of(database, row.id, whole=False)
+    return with_coverage(merged, await review_coverage(database, delegations, Path(row.workspace), scope))

@@ -17,9 +17,11 @@ from remit.dispatch.telemetry import open_telemetry
 from remit.errors import UsageError
 from remit.merging.merge import with_coverage
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
+from remit.orchestrate.coverage import review_coverage
 from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, needs_person, render_inputs
 from remit.orchestrate.plan import PhaseSpec, Plan
 from remit.orchestrate.progress import KeyFacts, ProgressRecorder
+from remit.orchestrate.review import reviewed_scope
 from remit.orchestrate.steps import DelegationStepper, PlanContext
 from remit.store import jobs, ledger, plans
 from remit.store.events import JobEndListener
@@ -46,6 +48,8 @@ class Driver:
         self._database = context.database
         self._plan = plan
         self._spec = spec
+        #: The scope of a review. It ends with a report even if every reviewer failed, and only `--record` adds items.
+        self._scope = reviewed_scope(spec)
         self._lease = PlanLease(context.database, plan, str(uuid.uuid4()))
         self._timeout = context.settings.takeover_seconds * _LEASE_SHARE
         self._recorder = ProgressRecorder(context.settings.data, context.workspace, plan, spec.name, context.owner)
@@ -104,7 +108,7 @@ class Driver:
 
     async def _ends_with(self, row: PhaseRow, spec: PhaseSpec) -> bool:
         """Return whether every delegation of a finished phase failed, so that a later phase has nothing to work on."""
-        if not self._context.ends_on_failure:
+        if self._scope is None:
             return False
         return needs_person(spec, await plans.delegations_of(self._database, self._plan, [row.number], whole=False))
 
@@ -142,7 +146,7 @@ class Driver:
             await self._ask_again(delegations)
             return "waiting"
         if needs_person(spec, delegations) and not applied.is_skipped:
-            if self._context.ends_on_failure:
+            if self._scope is not None:
                 return await self._decide(row, spec, delegations, is_skipped=False)
             await self._ask(row, f"every delegation of {spec.name} failed")
             return "waiting"
@@ -195,11 +199,10 @@ class Driver:
 
     async def _covered(self, merged: Merge, spec: PhaseSpec, delegations: list[Delegation]) -> Merge:
         """Return the merge of a review's last phase with what was read, which may change its status and decision."""
-        is_last = spec is self._spec.phases[-1] or (self._context.ends_on_failure and needs_person(spec, delegations))
-        if self._context.coverage is None or not is_last:
+        if self._scope is None or not (spec is self._spec.phases[-1] or needs_person(spec, delegations)):
             return merged
         every = await plans.delegations_of(self._database, self._plan, whole=False)
-        return with_coverage(merged, await self._context.coverage(every))
+        return with_coverage(merged, await review_coverage(self._database, every, self._context.workspace, self._scope))
 
     async def _record(self, row: PhaseRow, merged: Merge) -> tuple[list[LedgerEntry], list[NewItem]]:
         """Return the ledger's entry of a finished phase, and the items that people decide."""
@@ -210,7 +213,7 @@ class Driver:
         key = f"plan-{self._plan}-{row.number}-{row.round}"
         origin = ItemOrigin("plan", plan=self._plan)
         recorded = await asyncio.to_thread(record_of, merged, origin, self._context.workspace, versions, key)
-        return [recorded.entry], recorded.items if self._context.adds_items else []
+        return [recorded.entry], recorded.items if self._scope is None else []
 
     def _asks(self, spec: PhaseSpec) -> bool:
         """Return whether a person is asked before the plan continues after a phase that needs a review."""

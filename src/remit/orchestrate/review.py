@@ -121,6 +121,7 @@ def with_unused(merge: Merge, team: ReviewTeam) -> Merge:
     return msgspec.structs.replace(merge, sections=msgspec.structs.replace(merge.sections, notes=notes))
 
 
+_REVIEW_OF = "review of "
 _VERIFY = (
     "Judge what a program cannot: does the evidence of each finding below support its claim? Open the cited lines "
     "yourself. List each finding with its location as a claim: VERIFIED, PARTIAL or UNVERIFIED."
@@ -169,4 +170,14 @@ def review_plan(
                 on_review="continue",
             )
         )
-    return Plan(name=f"review of {', '.join(scope)}", phases=tuple(phases), profile=profile)
+    return Plan(name=f"{_REVIEW_OF}{', '.join(scope)}", phases=tuple(phases), profile=profile)
+
+
+def reviewed_scope(plan: Plan) -> tuple[str, ...] | None:
+    """Return the scope of a plan that `review_plan` has made, and None for any other plan."""
+    delegations = plan.phases[0].delegations if plan.phases else ()
+    scopes = {one.scope for one in delegations}
+    if len(scopes) != 1 or plan.name != f"{_REVIEW_OF}{', '.join(*scopes)}":
+        return None
+    tasks = all(one.task == REVIEWERS.get(one.agent) or one.runner == "sarif" for one in delegations)
+    return scopes.pop() if tasks else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,7 +26,6 @@ from remit.failure_policy import (
     resolved_warning,
 )
 from remit.failure_policy import next_step as step_after_failure
-from remit.merging.model import LanguageCoverage
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names, with_phase_defaults
 from remit.orchestrate.progress import ProgressRecorder
 from remit.registry.model import JobRequest, Limits
@@ -44,7 +43,6 @@ _POLL_SECONDS = 0.25
 _REQUEUE_SECONDS = 0.5
 #: Called after every change of a plan.
 ChangeCallback = Callable[[], Awaitable[None]]
-CoverageCallback = Callable[[Sequence[Delegation]], Awaitable[tuple[LanguageCoverage, ...]]]
 #: Returns the queue of a worker with a free slot; called when a job waits.
 SpareQueue = Callable[[], Awaitable[str]]
 #: Returns the paragraphs on the results of earlier phases.
@@ -77,12 +75,6 @@ class PlanContext(NamedTuple):
     can_ask: bool = False
     #: The job of the orchestrator that made the plan.
     owner: int | None = None
-    #: Whether findings and conflicts of its phases become review items.
-    adds_items: bool = True
-    #: Whether the plan ends with a phase in which every delegation failed, instead of asking a person.
-    ends_on_failure: bool = False
-    #: States what the delegations of a review have read; None for other plans.
-    coverage: CoverageCallback | None = None
 
 
 class DelegationStepper:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from remit.dispatch.submit import Resolving
     from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
-    from remit.orchestrate.steps import CoverageCallback
     from remit.reports.layout import Line
     from remit.store.database import Database
     from remit.store.plans import JobUsage
@@ -42,13 +41,10 @@ async def drive_with_progress(
     resolving: Resolving,
     *,
     shows_results: bool = False,
-    coverage: CoverageCallback | None = None,
 ) -> DrivenPlan:
     """Drive a plan and show its progress.
 
     `shows_results`: print the results of each phase before the next one starts, and write a report on all phases.
-    `coverage`: the plan is a review. Its report states what was read, and is the result even if every reviewer failed;
-    only `--record` adds review items.
     """
     import msgspec
 
@@ -70,9 +66,6 @@ async def drive_with_progress(
                 resolving=resolving,
                 on_change=display.show,
                 can_ask=sys.stdin.isatty() and sys.stderr.isatty(),
-                adds_items=coverage is None,
-                ends_on_failure=coverage is not None,
-                coverage=coverage,
             )
         )
         stopped = await _until_done(driving, display)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,11 @@ from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
-    from remit.merging.model import LanguageCoverage, Merge
+    from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
     from remit.orchestrate.plan import Plan
     from remit.orchestrate.review import ReviewTeam
     from remit.store.database import Database
-    from remit.store.plans import Delegation
     from remit.surfaces.cli.driving import DrivenPlan
 
 
@@ -96,7 +94,7 @@ def command(path: Path, **options: Any) -> int:
     _print_team(team)
     if not team.subagents and not team.analysers:
         return _not_reviewed(team, root, scope, options)
-    driven, data, merged = _run(plan, team, root, scope, is_new=options["is_new"])
+    driven, data, merged = _run(plan, team, root, is_new=options["is_new"])
     if merged is None and driven.stopped:
         click.echo("remit: stopped; to continue this review, run the same command again without --new", err=True)
         return 130
@@ -107,9 +105,7 @@ def command(path: Path, **options: Any) -> int:
     return _report(driven.found, merged, root, data, options, changed)
 
 
-def _run(
-    plan: Plan, team: ReviewTeam, root: Path, scope: str, *, is_new: bool
-) -> tuple[DrivenPlan, Path, Merge | None]:
+def _run(plan: Plan, team: ReviewTeam, root: Path, *, is_new: bool) -> tuple[DrivenPlan, Path, Merge | None]:
     """Run the plan and return its merge with the coverage; None if the plan has not finished."""
     import msgspec
 
@@ -119,16 +115,11 @@ def _run(
     async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path, Merge | None]:
         from remit.dispatch.submit import Resolving
         from remit.orchestrate.api import begin_plan
-        from remit.orchestrate.coverage import review_coverage
         from remit.orchestrate.review import with_unused
         from remit.surfaces.cli.driving import drive_with_progress
 
         number = await begin_plan(database, plan, root, is_new=is_new)
-
-        async def coverage(delegations: Sequence[Delegation]) -> tuple[LanguageCoverage, ...]:
-            return await review_coverage(database, delegations, root, [scope])
-
-        driven = await drive_with_progress(database, settings, number, Resolving(), coverage=coverage)
+        driven = await drive_with_progress(database, settings, number, Resolving())
         if driven.stopped or driven.found.plan.state != "finished":
             return driven, settings.data, None
         last = next(phase for phase in reversed(driven.found.phases) if phase.merge is not None)
