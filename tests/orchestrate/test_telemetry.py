@@ -30,7 +30,15 @@ from remit.dispatch.telemetry import open_telemetry, wanted_signals
 from remit.dispatch.verdict_events import emit_verdicts
 from remit.surfaces.cli.group import remit
 from remit.surfaces.requests.folders import Folders
-from remit.surfaces.requests.posted_documents import CheckBody, VerifyBody, check_document, verify_document
+from remit.surfaces.requests.posted_documents import (
+    CheckBody,
+    MergeBody,
+    PostedDocument,
+    VerifyBody,
+    check_document,
+    merge_documents,
+    verify_document,
+)
 from remit.verifying import OPTIONS
 
 pytest_plugins = ("support.running",)
@@ -206,13 +214,16 @@ def test_the_standard_variables_choose_the_signals() -> None:
     assert wanted_signals({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:4318/v1/traces"}) == {"traces"}
 
 
-@pytest.mark.parametrize(("command", "text"), [("check", "# Not a result\n"), ("verify", "See `nowhere.py:3`.\n")])
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [("check", "# Not a result\n"), ("verify", "See `nowhere.py:3`.\n"), ("merge", "# Not a result\n")],
+)
 def test_each_verdict_of_a_command_is_an_event(receiver: Receiver, tmp_path: Path, command: str, text: str) -> None:
     paths = [tmp_path / "one.md", tmp_path / "two.md"]
     for path in paths:
         path.write_text(text)
     done = CliRunner().invoke(remit, [command, *map(str, paths), "--repo", str(tmp_path)], standalone_mode=False)
-    assert done.return_value == 1, done.output
+    assert done.return_value == (0 if command == "merge" else 1), done.output
     assert [record.event_name for record in receiver.records] == ["gen_ai.evaluation.result"] * 2
     seen = attributes(receiver.records[0])
     assert seen["gen_ai.evaluation.score.label"] in ("revise", "reject")
@@ -221,11 +232,13 @@ def test_each_verdict_of_a_command_is_an_event(receiver: Receiver, tmp_path: Pat
     assert (receiver.spans, receiver.metrics) == ([], {})
 
 
-@pytest.mark.parametrize("tool", ["check_result", "verify_text"])
+@pytest.mark.parametrize("tool", ["check_result", "verify_text", "merge_results"])
 def test_each_verdict_of_the_mcp_server_is_an_event(receiver: Receiver, tmp_path: Path, tool: str) -> None:
     folders = Folders([tmp_path])
     if tool == "check_result":
         check_document(folders, CheckBody(text="# Not a result\n"))
+    elif tool == "merge_results":
+        merge_documents(folders, MergeBody(documents=[PostedDocument(path="one.md", text="# nowhere\n")]))
     else:
         verify_document(folders, VerifyBody(text="See `nowhere.py:3`.\n"))
     [record] = receiver.records

@@ -14,6 +14,7 @@ from remit.checking import Options, Verdict
 from remit.clients.hooks.recorded_project import current_project
 from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
+from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.api import merge_inputs, merge_stream
@@ -93,7 +94,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     sources = open_sources(root)
     options = Options(profile=flags["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
     settings, note = _settings(flags, configured)
-    checked: list[Verdict] | None = [] if flags["record"] else None
+    checked: list[Verdict] | None = [] if flags["record"] or is_receiver_named() else None
     read = partial(
         read_input, options=options, sources=sources, categories=configured["merge.categories"], checked=checked
     )
@@ -108,8 +109,9 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     write_merge(merged, flags["form"], sources, flags["output"], flags["sarif_profile"])
     if documents is not None:
         attest_merge(flags, documents, merged, (options, settings), root)
-    if checked is not None:
-        record_merge(merged, "merge", root, verdicts=checked, plan=flags["plan"])
+    emit_verdicts(checked or (), seconds=None)
+    if flags["record"]:
+        record_merge(merged, "merge", root, verdicts=checked or (), plan=flags["plan"])
     return 1 if fails(merged, flags["fail_on"]) else 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from remit.checking import Options, check_text
+from remit.checking import Options, Verdict, check_text
 from remit.configuration import Configuration, load
 from remit.dispatch.verdict_events import emit_verdicts
 from remit.errors import UsageError
@@ -108,12 +108,16 @@ def merge_documents(folders: Folders, body: MergeBody) -> Merge:
     options = Options(profile=body.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
     root = folders.folder(body.repo)
     sources = open_sources(root)
+    checked: list[Verdict] = []
+    categories = configured["merge.categories"]
     try:
-        read = partial(_read, options=options, sources=sources, categories=configured["merge.categories"])
+        read = partial(_read, options=options, sources=sources, categories=categories, checked=checked)
         inputs = [read(one, is_only=len(body.documents) == 1) for one in body.documents]
-        return apply_dismissals(merge_inputs(inputs, settings), _dismissals(root), sources.workspace)
+        merged = apply_dismissals(merge_inputs(inputs, settings), _dismissals(root), sources.workspace)
     finally:
         sources.close()
+    emit_verdicts(checked)
+    return merged
 
 
 def _dismissals(root: Path) -> list[Dismissal]:
@@ -138,11 +142,18 @@ def _merge_settings(body: MergeBody, configured: Configuration) -> MergeSettings
 
 
 def _read(
-    document: PostedDocument, *, options: Options, sources: Sources, categories: dict[str, str], is_only: bool
+    document: PostedDocument,
+    *,
+    options: Options,
+    sources: Sources,
+    categories: dict[str, str],
+    checked: list[Verdict],
+    is_only: bool,
 ) -> Input:
     """Return the input of a document. Among others, one that cannot be parsed is one failed agent."""
     try:
-        return read_input(document.text.encode("utf-8", "replace"), document.path, options, sources, categories)
+        data = document.text.encode("utf-8", "replace")
+        return read_input(data, document.path, options, sources, categories, checked)
     except UsageError:
         if is_only:
             raise
