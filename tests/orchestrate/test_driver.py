@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from support.waiting import until_async
 
 from remit.errors import UsageError
 from remit.store import plans
-from remit.store.events import JobEndListener
+from remit.store.job_ends import JobEndListener
 from remit.store.plan_lease import PlanLease
 from remit.store.plans import Escalation
 
@@ -132,7 +133,37 @@ async def test_the_end_of_a_job_notifies_only_its_listeners(play: Play) -> None:
         deaf.cancel()
 
 
+async def test_all_listeners_of_a_process_share_one_connection(play: Play) -> None:
+    listening = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN remit_ended%%'"
+    )
+    async with play(CUT) as fleet, contextlib.AsyncExitStack() as stack:
+        listeners = [await stack.enter_async_context(JobEndListener(fleet.database)) for _ in range(20)]
+        for each in listeners:
+            await each.wait(20.0)
+            assert each.is_listening
+        assert await fleet.rows(listening) == [(1,)]
+        await stack.aclose()
+        await until_async(lambda: has_rows(fleet, listening, [(0,)]), "the connection is closed")
+
+
+async def has_rows(fleet: Fleet, statement: str, expected: list[tuple[int]]) -> bool:
+    return await fleet.rows(statement) == expected
+
+
+async def test_listeners_are_notified_after_the_connection_was_lost(play: Play) -> None:
+    async with play(CUT) as fleet, JobEndListener(fleet.database) as listener:
+        await listener.wait(20.0)
+        listener.expect([1])
+        await fleet.rows(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND query LIKE 'LISTEN remit_ended%%'"
+        )
+        async with asyncio.timeout(10):
+            await listener.wait(20.0)
+
+
 async def test_an_end_without_a_notification_is_found_by_polling(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(JobEndListener, "_listen", lambda _: asyncio.sleep(0))
+    monkeypatch.setattr("remit.store.job_ends._JobEnds._listen", lambda _: asyncio.sleep(0))
     async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
         assert states(await run.drive()) == [("scout", "failed"), ("helper", "accepted")]

@@ -31,14 +31,16 @@ from remit.orchestrate.progress import ProgressRecorder
 from remit.registry.model import JobRequest, Limits
 from remit.store import jobs, plans
 from remit.store.database import Database
-from remit.store.events import JobEndListener
+from remit.store.job_ends import JobEndListener
 from remit.store.jobs import Job
 from remit.store.plan_lease import PlanLease
 from remit.store.plans import SETTLED, Delegation
 from remit.workspace.files import SourceFile, WorkTree
 
-#: Interval in which the state of jobs is read, in case a notification was lost.
+#: Interval in which the state of jobs is read, in case a notification was lost. While nothing happens, it doubles up to
+#: the longest: a thousand plans must not ask all the time.
 _POLL_SECONDS = 0.25
+_LONGEST_POLL_SECONDS = 5.0
 #: A job that is still queued after this time is enqueued again.
 _REQUEUE_SECONDS = 0.5
 #: Called after every change of a plan.
@@ -117,6 +119,7 @@ class DelegationStepper:
         rows = await plans.delegations_of(self._database, self._plan, [phase], whole=False)
         delegations = {one.id: one for one in rows}
         specs = dict(zip(delegation_names(spec), with_phase_defaults(spec), strict=True))
+        pause = _POLL_SECONDS
         while busy := [one for one in delegations.values() if one.state not in (*SETTLED, "escalated")]:
             ready = await self._ready(busy, spec.parallel)
             for one in ready:
@@ -127,7 +130,10 @@ class DelegationStepper:
             if ready and self._context.on_change is not None:
                 await self._context.on_change()
             elif not ready:
-                await self._listener.wait(_POLL_SECONDS)
+                await self._listener.wait(pause)
+            pause = (
+                min(2 * pause, _LONGEST_POLL_SECONDS) if self._listener.is_listening and not ready else _POLL_SECONDS
+            )
         return list(delegations.values())
 
     async def _ready(self, busy: list[Delegation], parallel: int) -> list[Delegation]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from psycopg.types.json import Jsonb
 
-from remit.aio import cancel_and_wait
 from remit.store.database import CONNECTION_ERRORS, Database
 
 _BATCH = 500
@@ -107,45 +105,3 @@ class _LateNumbers:
     def remove(self, number: int) -> None:
         """Stop tracking a number whose event has been delivered."""
         self._since.pop(number, None)
-
-
-class JobEndListener:
-    """Listens for the ends of jobs. A notification can be lost with the connection, so poll from time to time."""
-
-    def __init__(self, database: Database) -> None:
-        self._target = database.target
-        self._expected: frozenset[int] = frozenset()
-        self._ended = asyncio.Event()
-        self._listening: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Self:
-        self._listening = asyncio.create_task(self._listen())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._listening is not None:
-            await cancel_and_wait(self._listening)
-
-    def expect(self, jobs: Collection[int]) -> None:
-        """Set the jobs to wait for. Call this before you query their states, so that no end is missed."""
-        self._expected = frozenset(jobs)
-        self._ended.clear()
-
-    async def wait(self, seconds: float) -> None:
-        """Wait until an expected job ends, for at most `seconds`."""
-        # Not `wait_for`: before Python 3.12 it loses a cancellation that arrives together with the result.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._ended.wait()
-
-    async def _listen(self) -> None:
-        while True:
-            try:
-                async with await self._target.connect(autocommit=True) as connection:
-                    await connection.execute("LISTEN remit_ended")
-                    self._ended.set()  # jobs that ended before this sent no notification here
-                    async for notice in connection.notifies():
-                        if notice.payload.isdigit() and int(notice.payload) in self._expected:
-                            self._ended.set()
-            except CONNECTION_ERRORS:
-                await asyncio.sleep(_RECONNECT_SECONDS)
