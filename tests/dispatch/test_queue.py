@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from typing import Any
 
 import psycopg
@@ -270,6 +271,21 @@ async def test_many_jobs_are_each_run_once_by_two_workers(play: Play) -> None:
             done = [await fleet.reached(number, "finished") for number in numbers]
         assert {(job.outcome, job.attempt, job.turns, job.tool_calls) for job in done} == {("completed", 1, 2, 1)}
         assert len(fleet.requests) == 40
+
+
+async def test_a_ticket_that_is_gone_when_its_job_ends_is_no_error(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another worker removes it if it took the job for one of a dead worker."""
+    async with play({"text": "done", "gate": "asked"}) as fleet, fleet.working():
+        number = await fleet.submit()
+        await fleet.server.wait("asked")
+        await fleet.rows("DELETE FROM remit.procrastinate_jobs")
+        fleet.server.open("asked")
+        await fleet.reached(number, "finished")
+    gc.collect()
+
+    assert not [record for record in caplog.records if record.name == "asyncio"]
 
 
 async def test_a_worker_until_idle_waits_for_jobs_of_limited_queues(play: Play) -> None:

@@ -22,6 +22,8 @@ import procrastinate
 import psycopg
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
+from procrastinate.jobs import Status
+from procrastinate.manager import JobManager
 
 from remit.aio import cancel_and_wait
 from remit.configuration import load
@@ -354,8 +356,22 @@ async def _queue_app(target: ConnectionTarget) -> AsyncIterator[procrastinate.Ap
         configure=_without_transactions,
     )
     app = procrastinate.App(connector=connector)
+    app.job_manager = _Tickets(connector)
     async with app.open_async():
         yield app
+
+
+class _Tickets(JobManager):
+    """The tickets of the queue; that of a job which another worker has taken over may be gone when the job ends."""
+
+    async def finish_job_by_id_async(self, job_id: int, status: Status, delete_job: bool) -> None:  # noqa: FBT001 (theirs)
+        """Remove a ticket, if it is there."""
+        try:
+            await super().finish_job_by_id_async(job_id, status, delete_job)
+        except ConnectorException as error:
+            if not isinstance(error.__cause__, psycopg.errors.RaiseException):
+                raise
+            log.debug("ticket %s was removed before", job_id)
 
 
 async def _without_transactions(connection: psycopg.AsyncConnection[Any]) -> None:
