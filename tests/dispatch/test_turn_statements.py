@@ -1,4 +1,4 @@
-"""How often a conversation talks to the database: the same number of times for every turn."""
+"""How often workers talk to the database: the same number of times for every turn, and for every job."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
-from support.running import Play, tools
+from psycopg_pool import AsyncConnectionPool
+from support.running import Fleet, Play, tools
 
-from remit.store.database import Database
+from remit.dispatch.attempt import AttemptParts
+from remit.dispatch.finish import RunEnd
+from remit.dispatch.worker import Worker
+from remit.registry.model import JobRequest
+from remit.store import submissions
+from remit.store.database import Database, query
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -51,3 +58,87 @@ async def test_a_turn_with_a_tool_call_visits_the_database_six_times(play: Play,
 
     # The worker itself looks for work and beats while the conversation runs.
     assert (many - few) / 30 <= MAX_PER_TURN + 0.5
+
+
+#: A job that only ends: its ticket twice, claim, brief, two events, limits, end.
+MAX_PER_JOB = 10
+
+
+async def _nothing(_: AttemptParts) -> RunEnd:
+    return RunEnd("completed", "done")
+
+
+@pytest.fixture
+def all_visits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count the connections that are taken from any pool: also those of the queue."""
+    counted: Counter[str] = Counter()
+    real = AsyncConnectionPool.connection
+
+    def connection(self: Any, *given: Any, **named: Any) -> Any:
+        counted["visits"] += 1
+        return real(self, *given, **named)
+
+    monkeypatch.setattr(AsyncConnectionPool, "connection", connection)
+    return counted
+
+
+async def test_a_job_costs_the_same_number_of_visits_among_ten_times_as_many(
+    play: Play, all_visits: Counter[str]
+) -> None:
+    needed = {}
+    async with play({"text": "done"}) as fleet:
+        brief = msgspec.structs.replace(await fleet.brief(await fleet.job(await fleet.submit())), runner="nothing")
+        await fleet.work()
+        for count in (5, 50):
+            for number in range(count):
+                request = JobRequest(prompt=f"task {number}", subagent_def="keeper")
+                await submissions.submit(
+                    fleet.database,
+                    submissions.Submission(request=request, brief=brief, workspace=str(fleet.project), queue="default"),
+                )
+            all_visits.clear()
+            await Worker(fleet.database, fleet.settings, runners={"nothing": _nothing}).run(until_idle=True)
+            needed[count] = all_visits["visits"]
+        [(finished,)] = await fleet.rows("SELECT count(*) FROM remit.jobs WHERE state = 'finished'")
+    assert finished == 56
+    assert (needed[50] - needed[5]) / 45 <= MAX_PER_JOB
+
+
+#: Waiting jobs with their tickets.
+_FILL = """
+WITH made AS (
+    INSERT INTO remit.jobs (agent, brief, request, prompt, workspace)
+    SELECT agent, brief, request, prompt, workspace FROM remit.jobs, generate_series(1, {number}) WHERE id = 1
+    RETURNING id)
+INSERT INTO remit.procrastinate_jobs (queue_name, task_name, args)
+SELECT 'default', 'remit.run', jsonb_build_object('job', id) FROM made
+"""
+
+
+async def test_a_claim_reads_as_many_pages_among_ten_times_as_many_waiting_jobs(play: Play) -> None:
+    read = {}
+    async with play({"text": "done"}) as fleet:
+        await fleet.submit()
+        for waiting in (300, 3_000):
+            await fleet.rows(_FILL.format(number=waiting * 9 // 10))
+            await fleet.rows("VACUUM ANALYZE")
+            read[waiting] = await _pages_of_a_claim(fleet)
+    assert read[3_000] <= 2 * read[300]
+
+
+async def _pages_of_a_claim(fleet: Fleet) -> int:
+    """Return how many pages the server looks at to take a ticket and claim its job."""
+    explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "
+    worker = "00000000-0000-0000-0000-000000000001"
+    pages = 0
+    async with fleet.database.transaction() as connection:
+        for statement, values in (
+            ("SELECT * FROM procrastinate_fetch_job_v2(NULL, NULL)", {}),
+            (query("jobs.claim"), {"job": 2, "worker": worker, "ticket": 2}),
+        ):
+            found = await connection.execute(explain + statement, values)  # type: ignore[arg-type]
+            row = await found.fetchone()
+            assert row is not None
+            plan = row["QUERY PLAN"][0]["Plan"]
+            pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+    return pages
