@@ -26,6 +26,8 @@ class Bench(NamedTuple):
     measure: Callable[[], float]
     #: Printed under the table: where the time goes.
     explain: Callable[[], list[str]] | None = None
+    #: Takes minutes: measured only with --long.
+    is_long: bool = False
 
 
 def seconds(work: Callable[[], object], repeats: int = 15, clock: Callable[[], float] = time.process_time) -> float:

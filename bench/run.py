@@ -1,6 +1,6 @@
-"""Measure Remit and print a table: `python3 dev.py bench [PART] [--strict] [--format json] [--compare FILE]`.
+"""Measure Remit and print a table: `python3 dev.py bench [PART] [--long] [--strict] [--format json] [--compare FILE]`.
 
-Every other file in this folder has a function `benches() -> list[Bench]`. The figures of the last run are kept in
+The files in this folder have a function `benches() -> list[Bench]`. The figures of the last run are kept in
 `.cache/bench/last.json` and those of the run before in `previous.json`, for `--compare`.
 """
 
@@ -33,7 +33,7 @@ def registry() -> dict[str, list[Bench]]:
     """Return the benches by their file."""
     found: dict[str, list[Bench]] = {}
     for file in sorted(HERE.glob("*.py")):
-        if file.stem not in ("run", "measure"):
+        if file.stem not in ("run", "measure", "fleet"):
             found[file.stem] = importlib.import_module(file.stem).benches()
     return found
 
@@ -66,12 +66,12 @@ def as_line(row: Row) -> str:
     return line.rstrip()
 
 
-def measure(part: str, before: Before, *, is_quiet: bool) -> list[Row]:
+def measure(part: str, before: Before, *, with_long: bool, is_quiet: bool) -> list[Row]:
     """Measure the benches whose file or name contains a text; print each unless `is_quiet`."""
     rows = []
     for file, benches in registry().items():
         for bench in benches:
-            if part not in f"{file} {bench.name}":
+            if part not in f"{file} {bench.name}" or (bench.is_long and not with_long):
                 continue
             started = time.monotonic()
             try:
@@ -116,6 +116,7 @@ def main() -> int:
     """Measure and print; with --strict, the exit code is 1 if a goal is not met or a figure got worse."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
     parser.add_argument("part", nargs="?", default="", help="part of a bench's file or name; default: all")
+    parser.add_argument("--long", action="store_true", help="also measure what takes minutes; give a part")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is not met or a figure got worse")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument("--compare", metavar="FILE", help="show the ratio to the figures of an earlier run")
@@ -124,7 +125,7 @@ def main() -> int:
     before = figures_of(Path(arguments.compare)) if arguments.compare else {}
     if not is_json:
         print(f"{'what':<68} {'against':<38} {'figure':>12}  {'goal':<6}")
-    rows = measure(arguments.part, before, is_quiet=is_json)
+    rows = measure(arguments.part, before, with_long=arguments.long, is_quiet=is_json)
     machine = {"processors": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()}
     report = {"machine": machine, "figures": rows}
     if not arguments.part:
