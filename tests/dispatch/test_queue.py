@@ -273,7 +273,7 @@ async def test_many_jobs_are_each_run_once_by_two_workers(play: Play) -> None:
         assert len(fleet.requests) == 40
 
 
-async def test_a_ticket_that_is_gone_when_its_job_ends_is_no_error(
+async def test_a_ticket_that_is_gone_when_its_job_ends_is_not_an_error(
     play: Play, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Another worker removes it if it took the job for one of a dead worker."""
