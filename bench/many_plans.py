@@ -30,7 +30,7 @@ FEW, SOME, MANY = 10, 100, 1_000
 _WORKERS = 2
 _CONCURRENCY = 20
 _MODEL = "anthropic:claude-sonnet-5"
-_AGENT = "---\nname: scout\ntools: Read\n---\nYou scout.\n"
+_AGENT = "---\nname: release-helper\ntools: Read\n---\nYou help with releases.\n"
 _READS = {"tools": [{"name": "Read", "input": {"file_path": f"app/{name}.py"}} for name in ("login", "session")]}
 _SCRIPT = {"conversations": {"": [_READS, {"text": result("generic")}]}}
 _notes: list[str] = []
@@ -63,7 +63,9 @@ async def _run(place: WorkerPlace, number: int) -> Run:
     """Begin plans and drive all of them at once."""
     spec = Plan(
         name="bench",
-        phases=(PhaseSpec(name="look", delegations=(DelegationSpec(agent="scout", task="look", model=_MODEL),)),),
+        phases=(
+            PhaseSpec(name="look", delegations=(DelegationSpec(agent="release-helper", task="look", model=_MODEL),)),
+        ),
     )
     settings = load_settings()._replace(data=place.folder, database=place.address)
     async with open_database(place.address, place.folder) as opened:

@@ -71,5 +71,5 @@ def test_a_figure_that_cannot_be_measured_here_is_left_out_with_the_reason(
     benches = [run.Bench("a page", "nothing", "s", 2, refuse), run.Bench("a job", "nothing", "s", 2, lambda: 1.0)]
     monkeypatch.setattr(run, "registry", lambda: {"pages": benches})
 
-    assert [row["name"] for row in run.measure("", {}, is_quiet=True)] == ["a job"]
+    assert [row["name"] for row in run.measure("", {}, with_long=False, is_quiet=True)] == ["a job"]
     assert "a page: not measured: there is no browser" in capsys.readouterr().err
