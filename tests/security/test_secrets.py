@@ -137,6 +137,41 @@ def test_placeholders_and_ordinary_words_stay(text: str) -> None:
     assert redact(text) == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PWD=/home/me",
+        "OLDPWD=/home/me",
+        "HOME=/home/me PWD=/home/me/shop OLDPWD=/var/log/nginx LANG=C",
+        "PWD=~/src make -C sub",
+        "PWD=C:\\Users\\me\\shop",
+        "docker run -e PWD=/app -v $PWD:/app shop",
+        "PWD=/home/me; export DATABASE=shop",
+        "cd /tmp; PWD=/tmp/a1; ls",
+        "Server=db;UID=sa;PWD=${DB_PWD}",
+    ],
+)
+def test_the_current_folder_is_not_a_password(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("UID=sa;PWD=secret", "secret"),
+        ("Server=db;UID=sa;PWD=hunter2!;", "hunter2!"),
+        ("Pwd=tiger;Uid=sa;", "tiger"),
+        ("Driver={ODBC};Server=db;PWD=/x/y;", "/x/y"),
+        ('connect("Server=db;UID=sa;PWD=tiger")', "tiger"),
+        ("PWD=hunter2!", "hunter2!"),
+        ("PWD=/9x!kQ2", "/9x!kQ2"),
+        ("DB_PWD=/abc/Def1", "/abc/Def1"),
+    ],
+)
+def test_the_password_of_a_connection_is_removed(text: str, secret: str) -> None:
+    assert redact(text) == text.replace(secret, "[named secret removed]")
+
+
 # Keys of this process.
 
 

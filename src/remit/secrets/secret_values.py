@@ -62,6 +62,14 @@ _ATTRIBUTE = lazy_pattern(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
 _QUALIFIED = lazy_pattern(r"(?:\\[A-Za-z_]+)+(?:::[A-Za-z_]\w*)?$")
 _IDENTIFIER = lazy_pattern(r"[A-Za-z_$][\w$]*$")
 _LOCATION = lazy_pattern(r"(?:\.{0,2}/[\w.-]+(?:/|$)|~/|[A-Za-z]:\\|[a-z+]{2,12}:(?://|[a-z]))")
+#: The value of `PWD`, the current folder.
+_FOLDER = lazy_pattern(r"(?:~|\.{0,2})(?:/[\w.:@+~-]*)+$|[A-Za-z]:[\\/][\w.@+~\\/-]*$")
+#: Parts next to `PWD=` in a connection string, in which it is a password.
+_CONNECTION_KEYS = frozenset(
+    {"uid", "user", "user id", "userid", "username", "server", "data source", "driver", "dsn", "host", "hostname"}
+    | {"database", "initial catalog", "provider", "address", "addr", "port"}
+)
+_CONNECTION_REACH = 160
 _WHOLE_KEY = lazy_pattern(r"[A-Za-z0-9+/]{32,}={0,2}$")
 _MIN_QUOTED = 6
 _MIN_LONG_WORD = 20
@@ -83,6 +91,11 @@ def judge_named_value(found: re.Match[str]) -> tuple[int, int] | None:
     after = found.string[found.end() : found.end() + 1]
     if (after and after in "([{<") or not value:
         return None  # a call, an index, or the beginning of something longer
+    if name.lower() == "pwd" and not found.string[max(0, found.start() - 1) : found.start()].isalnum():
+        if _is_in_connection_string(found):
+            return None if _PLACEHOLDER.match(value) or _HAS_VARIABLE.search(value) else found.span("bare")
+        if _FOLDER.match(value):
+            return None
     if _is_variable(found) and not _PLACEHOLDER.match(value) and not _HAS_VARIABLE.search(value):
         return found.span("bare")
     if _ATTRIBUTE.match(value) or _QUALIFIED.match(value) or (_IDENTIFIER.match(value) and _names_itself(value)):
@@ -90,6 +103,17 @@ def judge_named_value(found: re.Match[str]) -> tuple[int, int] | None:
     if _is_secret(value, is_password="pass" in name.lower()):
         return found.start("bare"), found.start("bare") + len(value)
     return None
+
+
+def _is_in_connection_string(found: re.Match[str]) -> bool:
+    """Return whether `PWD=value` is a part of a connection string: `Server=db;UID=sa;PWD=value`."""
+    text, start, end = found.string, found.start(), found.end()
+    before = text[max(0, start - _CONNECTION_REACH) : start].rpartition("\n")[2].rstrip(" ")
+    after = text[end : end + _CONNECTION_REACH].partition("\n")[0]
+    parts = before.split(";") if before.endswith(";") else []
+    parts[:1] = [re.split(r"[\"'(]", part)[-1] for part in parts[:1]]  # without the code before the string
+    parts += after.split(";") if after.startswith(";") else []
+    return any(part.partition("=")[0].strip(" ").lower() in _CONNECTION_KEYS for part in parts if "=" in part)
 
 
 def _is_variable(found: re.Match[str]) -> bool:
