@@ -77,7 +77,6 @@ MOVING: dict[str, tuple[str, ...]] = {
     "az": ("download", "download-batch", "copy", "sync"),
     "gh": ("download", "clone"),
     "cmake": ("-E", "-P"),
-    "man": ("-P",),
     "psql": ("-o", "--output"),
     "ssh": ("localhost", "127.0.0.1", "::1"),
     "tree": ("-o",),

@@ -170,6 +170,20 @@ def _run_harmless(command: Command, name: str, rest: list[Argument]) -> None:
         command.effects.give_up("one of its commands may write a file")
     elif name in REPORTS:
         _write_report(command, REPORTS[name], rest)
+    elif name in ("man", "info"):
+        _show_manual(command, rest)
+
+
+def _show_manual(command: Command, args: list[Argument]) -> None:
+    """Add the files that `man` and `info` show as a page: with an option, or if the name is a path."""
+    if any(arg.text.startswith(("-P", "--pa", "-H", "--ht")) for arg in args):
+        command.effects.give_up("it may run another program to show the page")
+    options = CommandOptions(args, "f", ("--file",))
+    names = [Argument(name) for name in options.values("-f", "--file")]
+    is_local = any(arg.text == "--local-file" or (arg.text[:1] == "-" and "l" in arg.text[1:3]) for arg in args)
+    for arg in [*names, *options.operands]:
+        if is_local or "/" in arg.text or not arg.is_known or arg in names:
+            command.read(arg)
 
 
 def _write_report(command: Command, names: tuple[str, ...], args: list[Argument]) -> None:
