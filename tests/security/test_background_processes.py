@@ -160,3 +160,41 @@ def test_tools_for_background_commands_report_no_edit_of_a_person(shop: ScratchP
     (shop.path / "src/app.py").write_text("a person writes\n")
     assert shop.hook("PreToolUse", "BashOutput", {}, "toolu_task") == {}
     assert shop.hook("PostToolUse", "BashOutput", {}, "toolu_task") == {}
+
+
+@pytest.fixture
+def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Processes of a container, whose first process is a program that starts others itself."""
+    monkeypatch.setattr(processes, "_PROC", str(tmp_path))
+    (tmp_path / "loadavg").write_text("0.1 0.1 0.1 1/2 90\n")
+
+    def add(number: int | str, parent: int, variables: str, line: str = "sh") -> None:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "stat").write_text(f"{number} (sh) S {parent} 0 0 " + "0 " * 20)
+        (folder / "environ").write_text(variables.replace(" ", "\0"))
+        (folder / "cmdline").write_text(line)
+        (folder / "cgroup").write_text("0::/\n")
+
+    add(1, 0, "PATH=/bin HOME=/root")
+    add("self", 20, "")
+    add(20, 1, "PATH=/bin HOME=/root TERM=x")
+    add(os.getpid(), 20, "PATH=/bin HOME=/root TERM=x PWD=/shop")
+    return add
+
+
+def test_a_daemon_with_other_variables_is_found_in_a_container(container: Callable[..., None]) -> None:
+    container(80, 1, "PATH=/bin HOME=/root LANG=C", "the first process started it")
+    container(81, 1, "B=1", "a daemon that has replaced its variables")
+    container(82, 1, "", "a daemon that has removed its variables")
+    container(83, 81, "B=1", "its child")
+    assert [one[0] for one in left_running("/shop", 70)] == [81, 82, 83]
+
+
+def test_a_daemon_is_found_if_the_variables_of_the_first_process_cannot_be_read(
+    container: Callable[..., None], tmp_path: Path
+) -> None:
+    (tmp_path / "1/environ").write_text("")
+    container(80, 1, "PATH=/bin HOME=/root TERM=x LANG=C", "started as the client was")
+    container(81, 1, "B=1 PATH=/bin", "a daemon")
+    assert [one[0] for one in left_running("/shop", 70)] == [81]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
 from scratch_project import FILES, SESSION, ScratchProject, decision_of, told_person
 
 from remit.gate.session_store import open_session
@@ -260,6 +261,35 @@ def test_agents_of_the_client_that_only_read_are_reported(shop: ScratchProject) 
         told = told_person(shop.run(HIDDEN, agent_id="a9", agent_type=agent)[1])
         assert f"subagent {agent}" in told
     assert shop.run(HIDDEN, agent_id="a9", agent_type="general-purpose") == ({}, {})
+
+
+def test_an_edit_by_an_agent_of_the_client_that_only_reads_is_denied(shop: ScratchProject) -> None:
+    edit = {"file_path": str(shop.path / "src/app.py"), "content": "x"}
+    for agent in ("Explore", "Plan"):
+        answer = shop.hook("PreToolUse", "Write", edit, f"toolu_{agent}", agent_id="a9", agent_type=agent)
+        assert decision_of(answer) == "deny"
+    answer = shop.hook("PreToolUse", "Write", edit, "toolu_all", agent_id="a8", agent_type="general-purpose")
+    assert answer == {}, "it has all tools of the client"
+
+
+@pytest.mark.parametrize("mode", ["standard", "strict"])
+def test_the_person_reads_once_that_an_agent_without_a_definition_edits_code(
+    start: Callable[..., ScratchProject], mode: str
+) -> None:
+    shop = start(mode=mode)
+    for number, agent in enumerate(("nonesuch", "", "../helper")):
+        edits = (("Write", "notes.md"), ("Edit", f"src/a{number}.py"), ("Edit", f"src/b{number}.py"))
+        prose, first, later = (
+            told_person(shop.hook("PreToolUse", tool, {"file_path": path}, f"toolu_{path}", **who(agent)))
+            for tool, path in edits
+        )
+        assert f"src/a{number}.py is changed by {agent or 'an agent without a name'}, which has no definition" in first
+        assert (prose, later) == ("", "")
+        shop.hook("PostToolUse", "Write", {"file_path": "notes.md"}, "toolu_notes.md", **who(agent))
+
+
+def who(agent: str) -> dict[str, str]:
+    return {"agent_id": f"id of {agent}", "agent_type": agent}
 
 
 def test_a_tool_that_the_gate_does_not_know_is_compared(shop: ScratchProject) -> None:

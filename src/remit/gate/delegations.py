@@ -238,6 +238,8 @@ def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:
     """Return a ruling if a subagent uses a tool that its definition does not list."""
     # An agent of another plugin has its own definition, which the client applies.
     allowed = settings.tools.get(call.agent_type) or settings.tools.get(call.agent_type.removeprefix(OUR_PLUGIN))
+    if allowed is None and call.agent_type in _READING_AGENTS and call.tool in _WRITING_TOOLS:
+        return Ruling(1, "tool-limits", f"{call.agent_type} is an agent of the client that only reads")
     if allowed is None or not call.agent_type:
         return None
     for entry in allowed:

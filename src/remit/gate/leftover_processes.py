@@ -59,13 +59,31 @@ def _is_daemon(name: str, fresh: set[str], group: str, root: str) -> bool:
     if not group or parent in (*fresh, "") or _read(os.path.join(_PROC, name, "cgroup"), 2_000) != group:
         return False
     # In a container, the first process may be a program that starts others itself.
-    return _is_adopter(parent) or (parent == "1" and (_hides(above) or _names(name, root)))
+    return _is_adopter(parent) or (parent == "1" and (_hides(above) or _names(name, root) or not _inherits(above)))
 
 
 def _hides(name: str) -> bool:
     """Return whether a process was started without any environment."""
     folder = os.path.join(_PROC, name)
     return not _read(os.path.join(folder, "environ"), 1) and bool(_read(os.path.join(folder, "cmdline"), 1))
+
+
+def _inherits(name: str) -> bool:
+    """Return whether a process has the names of all variables that the first process gives to those which it starts.
+
+    If its own variables cannot be read, those of the process count that it has started above this one.
+    """
+    given = _variables("1") or _variables(_below_first(str(os.getpid())))
+    return given.keys() <= _variables(name).keys()
+
+
+def _below_first(name: str) -> str:
+    for _ in range(_MAX_PARENTS):
+        parent = _parent(name)
+        if parent in ("1", "0", ""):
+            break
+        name = parent
+    return name
 
 
 def _names(name: str, root: str) -> bool:
@@ -105,8 +123,12 @@ def _belongs_to(name: str, root: str) -> bool:
 
 def _start_folder(name: str) -> str:
     """Return the folder in which a process was started; "" if its environment does not state it."""
-    variables = _read(os.path.join(_PROC, name, "environ"), _MAX_ENVIRONMENT).split("\0")
-    return next((value for key, _, value in (one.partition("=") for one in variables) if key == "PWD"), "")
+    return _variables(name).get("PWD", "")
+
+
+def _variables(name: str) -> dict[str, str]:
+    parts = _read(os.path.join(_PROC, name, "environ"), _MAX_ENVIRONMENT).split("\0")
+    return {key: value for key, sign, value in (one.partition("=") for one in parts) if sign}
 
 
 def _about(name: str) -> tuple[str, str] | None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FRONTEND = (".tsx", ".jsx", ".css", ".scss", ".sass", ".less", ".html", ".htm", ".vue", ".svelte", ".astro")
 #: The texts of an edit are compared up to this number of characters.
 MAX_EDIT_SIZE = 2_000_000
+_UNDEFINED = "which has no definition here. Its further edits are allowed and not reported"
 #: Files of a folder that is removed or moved as a whole whose classes are looked at.
 _MAX_BELOW = 2_000
 
@@ -57,7 +58,23 @@ def judge_subagent_edit(call: ToolUse, state: SessionState, settings: GateSettin
     if not ruling.reason and target.inside and decides_what_runs(target.name):
         ruling.level, ruling.reason = 3, f"{target.name} decides what runs next; a subagent changes it"
         ruling.tells_person = True
+    elif not ruling.reason and not may_write(call, settings):
+        _tell_undefined(call, ruling, state, write_class(target, settings, project))
     return ruling
+
+
+def _tell_undefined(call: ToolUse, ruling: Ruling, state: SessionState, kind: str) -> None:
+    """Let the person read, once for each agent, that an agent edits files whose definition is not known here.
+
+    The client has given it the tool, so it may be defined on the client's command line or by a program.
+    """
+    name = call.agent_type[:80]
+    if kind in ("code", "tests", "spec") and not any(
+        entry.get("agent") == name and _UNDEFINED in entry.get("reason", "") for entry in state.decisions
+    ):
+        who = name or "an agent without a name"
+        ruling.level, ruling.reason = 3, f"{ruling.paths[0]} is changed by {who}, {_UNDEFINED}"
+        ruling.tells_person = True
 
 
 def judge_edited(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
