@@ -20,6 +20,7 @@ from remit.orchestrate.progress_file import (
     set_work,
     update_progress,
 )
+from remit.secrets.scan import redact
 from remit.store import plans
 from remit.store.database import Database
 from remit.store.plans import Delegation, Escalation
@@ -73,7 +74,7 @@ class ProgressRecorder:
         self._file = progress_path(data)
         self._workspace = workspace
         self._plan = plan
-        self._name = name
+        self._name = redact(name)
         self._owner = owner
         self._key = f"plan {plan}" if owner is None else f"job {owner}"
 

@@ -12,6 +12,7 @@ from remit.merging.model import Merge
 from remit.orchestrate.api import PlanResult
 from remit.orchestrate.plan import DelegationSpec, Plan, delegation_names, with_phase_defaults
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
+from remit.secrets.scan import redact
 from remit.store.plans import Delegation, Escalation, JobUsage, PhaseRow
 from remit.workspace.files import Workspace
 
@@ -203,7 +204,7 @@ def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
             ]
             label = cut_width(escape_control(label), columns - 36)
             yield [Piece(f"   {label}"), Piece(f"  {', '.join(marks)}" if marks else "", "yellow")]
-            for row in wrap_text(escape_control(" ".join(one.task.split())), columns, 5)[:3]:
+            for row in wrap_text(escape_control(" ".join(redact(one.task).split())), columns, 5)[:3]:
                 yield [Piece(row, "dim")]
             if details := "; ".join(_settings_of(one)):
                 yield from ([Piece(row)] for row in wrap_text(escape_control(details), columns, 5))

@@ -11,6 +11,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.errors import UsageError
+from remit.secrets.scan import redact
 from remit.store.database import Connection, Database, rows
 from remit.store.jobs import Message
 from remit.store.storable import to_storable
@@ -114,9 +115,8 @@ async def open_plan(
         found = await rows(connection, "plans.open_by_digest", digest=digest, workspace=workspace, earlier=earlier)
         if found and not is_new:
             return int(found[0]["id"]), False
-        inserted = await rows(
-            connection, "plans.insert", name=name, digest=digest, document=Jsonb(document), workspace=workspace
-        )
+        fields = {"name": redact(name), "digest": digest, "document": Jsonb(document), "workspace": workspace}
+        inserted = await rows(connection, "plans.insert", **fields)
         plan = int(inserted[0]["id"])
         for number, (phase, delegations) in enumerate(phases):
             await rows(connection, "plans.insert_phase", plan=plan, number=number, name=phase)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remit.surfaces.server.page_formats import emphasized, text_parts
+from remit.surfaces.server.page_formats import emphasized, task_line, text_parts
 
 
 def test_blocks_of_code_are_separated_from_text() -> None:
@@ -22,3 +22,11 @@ def test_only_emphasis_becomes_markup() -> None:
         "<b>Risk</b>: a &lt;b&gt;x&lt;/b&gt; &amp; <b>&lt;script&gt;</b>"
     )
     assert emphasized("2 ** 3 ** 4\n**not\nclosed**") == "2 ** 3 ** 4\n**not\nclosed**"
+
+
+def test_a_list_shows_the_beginning_of_a_task_without_secrets() -> None:
+    token = "ghp_" + "aB3d" * 9
+    assert task_line(f"deploy\n  with {token} now") == "deploy with [GitHub token removed] now"
+    cut = task_line("x" * 140 + f" {token}" + " y" * 100)
+    assert len(cut) == 160
+    assert "aB3d" not in cut, "it is removed before the text is cut"

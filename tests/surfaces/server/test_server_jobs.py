@@ -54,6 +54,16 @@ def test_every_text_of_a_job_is_escaped(site: RunningSite) -> None:
         assert_harmless(client.get(path).text)
 
 
+def test_a_task_is_shown_without_its_secrets(site: RunningSite) -> None:
+    task = "deploy " + "x" * 140 + " with PASSWORD=hunter2-Passw0rd"
+    finished = add_job(site, prompt=task, state="finished", outcome="completed", result="x")
+    add_job(site, prompt=task, state="queued", parent=finished, root=finished, depth=1)
+    for path in ("/", "/jobs", f"/jobs/{finished}"):
+        page = site.client().get(path).text
+        assert "deploy xxx" in page
+        assert "hunter2" not in page
+
+
 def test_the_result_is_next_to_its_verdict(site: RunningSite) -> None:
     job = add_job(site, state="finished", outcome="completed", verdict="revise", result="x")
     violation = {

@@ -17,7 +17,7 @@ FROM remit.jobs WHERE state = 'running'
 -- name: active
 -- Running jobs and the next of the queue. `is_stuck`: no step for a while, or no heartbeat of the worker.
 SELECT jobs.id, jobs.agent, jobs.state, jobs.queue, jobs.turns, jobs.cost, jobs.is_priced, jobs.created, jobs.started,
-    jobs.checkpoint, left(jobs.prompt, 160) AS prompt, workers.host, workers.pid,
+    jobs.checkpoint, left(jobs.prompt, 1000) AS prompt, workers.host, workers.pid,
     jobs.state = 'running' AND (
         coalesce(jobs.checkpoint, jobs.started) < now() - make_interval(secs => %(stuck)s)
         OR workers.heartbeat IS NULL OR workers.heartbeat < now() - make_interval(secs => %(timeout)s)) AS is_stuck
@@ -49,7 +49,7 @@ WHERE escalations.answer IS NULL AND plans.state IN ('running', 'waiting')
 
 -- name: row_columns
     id, agent, state, outcome, verdict, queue, parent, turns, tool_calls, input_tokens + output_tokens AS tokens, cost,
-    is_priced, created, started, finished, left(prompt, 160) AS prompt, left(error, 160) AS error
+    is_priced, created, started, finished, left(prompt, 1000) AS prompt, left(error, 160) AS error
 
 -- name: jobs
 -- One page of jobs, the newest first: those before a number.

@@ -290,7 +290,7 @@ SELECT {columns} FROM remit.jobs WHERE id = %(job)s
 -- name: list
 -- One line per job: without texts that may be long.
 SELECT
-    id, agent, definition, brief, '{}'::jsonb AS request, left(prompt, 200) AS prompt, workspace, isolation, worktree,
+    id, agent, definition, brief, '{}'::jsonb AS request, left(prompt, 1000) AS prompt, workspace, isolation, worktree,
     queue, priority, idempotency_key, parent, root, depth, state, outcome, error, verdict, NULL AS result, NULL AS diff,
     is_cancelled, attempt, deaths, last_death, turns, tool_calls, input_tokens, output_tokens, cached_tokens, cost,
     is_priced, max_seconds, created, started, finished, ticket

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -69,14 +70,15 @@ def export_command(output: Path | None) -> int:
         del settings
         await _import_sessions(database)
         number = 0
-        with output.open("wb") if output is not None else sys.stdout.buffer as file:
+        with output.open("wb") if output is not None else contextlib.nullcontext() as file:
+            write = file.write if file is not None else _print_line
             async for entry in stream_entries(database):
-                file.write(export_line(entry))
+                write(export_line(entry))
                 number += 1
             for opinion in await learning.decided_opinions(database):
-                file.write(export_line(opinion))
+                write(export_line(opinion))
                 number += 1
-            file.flush()
+        sys.stdout.flush()
         return number
 
     try:
@@ -88,6 +90,14 @@ def export_command(output: Path | None) -> int:
     if output is not None:
         click.echo(f"{number} lines written to {output}", err=True)
     return 0
+
+
+def _print_line(line: bytes) -> None:
+    """Print a line of JSON. A terminal gets it without the characters that it obeys; a pipe gets the bytes."""
+    if sys.stdout.isatty():
+        print_text(line.decode())
+    else:
+        sys.stdout.buffer.write(line)
 
 
 @ledger_command.command("import")

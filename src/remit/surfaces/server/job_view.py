@@ -11,6 +11,7 @@ from psycopg.rows import DictRow
 
 from remit.reports.jobs import event_lines
 from remit.reports.layout import plain_lines
+from remit.secrets.scan import redact
 from remit.store.dashboard import TranscriptRows
 from remit.store.events import Event
 from remit.store.jobs import Job
@@ -74,7 +75,7 @@ class ReportView(msgspec.Struct, kw_only=True):
 def conversation_of(job: Job, transcript: TranscriptRows) -> list[MessageView]:
     """Return the messages of a job; the first and the last one are open, and calls are attached to their message."""
     calls = {row["call"]: _call(row) for row in transcript.calls}
-    views = [MessageView(speaker="Task", text=job.prompt[:_MAX_TEXT], at=job.created)]
+    views = [MessageView(speaker="Task", text=redact(job.prompt[: 2 * _MAX_TEXT])[:_MAX_TEXT], at=job.created)]
     for row in transcript.messages:
         views.extend(_message_views(row, calls, is_first=row["number"] == 0))
     if calls:  # the calls of a program, or of an answer that is not stored yet

@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from remit.reports.layout import escape_control
+from remit.secrets.scan import redact
 
 _GOOD, _WARN, _BAD, _LIVE = "good", "warn", "bad", "live"
 #: State, outcome, verdict or severity -> its colour. Others have none.
@@ -24,6 +25,8 @@ TONES: Mapping[str, str] = {
     **dict.fromkeys(("running", "live"), _LIVE),
 }
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+#: Characters of a task in a list. Queries return more, so that no secret is cut off before it is recognised.
+_TASK_COLUMNS = 160
 _EMPHASIS = re.compile(r"\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*")
 
 
@@ -118,6 +121,11 @@ def one_line(text: object) -> str:
     return escape_control(" ".join(str(text).split()))
 
 
+def task_line(text: object) -> str:
+    """Return the beginning of a task as one line without secrets, which the task itself must contain."""
+    return one_line(redact(str(text)))[:_TASK_COLUMNS]
+
+
 def as_json(value: Any) -> str:
     """Return a value as indented JSON."""
     return plain(json.dumps(value, indent=2, ensure_ascii=False, default=str))
@@ -136,6 +144,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "percent": percent,
     "plain": plain,
     "stamp": stamp,
+    "task_line": task_line,
     "text_parts": text_parts,
     "tone": tone,
 }
