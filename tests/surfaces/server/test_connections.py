@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -18,16 +18,15 @@ from remit.surfaces.server.connections import ConnectionLimits, connection_class
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 
-async def application(_: Any, receive: Any, send: Any) -> None:
-    """Answer with the number of bytes of the body."""
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """Answer with the number of bytes of the body, and the number of headers when all of it has come."""
     size, more = 0, True
     while more:
         message = await receive()
         size, more = size + len(message.get("body", b"")), message.get("more_body", False)
     body = str(size).encode()
-    await send(
-        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(body)).encode())]}
-    )
+    headers = [(b"content-length", str(len(body)).encode()), (b"headers", str(len(scope["headers"])).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
@@ -38,7 +37,8 @@ class Served:
 
     def connect(self, sent: bytes = b"") -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", self.port), 10)
-        connection.sendall(sent)
+        with suppress(ConnectionError):  # the server may refuse the rest
+            connection.sendall(sent)
         return connection
 
     def answer(self, sent: bytes = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n") -> bytes:
@@ -73,6 +73,12 @@ def serving(**limits: Any) -> Iterator[Served]:
         finally:
             server.should_exit = True
             thread.join(30)
+
+
+@pytest.fixture(scope="module")
+def served_small() -> Iterator[Served]:
+    with serving(head_bytes=1000, pipelined=50) as served:
+        yield served
 
 
 def test_other_clients_are_served_despite_six_hundred_half_requests() -> None:
@@ -154,3 +160,40 @@ def test_what_is_not_http_is_answered_with_a_problem() -> None:
         found = served.answer(b"\x16\x03\x01 not http\r\n\r\n")
         assert found.startswith(b"HTTP/1.1 400 ")
         assert b'"status":400' in found
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        (b"GET /" + b"a" * 5000, b"HTTP/1.1 431 "),
+        (b"GET / HTTP/1.1\r\nx: " + b"y" * 5000, b"HTTP/1.1 431 "),
+        (b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1;" + b"x" * 600_000, b""),
+        (b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx: " + b"y" * 600_000, b""),
+        (b"GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 90, b""),
+        (b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0", b"HTTP/1.1 400 "),
+        (b"GET / HTTP/1.1\r\nhost: a\r\nhost : b\r\n\r\n", b"HTTP/1.1 400 "),
+    ],
+    ids=[
+        *("a long line", "a long header", "a long extension of a chunk", "a long trailer", "many requests at once"),
+        *("two lengths", "a space in a name"),
+    ],
+)
+def test_what_is_too_long_or_ambiguous_is_refused(served_small: Served, sent: bytes, answer: bytes) -> None:
+    found = served_small.answer(sent)
+    assert found.startswith(answer)
+    assert bool(found) == bool(answer)
+    assert not served_small.connections.waiting
+
+
+def test_what_follows_the_body_is_not_a_header(served_small: Served) -> None:
+    chunks = b"3\r\nabc\r\n0\r\nx-late: 1\r\n\r\n"
+    head = b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+    found = served_small.answer(head + chunks)
+    assert found.endswith(b"\r\n\r\n3")
+    assert b"headers: 3\r\n" in found
+
+
+def test_a_request_for_another_protocol_is_answered_once(served_small: Served) -> None:
+    upgrade = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\nGET / HTTP/1.1\r\n\r\n"
+    found = served_small.answer(upgrade)
+    assert found.count(b"HTTP/1.1 200 ") == 1

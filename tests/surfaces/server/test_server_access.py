@@ -93,7 +93,7 @@ def test_only_digests_are_stored(site: RunningSite) -> None:
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example", ""])
 def test_another_host_is_refused(site: RunningSite, host: str) -> None:
     answer = site.client().get("/", headers={"host": host})
-    assert answer.status_code in (400, 421)  # h11 itself refuses an empty name
+    assert answer.status_code in (400, 421)  # the parser itself refuses an empty name
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])

@@ -9,6 +9,7 @@ import ipaddress
 import logging
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,9 +37,11 @@ PORT = 8321
 _LOOPBACK = "127.0.0.1"
 #: Seconds that open requests get when the server stops.
 _GRACE_SECONDS = 3
-#: Bytes of the head of a request. Connections above this number are refused, see also `ConnectionLimits` and the guard.
-_MAX_HEAD = 32 * 1024
+#: Connections above this number are refused, see also `ConnectionLimits` and the guard.
 _MAX_CONNECTIONS = 1_000
+#: Seconds after which a thread that computes lets another one run. The default of Python, 5 ms, would delay hooks while
+#: another thread checks a report.
+_SWITCH_SECONDS = 0.0005
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -164,6 +167,7 @@ async def serve(
     """
     check_options(options)
     listener = bind(options.host, options.port)
+    interval = sys.getswitchinterval()
     try:
         address = address_of(options, listener.getsockname()[1])
         async with ChangeFeed(database) as feed:
@@ -173,12 +177,14 @@ async def serve(
             try:
                 gc.collect()
                 gc.freeze()  # what is loaded now stays: later collections, which delay hooks, need not look at it
+                sys.setswitchinterval(_SWITCH_SECONDS)
                 announce(address.url, f"{address.url}/login?token={secret}")
                 async with watching_sessions(database, str(site.folder), lambda: feed.notice(SESSIONS)):
                     await build_server(site, options).serve(sockets=[listener])
             finally:
                 await drop_link(database, link.id)
     finally:
+        sys.setswitchinterval(interval)
         listener.close()
 
 
@@ -204,7 +210,6 @@ def build_server(site: Site, options: ServeOptions) -> StoppableServer:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         limit_concurrency=_MAX_CONNECTIONS,
-        h11_max_incomplete_event_size=_MAX_HEAD,
         ssl_certfile=options.certificate,
         ssl_keyfile=options.key,
     )
