@@ -114,8 +114,10 @@ class Lexer:
         return False
 
     def _starts(self, signs: tuple[str, ...]) -> str:
-        substitution = self.text.startswith(("<(", ">("), self.at)
-        return "" if substitution else next((sign for sign in signs if self.text.startswith(sign, self.at)), "")
+        text, at = self.text, self.at
+        if not text.startswith(signs, at) or text.startswith(("<(", ">("), at):
+            return ""
+        return next(sign for sign in signs if text.startswith(sign, at))
 
     def _skip_test(self) -> None:
         """Skip `[[ ... ]]`. It touches no file, but the substitutions in it run."""

@@ -36,6 +36,9 @@ class Word:
     @property
     def plain(self) -> str | None:
         """Its text, or None if it has an expansion."""
+        if len(self.pieces) == 1:  # nearly all words
+            kind, text, _ = self.pieces[0]
+            return text if kind == "text" else None
         return (
             "".join(text for _, text, _ in self.pieces) if all(kind == "text" for kind, _, _ in self.pieces) else None
         )
@@ -43,7 +46,10 @@ class Word:
     @property
     def bare(self) -> str | None:
         """Its text if no part is quoted or expanded. Only such a word can be a reserved word."""
-        return self.plain if not any(quoted for _, _, quoted in self.pieces) else None
+        for piece in self.pieces:
+            if piece[2]:
+                return None
+        return self.plain
 
     @property
     def text(self) -> str:
