@@ -157,3 +157,30 @@ def test_files_are_matched_up_to_a_limit(tmp_path: Path) -> None:
     assert len(find_matches(str(tmp_path), "", 2) or []) == 2
     assert find_matches(str(tmp_path / "a.py"), "anything", 2) == [str(tmp_path / "a.py")]
     assert find_matches(str(tmp_path / "missing"), "", 2) == []
+
+
+@pytest.fixture(scope="module")
+def linked_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("linked")
+    real = folder / "real"
+    (real / "src").mkdir(parents=True)
+    (real / "src" / "a.py").write_text("")
+    (real / "up").symlink_to("..")
+    (real / "src" / "round").symlink_to("../src")
+    (real / "src" / "file").symlink_to("a.py")
+    (real / "src" / "loop").symlink_to("loop")
+    (real / "src" / "gone").symlink_to("nothing/here")
+    (folder / "project").symlink_to("real")
+    return folder / "project"
+
+
+_PARTS = st.sampled_from(["src", "a.py", "up", "round", "file", "loop", "gone", "missing", "..", ".", "", "project"])
+
+
+@given(parts=st.lists(_PARTS, max_size=6))
+def test_a_path_leads_to_the_same_file_as_for_the_system(linked_project: Path, parts: list[str]) -> None:
+    path = "/".join(parts)
+    for project in (linked_project, linked_project.resolve()):
+        expected = os.path.realpath(os.path.join(project, path))  # noqa: PTH118 (as the client writes it)
+        assert locate(path, str(project), str(project)).real == expected
+        assert locate(f"{project}/{path}", "", str(project)).real == os.path.realpath(f"{project}/{path}")

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from remit.gate import witness
 from remit.gate.call_record import forget_call, load_record, record_before
 from remit.gate.model import ToolUse
 from remit.gate.reverse_patch import FileVersion, allowed_revert, keep_reverse_patch
 from remit.gate.session import MAX_ENTRIES, SessionState, Window
 from remit.gate.session_store import open_session
-from remit.gate.witness import forget_content, forget_old, has_other_content, note_content
+from remit.gate.witness import digest_of, forget_content, forget_old, has_other_content, note_content
 
 
 def test_the_content_of_now_and_of_before_is_accepted(tmp_path: Path) -> None:
@@ -42,6 +43,25 @@ def test_a_note_under_a_lock_is_written_in_place(tmp_path: Path, monkeypatch: py
     note_content(gate, "a", b"six", is_locked=True)
     assert (tmp_path / "elsewhere").read_bytes() == b"0" * 65, "a link is not followed"
     assert not has_other_content(gate, "a", b"six")
+
+
+def test_a_note_of_another_process_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(witness, "_MAX_WRITTEN", 1)
+    gate = str(tmp_path)
+    for data in (b"one", b"two", b"three"):
+        note_content(gate, "a", data, is_locked=True)
+        note_content(gate, "b", data, is_locked=True)
+    (note,) = (tmp_path / "state").rglob("a")
+    other = f"{digest_of(b'theirs')}\n{digest_of(b'before')}"
+    (tmp_path / "new").write_text(other)
+    (tmp_path / "new").replace(note)
+    note_content(gate, "a", b"ours", is_locked=True)
+    assert not has_other_content(gate, "a", b"theirs")
+    assert has_other_content(gate, "a", b"three")
+    note.unlink()
+    note_content(gate, "a", b"again", is_locked=True)
+    assert note.read_text().split() == [digest_of(b"again")]
 
 
 def test_a_folder_that_another_one_replaces_has_its_own_notes(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from remit.gate.guarded_outside import outside_files
 from remit.gate.leftover_processes import last_process
 from remit.gate.linked_files import linked_files
 from remit.gate.session_store import make_private, read_session, recent_sessions, safe_name
+from remit.gate.spare_files import remove_file, write_file
 from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
@@ -122,9 +123,9 @@ def record_before(
     )
     more = (time.time(), last_process(), mode, work_tree.saved_digest(folder, path + ".tree"))
     data = marshal.dumps((*parts, *more, True), 2)
-    if not witness.note_content(folder, _noted(call), data):
+    if not witness.note_call(folder, _noted(call), data):
         data = marshal.dumps((*parts, *more, False), 2)
-    replace_file(path, data, mode=0o600, sync=False)
+    write_file(path, data)
 
 
 def load_record(call: ToolUse, folder: str) -> CallRecord | None:
@@ -149,12 +150,12 @@ def load_record(call: ToolUse, folder: str) -> CallRecord | None:
 def forget_call(call: ToolUse, folder: str) -> None:
     """Remove the record of a call that has ended or did not run."""
     path = os.path.join(folder, CALLS, safe_name(call.tool_use_id))
-    witness.forget_content(folder, _noted(call))
-    for name in (path, path + ".tree"):
-        try:
-            os.unlink(name)
-        except OSError:
-            continue
+    witness.forget_call(folder, _noted(call))
+    remove_file(path)
+    try:
+        os.unlink(path + ".tree")
+    except OSError:
+        return
 
 
 def _noted(call: ToolUse) -> str:

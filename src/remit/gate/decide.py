@@ -77,11 +77,14 @@ def _with_grant(ruling: Ruling, call: ToolUse, settings: GateSettings, project: 
         if call.tool not in EDITING:
             state.open_writer(call, None if may_write(call, settings) else [])
             return
-        from remit.gate.paths import locate
-        from remit.gate.writes import edited_path, write_class
+        if ruling.written is None:
+            from remit.gate.paths import locate
+            from remit.gate.writes import edited_path, write_class
 
-        target = locate(edited_path(call), call.cwd, project)
-        state.open_writer(call, [target.name[:MAX_NAME_LENGTH]], kind=write_class(target, settings, project))
+            target = locate(edited_path(call), call.cwd, project)
+            ruling.written = (target.name[:MAX_NAME_LENGTH], write_class(target, settings, project))
+        name, kind = ruling.written
+        state.open_writer(call, [name], kind=kind)
 
     ruling.apply = grant
     return ruling

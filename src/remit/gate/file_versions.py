@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 
 from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
     #: Change time, modification time (both in nanoseconds), size, mode, number of the file on its disk.
     Entry = tuple[int, int, int, int, int]
@@ -27,6 +29,11 @@ _MAX_COPIED_FILES = 2_000
 #: With more changed files than this, git is asked which of them are committed.
 _MANY = 20
 _GIT_SECONDS = 5.0
+#: Path and parser -> inode, change time and size of a file, and what was parsed, see `read_once`.
+_once: dict[tuple[str, Callable[[bytes], Any]], tuple[tuple[int, int, int], Any]] = {}
+_MAX_ONCE = 200
+#: Clocks of file systems advance in steps of at most this time.
+_CLOCK_STEP = 0.02
 
 
 class StatChange:
@@ -162,11 +169,43 @@ def read_bytes(path: str, limit: int) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError):
         return None
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > limit:
             return None
-        data = file.read(limit + 1)
+        data = os.read(descriptor, about.st_size + 1)
+        while block := os.read(descriptor, limit + 1 - len(data)):  # it grows, or it is a file of the kernel
+            data += block
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
     return data if len(data) <= limit else None
+
+
+def read_once(path: str, limit: int, parse: Callable[[bytes], Any]) -> Any:
+    """Return what `parse` makes of a file's content, None if it cannot be read. It must not be changed.
+
+    A process that answers many events reads and parses an unchanged file once. A file that has just changed may change
+    again without another change time, so it is read again.
+    """
+    try:
+        about = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    mark, key = (about.st_ino, about.st_ctime_ns, about.st_size), (path, parse)
+    known = _once.get(key)
+    if known is not None and known[0] == mark:
+        return known[1]
+    data = read_bytes(path, limit)
+    if data is None:
+        return None
+    found = parse(data)
+    if time.time() - about.st_ctime_ns / 1e9 > _CLOCK_STEP:
+        if len(_once) >= _MAX_ONCE:
+            _once.clear()
+        _once[key] = (mark, found)
+    return found
 
 
 def head_of(project: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from remit.gate.file_versions import read_bytes
+from remit.gate.file_versions import read_once
 from remit.gate.witness import digest_of
 
 CONFIG = ".git/config"
@@ -31,9 +31,14 @@ _PLAIN_KEYS = {
 
 def settings_digest(project: str) -> str:
     """Return a digest of the settings of a project's git that may decide what runs; "" without any."""
-    data = read_bytes(os.path.join(project, CONFIG), _MAX_CONFIG)
-    if data is None:  # a linked worktree has another one; a pipe has no content
-        return "" if not os.path.lexists(os.path.join(project, CONFIG)) else "unreadable"
+    path = os.path.join(project, CONFIG)
+    found: str | None = read_once(path, _MAX_CONFIG, _digest_of)
+    if found is None:  # a linked worktree has another one; a pipe has no content
+        return "" if not os.path.lexists(path) else "unreadable"
+    return found
+
+
+def _digest_of(data: bytes) -> str:
     found, section = [], ""
     for raw in data.decode("utf-8", "replace").splitlines():
         line = raw.strip()

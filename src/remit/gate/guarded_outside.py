@@ -41,9 +41,10 @@ _DECIDING = ("mcpServers", "allowedTools", "enabledMcpjsonServers", "enableAllPr
 def outside_files(folder: str, project: str) -> OutsideFiles:
     """Return the guarded files outside the work tree with their change times."""
     found: OutsideFiles = {}
-    for path in _named_files(folder, project):
+    clients = _client_folders(project)
+    for path in _named_files(folder, project, clients):
         _add(found, path)
-    waiting = [os.path.join(base, name) for base in _client_folders(project) for name in _FOLDERS]
+    waiting = [f"{base}/{name}" for base in clients for name in _FOLDERS]
     while waiting and len(found) < _MAX_FILES:
         try:
             with os.scandir(waiting.pop()) as entries:
@@ -83,14 +84,14 @@ def changed_outside(folder: str, project: str, before: OutsideFiles, at: float) 
     return sorted(names)
 
 
-def _named_files(folder: str, project: str) -> list[str]:
-    home = os.path.expanduser("~")
-    git = os.path.dirname(user_rules())
+def _named_files(folder: str, project: str, clients: list[str]) -> list[str]:
+    rules = user_rules()
+    git = os.path.dirname(rules)
     return [
-        *(os.path.join(folder, name) for name in RECORDS),
-        *(os.path.join(base, name) for base in _client_folders(project) for name in _FILES),
-        *(user_rules(), os.path.join(home, ".gitconfig"), *(os.path.join(git, name) for name in _OF_GIT)),
-        *(path for name in _LINKED if os.path.islink(path := os.path.join(project, name))),
+        *(f"{folder}/{name}" for name in RECORDS),
+        *(f"{base}/{name}" for base in clients for name in _FILES),
+        *(rules, os.path.expanduser("~/.gitconfig"), *(f"{git}/{name}" for name in _OF_GIT)),
+        *(path for name in _LINKED if os.path.islink(path := f"{project}/{name}")),
     ]
 
 

@@ -49,9 +49,13 @@ def record_rules(folder: str, session: str, project: str, tree: TreeRecord, by_p
 
 def load_rules(folder: str, session: str) -> Rules | None:
     """Return the rules of a session, or None if none were recorded."""
-    data = file_versions.read_bytes(_path(folder, session), 1 << 26)
+    recorded: Rules | None = file_versions.read_once(_path(folder, session), 1 << 26, _parse)
+    return recorded
+
+
+def _parse(data: bytes) -> Rules | None:
     try:
-        recorded = marshal.loads(data or b"")  # noqa: S302 - plain data
+        recorded = marshal.loads(data)  # noqa: S302 - plain data
     except (ValueError, EOFError, TypeError):
         return None
     return recorded if isinstance(recorded, dict) else None

@@ -123,12 +123,17 @@ def _belongs_to(name: str, root: str) -> bool:
 
 def _start_folder(name: str) -> str:
     """Return the folder in which a process was started; "" if its environment does not state it."""
-    return _variables(name).get("PWD", "")
+    variables = "\0" + _environment(name)
+    return variables.partition("\0PWD=")[2].partition("\0")[0]
 
 
 def _variables(name: str) -> dict[str, str]:
-    parts = _read(os.path.join(_PROC, name, "environ"), _MAX_ENVIRONMENT).split("\0")
+    parts = _environment(name).split("\0")
     return {key: value for key, sign, value in (one.partition("=") for one in parts) if sign}
+
+
+def _environment(name: str) -> str:
+    return _read(os.path.join(_PROC, name, "environ"), _MAX_ENVIRONMENT)
 
 
 def _about(name: str) -> tuple[str, str] | None:
@@ -143,7 +148,16 @@ def _about(name: str) -> tuple[str, str] | None:
 
 def _read(path: str, limit: int) -> str:
     try:
-        with open(path, "rb") as file:
-            return os.fsdecode(file.read(limit))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
     except OSError:
         return ""
+    try:
+        blocks, left = [], limit
+        while left > 0 and (block := os.read(descriptor, left)):
+            blocks.append(block)
+            left -= len(block)
+        return os.fsdecode(b"".join(blocks))
+    except OSError:  # the process has ended
+        return ""
+    finally:
+        os.close(descriptor)

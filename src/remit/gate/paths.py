@@ -38,8 +38,8 @@ def locate(path: str, cwd: str, project: str) -> ProjectPath:
             return ProjectPath("", path[:200].replace("\0", "?"), inside=True)
         whole = os.path.join(cwd or project, os.path.expanduser(_without_process_folder(path, cwd or project)))
         # A stream of the command is not that of this process.
-        real = whole if whole in _DEVICES else os.path.realpath(whole)
         root = os.path.realpath(project)
+        real = whole if whole in _DEVICES else _resolve(whole, project, root)
     except (ValueError, OSError):  # characters that no file name can have
         return ProjectPath("", ascii(path[:200]), inside=True)
     if real == root:
@@ -47,6 +47,23 @@ def locate(path: str, cwd: str, project: str) -> ProjectPath:
     if real.startswith(root.rstrip("/") + "/"):
         return ProjectPath(real, real[len(root.rstrip("/")) + 1 :], inside=True)
     return ProjectPath(real, real, inside=False)
+
+
+def _resolve(whole: str, project: str, root: str) -> str:
+    """Return the real path of a file. Of a path below the project, whose real path is `root`, only the rest is new."""
+    parts = whole[len(project) + 1 :].split("/") if whole.startswith(project + "/") else [""]
+    if not {"", ".", ".."}.isdisjoint(parts):
+        return os.path.realpath(whole)
+    path = root
+    for number, part in enumerate(parts):
+        path = f"{path}/{part}" if path != "/" else f"/{part}"
+        try:
+            is_link = stat.S_ISLNK(os.lstat(path).st_mode)
+        except OSError:  # nothing below exists either, or can be looked at
+            return "/".join([path, *parts[number + 1 :]])
+        if is_link:
+            return os.path.realpath(whole)
+    return path
 
 
 def _without_process_folder(path: str, cwd: str) -> str:
@@ -80,16 +97,15 @@ def is_guarded(target: ProjectPath, settings: GateSettings, project: str, *, who
     With `whole`, the call removes, moves or replaces a folder as a whole, so the project's root and the folders above
     it count, too.
     """
+    names: dict[str, None] = {}
+    if target.inside:
+        names = dict.fromkeys(one for name in expand_braces(target.name) for one in (name, deciding_part(name)))
     for folder in settings.guarded:
         if folder.startswith("/"):
             # The folder may be reached through a link.
-            names, folders = [target.real], [folder, os.path.realpath(folder)]
-        elif target.inside:
-            names = [one for name in expand_braces(target.name) for one in (name, deciding_part(name))]
-            folders = [folder]
-        else:
-            continue
-        if any(reaches(name, one) or (whole and name == ".") for name in names for one in folders):
+            if any(reaches(target.real, one) for one in (folder, os.path.realpath(folder))):
+                return True
+        elif any(reaches(name, folder) or (whole and name == ".") for name in names):
             return True
     if not target.inside and is_guarded_outside(target.real, project, whole=whole):
         return True

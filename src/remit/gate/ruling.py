@@ -30,6 +30,7 @@ class Ruling:
         "rule",
         "tells_person",
         "writes",
+        "written",
     )
 
     def __init__(
@@ -61,6 +62,8 @@ class Ruling:
         self.tells_person = False
         #: Whether the call may change a file that is not scratch or state.
         self.writes = False
+        #: The name and the class of the file that an edit changes, if they are known.
+        self.written: tuple[str, str] | None = None
 
 
 def strictest(rulings: list[Ruling]) -> Ruling | None:

@@ -9,7 +9,12 @@ from __future__ import annotations
 import os
 import time
 
+from remit.gate.spare_files import remove_file, write_file
 from remit.workspace.atomic_write import replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Mark = tuple[int, int, int]
 
 _FOLDER = "remit/gate"
 #: A digest in hexadecimal digits, and how many of them are kept: that of now, and that of before.
@@ -18,6 +23,9 @@ _KEPT = 2
 #: The folder of the state, a folder of a gate, its device and its inode -> where its digests are.
 _places: dict[tuple[str, str, int, int], str] = {}
 _MAX_PLACES = 100
+#: Path -> inode, change time and size of a file with digests that this process has written in place, and the digests.
+_written: dict[str, tuple[Mark, list[str]]] = {}
+_MAX_WRITTEN = 200
 
 
 def digest_of(data: bytes) -> str:
@@ -36,12 +44,16 @@ def note_content(folder: str, name: str, data: bytes, *, is_locked: bool = False
     which takes a tenth of the time.
     """
     path, digest = _path(folder, name), digest_of(data)
-    earlier = _read(path)
+    earlier = _read_again(path) if is_locked else _read(path)
     if earlier[:1] == [digest]:
         return True
     # A process that ends before it has written the file leaves the earlier content.
-    text = "\n".join([digest, *earlier][:_KEPT])
-    if is_locked and len(earlier) == _KEPT and _overwrite(path, text.encode()):
+    digests = [digest, *earlier][:_KEPT]
+    text = "\n".join(digests)
+    if is_locked and len(earlier) == _KEPT and (mark := _overwrite(path, text.encode())) is not None:
+        if len(_written) >= _MAX_WRITTEN:
+            _written.clear()
+        _written[path] = (mark, digests)
         return True
     try:
         try:
@@ -52,6 +64,21 @@ def note_content(folder: str, name: str, data: bytes, *, is_locked: bool = False
     except OSError:
         return False
     return True
+
+
+def note_call(folder: str, name: str, data: bytes) -> bool:
+    """Note the content that a file of one call is about to get. Return False without a place for that."""
+    path = _path(folder, name)
+    try:
+        write_file(path, f"{digest_of(data)}\n".encode())
+    except OSError:
+        return note_content(folder, name, data)  # the folder may be missing
+    return True
+
+
+def forget_call(folder: str, name: str) -> None:
+    """Forget a file of one call that the gate removes."""
+    remove_file(_path(folder, name))
 
 
 def is_noted(folder: str, name: str) -> bool:
@@ -107,17 +134,34 @@ def forget_folder(folder: str) -> None:
             return  # it contains other files
 
 
-def _overwrite(path: str, data: bytes) -> bool:
-    """Write into a file that has as many bytes; return False if that is not possible."""
+def _read_again(path: str) -> list[str]:
+    """Return the digests of a file, which is not read if it is as this process has written it."""
+    known = _written.get(path)
+    if known is not None:
+        try:
+            if known[0] == _mark_of(os.lstat(path)):
+                return known[1]
+        except OSError:
+            return []
+    return _read(path)
+
+
+def _mark_of(about: os.stat_result) -> Mark:
+    return about.st_ino, about.st_ctime_ns, about.st_size
+
+
+def _overwrite(path: str, data: bytes) -> Mark | None:
+    """Write into a file that has as many bytes, and return its mark; None if that is not possible."""
     try:
         descriptor = os.open(
             path,
             os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0),
         )
     except OSError:
-        return False
+        return None
     try:
-        return os.fstat(descriptor).st_size == len(data) == os.write(descriptor, data)
+        is_written = os.fstat(descriptor).st_size == len(data) == os.write(descriptor, data)
+        return _mark_of(os.fstat(descriptor)) if is_written else None
     finally:
         os.close(descriptor)
 

@@ -38,9 +38,16 @@ def judge_edit(call: ToolUse, state: SessionState, settings: GateSettings, proje
     """Judge an edit by one of the client's tools."""
     target = locate(edited_path(call), call.cwd, project)
     name = target.name[:MAX_NAME_LENGTH]
-    kind = "guarded" if _changes_settings(call, target) else write_class(target, settings, project)
-    if kind != "spec":
-        return judge_write(name, kind, settings)
+    if _changes_settings(call, target):
+        return judge_write(name, "guarded", settings)
+    kind = write_class(target, settings, project)
+    ruling = judge_write(name, kind, settings) if kind != "spec" else _judge_spec_edit(call, state, settings, target)
+    ruling.written = (name, kind)
+    return ruling
+
+
+def _judge_spec_edit(call: ToolUse, state: SessionState, settings: GateSettings, target: ProjectPath) -> Ruling:
+    name = target.name[:MAX_NAME_LENGTH]
     before = read_text(target.real, MAX_EDIT_SIZE)
     after = _text_after(call, before)
     unread = before is None and os.path.lexists(target.real)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 #: Temporary files have this form in the folder of their target, and no other file of ours has.
 _PREFIX, _SUFFIX = ".remit-", ".tmp"
+_BLOCK = 1 << 26
 _RANDOM_BYTES = 8
 #: Seconds between two attempts to get a lock: the first pause and the longest.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
@@ -42,15 +43,18 @@ def replace_file(
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
+        try:
+            written = os.write(descriptor, data)
+            while written < len(data):
+                written += os.write(descriptor, data[written : written + _BLOCK])
             if owner is not None:
                 _set_owner(descriptor, owner)
             if mode is not None:
                 os.chmod(descriptor if os.chmod in os.supports_fd else temporary, mode)
             if sync:
                 os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         os.replace(temporary, path, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         _remove(temporary, folder)

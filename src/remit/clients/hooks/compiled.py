@@ -138,7 +138,9 @@ def _is_valid(values: object) -> bool:
     if not all(isinstance(values.get(name), kind) for name, kind in types.items()):
         return False
     texts = [*values["contract"].values(), *values["prompts"].values()]
-    return all(isinstance(entry, str) for entry in texts)
+    if not all(isinstance(entry, list) and len(entry) == 3 for entry in values["stamps"]):
+        return False
+    return all(isinstance(entry, str) for entry in (*texts, *(entry[0] for entry in values["stamps"])))
 
 
 def is_fresh(values: dict[str, Any]) -> bool:
@@ -146,15 +148,13 @@ def is_fresh(values: dict[str, Any]) -> bool:
     if values.get("environment") != environment() or stamp(COMPILER) not in values["stamps"]:
         return False
     find = os.stat  # every event runs this loop, over some thirty files
-    for entry in values["stamps"]:
-        if not isinstance(entry, list) or len(entry) != 3 or not isinstance(entry[0], str):
-            return False
+    for path, changed_at, size in values["stamps"]:
         try:
-            about = find(entry[0])
+            about = find(path)
         except (OSError, ValueError):  # it does not exist, or it is not a path
-            if entry[2] != -1:
+            if size != -1:
                 return False
         else:
-            if about.st_mtime_ns != entry[1] or about.st_size != entry[2]:
+            if about.st_mtime_ns != changed_at or about.st_size != size:
                 return False
     return True
