@@ -77,10 +77,10 @@ PAGES = (
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[tuple[str, str]]:
-    """Start `remit serve` in a folder; yield its address and the token of its link."""
+def serving(folder: Path, data: Path) -> Iterator[tuple[str, str]]:
+    """Start `remit serve` in a folder, with its database in `data`; yield its address and the token of its link."""
     command = [sys.executable, "-m", "remit", "serve", "--port", "0"]
-    variables = {**os.environ, "REMIT_DATA": str(folder / "data")}
+    variables = {**os.environ, "REMIT_DATA": str(data)}
     with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, encoding="utf-8") as process:
         try:
             text = ""
@@ -128,7 +128,7 @@ def _page_times() -> _PageTimes:
 
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
         folder = Path(name)
-        with serving(folder) as (url, token):
+        with serving(folder, folder / "data") as (url, token):
             address = EmbeddedServer(folder / "data/postgres").address
             with psycopg.connect(address, autocommit=True) as database:
                 database.execute(_FILL.encode())
@@ -164,12 +164,14 @@ class _HookTimes(NamedTuple):
     #: By tool; "" is the mix of all.
     calls: dict[str, list[float]]
     reports: list[float]
-    #: The same requests to an application that answers nothing, in the same server: what the decision adds is the rest.
+    #: The same requests to an application that decides nothing, in the same server, sent in turn with the others.
     floor: list[float]
     #: What it takes to look at every file of the project once, as before a command line.
     looks: list[float]
     #: Milliseconds of processor time that the server needs for a request of the mix.
     processor: float
+    #: The load of the machine before and after: other work delays the slowest requests first.
+    load: tuple[float, float]
 
 
 #: An application without any decision, with the server and the options of `remit serve`.
@@ -180,7 +182,7 @@ async def app(scope, receive, send):
         pass
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
     await send({"type": "http.response.body", "body": b""})
-uvicorn.run(app, port=int(sys.argv[1]), http="h11", ws="none", lifespan="off", log_config=None, access_log=False)
+uvicorn.run(app, port=int(sys.argv[1]), http="httptools", ws="none", lifespan="off", log_config=None, access_log=False)
 """
 
 
@@ -202,47 +204,58 @@ def _bare_server() -> Iterator[str]:
 
 
 class _Sessions:
-    """Fifty sessions of a client, each with its own connection."""
+    """Fifty sessions of a client, each with its own connection.
+
+    A request is prepared before its time is taken, and its answer is only received: the client's own work is not part
+    of a figure.
+    """
 
     def __init__(self, url: str, folder: Path, secret: str) -> None:
         self._folder = folder
-        self._connections = [_connect(url) for _ in range(SESSIONS)]
-        self._headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
-        self._report = json.loads(_REPORT.read_text(encoding="utf-8"))
+        host = url.removeprefix("http://")
+        name, _, port = host.rpartition(":")
+        self._connections = [socket.create_connection((name, int(port)), timeout=60) for _ in range(SESSIONS)]
+        for connection in self._connections:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._head = (
+            f"POST /hooks/claude-code HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {secret}\r\n"
+            "content-type: application/json\r\ncontent-length: "
+        ).encode()
 
-    def calls(self, number: int) -> dict[str, list[float]]:
-        """Return the milliseconds of decisions about calls; each call is also settled, as by the client."""
-        found: dict[str, list[float]] = {"": [], **{tool: [] for tool in _INPUTS}}
-        for one in range(number):
-            tool = _MIX[(one // SESSIONS) % len(_MIX)]
-            about = {"tool_name": tool, "tool_use_id": f"{tool}-{one}"}
-            taken = self._send(one, "PreToolUse", tool_input=_INPUTS[tool], **about)
-            self._send(one, "PostToolUse", tool_input=_INPUTS[tool], tool_response={}, **about)
-            if one >= SESSIONS * len(_MIX):  # by then, everything was used once
-                found[tool].append(taken)
-                found[""].append(taken)
-        return {tool: sorted(times) for tool, times in found.items()}
+    def call(self, number: int) -> tuple[str, float]:
+        """Return a tool and the milliseconds of a decision about it; the call is also settled, as by the client."""
+        tool = _MIX[(number // SESSIONS) % len(_MIX)]
+        about = {"tool_name": tool, "tool_use_id": f"{tool}-{number}", "tool_input": _INPUTS[tool]}
+        taken = self.send(number, "PreToolUse", **about)
+        self.send(number, "PostToolUse", tool_response={}, **about)
+        return tool, taken
 
-    def reports(self, number: int) -> list[float]:
+    def report(self, number: int) -> float:
         """Return the milliseconds that the check of a subagent's report takes."""
-        taken = [
-            self._send(one, "SubagentStop", **{**self._report, "agent_id": f"agent-{one}"}) for one in range(number)
-        ]
-        return sorted(taken[number // 5 :])
+        return self.send(number, "SubagentStop", **{**json.loads(_REPORT.read_bytes()), "agent_id": f"agent-{number}"})
 
-    def _send(self, number: int, event: str, **fields: object) -> float:
+    def send(self, number: int, event: str, **fields: object) -> float:
+        """Return the milliseconds until an event is answered."""
         session = number % SESSIONS
         common = {"session_id": f"session-{session}", "cwd": str(self._folder), "hook_event_name": event}
-        body = json.dumps({**fields, **common})
+        body = json.dumps({**fields, **common}).encode()
+        request = b"%s%d\r\n\r\n%s" % (self._head, len(body), body)
         connection = self._connections[session]
         started = time.perf_counter()
-        connection.request("POST", "/hooks/claude-code", body, self._headers)
-        answer = connection.getresponse()
-        answer.read()
+        connection.sendall(request)
+        answer = connection.recv(65536)
+        while not _is_complete(answer):
+            answer += connection.recv(65536)
         taken = 1000 * (time.perf_counter() - started)
-        if answer.status != 200:
-            raise SystemExit(f"a hook was not answered: {answer.status}")
+        if not answer.startswith(b"HTTP/1.1 200 "):
+            raise SystemExit(f"a hook was not answered: {answer[:200]!r}")
         return taken
+
+
+def _is_complete(answer: bytes) -> bool:
+    head, end, body = answer.partition(b"\r\n\r\n")
+    found = re.search(rb"content-length: (\d+)", head)
+    return bool(end) and found is not None and len(body) >= int(found[1])
 
 
 def _processor_time(url: str) -> float:
@@ -261,39 +274,52 @@ def _processor_time(url: str) -> float:
     return 0.0
 
 
-def _look_times(folder: Path) -> list[float]:
-    paths = [os.fspath(path) for path in folder.rglob("*") if ".git" not in path.parts]
-    taken = []
-    for _ in range(200):
-        started = time.perf_counter()
-        for path in paths:
-            os.lstat(path)
-        taken.append(1000 * (time.perf_counter() - started))
-    return sorted(taken)
+def _look(paths: list[str]) -> float:
+    started = time.perf_counter()
+    for path in paths:
+        os.lstat(path)
+    return 1000 * (time.perf_counter() - started)
+
+
+def _make_project(folder: Path) -> str:
+    """Make a project under contract, and return the secret of its hooks."""
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    (folder / "src").mkdir()
+    for number in range(_FILES):
+        (folder / "src" / (f"module_{number}.py" if number else "app.py")).write_text("value = 1\n" * 30)
+    (folder / "notes.md").write_text("one\n")
+    install = [sys.executable, "-m", "remit", "install", "claude-code", "--http", "http://127.0.0.1:1", "--yes"]
+    subprocess.run(install, cwd=folder, check=True, capture_output=True)
+    secret: str = json.loads((folder / ".remit/gate/installed.json").read_text())["http_secret"]
+    return secret
 
 
 @cache
 def _hook_times() -> _HookTimes:
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
-        folder = Path(name).resolve()
-        subprocess.run(["git", "init", "-q", str(folder)], check=True)
-        (folder / "src").mkdir()
-        for number in range(_FILES):
-            (folder / "src" / (f"module_{number}.py" if number else "app.py")).write_text("value = 1\n" * 30)
-        (folder / "notes.md").write_text("one\n")
-        install = [sys.executable, "-m", "remit", "install", "claude-code", "--http", "http://127.0.0.1:1", "--yes"]
-        subprocess.run(install, cwd=folder, check=True, capture_output=True)
-        secret = json.loads((folder / ".remit/gate/installed.json").read_text())["http_secret"]
-        with _bare_server() as bare, serving(folder) as (url, _):
-            looks = _look_times(folder)
-            floor = _Sessions(bare, folder, secret).calls(_CALLS // 2)[""]
-            sessions = _Sessions(url, folder, secret)
-            sessions.calls(SESSIONS * len(_MIX))
+        folder = Path(name).resolve() / "project"
+        secret = _make_project(folder)
+        paths = [os.fspath(path) for path in (folder / "src").iterdir()]
+        with _bare_server() as bare, serving(folder, Path(name) / "data") as (url, _):
+            sessions, idle = _Sessions(url, folder, secret), _Sessions(bare, folder, secret)
+            calls: dict[str, list[float]] = {"": [], **{tool: [] for tool in _INPUTS}}
+            floor, looks = [], []
+            for number in range(SESSIONS * len(_MIX)):  # after that, everything was used once
+                sessions.call(number), idle.call(number)
             before = _processor_time(url)
-            calls = sessions.calls(_CALLS)
+            for number in range(_CALLS):
+                tool, taken = sessions.call(number + _CALLS)
+                calls[tool].append(taken)
+                calls[""].append(taken)
+                floor.append(idle.call(number)[1])
+                if number % 20 == 0:
+                    looks.append(_look(paths))
             processor = 1000 * (_processor_time(url) - before) / (2 * _CALLS)
-            reports = sessions.reports(_CALLS // 20)
-        return _HookTimes(calls, reports, floor, looks, processor)
+            reports = [sessions.report(number) for number in range(_CALLS // 20)][_CALLS // 100 :]
+        by_tool = {tool: sorted(times) for tool, times in calls.items()}
+        loads = (load, os.getloadavg()[0])
+        return _HookTimes(by_tool, sorted(reports), sorted(floor), sorted(looks), processor, loads)
 
 
 def _quantile(times: list[float], share: float) -> float:
@@ -312,7 +338,8 @@ def _hook_lines() -> list[str]:
     lines = ["hooks over HTTP, milliseconds:"]
     for name, times in rows.items():
         lines.append(f"  {name:<50} p50 {_quantile(times, 0.5):6.2f}  p99 {_quantile(times, 0.99):6.2f}")
-    return [*lines, f"  {'processor time of a request of the mix':<50} mean {found.processor:5.2f}"]
+    lines.append(f"  {'processor time of a request of the mix':<50} mean {found.processor:5.2f}")
+    return [*lines, f"  {'load of the machine, before and after':<50} {found.load[0]:.1f}, {found.load[1]:.1f}"]
 
 
 async def _ledger_times(address: str) -> tuple[float, float]:
