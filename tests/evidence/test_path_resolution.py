@@ -358,7 +358,7 @@ def test_a_name_that_may_be_a_file_is_a_reference(text: str, expected: str, tree
 
 def test_a_leading_slash_may_precede_the_end_of_a_path(tree: Path) -> None:
     assert outcomes("`/src/app.ts:3`", tree) == ["src/app.ts:3 abbreviated > web/src/app.ts:3"]
-    assert outcomes("`/app.ts:3`", tree) == ["/app.ts:3 outside"]
+    assert outcomes("`/app.ts:3`", tree) == ["app.ts:3 abbreviated > web/src/app.ts:3"]
 
 
 def test_two_files_of_the_root_make_their_folder_a_root(tree: Path) -> None:

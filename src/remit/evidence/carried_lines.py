@@ -76,6 +76,7 @@ _TO_WRITE = lazy_pattern(
     r"\b(?:new|create[sd]?|add(?:ed|s)?|will|planned|to be|todo)\b|新規|新建|创建|作成", re.IGNORECASE
 )
 _LOOK_BACK = 40
+_TAG_GAP = 3
 _MAX_JOIN = 100
 _MAX_LEAD = 400
 #: At most this many cells of a row are searched for a file.
@@ -116,6 +117,8 @@ class LineCarrier:
         #: The lines that the section is about, and whether code is shown below them: `**Location:** lines 52-148`.
         self._located: tuple[int, int] | None = None
         self._is_below_code = False
+        #: Whether the text numbers things with `L12`: `- L12 [lessons.ts:3308](...)`.
+        self._has_tags = False
         #: The files of the lines that the same paragraph or entry of a list cites with their file.
         self._cited: dict[tuple[int, int | None], set[str]] = {}
 
@@ -176,6 +179,9 @@ class LineCarrier:
             file, is_far = _in_segment(mention, segment.text, named), False
             is_cited = file is not None and (file.line is not None or segment.text.startswith("::", file.end))
             if mention.is_loose and (not is_cited or mention.ranges[0][0] in PORTS):
+                continue
+            self._has_tags |= mention.is_letter and _is_tag(mention, own)
+            if mention.is_letter and self._has_tags and file is None:
                 continue
             is_here = file is not None
             if file is None and not _is_of_other_text(segment.text, mention):
@@ -323,6 +329,11 @@ def _in_segment(mention: Mention, text: str, named: list[WrittenReference]) -> W
         return named[at - 1]
     is_joined = bool(named) and not mention.is_colon and _JOINS.match(text[mention.end : named[0].start][:_MAX_JOIN])
     return named[0] if is_joined else None
+
+
+def _is_tag(mention: Mention, own: list[WrittenReference]) -> bool:
+    """Return whether a mention names the reference directly after it, which has its own line: `L12 src/app.py:30`."""
+    return any(one.line is not None and 0 < one.start - mention.end <= _TAG_GAP for one in own)
 
 
 def _second_ranges(text: str, own: list[WrittenReference]) -> Iterator[CarriedLine]:

@@ -182,7 +182,10 @@ def _orphan(text: str, path: str) -> int:
 
 def _ending(path: str) -> str:
     name = path.replace("\\", "/").rsplit("/", 1)[-1].lower()
-    return name.rsplit(".", 1)[-1]
+    if name == "cmakelists.txt":
+        return "cmake"
+    first = name.partition(".")[0]
+    return first if first in ("dockerfile", "makefile") else name.rsplit(".", 1)[-1]
 
 
 def _comments(ending: str) -> str:

@@ -141,9 +141,12 @@ def has_letter(name: str) -> bool:
 
 @lru_cache(_MEMORY)
 def has_known_ending(path: str) -> bool:
-    """Return whether a name has the ending of a source file; `.env` is a name without an ending."""
+    """Return whether a name has the ending of a source file; `.env` is a name without one, and `group.Go` a symbol."""
     ending = _EXTENSION.search(path)
-    return ending is not None and ending.group(1).lower() in EXTENSIONS and ending.start() > 0
+    if ending is None or ending.start() == 0:
+        return False
+    word = ending.group(1)
+    return word.lower() in EXTENSIONS and (word.islower() or word.isupper() or not word.isalpha())
 
 
 def is_url_or_host(text: str, start: int, path: str) -> bool:

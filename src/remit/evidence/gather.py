@@ -25,6 +25,7 @@ from remit.evidence.path_resolution import (
     join_other_code,
     without_alternatives,
 )
+from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_locations import (
     MAX_CANDIDATES,
@@ -45,7 +46,6 @@ from remit.evidence.references import (
     find_references,
     look_up,
     named_files,
-    new_files,
 )
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments
@@ -129,7 +129,10 @@ def _references(
         if row and row[0].row:
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
-    for claims in _claims_of_fences(document, pieces, workspace, list(references), by_line, by_list):
+    proposals = Proposals(document)
+    for reference in references:
+        reference.is_past |= proposals.is_gone(reference.at)
+    for claims in _claims_of_fences(document, pieces, workspace, list(references), by_line, by_list, proposals):
         quotes.extend(claims.quotes)
         references.extend(claims.references)
     references.sort(key=lambda reference: reference.at)
@@ -149,9 +152,9 @@ def _claims_of_fences(
     references: list[Reference],
     by_line: dict[int, list[Reference]],
     by_list: dict[int, list[Reference]],
+    proposals: Proposals,
 ) -> Iterator[FenceClaims]:
     rows = finding_rows(document, references)
-    proposals = Proposals(document)
     starts = sorted(rows)
     for piece in pieces:
         if piece.kind != "code":

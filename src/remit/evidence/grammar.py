@@ -75,7 +75,7 @@ _METHOD = lazy_pattern(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[`*_\s:|]{1
 #: A part of a path that stands for a value: `users/{id}.json`.
 _TEMPLATE = lazy_pattern(r"\{\w{1,40}\}")
 _GLOB = lazy_pattern(r"\*{1,2}[\w./]")
-_CURSOR = lazy_pattern(r"^(\d{1,9}):(\d{1,9}):([^\s:]+)$")
+_CURSOR = lazy_pattern(r"^(?:[\w+#.\-]{1,20}:)?(\d{1,9})[:-](\d{1,9}):([^\s:]+)$")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.
 _MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
 
@@ -121,7 +121,7 @@ def references_in(text: str, exists: Exists = never_exists, *, bare: bool = Fals
 
 
 def cursor_reference(info: str) -> WrittenReference | None:
-    """Parse `12:18:a/b.py`, which some editors write after an opening fence."""
+    """Parse `12:18:a/b.py` or `py:12-18:a/b.py`, which some editors write after an opening fence."""
     found = _CURSOR.match(info)
     if not found:
         return None
@@ -237,6 +237,8 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     end -= 2 * text.endswith("~~", start, end)
     first, last = unwrap(text[start:end])
     start, end = start + first, start + last
+    if text.startswith("~", start, end) and text[start + 1 : start + 2] not in ("/", "\\"):
+        start += 1  # `~a/b.py:12` is about line 12
     if text.startswith("/", start, end) and _STANDS_FOR_ROOT.search(text, max(0, start - 40), start):
         start += 1
     return start, start + len(text[start:end].rstrip("."))

@@ -28,7 +28,7 @@ _MAYBE = lazy_pattern(rf"(?:lines?|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?-i:[^!-'*+.0
 _ROW = rf"\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
 _MENTION = lazy_pattern(
     rf"(?<![\w\-.])(?P<word>lines?|ln|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
-    rf"|(?<![\w/.\-:#@])(?P<letter>(?:L\d{{2,6}}+(?:{_DASH}L?\d{{1,6}}+)?+|L\d{_DASH}L?\d{{1,6}}+)"
+    rf"|(?<![\w/.\-:#@])(?P<letter>(?:L(?!0)\d{{2,6}}+(?:{_DASH}L?\d{{1,6}}+)?+|L[1-9]{_DASH}L?\d{{1,6}}+)"
     rf"(?:\s?[/,、，]\s?L\d{{1,6}}+(?:{_DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[+&]\s)|(?<=[`\d](?:,|/)\s)|(?<={_CJK}\s)|(?P<loose>(?<=\w\s))):"
     rf"(?P<colon>\d{{1,6}}(?:{_DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{_DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
@@ -64,8 +64,9 @@ class Mention(NamedTuple):
     ranges: tuple[tuple[int, int | None], ...]
     #: Whether only a word precedes it: `the check :72`. It is a line only next to another line of the file.
     is_loose: bool = False
-    #: Whether it is written as `:12`.
+    #: Whether it is written as `:12`, and as `L12`.
     is_colon: bool = False
+    is_letter: bool = False
 
 
 def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
@@ -85,7 +86,9 @@ def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
             ranges = ranges_in(_IN_BRACKETS.sub("", listed) if "(" in listed else listed)
             if found["word"] and len(ranges) > 1 and is_count_next(text, end):
                 ranges = ranges[:-1]
-            yield Mention(start, end, ranges, found["loose"] is not None, found["colon"] is not None)
+            yield Mention(
+                start, end, ranges, found["loose"] is not None, found["colon"] is not None, found["letter"] is not None
+            )
 
 
 def without_line_mentions(text: str) -> str:

@@ -13,6 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
+from remit.evidence.file_names import has_known_ending
 from remit.evidence.model import Reference
 from remit.evidence.symbols import occurs_near
 from remit.lazy import lazy_pattern
@@ -79,6 +80,7 @@ class PathResolver:
             one.path, one.target, one.candidates = found.path, found.target, found.candidates
             if "/" not in one.path and one.line is not None:
                 self._prefer_line(one)
+        self._take_named_outside(references)
         several = [one for one in references if one.candidates]
         if several:
             named = {path.removeprefix("./") for path in _PATH.findall(text)}
@@ -87,6 +89,14 @@ class PathResolver:
                 known = _only_known(same[0].candidates, (named, self._opened))
                 for one in same:
                     self._choose(one, known)
+
+    def _take_named_outside(self, references: list[Reference]) -> None:
+        """Take the file outside that the document names in full for a name that abbreviates another file."""
+        outside = {one.path.rpartition("/")[2]: one.path for one in references if one.path.startswith("../")}
+        targets = {one.path for one in references if not one.target} if outside else set[str]()
+        for one in references:
+            if one.target and one.target not in targets and one.path in outside:
+                one.path, one.target = outside[one.path], ""
 
     def _prefer_line(self, one: Reference) -> None:
         """Of a name that a file in the root and others have, take those that have the line if that file does not."""
@@ -169,7 +179,7 @@ class PathResolver:
         first, slash, _ = rest.partition("/")
         if first in _SYSTEM_FOLDERS:
             return self._exists(rest)
-        if slash and self._ending_with(rest):
+        if (slash or has_known_ending(rest)) and self._ending_with(rest):
             return True
         found = self._workspace.read(first)
         return isinstance(found, Absent) and found.why == "folder" if slash else self._exists(first)
@@ -211,6 +221,11 @@ class PathResolver:
         if isinstance(file, Absent):
             return file.why not in ("missing", "folder", "outside")
         return 1 <= reference.line <= (reference.end_line or reference.line) <= len(file.lines)
+
+
+def is_system_path(path: str) -> bool:
+    """Return whether an absolute path starts with a folder that machines have: `/etc/passwd`."""
+    return path.split("/")[1:2] != [] and path.split("/")[1] in _SYSTEM_FOLDERS
 
 
 def _only_known(candidates: tuple[str, ...], named: Iterable[Collection[str]]) -> str | None:

@@ -7,11 +7,11 @@ shows the code before and after a change is a proposal too.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
 
 from remit.contract.fences import FenceSpan, read_fences
 from remit.contract.parse import Document
+from remit.evidence.removals import DONE_HEADING, GONE_HEADING
 from remit.lazy import lazy_pattern
 
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
@@ -63,6 +63,7 @@ _INSTRUCTION = lazy_pattern(
     rf"añadir|agregar|reemplazar|cambiar|usar|ajouter|remplacer|utiliser|adicionar|substituir|alterar|ersetzen|ändern|"
     rf"(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}[^\n]{{0,200}}{_LINE_END}|"
     rf"[^\n]{{0,200}}[,.;]\s(?:then\s)?(?:add|insert|replace|append|prepend|handle|extend)\b[^\n]{{0,100}}{_LINE_END}|"
+    rf"[^\n]{{0,200}}[.;]\s(?:use|create|define|configure|introduce|implement)\s[^\n]{{0,100}}{_LINE_END}|"
     r"[^\n]{0,200}\b(?:would|should|could|might|must) (?:then )?(?:be|become|look like|read)(?: this)?"
     rf"{_LINE_END}",
     re.IGNORECASE,
@@ -73,6 +74,8 @@ _INTRODUCTION = lazy_pattern(
     r"(?:(?:expected|actual|sample|example|test|console|terminal|command|program)\s)?(?:output|stdout|stderr|traceback|"
     rf"stack ?trace)|出力(?:例|結果)?|输出){_WORD_ENDS}[^\n]{{0,200}}[:：][\s*_]{{0,4}}$|"
     r"[^\n]{0,200}\b(?:prints|outputs|logs)[:：][\s*_]{0,4}$|"
+    r"[^\n]{0,120}[(（](?:to be (?:added|created|written|implemented)|proposed|planned|hypothetical|suggested|"
+    r"recommended|not yet implemented|illustrative|conceptual|pseudo-?code|sketch)[)）][\s*_]{0,4}[:：][\s*_]{0,4}$|"
     r"[^\n]{0,200}(?:示例|例如|样例|参考实现|サンプル|記述例|使用例|예시|复制[^\n]{0,60}到[^\n]{0,60})[\s*_]{0,4}[:：][\s*_]{0,4}$",
     re.IGNORECASE,
 )
@@ -119,7 +122,11 @@ _CHANGE_HEADING = lazy_pattern(
     r"替换|统一|优化|实现|改为|追加|導入|統一))",
     re.IGNORECASE,
 )
-_PLAN = lazy_pattern(r"\b(?:plan|proposal|rfc|roadmap)\b|計画|提案|计划|方案", re.IGNORECASE)
+#: A heading that is an instruction: `1.4 Fix the login`. Code below it without a line is to be written.
+_TASK_HEADING = lazy_pattern(
+    rf"{_LEAD}(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S", re.IGNORECASE
+)
+_PLAN = lazy_pattern(r"\b(?:plan|proposals?|rfc|roadmap)\b|計画|提案|计划|方案|계획|제안", re.IGNORECASE)
 #: A heading of a plan below which code is to be written.
 _PLANNED_HEADING = lazy_pattern(
     rf"{_LEAD}(?:(?:code )?changes (?:required|needed|to make)\b|implementation steps\b)",
@@ -137,9 +144,6 @@ _PAST_LABEL = lazy_pattern(
     re.IGNORECASE,
 )
 _BEFORE_LABEL = lazy_pattern(rf"{_LEAD}(?:before|old|previous|変更前|修正前|修改前|修复前)\b", re.IGNORECASE)
-_DONE_HEADING = lazy_pattern(
-    r".{0,200}(?:\b(?:FIXED|RESOLVED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:fixed|resolved|done)\b|(?:修复|修正)(?:済み|完了|完成))"
-)
 #: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
 _IS_DONE = lazy_pattern(
     r"已(?:实现|完成|实施|修复)|(?:実装|対応|完了)済み?|\b(?:implemented|completed|applied)\b", re.IGNORECASE
@@ -148,23 +152,6 @@ _CHANGED_HEADING = lazy_pattern(
     rf"{_LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated)\b",
     re.IGNORECASE,
 )
-_GONE_WORDS = r"(?:removed|deleted|dropped|eliminated)"
-#: A cell that states that its row is about something that is gone.
-_GONE_CELL = lazy_pattern(
-    rf"[\s*_`~✅☑✓🗑️-]*+(?:{_GONE_WORDS}|gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
-    r"eliminad[oa]s?|gelöscht|entfernt|supprimée?s?|removid[oa]s?|(?-i:[Уу]дал[её]н\w{0,2})|삭제(?:됨|완료)?)(?!\w)",
-    re.IGNORECASE,
-)
-#: The same in a sentence: `was removed`, `(deleted)`, `Removed src/app.py:12`.
-_GONE = lazy_pattern(
-    rf"(?:^{_LEAD}|\b(?:was|were|been|is now|are now|already|since)\s(?:\w{{1,12}}\s)?|[(（\[]\s?|[—–:✅]\s*)"
-    rf"{_GONE_WORDS}\b(?!\()|"
-    rf"\bno longer (?:exists?|there|present)\b|[(（]\s?(?:削除|已删除|已移除)",
-    re.IGNORECASE,
-)
-_BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
-_STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
-_MAX_AROUND = 300
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})")
 _SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
 _END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"
@@ -192,6 +179,7 @@ _MAX_WRAPPED = 3
 _MAX_JOINED = 3
 _MAX_FENCE = 80
 _SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
+_STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
 #: A line that does not continue the one above it.
 _STARTS = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|\*\*|>|\|)")
 
@@ -240,7 +228,8 @@ class Proposals:
             if _LABEL.match(text):
                 if _EXISTING.search(text) and not _LOCATION_LABEL.match(text):
                     return False
-                break
+                if has_line or not _STARTS_ENTRY.match(text):
+                    break  # the label of an entry does not end the search: one of the whole list may be above it
         return self._under_proposal(line, has_line=has_line)
 
     def _first_of_fences(self, line: int) -> int:
@@ -296,8 +285,16 @@ class Proposals:
         at = bisect_left(self._headings, (line, 0, "")) - 1
         if at >= 0 and _BEFORE_LABEL.match(above) and _CHANGED_HEADING.match(self._headings[at][2]):
             return True
+        return self._has_above(at, DONE_HEADING)
+
+    def is_gone(self, line: int) -> bool:
+        """Return whether a heading above a line states that what is below it was removed."""
+        return self._has_above(bisect_left(self._headings, (line, 0, "")) - 1, GONE_HEADING)
+
+    def _has_above(self, at: int, pattern: re.Pattern[str]) -> bool:
+        """Return whether a pattern matches a heading or one that is above it."""
         while at >= 0:
-            if _DONE_HEADING.match(self._headings[at][2]):
+            if pattern.match(self._headings[at][2]):
                 return True
             at = self._parents[at]
         return False
@@ -308,6 +305,8 @@ class Proposals:
         In a plan, `Changes required` further above does, too, and so does code that no sentence introduces.
         """
         nearest = at = bisect_left(self._headings, (line, 0, "")) - 1
+        if at >= 0 and not has_line and _TASK_HEADING.match(self._headings[at][2]):
+            return True
         while at >= 0:
             text = self._headings[at][2]
             if _EXISTING.search(text) or _IS_DONE.search(text):
@@ -319,27 +318,6 @@ class Proposals:
                 return False
             at = self._parents[at]
         return self._is_plan and (not has_line or self._follows_sentence(line))
-
-
-def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool]:
-    """Return a function: does the text state that what it cites from `start` to `end` was removed, or strike it out?"""
-    if any(map(_GONE_CELL.match, row)):
-        return lambda start, end: True
-    struck = [found.span() for found in _STRUCK.finditer(text)] if "~~" in text else []
-    states_it = _GONE.search(text) is not None
-
-    def is_gone(start: int, end: int) -> bool:
-        at = bisect_right(struck, (start, len(text)))
-        if at and end <= struck[at - 1][1]:
-            return True
-        if not states_it:
-            return False
-        first, last = max(0, start - _MAX_AROUND), min(len(text), end + _MAX_AROUND)
-        before = max((found.end() for found in _BOUND.finditer(text, first, start)), default=first)
-        after = _BOUND.search(text, end, last)
-        return bool(_GONE.search(text[before : after.start() if after else last]))
-
-    return is_gone
 
 
 def before_and_after(lines: list[str]) -> int | None:

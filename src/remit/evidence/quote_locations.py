@@ -9,40 +9,17 @@ from itertools import islice
 from typing import NamedTuple
 
 from remit.contract.parse import Document
-from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, looks_like_file
-from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
+from remit.evidence.fence_parts import FenceText, fence_parts
+from remit.evidence.file_names import is_placeholder
+from remit.evidence.grammar import WrittenReference
 from remit.evidence.model import Quote, Reference
 from remit.evidence.proposals import Proposals, before_and_after, marks_new_lines
 from remit.evidence.quote_text import is_code, quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
 from remit.lazy import lazy_pattern
-from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.files import Workspace
 
-_COMMENT = lazy_pattern(
-    r"\s*+(?://+|#(?![!#\d])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
-    r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$",
-    re.IGNORECASE,
-)
-_COMMENT_END = lazy_pattern(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
-#: What may follow a path without a line in a location comment: the end, or a remark after a dash or bracket.
-_REMARK = lazy_pattern(r"\s*(?:$|[-–—:(|,])")
-_NOTHING = lazy_pattern(r"[\s`*:]*$")
-#: What may come between words and a location at the end of a comment: `In login() - a/b.py:12`, `login (a/b.py:12)`.
-_LOCATION_FOLLOWS = lazy_pattern(r"(?:\s[-–—]+\s|[:：]\s|[(（]\s?)[`*]{0,3}$")
-_PROPOSED_REMARK = lazy_pattern(
-    r"(?:[(\[（–—:,-]\s*(?:refactored|proposed|new|after(?=\s*[)\]:）]|$)|fixed|updated|modified|suggested|"
-    r"simplified|improved|planned|examples?|to (?:add|create|change)|add|create|insert|change|replace)\b|"
-    r"\b(?:after|before) line \d)",
-    re.IGNORECASE,
-)
-_OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE)
-_INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
-#: What precedes a location at the start of a comment.
-_DIRECT = lazy_pattern(
-    r"\W*+(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*|\s+))?\W?$", re.I
-)
-_DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
 #: Languages whose fences usually contain program output, and the endings of files in these languages.
@@ -66,15 +43,10 @@ _MAX_COMMANDS = 200
 _SHORT_LABEL = lazy_pattern(r"[*_]{0,2}[\w ]{1,30}[:：][*_]{0,2}\s*$")
 _NO_LANGUAGE = frozenset(("", "text", "txt", "plain", "plaintext", "ascii", "pseudo", "pseudocode"))
 _SENTENCE_ENDS = lazy_pattern(r"[.!?]\)?\s+\S|。")
-#: Fences in these languages show a text or a change as a whole; comments inside are part of it.
-_SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
-_LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
-#: A longer first line is not a comment that names a location; at most this many blank lines are skipped.
-_MAX_COMMENT = 2_000
-_MAX_BLANK = 20
 #: At most this many references of the line above, the last ones, may be the location of a quote.
 MAX_CANDIDATES = 8
-_ATTRIBUTE = lazy_pattern(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
+#: At most this many blank lines at the start of a fence are skipped.
+_MAX_BLANK = 20
 
 
 class Fence:
@@ -138,21 +110,6 @@ class FenceClaims(NamedTuple):
     references: list[Reference]
 
 
-class _Part(NamedTuple):
-    """Lines of a fence below a comment that is a location, or from its beginning."""
-
-    written: WrittenReference | None
-    written_at: int
-    first: int
-    lines: list[str]
-    #: Whether the comment calls the code proposed: `# src/app.py (refactored)`.
-    is_proposed: bool = False
-    #: Whether the comment calls it old: `# OLD (broken) - src/app.py:12`.
-    is_old: bool = False
-    #: Whether the comment only states where the code belongs: `# In src/app.py`.
-    is_inside: bool = False
-
-
 def claims_of_fence(
     fence: Fence,
     above: list[Reference],
@@ -167,9 +124,11 @@ def claims_of_fence(
     found = FenceClaims([], [])
     lines = fence.segment.text.split("\n")
     kept = before_and_after(lines)
-    for part in _parts(fence, lines if kept is None else lines[:kept], workspace):
+    whole = FenceText(fence.segment.info, fence.line, fence.first, lines[:kept], above[-1].path if above else "")
+    for part in fence_parts(whole, workspace):
         own = _reference(part.written, part.written_at, fence.segment, workspace) if part.written is not None else None
-        candidates = [own] if own is not None else _candidates(fence, above, finding)
+        others = [_reference(one, part.written_at, fence.segment, workspace) for one in part.others]
+        candidates = [*others, own] if own is not None else _candidates(fence, above, finding)
         is_quote = bool(candidates) and bool(quote_readings("\n".join(part.lines)))
         if is_quote and own is not None and own.line is None:
             # A reference with a line to the same file directly above is more precise than a path without a line.
@@ -182,7 +141,7 @@ def claims_of_fence(
         if own is not None:
             own.is_past = is_past
         if own is not None and (own.line is not None or not (is_proposed or _is_missing(own, workspace))):
-            found.references.append(own)
+            found.references.extend((own, *others))
         elif own is not None:
             continue  # code of a file that is to be written
         if is_quote and not is_proposed:
@@ -207,50 +166,6 @@ def _is_missing(reference: Reference, workspace: Workspace | None) -> bool:
     if workspace is None or workspace.exists(reference.path):
         return False
     return not workspace.index.ending_with(reference.path.strip("/"))
-
-
-def _parts(fence: Fence, lines: list[str], workspace: Workspace | None) -> Iterator[_Part]:
-    """Yield the parts of a fence: one for its beginning, and one for each comment that is a location."""
-    exists: Exists = workspace.exists if workspace is not None else looks_like_file
-    written, written_at, first = _in_info(fence.segment.info, exists), fence.line, 0
-    if fence.segment.info.split(" ")[0].lower() in _SAMPLES:
-        yield _Part(written, written_at, fence.first, lines)
-        return
-    body: list[str] = []
-    is_proposed = is_old = is_inside = follows_words = False
-    for at, line in enumerate(lines):
-        is_first = not any(map(str.strip, lines[:at])) if at < 3 else False
-        location = _in_comment(line, exists, is_first=is_first, may_follow=is_first or follows_words)
-        if location is None or (at and _is_inside_comment(lines[at - 1], line, location)):
-            body.append(line)
-            continue
-        if at and _is_own_comment(line, written, workspace):
-            body.append(line)
-            continue
-        if any(map(str.strip, body)):
-            yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old, is_inside)
-        elif written is not None:
-            yield _Part(written, written_at, fence.first + first, [])
-        written, written_at, first, body = location, fence.first + at, at + 1, []
-        is_proposed = bool(_PROPOSED_REMARK.search(line, line.find(location.text) + len(location.text)))
-        follows_words = not _DIRECT.match(line, 0, line.find(location.text))
-        is_old, is_inside = bool(_OLD_REMARK.match(line)), bool(_INSIDE_REMARK.match(line))
-    yield _Part(written, written_at, fence.first + first, body, is_proposed, is_old, is_inside)
-
-
-def _is_inside_comment(above: str, line: str, location: WrittenReference) -> bool:
-    """Return whether a comment continues the one above and goes on after the location: it only mentions it."""
-    rest = line[line.find(location.text) + len(location.text) :]
-    return any(map(str.isalpha, rest)) and bool(_COMMENT.match(above))
-
-
-def _is_own_comment(line: str, written: WrittenReference | None, workspace: Workspace | None) -> bool:
-    """Return whether a comment is part of the quoted file."""
-    if workspace is None or written is None:
-        return False
-    paths = [written.path] if workspace.exists(written.path) else workspace.index.ending_with(written.path.strip("/"))
-    files = (workspace.read(path) for path in paths[:MAX_CANDIDATES])
-    return any(isinstance(file, SourceFile) and line.strip() in file.text for file in files)
 
 
 def _reference(written: WrittenReference, at: int, segment: Segment, workspace: Workspace | None) -> Reference:
@@ -279,48 +194,6 @@ def _shows_commands(fence: Fence, path: str) -> bool:
     is_script = path.lower().endswith(_SCRIPTS) or path.rpartition("/")[2].lower() in _COMMAND_FILES
     lines = [line for line in islice(fence.segment.text.split("\n"), _MAX_COMMANDS) if line.strip()]
     return not is_script and bool(lines) and all(_COMMAND.match(line) for line in lines)
-
-
-def _in_info(info: str, exists: Exists) -> WrittenReference | None:
-    """Parse a location in the info string: `python a/b.py:12`, `12:18:a/b.py`, `ts title="a/b.ts"`, `py:a/b.py`."""
-    first, _, rest = info.partition(" ")
-    if _LANGUAGE.match(first) and not exists(first) and not ("/" in first and looks_like_file(first)):
-        info = rest
-    for word in info.split():
-        if cursor := cursor_reference(word):
-            return cursor
-    found = references_in(_ATTRIBUTE.sub(" ", info) if "=" in info else info, exists, bare=True)
-    return found[0] if found else None
-
-
-def _in_comment(line: str, exists: Exists, *, is_first: bool, may_follow: bool) -> WrittenReference | None:
-    """Parse a location at the start of a comment; with `may_follow`, also at its end: `In login() - a/b.py:12`.
-
-    Words after the location are ignored. Below the first line, a path without a line must be the whole comment.
-    A sentence inside the quoted code may end with a path, too, so `may_follow` is set if the fence starts like that.
-    """
-    comment = _COMMENT.match(line) if len(line) < _MAX_COMMENT else None
-    if comment is None:
-        return None
-    words = _COMMENT_END.sub("", comment.group(1))
-    found = references_in(words, exists, bare=True)
-    if not found:
-        return None
-    first, last = found[0], found[-1]
-    if first.start <= 1 and first.line is not None:
-        return first
-    if (
-        may_follow
-        and last.line is not None
-        and _LOCATION_FOLLOWS.search(words, 0, last.start)
-        and not words[last.end :].strip(" )`*.")
-    ):
-        return last
-    if first.start > 1:
-        return None
-    is_name = has_known_ending(first.path) or exists(first.path)
-    follows = _REMARK if is_first else _NOTHING
-    return first if is_name and follows.match(words, first.end) and not _DIFF_HEAD.match(line) else None
 
 
 def inline_quotes(segment: Segment, above: list[Reference], own: list[Reference]) -> list[LocatedQuote]:

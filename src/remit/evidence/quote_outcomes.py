@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.model import Location, Quote, Reference
 from remit.evidence.quote_locations import LocatedQuote
@@ -88,7 +90,25 @@ def _check_quote(
         if several:
             quote.path, quote.outcome = candidate.path, "ambiguous"
             quote.found, quote.why = None, "several files end with this path, and none has the quote at this line"
+    if len(candidates) > 1:
+        _check_in_all(quote, candidates, checker, permalinks)
     return candidates[-1]
+
+
+def _check_in_all(
+    quote: Quote, candidates: list[Reference], checker: QuoteChecker, permalinks: PermalinkReader
+) -> None:
+    """Check a quote in the lines from the first to the last of several of one file: `a.py:12, 30` shows both."""
+    last = candidates[-1]
+    lines = [line for one in candidates for line in (one.line, one.end_line) if line is not None]
+    workspace = permalinks.workspace_of(last) if {one.file for one in candidates} == {last.file} and lines else None
+    file = workspace.read(last.file) if workspace is not None and not last.is_elsewhere else None
+    if quote.outcome not in ("mismatch", "relocated") or not isinstance(file, SourceFile):
+        return
+    whole = replace(quote, line=min(lines), end_line=max(lines))
+    _compare(whole, file, checker)
+    if whole.outcome == "verified":
+        quote.outcome, quote.match, quote.similarity, quote.why, quote.found = "verified", whole.match, 1.0, "", None
 
 
 def _compare(quote: Quote, file: SourceFile | Absent, checker: QuoteChecker) -> None:

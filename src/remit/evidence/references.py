@@ -13,7 +13,9 @@ from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, 
 from remit.evidence.grammar import WrittenReference, never_exists, references_in
 from remit.evidence.line_ranges import lines_alone
 from remit.evidence.model import Location, Reference, format_location
-from remit.evidence.proposals import gone_places
+from remit.evidence.path_resolution import is_system_path
+from remit.evidence.planned import creates_file, deletes_file, is_new, moved_to
+from remit.evidence.removals import gone_places
 from remit.evidence.segments import Segment
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.symbols import (
@@ -39,19 +41,6 @@ NOT_EXPECTED = "the text states that the file does not exist yet, or no longer"
 #: A text without one of these names no file: a dot in a name, a slash, `Makefile`.
 _NAMES_FILE = lazy_pattern(r"\w\.\w|[/\\]|file\b", re.IGNORECASE)
 _ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
-#: A cell with what is to be done with a file, and a remark after a path.
-_CREATES = lazy_pattern(
-    r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*$|"
-    r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
-    r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
-    r"(?:created?|added?|written?)|deleted|removed|moved|renamed|不存在|缺失|未作成|存在しない)(?!\w)|"
-    r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
-    re.IGNORECASE,
-)
-_NEW_BEFORE = lazy_pattern(r"\bnew\s?[(（:][^)）]{0,200}$", re.IGNORECASE)
-_NEW = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|新規|新建)\b", re.IGNORECASE)
-_NEW_FILE = lazy_pattern(r"(?<![\w./@+-])([\w./@+-]++)[`*_]{0,3}\s?\((?:new|new file|to be created)[),]")
-_CREATE = lazy_pattern(r"\b[Cc]reate[*_]{0,2}\s?[:：][\s*_`]{0,6}([\w./@+-]++)")
 #: Blocks whose files must exist.
 _DONE = ("files_created", "files_modified", "files")
 _MAX_CELLS = 40
@@ -61,7 +50,6 @@ _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
-_MAX_BEFORE = 200
 #: Folders of installed dependencies; a checkout without them cannot show what is in them.
 _DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", "Pods"})
 _WHY = {
@@ -91,12 +79,7 @@ def find_references(
         written = sorted([*written, *carried], key=attrgetter("start"))
     if not written:
         return []
-    creates = (
-        segment.is_location
-        and segment.block not in _DONE
-        and any(one.line is None for one in written)
-        and any(_CREATES.match(cell.text) for cell in islice(row, _MAX_CELLS))
-    )
+    creates = any(one.line is None for one in written) and _may_be_absent(segment, row)
     shown = cache(lambda path: display_path(path, workspace))
     is_gone = gone_places(segment.text, (cell.text for cell in islice(row, _MAX_CELLS)))
     found = [
@@ -115,7 +98,7 @@ def find_references(
             is_doubtful=one in carried and carried[one].is_doubtful,
             named=carried[one].name if one in carried else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)),
-            is_planned=one.line is None and (creates or _is_new(segment.text, one)),
+            is_planned=one.line is None and (creates or _is_new(segment.text, one, workspace)),
             is_past=is_gone(one.start, one.end),
         )
         for one in written
@@ -134,6 +117,18 @@ def find_references(
     return found
 
 
+def _may_be_absent(segment: Segment, row: Iterable[Segment]) -> bool:
+    """Return whether the row of a file states that it is to be created or deleted, or is not there."""
+    return (
+        segment.is_location
+        and segment.block not in _DONE
+        and any(
+            creates_file(cell.text) or (segment.block is None and deletes_file(cell.text))
+            for cell in islice(row, _MAX_CELLS)
+        )
+    )
+
+
 def _label_list(references: list[Reference], *, is_in_column: bool) -> None:
     """Set how the references with the same words are shown: `a.py:1,3` is `a.py:1` and `a.py:3`."""
     for number, one in enumerate(references):
@@ -150,28 +145,27 @@ def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | Non
         return True
     if _is_new_name(segment, one):
         return False
-    if workspace is None or has_known_ending(one.path) or is_absolute(one.path) or one.path.startswith("."):
+    if workspace is None or has_known_ending(one.path) or one.path.startswith("."):
         return True
     path = one.path.replace("\\", "/")
+    if is_absolute(one.path):
+        # `/users/list` is an address; `/etc/passwd` is a file of the machine.
+        return not path.startswith("/") or is_system_path(path)
     first = workspace.read(path.partition("/")[0])
     return (isinstance(first, Absent) and first.why != "missing") or bool(workspace.index.ending_with(path.strip("/")))
+
+
+def _is_new(text: str, one: WrittenReference, workspace: Workspace | None) -> bool:
+    """Return whether the text calls a file new, or states where it was moved to: `a/b.py` → `c/d.py`, which exists."""
+    if is_new(text, one.start, one.end):
+        return True
+    path = moved_to(text, one.end) if workspace is not None else ""
+    return bool(path) and workspace is not None and bool(workspace.index.ending_with(path))
 
 
 def _is_new_name(segment: Segment, written: WrittenReference) -> bool:
     """Return whether a path is what another one is to become: `a/b.py` → `c/d.py`."""
     return bool(_ARROW.search(segment.text, max(0, written.start - 12), written.start))
-
-
-def _is_new(text: str, one: WrittenReference) -> bool:
-    """Return whether the words around a path state that it is new: `2 new (a.py, b.py)`, `a.py (new)`."""
-    return bool(_NEW.match(text, one.end) or _NEW_BEFORE.search(text[max(0, one.start - _MAX_BEFORE) : one.start]))
-
-
-def new_files(text: str) -> frozenset[str]:
-    """Return the paths that a text calls new: `src/app.py` (new), Create: `src/app.py`."""
-    called = {found[1] for found in _NEW_FILE.finditer(text)} if "new" in text else set[str]()
-    created = {found[1] for found in _CREATE.finditer(text)} if "reate" in text else set[str]()
-    return frozenset(called | created)
 
 
 def _around(text: str, one: WrittenReference) -> tuple[str, str]:

@@ -29,6 +29,8 @@ _SIBLING = 3
 _ANCHORED = 4
 #: Dots in a comment at the end or inside a line of a quote: `{ /* ... */ }`.
 _DOTS_COMMENT = lazy_pattern(r"(?m)/\*\s*(?:\.{3,}|…)\s*\*/|(?<=[\s{(;,])(?://|#)\s*(?:\.{3,}|…)\s*$")
+#: A line of a string is not omitted between the marks of the string.
+_QUOTATION = frozenset("\"'`")
 _DECISIVE = frozenset(
     ("true", "false", "null", "none", "nil", "undefined", "not", "and", "or", "is", "True", "False", "None")
 )
@@ -155,7 +157,8 @@ def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:
             reached = (current << 1) & mask
             if is_open or at in quote.gaps:
                 reached |= mask & _after(current)
-            elif at in quote.starts:
+            elif at in quote.starts or word not in _QUOTATION:
+                # Lines may be omitted where the file breaks a line, also if the quote joins the lines around them.
                 reached |= mask & file.starts & _after(current & file.ends)
         if word == ELLIPSIS:
             # The dots are code of the file, or they match nothing and the next token may be anywhere after them.
@@ -202,9 +205,12 @@ def _match(quote: QuoteTokens, file: FileTokens, path: list[int]) -> TokenMatch 
         run = 0
         first_omitted = file.tokens.of_line(path[at - 1] + 1)
         last_omitted = file.tokens.of_line(path[at] - 1)
-        if _is_altered(first_omitted, quote.line_from(at), distance):
+        is_joined = at not in quote.starts
+        after = quote.words[at : at + len(first_omitted)] if is_joined else quote.line_from(at)
+        if _is_altered(first_omitted, after, distance):
             return None
-        if not _is_anchored(quote, path, at) and _is_altered(last_omitted, quote.line_before(at), distance):
+        before = quote.words[max(0, at - len(last_omitted)) : at] if is_joined else quote.line_before(at)
+        if not _is_anchored(quote, path, at) and _is_altered(last_omitted, before, distance):
             return None
     first, last = file.line(path[0]), file.line(path[-1])
     if condensed:

@@ -1,0 +1,206 @@
+"""Split a fence into its parts: each comment that is a location starts a quote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
+from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
+from remit.lazy import lazy_pattern
+from remit.workspace.files import SourceFile, Workspace
+
+_COMMENT = lazy_pattern(
+    r"\s*+(?://+|#(?![!#\d])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
+    r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$",
+    re.IGNORECASE,
+)
+_COMMENT_END = lazy_pattern(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
+#: What may follow a path without a line in a location comment: the end, or a remark after a dash or bracket.
+_REMARK = lazy_pattern(r"\s*(?:$|[-–—:(|,])")
+_NOTHING = lazy_pattern(r"[\s`*:]*$")
+#: What may come between words and a location at the end of a comment: `In login() - a/b.py:12`, `login (a/b.py:12)`.
+_LOCATION_FOLLOWS = lazy_pattern(r"(?:\s[-–—]+\s|[:：]\s|[(（]\s?)[`*]{0,3}$")
+_PROPOSED_REMARK = lazy_pattern(
+    r"(?:[(\[（–—:,-]\s*(?:refactored|proposed|new|after(?=\s*[)\]:）]|$)|fixed|updated|modified|suggested|"
+    r"simplified|improved|planned|hypothetical|illustrative|conceptual|sketch|pseudo-?code|examples?|"
+    r"to (?:add|create|change)|add|create|insert|change|replace)\b|"
+    r"\b(?:after|before) line \d)",
+    re.IGNORECASE,
+)
+_OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE)
+_INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
+#: What precedes a location at the start of a comment.
+_DIRECT = lazy_pattern(
+    r"\W*+(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*|\s+))?\W?$", re.I
+)
+_DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
+#: Fences in these languages show a text or a change as a whole; comments inside are part of it.
+_SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
+_LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
+#: A longer line is not a comment that names a location.
+_MAX_COMMENT = 2_000
+_ATTRIBUTE = lazy_pattern(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
+#: A line of the same file: `// Line 15: the field`, `# L40-48`, `// 第61行`.
+_LINE_COMMENT = lazy_pattern(
+    r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*)\s*+(?:lines?\s|L|第)\s?(\d{1,6})(?:\s?[-–—]\s?L?(\d{1,6}))?\s?行?(?![\w.])",
+    re.IGNORECASE,
+)
+#: A comment on many files, whose code is not that of the location above it: `-- all views/*.lua files`.
+_MANY_FILES = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+)[^\n]{0,80}?[\w/]*\*+[\w./*]*\.\w{1,8}\b")
+#: What may come between the locations of one comment: `a.py:12 and b.py:30`.
+_JOINED = lazy_pattern(r"[`*]{0,3}\s?(?:,|;|/|&|\+|and|or|und|y|et|と|和)\s?(?:and\s|in\s)?[`*]{0,3}$")
+#: At most this many files of the same name are searched for a comment.
+_MAX_FILES = 8
+
+
+class FencePart(NamedTuple):
+    """Lines of a fence below a comment that is a location, or from its beginning."""
+
+    written: WrittenReference | None
+    written_at: int
+    first: int
+    lines: list[str]
+    #: Whether the comment calls the code proposed: `# src/app.py (refactored)`.
+    is_proposed: bool = False
+    #: Whether the comment calls it old: `# OLD (broken) - src/app.py:12`.
+    is_old: bool = False
+    #: Whether the comment only states where the code belongs: `# In src/app.py`.
+    is_inside: bool = False
+    #: The further locations of the comment: `# src/app.py:12 and src/cli.py:30`.
+    others: tuple[WrittenReference, ...] = ()
+
+
+class FenceText(NamedTuple):
+    """The text of a fence: its info string, the lines of the document at which it and its code begin, and the code."""
+
+    info: str
+    at: int
+    first: int
+    lines: list[str]
+    #: The file that the line above it cites.
+    above: str = ""
+
+
+def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[FencePart]:
+    """Yield the parts of a fence: one for its beginning, and one for each comment that is a location."""
+    exists: Exists = workspace.exists if workspace is not None else looks_like_file
+    part = FencePart(_in_info(fence.info, exists), fence.at, fence.first, [])
+    if fence.info.split(" ")[0].lower() in _SAMPLES:
+        yield part._replace(lines=fence.lines)
+        return
+    follows_words = False
+    for at, line in enumerate(fence.lines):
+        is_first = not any(map(str.strip, fence.lines[:at])) if at < 3 else False
+        path = part.written.path if part.written is not None else fence.above
+        found = _in_comment(line, exists, is_first=is_first, may_follow=is_first or follows_words)
+        if found and at and _is_inside_comment(fence.lines[at - 1], line, found[0]):
+            found = []
+        found = found or _line_of_same_file(line, path, workspace)
+        is_apart = not found and not part.is_proposed and bool(path) and bool(_MANY_FILES.match(line))
+        if not (found or is_apart) or (at and _is_own_comment(line, path, workspace)):
+            part.lines.append(line)
+            continue
+        if any(map(str.strip, part.lines)):
+            yield part
+        elif part.written is not None:
+            yield part._replace(is_proposed=False, is_old=False, is_inside=False)
+        if is_apart:
+            part = FencePart(None, fence.first + at, fence.first + at + 1, [], is_proposed=True)
+            continue
+        written, *others = found
+        end = line.find(written.text) + len(written.text)
+        follows_words = not _DIRECT.match(line, 0, end - len(written.text))
+        part = FencePart(
+            written,
+            fence.first + at,
+            fence.first + at + 1,
+            [],
+            is_proposed=bool(_PROPOSED_REMARK.search(line, end)),
+            is_old=bool(_OLD_REMARK.match(line)),
+            is_inside=bool(_INSIDE_REMARK.match(line)),
+            others=tuple(others),
+        )
+    yield part
+
+
+def _line_of_same_file(line: str, path: str, workspace: Workspace | None) -> list[WrittenReference]:
+    """Return the line of a file that a comment names without it, if the file has the line: `// Line 15: the field`."""
+    found = _LINE_COMMENT.match(line) if path and workspace is not None else None
+    if found is None or workspace is None:
+        return []
+    first, last = int(found[1]), int(found[2]) if found[2] else None
+    has_line = any(first <= (last or first) <= len(file.lines) for file in _files(path, workspace))
+    text = found[0].strip()
+    return [WrittenReference(0, len(text), text, path, first, last)] if has_line and first else []
+
+
+def _is_inside_comment(above: str, line: str, location: WrittenReference) -> bool:
+    """Return whether a comment continues the one above and goes on after the location: it only mentions it."""
+    rest = line[line.find(location.text) + len(location.text) :]
+    return any(map(str.isalpha, rest)) and bool(_COMMENT.match(above))
+
+
+def _is_own_comment(line: str, path: str, workspace: Workspace | None) -> bool:
+    """Return whether a comment is part of the quoted file."""
+    return bool(path) and workspace is not None and any(line.strip() in file.text for file in _files(path, workspace))
+
+
+def _files(path: str, workspace: Workspace) -> Iterator[SourceFile]:
+    """Yield the files that a path may mean."""
+    paths = [path] if workspace.exists(path) else workspace.index.ending_with(path.strip("/"))
+    files = (workspace.read(path) for path in paths[:_MAX_FILES])
+    yield from (file for file in files if isinstance(file, SourceFile))
+
+
+def _in_info(info: str, exists: Exists) -> WrittenReference | None:
+    """Parse a location in the info string: `python a/b.py:12`, `12:18:a/b.py`, `ts title="a/b.ts"`, `py:a/b.py`."""
+    first, _, rest = info.partition(" ")
+    if _LANGUAGE.match(first) and not exists(first) and not ("/" in first and looks_like_file(first)):
+        info = rest
+    for word in info.split():
+        if cursor := cursor_reference(word):
+            return cursor
+    found = references_in(_ATTRIBUTE.sub(" ", info) if "=" in info else info, exists, bare=True)
+    return found[0] if found else None
+
+
+def _in_comment(line: str, exists: Exists, *, is_first: bool, may_follow: bool) -> list[WrittenReference]:
+    """Parse the locations at the start of a comment; with `may_follow`, also at its end: `In login() - a/b.py:12`.
+
+    Words after the location are ignored. Below the first line, a path without a line must be the whole comment.
+    A sentence inside the quoted code may end with a path, too, so `may_follow` is set if the fence starts like that.
+    """
+    comment = _COMMENT.match(line) if len(line) < _MAX_COMMENT else None
+    if comment is None:
+        return []
+    words = _COMMENT_END.sub("", comment.group(1))
+    found = references_in(words, exists, bare=True)
+    if not found:
+        return []
+    first, last = found[0], found[-1]
+    if first.start <= 1 and first.line is not None:
+        return [first, *_joined(words, found)]
+    if (
+        may_follow
+        and last.line is not None
+        and _LOCATION_FOLLOWS.search(words, 0, last.start)
+        and not words[last.end :].strip(" )`*.")
+    ):
+        return [last]
+    if first.start > 1:
+        return []
+    is_name = has_known_ending(first.path) or exists(first.path)
+    follows = _REMARK if is_first else _NOTHING
+    return [first] if is_name and follows.match(words, first.end) and not _DIFF_HEAD.match(line) else []
+
+
+def _joined(words: str, found: list[WrittenReference]) -> Iterator[WrittenReference]:
+    """Yield the further locations of a comment: `a.py:12 and b.py:30`, `a.py:12, 30`."""
+    for before, one in pairwise(found):
+        is_next = one.start == before.start or bool(_JOINED.match(words[before.end : one.start]))
+        if one.line is None or not is_next:
+            return
+        yield one

@@ -1,0 +1,67 @@
+"""Recognise files that a text wants to create, or that it knows to be missing."""
+
+from __future__ import annotations
+
+import re
+
+from remit.lazy import lazy_pattern
+
+#: A cell with what is to be done with a file, and a remark after a path.
+_CREATES = lazy_pattern(
+    r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*$|"
+    r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
+    r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
+    r"(?:created?|added?|written?)|deleted|removed|moved|renamed|(?:git-?)?ignored|ignoré|ignoriert|ignorado|不存在|缺失|未作成|存在しない)(?!\w)|"
+    r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
+    re.IGNORECASE,
+)
+_DELETES = lazy_pattern(
+    r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|删除|移除|삭제)"
+    r"(?:\sfile)?[\s*_`]*$",
+    re.IGNORECASE,
+)
+#: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.
+_NEW_BEFORE = lazy_pattern(
+    r"\bnew\s?[(（:][^)）]{0,200}$|\b(?:new|nuev[oa]|nov[oa]|neue[rs]?|nouve(?:au|lle))\s"
+    r"(?:(?!(?:in|of|for|to|from|at|into|on|by|via|with|and|or|en|de|da|do|para)\s)[\w-]{2,20}\s){0,2}[`*_\"']{0,3}$|"
+    r"(?:新規|新建|新增|신규)\s?[:：]?\s?[`*_]{0,3}$",
+    re.IGNORECASE,
+)
+_NEW = lazy_pattern(
+    r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|nuev[oa]|nov[oa]|neu|nouveau|新規|新建|"
+    r"新增|신규)\b",
+    re.IGNORECASE,
+)
+_NEW_FILE = lazy_pattern(r"(?<![\w./@+-])([\w./@+-]++)[`*_]{0,3}\s?\((?:new|new file|to be created)[),]")
+_CREATE = lazy_pattern(r"\b[Cc]reate[*_]{0,2}\s?[:：][\s*_`]{0,6}([\w./@+-]++)")
+_MAX_BEFORE = 200
+#: What a file is moved to: `a/b.py` → `c/d.py`.
+_MOVED_TO = lazy_pattern(r"[`*_)]{0,3}\s?(?:→|⇒|->|=>)\s?[`*_(]{0,3}([\w./@+-]++)")
+
+
+def creates_file(cell: str) -> bool:
+    """Return whether a cell states that the file of its row is to be created, or does not exist."""
+    return _CREATES.match(cell) is not None
+
+
+def deletes_file(cell: str) -> bool:
+    """Return whether a cell states that the file of its row is to be deleted or moved: a plan may be carried out."""
+    return _DELETES.match(cell) is not None
+
+
+def is_new(text: str, start: int, end: int) -> bool:
+    """Return whether the words around a path state that it is new: `2 new (a.py, b.py)`, `a.py (new)`."""
+    return bool(_NEW.match(text, end) or _NEW_BEFORE.search(text[max(0, start - _MAX_BEFORE) : start]))
+
+
+def new_files(text: str) -> frozenset[str]:
+    """Return the paths that a text calls new: `src/app.py` (new), Create: `src/app.py`."""
+    called = {found[1] for found in _NEW_FILE.finditer(text)} if "new" in text else set[str]()
+    created = {found[1] for found in _CREATE.finditer(text)} if "reate" in text else set[str]()
+    return frozenset(called | created)
+
+
+def moved_to(text: str, end: int) -> str:
+    """Return the path that a path which ends at `end` is moved to, or an empty string."""
+    found = _MOVED_TO.match(text, end)
+    return found[1].rstrip(".") if found else ""

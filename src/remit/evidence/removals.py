@@ -1,0 +1,58 @@
+"""Recognise what the text calls removed or settled: it cites code as it was, which may be gone."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+
+from remit.lazy import lazy_pattern
+
+_LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
+#: A heading of something that is settled.
+DONE_HEADING = lazy_pattern(
+    r".{0,200}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:fixed|resolved|done|removed|deleted)\b|"
+    r"(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))"
+)
+#: A heading of something that is gone.
+GONE_HEADING = lazy_pattern(
+    r".{0,200}(?:\b(?:REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:removed|deleted)\b|削除済み?|已(?:删除|移除))"
+)
+_GONE_WORDS = r"(?:removed|deleted|dropped|eliminated)"
+#: A cell that states that its row is about something that is gone.
+_GONE_CELL = lazy_pattern(
+    rf"[\s*_`~✅☑✓🗑️-]*+(?:{_GONE_WORDS}|gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
+    r"eliminad[oa]s?|gelöscht|entfernt|supprimée?s?|removid[oa]s?|(?-i:[Уу]дал[её]н\w{0,2})|삭제(?:됨|완료)?)(?!\w)",
+    re.IGNORECASE,
+)
+#: The same in a sentence: `was removed`, `(deleted)`, `Removed src/app.py:12`.
+_GONE = lazy_pattern(
+    rf"(?:^{_LEAD}|\b(?:was|were|been|is now|are now|already|since)\s(?:\w{{1,12}}\s)?|[(（\[]\s?|[—–:✅]\s*)"
+    rf"{_GONE_WORDS}\b(?!\()|"
+    rf"\bno longer (?:exists?|there|present)\b|[(（]\s?(?:削除|已删除|已移除)",
+    re.IGNORECASE,
+)
+_BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
+_STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
+_MAX_AROUND = 300
+
+
+def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool]:
+    """Return a function: does the text state that what it cites from `start` to `end` was removed, or strike it out?"""
+    if any(map(_GONE_CELL.match, row)):
+        return lambda start, end: True
+    struck = [found.span() for found in _STRUCK.finditer(text)] if "~~" in text else []
+    states_it = _GONE.search(text) is not None
+
+    def is_gone(start: int, end: int) -> bool:
+        at = bisect_right(struck, (start, len(text)))
+        if at and end <= struck[at - 1][1]:
+            return True
+        if not states_it:
+            return False
+        first, last = max(0, start - _MAX_AROUND), min(len(text), end + _MAX_AROUND)
+        before = max((found.end() for found in _BOUND.finditer(text, first, start)), default=first)
+        after = _BOUND.search(text, end, last)
+        return bool(_GONE.search(text[before : after.start() if after else last]))
+
+    return is_gone
