@@ -233,6 +233,13 @@ def committed_folders(project: str, folders: list[str]) -> set[str]:
     return {folder for folder in folders if any(name.startswith(f"{folder}/") for name in names)}
 
 
+def has_committed(project: str, path: str) -> bool:
+    """Return whether a path, or a file that a pattern or a folder stands for, is committed; also if git fails."""
+    patterns = (f":(literal){path}", f":(glob){path}", f":(glob){path}/**")
+    found = _git_names(project, "ls-files", "-z", "--", *patterns)
+    return found is None or bool(found)
+
+
 def committed_below(project: str, names: Iterable[bytes]) -> list[str]:
     """Return the folders with one of these names in which a file is committed, and the folders below them."""
     wanted = sorted(os.fsdecode(name) for name in names)

@@ -25,6 +25,12 @@ _FRONTEND = (".tsx", ".jsx", ".css", ".scss", ".sass", ".less", ".html", ".htm",
 #: The texts of an edit are compared up to this number of characters.
 MAX_EDIT_SIZE = 2_000_000
 _UNDEFINED = "which has no definition here. Its further edits are allowed and not reported"
+#: Folders that tools make, and that a command may remove if git ignores them.
+_OUTPUT_TEXT = """
+    build dist target out htmlcov coverage node_modules __pycache__ .next .nuxt .turbo .parcel-cache .nyc_output
+    .pytest_cache .mypy_cache .ruff_cache .hypothesis
+"""
+_OUTPUT_FOLDERS = frozenset(_OUTPUT_TEXT.split())
 #: Files of a folder that is removed or moved as a whole whose classes are looked at.
 _MAX_BELOW = 2_000
 
@@ -197,8 +203,21 @@ def judge_shell_writes(effects: Effects, call: ToolUse, settings: GateSettings, 
     for path in effects.writes:
         target = locate(path, call.cwd, project)
         kind = write_class(target, settings, project, whole=path in effects.removes)
+        if kind == "code" and path in effects.removes and _is_output(target, project):
+            rulings.append(Ruling(3, None, f"{target.name[:MAX_NAME_LENGTH]} is output that git ignores"))
+            continue
         rulings.append(judge_write(target.name[:MAX_NAME_LENGTH], kind, settings, by_shell=True))
     return rulings
+
+
+def _is_output(target: ProjectPath, project: str) -> bool:
+    """Return whether a path is output of tools: by its name, and because git ignores it and has no file of it."""
+    if not target.inside or _OUTPUT_FOLDERS.isdisjoint(target.name.split("/")):
+        return False
+    from remit.gate.file_versions import has_committed, ignoring_rules  # late: few commands remove output
+
+    ignored = ignoring_rules(project, [target.name])
+    return target.name in ignored and not has_committed(project, target.name)
 
 
 def _text_after(call: ToolUse, before: str | None) -> str | None:
