@@ -263,6 +263,32 @@ def test_agents_of_the_client_that_only_read_are_reported(shop: ScratchProject) 
     assert shop.run(HIDDEN, agent_id="a9", agent_type="general-purpose") == ({}, {})
 
 
+def test_output_that_git_ignores_may_be_removed_and_nothing_else(shop: ScratchProject) -> None:
+    (shop.path / "build/out").mkdir(parents=True)
+    (shop.path / "build/out/app.js").write_text("x")
+    assert decision_of(shop.before("rm -rf build/out")[1]) == "allow"
+    assert decision_of(shop.before("rm -rf build dist")[1]) == "deny", "git does not ignore dist"
+    assert decision_of(shop.before("echo x > build/out/app.js")[1]) == "deny", "it writes"
+    assert decision_of(shop.before("rm -rf build src")[1]) == "deny"
+    (shop.path / "build/src").symlink_to("../src")
+    assert decision_of(shop.before("rm -rf build/src/app.py")[1]) == "deny", "it leads to code"
+    shop.shell("git add --force build/out/app.js")
+    for line in ("rm -rf build", "rm -rf build/out", "rm build/out/app.js", "rm -rf build/*"):
+        assert decision_of(shop.before(line)[1]) == "deny", f"{line}: a file in it is committed"
+
+
+def test_an_agent_has_the_tools_of_its_definition_however_its_name_is_written(
+    start: Callable[..., ScratchProject],
+) -> None:
+    shop = start()
+    edit = {"file_path": str(shop.path / "src/app.py"), "content": "x"}
+    for agent in ("Code_Explorer", "code explorer", "remit:Code-Explorer"):
+        who = {"agent_id": "a1", "agent_type": agent}
+        assert decision_of(shop.hook("PreToolUse", "Write", edit, f"toolu_{agent}", **who)) == "deny"
+        (shop.path / "scripts/evil.sh").write_text(f"echo {agent} > src/app.py\n")
+        assert "src/app.py" in told_person(shop.run(HIDDEN, **who)[1])
+
+
 def test_an_edit_by_an_agent_of_the_client_that_only_reads_is_denied(shop: ScratchProject) -> None:
     edit = {"file_path": str(shop.path / "src/app.py"), "content": "x"}
     for agent in ("Explore", "Plan"):

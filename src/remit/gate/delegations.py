@@ -221,10 +221,18 @@ def may_write(call: ToolUse, settings: GateSettings) -> bool:
     """
     if not call.agent_id:
         return False
-    allowed = settings.tools.get(call.agent_type) or settings.tools.get(call.agent_type.removeprefix(OUR_PLUGIN))
+    allowed = _tools_of(call.agent_type, settings)
     if allowed is None:
         return call.agent_type not in _READING_AGENTS and _is_defined(call.agent_type, settings)
     return any(entry.partition("(")[0].strip() in _WRITING_TOOLS for entry in allowed)
+
+
+def _tools_of(agent: str, settings: GateSettings) -> tuple[str, ...] | None:
+    """Return the tools of an agent's definition, which the client finds by other spellings of its name, too."""
+    name = agent.removeprefix(OUR_PLUGIN)
+    if name in settings.tools or ":" in name or not name:
+        return settings.tools.get(agent) or settings.tools.get(name)
+    return next((tools for one, tools in settings.tools.items() if agent_slug(one) == agent_slug(name)), None)
 
 
 def _is_defined(agent: str, settings: GateSettings) -> bool:
@@ -237,7 +245,7 @@ def _is_defined(agent: str, settings: GateSettings) -> bool:
 def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:
     """Return a ruling if a subagent uses a tool that its definition does not list."""
     # An agent of another plugin has its own definition, which the client applies.
-    allowed = settings.tools.get(call.agent_type) or settings.tools.get(call.agent_type.removeprefix(OUR_PLUGIN))
+    allowed = _tools_of(call.agent_type, settings)
     if allowed is None and call.agent_type in _READING_AGENTS and call.tool in _WRITING_TOOLS:
         return Ruling(1, "tool-limits", f"{call.agent_type} is an agent of the client that only reads")
     if allowed is None or not call.agent_type:
