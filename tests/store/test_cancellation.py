@@ -22,13 +22,20 @@ async def _held(database: Database, go: asyncio.Event, has: asyncio.Semaphore) -
         await go.wait()
 
 
+async def _held_twice(database: Database, has: asyncio.Semaphore) -> None:
+    async with database.transaction():
+        await _held(database, asyncio.Event(), has)
+
+
 async def _cancelled_after(database: Database, turns: int) -> None:
-    """Return a connection to an exhausted pool and cancel the waiting task some iterations later."""
+    """Return a connection to an exhausted pool and cancel the waiting task some iterations later.
+
+    Only a task that has a connection waits in the pool; others wait for their turn before that.
+    """
     go, has = asyncio.Event(), asyncio.Semaphore(0)
-    holders = [asyncio.create_task(_held(database, go, has)) for _ in range(2)]
-    for _ in holders:
-        await has.acquire()
-    waiting = asyncio.create_task(_held(database, asyncio.Event(), has))
+    holders = [asyncio.create_task(_held(database, go, has))]
+    await has.acquire()
+    waiting = asyncio.create_task(_held_twice(database, has))
     while not database._pool.get_stats().get("requests_waiting"):  # noqa: ASYNC110 (the pool has no event for it)
         await asyncio.sleep(0)
     go.set()
@@ -49,6 +56,42 @@ def test_a_cancellation_that_arrives_with_a_connection_is_raised(postgres: Postg
             for turns in range(TURNS):
                 await _cancelled_after(database, turns)
             assert await database.row("health.server")
+
+    asyncio.run(work())
+
+
+def test_any_number_of_tasks_wait_for_their_turn_without_an_error(postgres: Postgres, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with open_database(postgres.database(), tmp_path, 2) as database:
+            database._pool.timeout = 0.02  # the time after which the pool reports an outage
+            go, has = asyncio.Event(), asyncio.Semaphore(0)
+            tasks = [asyncio.create_task(_held(database, go, has)) for _ in range(40)]
+            for _ in range(2):
+                await has.acquire()
+            until = asyncio.get_running_loop().time() + 2 * database._pool.timeout
+            while asyncio.get_running_loop().time() < until:
+                assert not database._pool.get_stats().get("requests_waiting")
+                await asyncio.sleep(0)
+            go.set()
+            await asyncio.gather(*tasks)
+
+    asyncio.run(work())
+
+
+def test_a_task_that_is_cancelled_while_it_waits_gives_its_turn_to_the_next(postgres: Postgres, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with open_database(postgres.database(), tmp_path, 2) as database:
+            for turns in range(TURNS):
+                go, has = asyncio.Event(), asyncio.Semaphore(0)
+                tasks = [asyncio.create_task(_held(database, go, has)) for _ in range(3)]
+                for _ in range(2):
+                    await has.acquire()
+                go.set()
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                tasks[2].cancel()
+                await asyncio.wait(tasks)
+                assert await database.row("health.server"), f"a turn was lost after {turns} turns"
 
     asyncio.run(work())
 

@@ -64,9 +64,28 @@ class Database:
         self.address = target.address
         self._pool = pool
         self._revive = revive
+        #: Waiting for another task is not an outage: only one that has a slot asks the pool, which gives up in seconds.
+        self._slots = asyncio.Semaphore(pool.max_size)
+        self._holders: set[asyncio.Task[Any] | None] = set()
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
+        """Return a connection of the pool, in turn if all are in use."""
+        task = asyncio.current_task()
+        if task in self._holders:  # it would wait for itself
+            async with self._pooled() as connection:
+                yield connection
+            return
+        async with self._slots:
+            self._holders.add(task)
+            try:
+                async with self._pooled() as connection:
+                    yield connection
+            finally:
+                self._holders.discard(task)
+
+    @asynccontextmanager
+    async def _pooled(self) -> AsyncIterator[Connection]:
         """Return a connection of the pool. A cancellation meanwhile is raised, even if the pool loses it.
 
         Before Python 3.12, `wait_for` loses a cancellation that arrives together with its result, and so does the
