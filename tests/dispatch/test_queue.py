@@ -297,7 +297,7 @@ async def test_a_worker_until_idle_waits_for_jobs_of_limited_queues(play: Play) 
 
 async def test_a_list_of_jobs_has_no_long_texts_by_default(play: Play) -> None:
     async with play({"text": "x" * 1000}) as fleet:
-        number = await fleet.submit("y" * 1000)
+        number = await fleet.submit("y" * 3000)
         await fleet.work()
 
         [lean] = await jobs.list_jobs(fleet.database, state=None, agent=None, limit=10)
@@ -305,7 +305,7 @@ async def test_a_list_of_jobs_has_no_long_texts_by_default(play: Play) -> None:
 
         assert (lean.id, lean.outcome, lean.prompt, lean.result, lean.request) == (
             *(number, "completed"),
-            *("y" * 200, None, {}),
+            *("y" * 1000, None, {}),
         )
         assert whole == await fleet.job(number)
-        assert (whole.prompt, whole.result) == ("y" * 1000, "x" * 1000)
+        assert (whole.prompt, whole.result) == ("y" * 3000, "x" * 1000)
