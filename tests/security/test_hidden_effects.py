@@ -317,7 +317,7 @@ def test_a_daemon_that_left_the_folder_and_cleared_its_environment_is_found(fake
     assert left() == {101, 102, 103, 107}
 
 
-def test_in_a_container_whose_first_process_starts_others_a_daemon_must_hide_or_name_the_project(
+def test_in_a_container_whose_first_process_starts_others_a_daemon_hides_or_names_the_project(
     fake: Callable[..., FakeProcesses],
 ) -> None:
     made = fake("server")

@@ -59,7 +59,7 @@ def _is_daemon(name: str, fresh: set[str], group: str, root: str) -> bool:
     if not group or parent in (*fresh, "") or _read(os.path.join(_PROC, name, "cgroup"), 2_000) != group:
         return False
     # In a container, the first process may be a program that starts others itself.
-    return _is_adopter(parent) or (parent == "1" and (_hides(above) or _names(name, root) or not _inherits(above)))
+    return _is_adopter(parent) or (parent == "1" and (_hides(above) or _names(name, root) or _has_others(above)))
 
 
 def _hides(name: str) -> bool:
@@ -68,13 +68,13 @@ def _hides(name: str) -> bool:
     return not _read(os.path.join(folder, "environ"), 1) and bool(_read(os.path.join(folder, "cmdline"), 1))
 
 
-def _inherits(name: str) -> bool:
-    """Return whether a process has the names of all variables that the first process gives to those which it starts.
+def _has_others(name: str) -> bool:
+    """Return whether a process has variables, but not all that the first process gives to those which it starts.
 
     If its own variables cannot be read, those of the process count that it has started above this one.
     """
-    given = _variables("1") or _variables(_below_first(str(os.getpid())))
-    return given.keys() <= _variables(name).keys()
+    given, own = _variables("1") or _variables(_below_first(str(os.getpid()))), _variables(name)
+    return bool(own) and not given.keys() <= own.keys()
 
 
 def _below_first(name: str) -> str:
