@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FILE = "tree"
 _VERSION = 3
 #: More files are not compared; the user reads that.
-MAX_FILES = 100_000
+MAX_FILES = 250_000
 #: Files of a new folder of dependencies that are named.
 _MAX_NEW = 500
 #: A record with more folders to list than this is saved, although no file has changed.
