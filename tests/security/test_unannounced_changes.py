@@ -263,6 +263,19 @@ def test_agents_of_the_client_that_only_read_are_reported(shop: ScratchProject) 
     assert shop.run(HIDDEN, agent_id="a9", agent_type="general-purpose") == ({}, {})
 
 
+def test_a_package_manager_may_change_its_lock_file_and_the_person_reads_it(shop: ScratchProject) -> None:
+    lock = shop.path / "uv.lock"
+    call, _ = shop.before("uv sync")
+    lock.write_text("version = 1\n")
+    assert told_person(shop.after(call, "uv sync")) == "remit: a package manager changed uv.lock"
+    call, _ = shop.before("make all")
+    lock.write_text("version = 2\n")
+    assert "unannounced-change" in told_person(shop.after(call, "make all")), "a task is no package manager"
+    call, _ = shop.before("uv sync")
+    (shop.path / "src/app.py").write_text("x")
+    assert "src/app.py changed without permission" in told_person(shop.after(call, "uv sync"))
+
+
 def test_output_that_git_ignores_may_be_removed_and_nothing_else(shop: ScratchProject) -> None:
     (shop.path / "build/out").mkdir(parents=True)
     (shop.path / "build/out/app.js").write_text("x")

@@ -93,9 +93,11 @@ def judge_effects(
     left = protected_changes(changes, state, settings, is_table_changed=is_table_changed, with_folders=True)
     moved: list[StatChange] = []
     deciding: list[StatChange] = []
+    locked: list[StatChange] = []
     if left:
         left = file_versions.without_rewritten(folder, project, before.copies, before.head, left)
         deciding = [change for change in left if decides_what_runs(change.path)]
+        locked = [change for change in left if _is_locked(change.path, own)]
         left, moved = unexplained(left, call, own, at, state, settings, project, folder)
     names = [] if own.get("remit") else changed_outside(folder, project, record.outside, at)
     if before.links:
@@ -106,7 +108,8 @@ def judge_effects(
         return _with_declarations(
             report_changes(call, left, names, before, state, settings, project, folder), own, state
         )
-    ruling = _note(moved, left, [change for change in deciding if change not in moved])
+    others = ([change for change in some if change not in moved] for some in (deciding, locked))
+    ruling = _note(moved, left, *others)
     if unseen:
         text = f"{unseen} more new files are not looked at; `git status` shows them. {ruling.reason}".rstrip(". ")
         ruling = Ruling(2, "unannounced-change", text)
@@ -155,12 +158,16 @@ def _is_task(call: ToolUse, own: dict[str, Any]) -> bool:
     return bool(own) and call.tool in _STARTERS and not call.agent_id and not own.get("opaque")
 
 
-def _note(moved: list[StatChange], output: list[StatChange], deciding: list[StatChange]) -> Ruling:
+def _note(
+    moved: list[StatChange], output: list[StatChange], deciding: list[StatChange], locked: list[StatChange]
+) -> Ruling:
     """Return what the person reads about changes that need not be reported."""
     texts = []
     if deciding:
         names = named([change.path for change in deciding])
         texts.append(f"{names} changed, by a call that may write. It decides what runs next; look at it")
+    if locked:
+        texts.append(f"a package manager changed {named([change.path for change in locked])}")
     if moved:
         texts.append(f"git checked out other content of {named([change.path for change in moved])}")
     if output:
@@ -328,13 +335,18 @@ def _without_permission(
 def _is_allowed(path: str, writers: list[dict[str, Any]], settings: GateSettings) -> bool:
     for entry in writers:
         named = entry.get("paths", ())
-        if named is None or (entry.get("locks") and os.path.basename(path) in LOCK_FILES):
+        if named is None or _is_locked(path, entry):
             return True
         if path in named or any(path.startswith(f"{name}/") and _covers(name, settings) for name in named):
             return True
         if "." in named:
             return True
     return False
+
+
+def _is_locked(path: str, entry: dict[str, Any]) -> bool:
+    """Return whether a call that runs a package manager may change a file: the lock file."""
+    return bool(entry.get("locks")) and os.path.basename(path) in LOCK_FILES
 
 
 def _covers(name: str, settings: GateSettings) -> bool:
