@@ -30,6 +30,16 @@ pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.process
 
 confined = pytest.mark.skipif(bool(sandbox.sandbox_problem()), reason=f"no sandbox: {sandbox.sandbox_problem()}")
+
+
+def test_where_a_sandbox_is_required_its_tests_are_not_skipped() -> None:
+    if os.environ.get("SANDBOX_TESTS") == "required":
+        assert sandbox.sandbox_problem() == ""
+    workflow = (Path(__file__).parents[2] / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    assert "bubblewrap" in workflow
+    assert "SANDBOX_TESTS=required" in workflow
+
+
 #: Prints the files that could be opened for writing.
 OPEN_ALL = """
 import os
