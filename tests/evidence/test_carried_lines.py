@@ -338,7 +338,8 @@ def test_a_line_of_a_plan_is_not_a_line_of_the_file(tree: Path) -> None:
 
 def test_a_file_at_the_start_of_an_entry_is_reported_if_it_does_not_exist(tree: Path) -> None:
     assert found("- `src/gone.py` - the cache (lines 23-102)", tree) == ["src/gone.py:23-102 missing-file"]
-    assert found("- the cache of `src/gone.py` is filled (lines 23-102)", tree) == []
+    assert found("- the cache of `src/gone.py` is filled (lines 23-102)", tree) == ["src/gone.py:23-102 missing-file"]
+    assert found("- the cache of `gone.js` is filled (lines 23-102)", tree) == []
     assert found("- `src/gone.py` - create the cache (lines 23-102)", tree) == []
 
 

@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 from corpus.tree import evidence_of, plant, shown
 
+from remit.contract.kinds import KINDS
+from remit.contract.parse import parse
+from remit.evidence.gather import gather
+from remit.evidence.sources import Sources
+from remit.workspace.files import WorkTree
+
 LOOKUP = "    user = store.find_user(name)"
 NEW = "return secrets.compare_digest(one, other)"
 
@@ -116,3 +122,90 @@ def test_a_remark_in_a_cmake_file_is_a_comment(tree: Path) -> None:
     text = f"`CMakeLists.txt:1`:\n{fence(line, info='cmake')}"
     assert found(text, tree)[1] == ["verified"]
     assert found(text.replace("D:/lib", "E:/lib"), tree)[1] == ["mismatch"]
+
+
+# --- Lines that are omitted far away
+
+
+def test_many_lines_are_omitted_only_between_the_cited_ones(tmp_path: Path) -> None:
+    code = ["try:", "    load(path)", *(f"step{number}()" for number in range(100)), "except OSError:", "    pass"]
+    (tmp_path / "long.py").write_text("\n".join(code) + "\n", encoding="utf-8")
+    quote = ("try:", "    load(path)", "except OSError:", "    pass")
+    assert found(fence("# long.py:1-104", *quote), tmp_path)[1] == ["verified"]
+    assert found(fence("# long.py:1-4", *quote), tmp_path)[1] == ["relocated"]
+    assert found(fence("# long.py:1-4", *quote[:2], "...", *quote[2:]), tmp_path)[1] == ["verified"]
+
+
+# --- Proposed code, diagrams and steps
+
+
+@pytest.mark.parametrize("language", ["mermaid", "plantuml", "dot", "http"])
+def test_a_diagram_below_a_location_is_not_a_quote(language: str, tree: Path) -> None:
+    body = f"**Location:** `src/shop.py:4`\n\n{fence('open -> close', info=language)}"
+    assert found(body, tree) == (["src/shop.py:4 verified"], [])
+    assert found(body.replace(f"```{language}", "```python"), tree)[1] == ["mismatch"]
+
+
+def test_numbered_steps_are_not_code(tree: Path) -> None:
+    steps = "`src/shop.py:4` does this:\n\n```\n1. SELECT count\n2. UPDATE SET count = count + 1\n```"
+    assert found(steps, tree)[1] == []
+    assert found(steps.replace("1. ", "").replace("2. ", ""), tree)[1] == ["mismatch"]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "**Check** (to be added), `src/shop.py:4`:\n**The check** (to be added):",
+        "`src/shop.py:4` 增一个可选字段：",
+        "### Fix 5 — Add a check\n\n`src/shop.py:4`:",
+        "## 4. Minimal patch recommendations\n\n`src/shop.py:4`:",
+        "Updated (as forms, `src/shop.py:4`):",
+        "Add a panel near the existing field of `src/shop.py:4`, matching its structure:",
+        "The version must match `src/shop.py:4`. Use a variable for easy updates:",
+        "At `src/shop.py:4`, before `close()`:",
+        "**Step 3: Implement the deletion**\n\n`src/shop.py:4`:",
+        "### Paso 3: Corregir el cálculo\n\n**Editar:** `src/shop.py` líneas 4-5",
+        "1. **Read the defaults (`src/shop.py:4`):** Add three lines to read them:",
+    ],
+)
+def test_code_that_is_to_be_written_is_not_a_quote(above: str, tree: Path) -> None:
+    assert found(f"{above}\n\n{fence(NEW)}", tree)[1] == []
+
+
+@pytest.mark.parametrize("remark", ["# 新增", "# 原 int → str", "# NEW"])
+def test_a_remark_on_a_new_line_makes_the_code_new(remark: str, tree: Path) -> None:
+    assert found(f"`src/shop.py:4`:\n\n{fence(f'{NEW}  {remark}')}", tree)[1] == []
+    assert found(f"`src/shop.py:4`:\n\n{fence(f'{NEW}  # 重要')}", tree)[1] == ["mismatch"]
+
+
+def test_the_label_of_a_list_proposes_the_code_below_its_entries(tree: Path) -> None:
+    listed = "**修正案（優先度順）**:\n\n1. **Upgrade** it\n2. **A hook**: in a worker\n\n"
+    assert found(listed + fence("# src/shop.py", NEW), tree)[1] == []
+    assert found(listed.replace("修正案", "背景") + fence("# src/shop.py", NEW), tree)[1] == ["mismatch"]
+
+
+@pytest.mark.parametrize("path", ["docs/plans/login.md", "docs/login-plan.md", "specs/login.md"])
+def test_the_file_of_a_plan_calls_it_one(path: str, tree: Path) -> None:
+    text = f"# Login\n\n## Guards\n\nEach class gets one.\n\n{fence('# src/shop.py', NEW)}"
+    (document,) = parse(text)
+    workspace = Sources(workspace=WorkTree(tree))
+    assert gather(document, KINDS["generic"], workspace, path).quotes == []
+    assert len(gather(document, KINDS["generic"], workspace, "docs/planets.md").quotes) == 1
+
+
+def test_a_comment_that_only_starts_like_a_line_is_code(tree: Path) -> None:
+    text = fence("# src/shop.py:4", "self.key = key", "# L2 penalty on weights", "self.log = []")
+    assert found(text, tree) == (["src/shop.py:4 verified"], ["verified"])
+
+
+def test_the_lines_of_a_quote_may_have_ranges_as_numbers(tree: Path) -> None:
+    text = "`src/shop.py:4-12`:\n\n```\nL4-5: self.key = key\nL12: shop.key = {}\n```"
+    assert found(text.format("None"), tree)[1] == ["verified"]
+    assert found(text.format("0"), tree)[1] == ["mismatch"]
+
+
+def test_indented_prose_is_not_code(tree: Path) -> None:
+    prose = "with the view automatically, so that a rebuild by a page ends it first"
+    text = f"It is at `src/shop.py:4` and scales\n\n    {prose}"
+    assert found(text, tree)[1] == []
+    assert found("It is at `src/shop.py:4`:\n\n    launch(missiles)", tree)[1] == ["mismatch"]

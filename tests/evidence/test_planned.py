@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 from corpus.tree import evidence_of, plant, shown
 
+from remit.contract.kinds import KINDS
+from remit.contract.parse import parse
+from remit.evidence.gather import gather
+from remit.evidence.sources import Sources
+from remit.workspace.files import WorkTree
+
 TABLE = "| Task | Files |\n|---|---|\n| {} | {} |"
 
 
@@ -106,3 +112,84 @@ def test_a_name_of_a_file_outside_is_not_short_for_a_file_here(tree: Path) -> No
     text = "[app.py:3](../../other/app.py) and `app.py:14`"
     assert [one.split()[1] for one in outcomes(text, tree)] == ["outside", "outside"]
     assert outcomes("`app.py:14`", tree) == ["app.py:14 abbreviated > src/app.py:14"]
+
+
+# --- Lines in columns, ids, members and numbers in strings
+
+
+def test_a_number_under_lines_is_a_line_if_the_column_has_ranges(tree: Path) -> None:
+    table = "| File | Lines |\n|---|---|\n| `src/app.py` | 14 |\n| `src/store.py` | {} |"
+    assert outcomes(table.format("8-15"), tree)[0] == "src/app.py:14 verified"
+    assert outcomes(table.format("30"), tree)[0] == "src/app.py verified"
+
+
+def test_the_id_of_a_row_is_not_a_line(tree: Path) -> None:
+    table = "| # | File |\n|---|---|\n| {} | `src/app.py:14` |"
+    assert outcomes(table.format("L12"), tree) == ["src/app.py:14 verified"]
+    assert outcomes("| What | File |\n|---|---|\n| see L12 | `src/app.py:14` |", tree)[0] == "src/app.py:12 verified"
+
+
+def test_a_string_with_the_word_line_is_not_a_line(tree: Path) -> None:
+    assert outcomes('`src/app.py:14` has `"line1\\nline2"`', tree) == ["src/app.py:14 verified"]
+
+
+def test_a_member_may_come_before_the_line(tree: Path) -> None:
+    assert outcomes("`src/app.py::login:12` and src/app.py::Login::open():14", tree) == [
+        "src/app.py:12 verified",
+        "src/app.py:14 verified",
+    ]
+    assert outcomes("`std::vector:12`", tree) == []
+
+
+def test_two_lines_may_be_compared(tree: Path) -> None:
+    assert outcomes("`src/app.py` line 12 vs 14", tree) == ["src/app.py:12 verified", "src/app.py:14 verified"]
+
+
+@pytest.mark.parametrize("cell", ["НОВЫЙ ФАЙЛ — the clock", "New file", "新文件"])
+def test_a_new_file_in_other_languages_is_planned(cell: str, tree: Path) -> None:
+    assert outcomes(TABLE.format(cell, "`src/clock.py`"), tree) == ["src/clock.py planned"]
+
+
+@pytest.mark.parametrize("words", ["remove `drain()`", "移除 `drain()`", "delete the unused `drain()`"])
+def test_a_symbol_that_is_to_be_removed_may_be_gone(words: str, tree: Path) -> None:
+    table = f"| Change | File |\n|---|---|\n| {words} | `src/app.py` |"
+    assert outcomes(table, tree) == ["src/app.py verified"]
+    assert outcomes(table.replace(words, "`drain()`"), tree) == ["src/app.py mismatch"]
+
+
+@pytest.mark.parametrize(
+    ("head", "outcome"),
+    [
+        ("# A plan\n\n## New Files (the clock)", "planned"),
+        ("# A review\n\n## Files to create", "planned"),
+        ("# A review\n\n## Recommended Additions (17 files)", "planned"),
+        ("# A review\n\n## New Files (the clock)", "missing-file"),
+        ("# A plan\n\n## Files to change", "missing-file"),
+    ],
+)
+def test_files_below_a_heading_of_new_files_are_planned(head: str, outcome: str, tree: Path) -> None:
+    (document,) = parse(f"{head}\n\n{TABLE.format('Clock', '`src/clock.py`')}")
+    found = gather(document, KINDS["generic"], Sources(workspace=WorkTree(tree))).references
+    assert [one.outcome for one in found] == [outcome]
+
+
+def test_the_code_of_a_diagnosis_is_a_remark(tree: Path) -> None:
+    assert outcomes("- the error in `src/app.py:14` (TS2532)", tree) == ["src/app.py:14 verified"]
+    assert outcomes("- the error in `src/app.py:14` (check_all)", tree) == ["src/app.py:14 mismatch"]
+
+
+def test_a_symbol_that_uses_the_code_is_elsewhere(tree: Path) -> None:
+    table = "| What | File | Why |\n|---|---|---|\n| `Kind` | `src/app.py:14` | {} |"
+    assert outcomes(table.format("only used by `drain()`"), tree) == ["src/app.py:14 verified"]
+    assert outcomes(table.format("`drain()`"), tree) == ["src/app.py:14 mismatch"]
+
+
+@pytest.mark.parametrize("words", ["the workflow line 468", "the plan (section 2.2, line 1087)"])
+def test_the_line_of_another_text_is_not_one_of_the_file(words: str, tree: Path) -> None:
+    assert outcomes(f"`src/app.py:14` does it, see {words}.", tree) == ["src/app.py:14 verified"]
+
+
+def test_a_line_after_a_text_that_is_named_in_another_line_may_be_of_another_file(tree: Path) -> None:
+    text = "The rule is in README.md, as the\nreindex moved `compose` to `:1411`."
+    assert [one.split()[1] for one in outcomes(text, tree)] == ["unchecked"]
+    assert [one.split()[1] for one in outcomes(text.replace("README.md", "src/app.py"), tree)] == ["out-of-range"]

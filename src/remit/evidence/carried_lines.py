@@ -50,6 +50,7 @@ _NAME_BEFORE = lazy_pattern(r"`([A-Za-z_]\w{2,80})(?:\(\))?`\s?[(,]?\s?(?:(?:at|
 _OTHER_TEXT = lazy_pattern(
     r"\b(?:plan|spec|specification|rfc|ticket|story)s?\b[^.;|`]{0,40}[,:：]\W{0,4}$", re.IGNORECASE
 )
+_SECTION = lazy_pattern(r"\b(?:section|§)\s?[\d.]{1,8},\s(?:at\s)?$", re.IGNORECASE)
 #: What may come between a file and its line: `src/app.py` (line 12), `src/app.py` at line 12.
 _NEXT_TO = lazy_pattern(r"[`*_)\]\s\"',:：–—-]*+(?:(?:at|on|@)\s)?[\s(（\[`*_]*+$")
 _ITEM_START = lazy_pattern(
@@ -70,6 +71,11 @@ _DATA = (
     ".cfg",
     ".env",
     ".xml",
+)
+#: Endings that only files have: `Alpine.js` is a product.
+_SOURCES = (
+    *(".py", ".ts", ".tsx", ".jsx", ".rs", ".java", ".kt", ".cs", ".cpp", ".hpp", ".swift", ".php", ".rb", ".dart"),
+    *(".vue", ".svelte", ".lua", ".scala"),
 )
 #: A line of an entry that starts with a file that is to be written: the file may be missing.
 _TO_WRITE = lazy_pattern(
@@ -180,8 +186,10 @@ class LineCarrier:
             is_cited = file is not None and (file.line is not None or segment.text.startswith("::", file.end))
             if mention.is_loose and (not is_cited or mention.ranges[0][0] in PORTS):
                 continue
+            if _SECTION.search(segment.text, max(0, mention.start - _LOOK_BACK), mention.start):
+                continue  # of a text with numbered sections
             self._has_tags |= mention.is_letter and _is_tag(mention, own)
-            if mention.is_letter and self._has_tags and file is None:
+            if mention.is_letter and file is None and (self._has_tags or _is_id(mention, segment)):
                 continue
             is_here = file is not None
             if file is None and not _is_of_other_text(segment.text, mention):
@@ -190,7 +198,7 @@ class LineCarrier:
                 file = self._settled(segment, mention, file, is_far=is_far) if file is not None else None
             if file is not None:
                 others = self._others(segment, row, named) if others is None else others
-                place, is_doubtful = _place(mention, segment, file, is_here=is_here)
+                place, is_doubtful = _place(mention, segment, file, named if is_here else [])
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
                 name = _NAME_BEFORE.search(segment.text, max(0, mention.start - _MAX_JOIN), mention.start)
                 text = segment.text[mention.start : mention.end]
@@ -308,14 +316,19 @@ def _is_of_other_text(text: str, mention: Mention) -> bool:
     return _OTHER_TEXT.search(text, max(0, mention.start - 2 * _LOOK_BACK), mention.start) is not None
 
 
-def _place(mention: Mention, segment: Segment, file: WrittenReference, *, is_here: bool) -> tuple[Place, bool]:
-    """Return how the file of a line is named, and whether it is only mentioned."""
+def _place(
+    mention: Mention, segment: Segment, file: WrittenReference, named: list[WrittenReference]
+) -> tuple[Place, bool]:
+    """Return how the file of a line is named, and whether it is only mentioned; `named` are the files next to it."""
     if file.line is not None:
         return "near", False
-    if not is_here:
-        return "bare", segment.kind == "cell" and file.path.lower().endswith(_DATA)
+    if not named:
+        return "bare", (segment.kind == "cell" or mention.is_colon) and file.path.lower().endswith(_DATA)
     is_start = bool(_ITEM_START.match(segment.text[: file.start][:_MAX_JOIN]))
     if segment.kind == "item" and is_start and "/" in file.path and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
+        return "start", False
+    is_sole = {one.path for one in named} == {file.path} and file.path.lower().endswith(_SOURCES)
+    if is_sole and file.end <= mention.start and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
         return "start", False
     between = segment.text[file.end : mention.start]
     is_next = len(between) <= _MAX_JOIN and bool(_NEXT_TO.match(between))
@@ -329,6 +342,11 @@ def _in_segment(mention: Mention, text: str, named: list[WrittenReference]) -> W
         return named[at - 1]
     is_joined = bool(named) and not mention.is_colon and _JOINS.match(text[mention.end : named[0].start][:_MAX_JOIN])
     return named[0] if is_joined else None
+
+
+def _is_id(mention: Mention, segment: Segment) -> bool:
+    """Return whether a mention is all that a cell has: the ID of its row."""
+    return segment.kind == "cell" and segment.text.strip("`* ") == segment.text[mention.start : mention.end]
 
 
 def _is_tag(mention: Mention, own: list[WrittenReference]) -> bool:

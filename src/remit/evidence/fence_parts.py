@@ -45,7 +45,8 @@ _MAX_COMMENT = 2_000
 _ATTRIBUTE = lazy_pattern(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
 #: A line of the same file: `// Line 15: the field`, `# L40-48`, `// 第61行`.
 _LINE_COMMENT = lazy_pattern(
-    r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*)\s*+(?:lines?\s|L|第)\s?(\d{1,6})(?:\s?[-–—]\s?L?(\d{1,6}))?\s?行?(?![\w.])",
+    r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*)\s*+(?:lines?\s|L(?=\d{2})|第)\s?(\d{1,6})(?:\s?[-–—]\s?L?(\d{1,6}))?\s?行?"
+    r"(?=\s*(?:$|[:：(（,–—*]|-\s))",
     re.IGNORECASE,
 )
 #: A comment on many files, whose code is not that of the location above it: `-- all views/*.lua files`.

@@ -64,7 +64,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
     pieces = list(segments(document))
     permalinks = PermalinkReader(sources)
-    references, quotes = _references(document, pieces, sources.workspace, permalinks)
+    references, quotes = _references(document, pieces, sources.workspace, permalinks, path)
     for located in quotes:
         located.quote.location = located.candidates[-1]
     evidence = Evidence(
@@ -98,7 +98,7 @@ def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
 
 
 def _references(
-    document: Document, pieces: list[Segment], workspace: Workspace | None, permalinks: PermalinkReader
+    document: Document, pieces: list[Segment], workspace: Workspace | None, permalinks: PermalinkReader, path: str
 ) -> tuple[list[Reference], list[LocatedQuote]]:
     """Return all references and quotes of a document, in document order."""
     references: list[Reference] = []
@@ -129,9 +129,12 @@ def _references(
         if row and row[0].row:
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
-    proposals = Proposals(document)
+    proposals = Proposals(document, path)
     for reference in references:
         reference.is_past |= proposals.is_gone(reference.at)
+        reference.is_planned |= (
+            reference.line is None and not reference.block and proposals.lists_new_files(reference.at)
+        )
     for claims in _claims_of_fences(document, pieces, workspace, list(references), by_line, by_list, proposals):
         quotes.extend(claims.quotes)
         references.extend(claims.references)

@@ -71,6 +71,8 @@ _MARK = lazy_pattern(
     rf"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|[행줄行]|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
 )
 _DIGIT = lazy_pattern(r"\d")
+#: A member of a file before its line: `a/b.py::Login::open:12`.
+_MEMBER = lazy_pattern(r"(?:::\w++(?:\(\))?){1,6}+(?=:\d)")
 _METHOD = lazy_pattern(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[`*_\s:|]{1,6}$")
 #: A part of a path that stands for a value: `users/{id}.json`.
 _TEMPLATE = lazy_pattern(r"\{\w{1,40}\}")
@@ -191,7 +193,9 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
     start += skipped
     if _is_decoy(text, run_start, end, path) or not _is_file(text, run_start, path, exists):
         return
-    mention = mention or lines_after(text, end, in_column=bare, is_source=_is_source(path))
+    member = _MEMBER.match(text, end) if text.startswith("::", end) and has_known_ending(path) else None
+    after = member.end() if member else end
+    mention = mention or lines_after(text, after, in_column=bare, is_source=_is_source(path))
     if mention is not None and has_known_ending(next_path(text, mention)):
         mention = None
     mention = mention or lines_before(text, start, end)

@@ -14,7 +14,7 @@ _DASH = "[-–—‑]"
 _NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{_DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
 _REMARK = r"\s?\([^()\d\n]{1,60}\)"
 _LIST = (
-    rf"{_NUMBER}(?:(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&|y|e|und|et|и)\s|\s?/\s?)|{_REMARK}(?:,\s|\sand\s))"
+    rf"{_NUMBER}(?:(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&|vs\.?|y|e|und|et|и)\s|\s?/\s?)|{_REMARK}(?:,\s|\sand\s))"
     rf"{_NUMBER}){{0,19}}"
 )
 #: Nothing may follow that makes the number a part of something else.
@@ -27,7 +27,7 @@ _HINT = lazy_pattern(rf"(?:lines?|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPE
 _MAYBE = lazy_pattern(rf"(?:lines?|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE)
 _ROW = rf"\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
 _MENTION = lazy_pattern(
-    rf"(?<![\w\-.])(?P<word>lines?|ln|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
+    rf"(?<![\w\-.])(?P<word>(?:lines?|ln)(?!\d)|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
     rf"|(?<![\w/.\-:#@])(?P<letter>(?:L(?!0)\d{{2,6}}+(?:{_DASH}L?\d{{1,6}}+)?+|L[1-9]{_DASH}L?\d{{1,6}}+)"
     rf"(?:\s?[/,、，]\s?L\d{{1,6}}+(?:{_DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[+&]\s)|(?<=[`\d](?:,|/)\s)|(?<={_CJK}\s)|(?P<loose>(?<=\w\s))):"
@@ -46,7 +46,8 @@ _OTHER_OWNER = lazy_pattern(
     re.IGNORECASE,
 )
 _OTHER_LINE = lazy_pattern(
-    r"(?:command|tag|subject|status|product|bus|phone|punch|first|last|top|bottom|dead|base)[\s-]$", re.IGNORECASE
+    r"(?:command|workflow|plan|spec|design|log|tag|subject|status|product|bus|phone|punch|first|last|top|bottom|dead|base)[\s-]$",
+    re.IGNORECASE,
 )
 _PORT = lazy_pattern(
     r"\b(?:ports?|listen(?:s|ing)?(?:\son)?|localhost|bind(?:s|ing)?(?:\sto)?|tcp|udp)\W{0,4}$", re.IGNORECASE

@@ -72,7 +72,7 @@ _WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNO
 _FOREIGN_RANGE = lazy_pattern(r"\s(?:al?|à|bis|по|до)\s(\d++)(?![\w.\-])", re.IGNORECASE)
 _SPACED_RANGE = lazy_pattern(rf"\s{_DASH}\s(\d++)(?![\w.])")
 _BOTH = lazy_pattern(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
-_MORE_WORDS = lazy_pattern(rf"`?\s?(?:{_NEXT}|(?:y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=\d)", re.IGNORECASE)
+_MORE_WORDS = lazy_pattern(rf"`?\s?(?:{_NEXT}|(?:vs\.?|y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=\d)", re.IGNORECASE)
 #: A remark on a range of a list: `Lines 12-18 (setup) and 30-34`.
 _REMARKED = lazy_pattern(
     rf"\s?\([^()\d\n]{{1,60}}\)(?:\s?,\s?(?:and\s)?|\s(?:and|&)\s)`?(?=\d++{_DASH}\d)", re.IGNORECASE
@@ -306,7 +306,7 @@ def _after_words(text: str, at: int) -> LineMention | None:
         return None
     word = mark[2].lower()
     is_foreign = word not in ("line", "lines", "ln", "ll", "l")
-    many = is_foreign or word in ("lines", "ll", "l")
+    many = is_foreign or word in ("lines", "ll", "l") or text.startswith(" vs", end)
     if last is None:
         up_to = (
             _WORD_RANGE.match(text, end)

@@ -8,8 +8,9 @@ from remit.lazy import lazy_pattern
 
 #: A cell with what is to be done with a file, and a remark after a path.
 _CREATES = lazy_pattern(
-    r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*$|"
+    r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?(?:[\s*_`]*$|\s?[(（])|"
     r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
+    r"nuevo\sarchivo\b|novo\sarquivo\b|neue\sdatei\b|nouveau\sfichier\b|новый\sфайл\b|新文件|新規ファイル|새\s?파일|"
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
     r"(?:created?|added?|written?)|deleted|removed|moved|renamed|(?:git-?)?ignored|ignoré|ignoriert|ignorado|不存在|缺失|未作成|存在しない)(?!\w)|"
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
@@ -17,7 +18,7 @@ _CREATES = lazy_pattern(
 )
 _DELETES = lazy_pattern(
     r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|删除|移除|삭제)"
-    r"(?:\sfile)?[\s*_`]*$",
+    r"(?:\sfile)?(?:[\s*_`]*$|\s?[(（—–]|\s(?:or|and|to|into)\s)",
     re.IGNORECASE,
 )
 #: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.

@@ -50,7 +50,9 @@ _WORD_ENDS = r"\b(?![./_-]\w)"
 #: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
 _FIX_LABEL = lazy_pattern(
     r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|(?:option|alternative|approach)\s\w{1,3}\b"
-    r"[^*\n]{0,40}|[^*\n]{0,40}\b(?:changes|modifications)[:：]?)\*\*",
+    r"[^*\n]{0,40}|[^*\n]{0,40}\b(?:changes|modifications)[:：]?|"
+    r"(?:step|task|phase|paso|passo|schritt)\s\d{1,2}[a-z]?\s?[:：.–—-]\s*(?:implement|add|create|update|replace|fix|wire|"
+    r"extract|modify|remove|write|corregir|agregar|añadir|implementar|crear)\b[^*\n]{0,80})\*\*",
     re.IGNORECASE,
 )
 #: An instruction that introduces code: `Then add this to src/app.py:`, `After line 12, insert:`
@@ -62,7 +64,7 @@ _INSTRUCTION = lazy_pattern(
     rf"wrap|define|append|prepend|consider|switch|convert|refactor|rewrite|configure|enable|register|adjust|"
     rf"añadir|agregar|reemplazar|cambiar|usar|ajouter|remplacer|utiliser|adicionar|substituir|alterar|ersetzen|ändern|"
     rf"(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}[^\n]{{0,200}}{_LINE_END}|"
-    rf"[^\n]{{0,200}}[,.;]\s(?:then\s)?(?:add|insert|replace|append|prepend|handle|extend)\b[^\n]{{0,100}}{_LINE_END}|"
+    rf"[^\n]{{0,200}}[,.;]\s(?:then\s)?(?:add|insert|replace|append|prepend|handle|extend)\b[^\n]{{0,200}}{_LINE_END}|"
     rf"[^\n]{{0,200}}[.;]\s(?:use|create|define|configure|introduce|implement)\s[^\n]{{0,100}}{_LINE_END}|"
     r"[^\n]{0,200}\b(?:would|should|could|might|must) (?:then )?(?:be|become|look like|read)(?: this)?"
     rf"{_LINE_END}",
@@ -87,17 +89,25 @@ _ASKS_FOR_CHANGE = lazy_pattern(
     rf"(?:{_CLEAR_CHANGE}|empty|simplify|drop|inline|swap|merge|split|change|update|wrap|extract|introduce|create|define|"
     rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
     rf"to|from|into|in|after|before)\b)|^{_LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
-    r"\b(?:sketch|skeleton|replacing|migrated|becomes|conceptual|parallels)\b|\bnew version of\b",
+    rf"\b(?:sketch|skeleton|replacing|migrated|becomes|conceptual|parallels)\b|\bnew version of\b|"
+    rf"^{_LEAD}(?:updated|revised|rewritten)\b|\bmatching (?:its|the)\b|"
+    rf"^{_LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
+    rf"^{_LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
+    r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap)\s\S|"
+    r"\b(?:after|before|near|next to) the (?:existing|last|first|\w{1,20} block)\b|"
+    r"(?:新增|增加|添加|追加|增一个|改为|改成|替换为|扩展为|引入|加上|补上)[^\n]{0,60}[:：]\s*$",
     re.IGNORECASE,
 )
 #: A remark in a fence on what is new: `// NEW: send it`, `x = 1  # <- add`.
 _NEW_REMARK = lazy_pattern(
     r"(?://+|#+|--+|/\*+|<!--)\s*(?:(?:[←⬅]|<-+)\s*)?(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)"
-    r"(?:\s*(?:[:：!(–—-]|\*/|-->|$))|(?://+|#+|--+)\s*(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b"
+    r"(?:\s*(?:[:：!(–—-]|\*/|-->|$))|(?://+|#+|--+)\s*(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
+    r"(?://+|#+|--+|/\*+)\s*(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->))"
 )
 #: A line that introduces code as it is: `src/app.py:8 currently says:`
 _INTRODUCES_EXISTING = lazy_pattern(
-    r"[^\n]{0,200}\b(?:current(?:ly)?|existing|today|as[- ]is|now (?:says|reads|has|is|looks)|original(?:ly)?|"
+    r"[^\n]{0,200}\b(?:current(?:ly)?|(?<!near the )(?<!after the )(?<!before the )(?<!with the )(?<!to the )"
+    r"(?<!like the )(?<!in the )existing|today|as[- ]is|now (?:says|reads|has|is|looks)|original(?:ly)?|"
     r"at present)\b[^\n]{0,120}[:：][\s*_]{0,4}$|[^\n]{0,120}(?:現在|現状|目前|当前|现有)[^\n]{0,120}[:：][\s*_]{0,4}$",
     re.IGNORECASE,
 )
@@ -110,23 +120,42 @@ _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
 _PROPOSED_HEADING = lazy_pattern(
     rf"[^\n]{{0,80}}[(（](?:to (?:be )?(?:added?|written|created?|implemented?)|proposed|planned|"
     r"not yet implemented)[)）]|"
-    rf"{_LEAD}(?:alternatives?\b[^\n]{{0,40}}$|(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_NOUNS}|examples?)\s*(?:#?\d{{1,3}}\s*)?(?:[:：]|$)|"
+    rf"{_LEAD}(?:alternatives?\b[^\n]{{0,40}}$|(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_NOUNS}|examples?)\s*(?:#?\d{{1,3}}\s*(?:[—–-]\s)?)?(?:[:：]|$|(?<=[—–-]\s))|"
     r"(?:code\s)?examples?\s(?:for|of)\s[^\n]{0,40}\bfix(?:es)?\b|"
     r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b)",
     re.IGNORECASE,
 )
 #: A heading that asks for a change: `Phase 1: Add the menu`.
 _CHANGE_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:(?:phase|step|task|part|stage)\s\d{{1,2}}[a-z]?\s?[:：.–—-]\s*(?:add|create|implement|introduce|update|"
+    rf"{_LEAD}(?:(?:phase|step|task|part|stage|paso|passo)\s\d{{1,2}}[a-z]?\s?[:：.–—-]\s*(?:corregir|agregar|añadir|implementar|"
+    r"crear|corrigir|adicionar|add|create|implement|introduce|update|"
     r"replace|extract|refactor|migrate|move|write|build|rename|remove|use)\b|(?:提取|抽取|抽出|重构|添加|增加|新增|创建|引入|"
-    r"替换|统一|优化|实现|改为|追加|導入|統一))",
+    r"替换|统一|优化|实现|改为|追加|導入|統一)|"
+    r"[^\n]{0,60}\b(?:patch(?:es)?|recommendations|remediations?|(?:suggested|proposed|recommended)\s(?:fix|change)e?s?)\b)",
     re.IGNORECASE,
 )
 #: A heading that is an instruction: `1.4 Fix the login`. Code below it without a line is to be written.
 _TASK_HEADING = lazy_pattern(
     rf"{_LEAD}(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S", re.IGNORECASE
 )
-_PLAN = lazy_pattern(r"\b(?:plan|proposals?|rfc|roadmap)\b|計画|提案|计划|方案|계획|제안", re.IGNORECASE)
+_PLAN = lazy_pattern(
+    r"\b(?:plan|proposals?|rfc|roadmap|strategy|specification|(?-i:[Пп]лан|[Сс]пецификация))\b|計画|提案|计划|方案|계획|제안",
+    re.IGNORECASE,
+)
+_FILES_TO_CREATE = lazy_pattern(
+    rf"{_LEAD}(?:(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:creat|add)|"
+    r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル)",
+    re.IGNORECASE,
+)
+_NEW_FILES = lazy_pattern(
+    rf"{_LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
+    r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件)",
+    re.IGNORECASE,
+)
+#: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
+_PLAN_FILE = lazy_pattern(
+    r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|proposal|rfc|spec)(?=[-_.])", re.IGNORECASE
+)
 #: A heading of a plan below which code is to be written.
 _PLANNED_HEADING = lazy_pattern(
     rf"{_LEAD}(?:(?:code )?changes (?:required|needed|to make)\b|implementation steps\b)",
@@ -187,7 +216,8 @@ _STARTS = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|\*\*|>|\|)")
 class Proposals:
     """The labels and headings of one document."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, path: str = "") -> None:
+        """Read the headings of a document; `path` is its file, whose name may call it a plan."""
         self._document = document
         self._headings: list[tuple[int, int, str]] = []
         #: For each heading the index of the heading above it; -1 at the top.
@@ -208,7 +238,7 @@ class Proposals:
                     stack.append((len(self._headings), len(found[1])))
                     self._headings.append((number, len(found[1]), found[2]))
         title = next((text for _, level, text in self._headings if level == 1), "")
-        self._is_plan = bool(_PLAN.search(title))
+        self._is_plan = bool(_PLAN.search(title) or _PLAN_FILE.search(path))
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
@@ -266,7 +296,8 @@ class Proposals:
         if _ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above)):
             return True
         at = bisect_left(self._headings, (line, 0, "")) - 1
-        if at >= 0 and _CHANGE_HEADING.match(self._headings[at][2]):
+        shows_existing = _LABEL.match(above) and _EXISTING.search(above) and not _LOCATION_LABEL.match(above)
+        if at >= 0 and not shows_existing and _CHANGE_HEADING.match(self._headings[at][2]):
             return True
         texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
         label = next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
@@ -286,6 +317,12 @@ class Proposals:
         if at >= 0 and _BEFORE_LABEL.match(above) and _CHANGED_HEADING.match(self._headings[at][2]):
             return True
         return self._has_above(at, DONE_HEADING)
+
+    def lists_new_files(self, line: int) -> bool:
+        """Return whether the heading above a line announces files that are to be created."""
+        at = bisect_left(self._headings, (line, 0, "")) - 1
+        text = self._headings[at][2] if at >= 0 else ""
+        return bool(_FILES_TO_CREATE.match(text) or (self._is_plan and _NEW_FILES.match(text)))
 
     def is_gone(self, line: int) -> bool:
         """Return whether a heading above a line states that what is below it was removed."""

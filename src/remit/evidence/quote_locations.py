@@ -28,6 +28,11 @@ _OUTPUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("bash", "sh", "shell", "zsh"), (".sh", ".bash", ".zsh", ".ksh", ".bats", ".env")),
     **dict.fromkeys(("text", "txt"), (".txt", ".md", ".rst", ".cfg", ".ini", ".conf", ".env", ".log", ".csv")),
     "log": (".log",),
+    **dict.fromkeys(("mermaid", "mmd"), (".mmd", ".mermaid")),
+    **dict.fromkeys(("plantuml", "puml", "uml"), (".puml", ".plantuml", ".iuml")),
+    **dict.fromkeys(("dot", "graphviz"), (".dot", ".gv")),
+    **dict.fromkeys(("ascii", "diagram", "math", "latex"), ()),
+    "http": (".http", ".rest"),
     **dict.fromkeys(("markdown", "md", "mdx"), (".md", ".mdx", ".markdown")),
 }
 #: A line that runs a program, and the files that have such lines.

@@ -18,7 +18,7 @@ _ELLIPSIS = lazy_pattern(
 _SIGNS_OF_ELLIPSIS = ("...", "…", "⋮", "···", "snip", "omitted", "truncated")
 #: The separators between a line number and the line; a quote uses one of them throughout.
 _NUMBERED = tuple(
-    lazy_pattern(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:{mark})(.*)$")
+    lazy_pattern(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:[-–][Ll]?\d{{1,7}}(?=:))?(?:{mark})(.*)$")
     for mark in (r"\s*+[|│┃▏→]\s?", r"[:\])-]\s?", r"\.(?:\s|$)", r"\s++|$")
 )
 _DIFF_HEAD = lazy_pattern(r"(?:diff --git |index [0-9a-f]{4,}\.|--- \S|\+\+\+ \S|\\ No newline)")
@@ -39,6 +39,7 @@ _STEP = lazy_pattern(
 _SENTENCE = lazy_pattern(r"\s*(?:[-*•]\s+)?[^\W\d_a-zа-я][^;{}()=<>\[\]_$@|\\]*$")
 _SMALL_WORD = lazy_pattern(r"(?<![\w.])[^\W\d_A-Z]{2,}(?![\w.]\w)")
 _MIN_SMALL_WORDS = 3
+_CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
 
 
@@ -47,14 +48,24 @@ def is_code(text: str) -> bool:
     lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
     if any(_DRAWN.search(line[:_MAX_LINES]) for line in lines):
         return False
+    if len(lines) > 1 and all(_is_step(line, number) for number, line in enumerate(lines, 1)):
+        return False
     return 2 * sum(map(_is_sentence, lines)) <= len(lines)
+
+
+def _is_step(line: str, number: int) -> bool:
+    """Return whether a line is the step of a list with this number: `1. SELECT count`."""
+    return line.lstrip().startswith((f"{number}. ", f"{number}) "))
 
 
 def _is_sentence(line: str) -> bool:
     line = line[:_MAX_LINES]
     if _STEP.match(line):
         return True
-    return bool(_SENTENCE.match(line)) and len(_SMALL_WORD.findall(line)) >= _MIN_SMALL_WORDS
+    words = len(_SMALL_WORD.findall(line))
+    if words >= 2 * _MIN_SMALL_WORDS and 2 * words >= len(line.split()) and not _CODE_END.search(line):
+        return True
+    return bool(_SENTENCE.match(line)) and words >= _MIN_SMALL_WORDS
 
 
 def has_lines_of(quote: str, text: str) -> bool:

@@ -208,8 +208,9 @@ class _Walker:
         }
         routes = [name in _ROUTE_COLUMNS for name in names]
         proposals = [name in _PROPOSAL_COLUMNS for name in names]
+        spread = _spread_columns(names, table)
         for row in table.rows:
-            lines = _lines_of_row(names, row.cells)
+            lines = _lines_of_row(names, row.cells, spread)
             section, block = self.places.at(row.line)
             is_request = any(map(_METHOD.match, row.cells))
             for at, cell in enumerate(row.cells[: len(names)]):
@@ -256,9 +257,20 @@ class _Walker:
             done = span.end + span.is_closed
 
 
-def _lines_of_row(names: list[str], cells: tuple[str, ...]) -> str:
+def _spread_columns(names: list[str], table: Table) -> frozenset[str]:
+    """Return the columns Lines that have a range or a list in some row: then a number alone is a line, too."""
+    columns = {name: at for at, name in enumerate(names) if name in _LINES_COLUMNS}
+    return frozenset(
+        name
+        for name, at in columns.items()
+        if any(len(row.cells) > at and _SPREAD.match(row.cells[at]) for row in table.rows)
+    )
+
+
+def _lines_of_row(names: list[str], cells: tuple[str, ...], spread: frozenset[str]) -> str:
     """Return the content of the line column: any number under Line, a range or a list under Lines (else a count)."""
     for name, cell in zip(names, cells, strict=False):
-        if name in _LINE_COLUMNS or (name in _LINES_COLUMNS and _SPREAD.match(cell)):
+        is_line = name in _LINE_COLUMNS or (name in spread and cell.strip("`* ").isdigit())
+        if is_line or (name in _LINES_COLUMNS and _SPREAD.match(cell)):
             return cell
     return ""

@@ -22,11 +22,12 @@ _AFTER = lazy_pattern(
     rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)])|(?={_FUNCTION}[)）])){_FUNCTION}\s?[)）]"
 )
 _CALL = lazy_pattern(rf"`({_NAME})\(\)`")
-#: Words before a symbol that is to be written or is gone: add `drain()`, a new `drain()`, removed `drain()`.
+#: Words before a symbol that is to be written, is gone, or is elsewhere: a new `drain()`, called by `drain()`.
 _TO_WRITE = lazy_pattern(
     r"(?:\b(?:add|adds|create|creates|extract|extracts|introduce|introduces|implement|define|write|new|removed?|removes|"
-    r"deleted?|dropped|renamed)\s(?:(?:a|an|the|all|new|old|shared|helper|function|method|public|private|unnecessary|"
-    r"redundant|unused|duplicate)\s){0,3}|新增\s?|抽出\s?|抽取\s?|新建\s?|追加\s?)$",
+    r"deleted?|drop(?:ped)?|renamed?)\s(?:(?:a|an|the|all|new|old|shared|helper|function|method|public|private|unnecessary|"
+    r"redundant|unused|duplicate)\s){0,3}|新增\s?|抽出\s?|抽取\s?|新建\s?|追加\s?|移除\s?|删除\s?|削除\s?|"
+    r"\b(?:used|called|read|set|needed|returned)\sby\s)$",
     re.IGNORECASE,
 )
 _LOOK_BACK = 60
@@ -49,7 +50,8 @@ _REMARKS = frozenset(
 )
 _PROSE = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc")
 _PLAIN = lazy_pattern(r"[A-Z]?[a-z]+$")
-_WORD_ALONE = lazy_pattern(r"(?:[A-Z]?[a-z]+|[A-Z]+)$")
+#: A word, or the code of a diagnosis: `warning`, `WARN`, `TS2532`.
+_WORD_ALONE = lazy_pattern(r"(?:[A-Z]?[a-z]+|[A-Z]+|[A-Z]{1,6}\d{2,6})$")
 _SHORTHAND = lazy_pattern(r"[lvp]\d+$", re.IGNORECASE)
 _DEFINED = lazy_pattern(
     r"\b(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"

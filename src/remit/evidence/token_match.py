@@ -22,6 +22,8 @@ _MAX_ENDS = 16
 #: A run of lines that follows more than this many omitted lines needs `_MIN_RUN` characters.
 _FAR = 60
 _MIN_RUN = 10
+#: The same outside the cited lines: `except Exception: pass` is everywhere.
+_MIN_APART = 30
 #: A line of the file that differs from the quoted line in at most this many tokens is that line, altered.
 _NEAR_MISS = 2
 _SIBLING = 3
@@ -126,7 +128,7 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
         path = _path(quote, file, states, end)
         # A line of the quote must be near the cited lines; omitted lines around them prove nothing.
         gap = min(max(0, line - last, first - line) for line in {file.line(at) for at in path})
-        match = _match(quote, file, path) if gap <= reach else None
+        match = _match(quote, file, path, (first - reach, last + reach)) if gap <= reach else None
         if match is None:
             continue
         rank = (gap, match.last - match.line)
@@ -190,8 +192,11 @@ def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int) -> 
     return path
 
 
-def _match(quote: QuoteTokens, file: FileTokens, path: list[int]) -> TokenMatch | None:
-    """Return the lines of an alignment, or None if it omits a line that is the quoted one, altered."""
+def _match(quote: QuoteTokens, file: FileTokens, path: list[int], around: tuple[int, int]) -> TokenMatch | None:
+    """Return the lines of an alignment, or None if it omits a line that is the quoted one, altered.
+
+    A long run of lines is omitted without a mark only between the lines `around` the cited ones.
+    """
     condensed = quote.has_dots
     run = 0
     for at in range(1, len(path)):
@@ -200,7 +205,7 @@ def _match(quote: QuoteTokens, file: FileTokens, path: list[int]) -> TokenMatch 
             continue
         condensed = True
         distance = file.line(path[at]) - file.line(path[at - 1])
-        if distance > _FAR and run < _MIN_RUN:
+        if distance > _FAR and (run < _MIN_RUN or _is_apart(quote, file, path, at, run, around)):
             return None
         run = 0
         first_omitted = file.tokens.of_line(path[at - 1] + 1)
@@ -216,6 +221,18 @@ def _match(quote: QuoteTokens, file: FileTokens, path: list[int]) -> TokenMatch 
     if condensed:
         return TokenMatch(first, last, "condensed")
     return TokenMatch(first, last, "same" if quote.comments == file.comments(path[0], path[-1]) else "annotated")
+
+
+def _is_apart(
+    quote: QuoteTokens, file: FileTokens, path: list[int], at: int, run: int, around: tuple[int, int]
+) -> bool:
+    """Return whether the tokens beyond a long run of omitted lines are outside `around` and may be any code."""
+    if file.line(path[at - 1]) < around[0]:
+        return run < _MIN_APART
+    end = at + 1
+    while end < len(path) and path[end] - path[end - 1] == 1:
+        end += 1
+    return around[1] < file.line(path[at]) and sum(map(len, quote.words[at:end])) < _MIN_APART
 
 
 def _is_anchored(quote: QuoteTokens, path: list[int], at: int) -> bool:
