@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
 import pytest
+from support.waiting import until
 
 from remit import __version__
+from remit.clients import known_clients
 from remit.configuration import SETTINGS, load
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
@@ -24,6 +27,7 @@ from remit.dispatch.health import HealthFact, health_facts
 from remit.dispatch.settings import load_settings
 from remit.rules.catalog import BY_NAME, CATALOG
 from remit.rules.examples import sample_text
+from remit.surfaces.cli import doctor, printing
 from remit.surfaces.cli.group import COMMANDS, GROUPS
 
 pytestmark = pytest.mark.process
@@ -327,6 +331,30 @@ def test_doctor_finds_a_folder_wrong_that_cannot_be_written(tmp_path: Path, monk
     (database,) = [fact for fact in asyncio.run(look()) if fact.what == "database"]
     assert database.level == "bad"
     assert f"cannot be created, because {tmp_path} is not writable;" in database.words
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_doctor_shows_on_a_terminal_which_client_it_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, wanted = Terminal(), "checking whether copilot runs the hooks …"
+
+    def facts(name: str) -> Iterator[HealthFact]:
+        if name == "copilot":
+            until(lambda: wanted in terminal.getvalue())  # the session of a slow client
+        yield HealthFact(name, "good", "it runs the hooks")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(known_clients, "client_facts", facts)
+    monkeypatch.setattr(printing, "_SLOW", 0.0)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stdout", printed := io.StringIO())
+    doctor.command.main(["--format", "json"], standalone_mode=False)
+    assert {"what": "copilot", "level": "good", "words": "it runs the hooks"} in json.loads(printed.getvalue())["facts"]
+    assert terminal.getvalue().endswith("\r\x1b[K")  # nothing of it stays
 
 
 @needs_sandbox_as_root

@@ -28,6 +28,8 @@ from remit.testing import result
 
 pytest_plugins = ("support.running",)
 SCRIPT = {"conversations": {"be bad": [{"text": "It is fine."}, {"text": result("generic")}]}}
+#: A line that the program has removed: what it does while it takes long.
+ERASED = re.compile(r"\r\x1b\[K(?:[^\n]*\r\x1b\[K)?")
 STAMPED = re.compile(r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \S")
 
 
@@ -65,7 +67,8 @@ def on_terminal(remit: Commands, wide: int, *words: str) -> tuple[int, str]:
             while got := os.read(ours, 65_536):
                 shown += got
         os.close(ours)
-    return process.returncode, re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).replace("\r\n", "\n")
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).replace("\r\n", "\n")
+    return process.returncode, ERASED.sub("", text)
 
 
 def rows(remit: Commands, sql: str) -> list[Any]:

@@ -14,7 +14,7 @@ import click
 
 from remit.configuration import SETTINGS, Configuration, Value, find_file, load, settings_digests
 from remit.reports.layout import Line, Piece
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
 from remit.unconfirmed import confirm
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
         for path in confirm(Path.cwd(), settings_digests(Path.cwd())):
             click.echo(f"confirmed: {path}", err=True)
     settings = load()
-    facts = _facts(settings)
+    with SlowNotice() as notice:
+        facts = _facts(settings, notice)
     settings = _without_password(settings)
     code = 1 if any(fact.level == "bad" for fact in facts) else 0
     variables = {*(setting.variable for setting in SETTINGS), "REMIT_SERVER_TOKEN", "REMIT_STOP_AT"}
@@ -81,27 +82,30 @@ def _without_password(settings: Configuration) -> Configuration:
     return Configuration({**settings.values, "database_url": Value(address, source)})
 
 
-def _facts(settings: Configuration) -> list[HealthFact]:
-    """Return the results of all checks."""
+def _facts(settings: Configuration, notice: SlowNotice) -> list[HealthFact]:
+    """Return the results of all checks; the notice names the one that runs."""
     from remit.dispatch.health import HealthFact, health_facts
     from remit.dispatch.settings import load_settings
     from remit.registry.api import allow_list
     from remit.registry.lookup import load_registry
 
+    notice.update("checking the definitions")
     facts = [_definitions(load_registry(settings["plugin_path"], allow_list(settings, None)))]
 
     async def check() -> None:
         facts.extend([fact async for fact in health_facts(settings, load_settings(settings))])
 
+    notice.update("checking the database and the sandbox")
     asyncio.run(check())
     from remit.clients.hooks.compiled import folder_of, project_of
     from remit.clients.hooks.unknown_events import unknown_notice
     from remit.clients.known_clients import CLIENTS, client_facts
 
     for name in CLIENTS:
+        notice.update(f"checking whether {name} runs the hooks")
         facts.extend(client_facts(name))
-    if notice := unknown_notice(folder_of(project_of(str(Path.cwd())))):
-        facts.append(HealthFact("hooks", "odd", notice))
+    if unknown := unknown_notice(folder_of(project_of(str(Path.cwd())))):
+        facts.append(HealthFact("hooks", "odd", unknown))
     return facts
 
 
