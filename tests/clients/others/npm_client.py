@@ -36,6 +36,11 @@ def installed(client: str) -> Path:
     return found
 
 
+def unpacked(program: Path) -> dict[str, str]:
+    """Return the variable with which Copilot CLI unpacks itself (235 MB) once, and not once for each home."""
+    return {"COPILOT_PKG_CACHE_HOME": str(program.parent / "unpacked")}
+
+
 @dataclass(frozen=True, slots=True)
 class NpmStage:
     """A project, a home and a model server for sessions of a client."""
@@ -57,7 +62,12 @@ class NpmStage:
     def environment(self) -> dict[str, str]:
         """Return the environment of the client and of `remit`."""
         folders = [str(self.program.parent), os.environ.get("PATH", os.defpath)]
-        return {"PATH": os.pathsep.join(folders), "HOME": str(self.home), "TMPDIR": str(self.root / "tmp")}
+        return {
+            "PATH": os.pathsep.join(folders),
+            "HOME": str(self.home),
+            "TMPDIR": str(self.root / "tmp"),
+            **unpacked(self.program),
+        }
 
     def remit(self, *arguments: str, code: int = 0) -> str:
         """Return the output of a `remit` command in this project."""

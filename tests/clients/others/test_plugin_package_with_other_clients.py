@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from npm_client import installed
+from npm_client import installed, unpacked
 
 pytestmark = pytest.mark.process
 PLUGINS = Path(__file__).parents[3] / "plugins"
@@ -17,9 +17,17 @@ NAME = "remit@remit"
 
 
 def run(client: str, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = installed(client)
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "COPILOT_AUTO_UPDATE": "false"}
-    command = [str(installed(client)), *arguments]
-    return subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        [str(program), *arguments],
+        env={**environment, **unpacked(program)},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
 
 def add(client: str, home: Path, plugins: Path) -> subprocess.CompletedProcess[str]:
