@@ -126,6 +126,7 @@ def test_a_secret_is_removed_in_any_context(secret: str, left: str, around: str)
         "Authorization: Bearer <token>",
         "headers['Authorization'] = f'Bearer {token}'",
         "token: int64",
+        'found = text.partition("PWD=")[2].partition("end")',
         "src/auth.py:12:5: error: E501",
         "machine learning login and password",
         "login / password are required",
@@ -149,6 +150,8 @@ def test_placeholders_and_ordinary_words_stay(text: str) -> None:
         "PWD=/home/me; export DATABASE=shop",
         "cd /tmp; PWD=/tmp/a1; ls",
         "Server=db;UID=sa;PWD=${DB_PWD}",
+        "user=req.user;password=body;next()",
+        "server=a.b;password=request.password;next()",
     ],
 )
 def test_the_current_folder_is_not_a_password(text: str) -> None:
@@ -161,6 +164,7 @@ def test_the_current_folder_is_not_a_password(text: str) -> None:
         ("UID=sa;PWD=secret", "secret"),
         ("Server=db;UID=sa;PWD=hunter2!;", "hunter2!"),
         ("Pwd=tiger;Uid=sa;", "tiger"),
+        ("Data Source=db;User Id=sa;Password=tiger;", "tiger"),
         ("Driver={ODBC};Server=db;PWD=/x/y;", "/x/y"),
         ('connect("Server=db;UID=sa;PWD=tiger")', "tiger"),
         ("PWD=hunter2!", "hunter2!"),

@@ -64,10 +64,9 @@ _IDENTIFIER = lazy_pattern(r"[A-Za-z_$][\w$]*$")
 _LOCATION = lazy_pattern(r"(?:\.{0,2}/[\w.-]+(?:/|$)|~/|[A-Za-z]:\\|[a-z+]{2,12}:(?://|[a-z]))")
 #: The value of `PWD`, the current folder.
 _FOLDER = lazy_pattern(r"(?:~|\.{0,2})(?:/[\w.:@+~-]*)+$|[A-Za-z]:[\\/][\w.@+~\\/-]*$")
-#: Parts next to `PWD=` in a connection string, in which it is a password.
+#: Parts next to `PWD=` or `Password=` in a connection string, in which any word is a password.
 _CONNECTION_KEYS = frozenset(
-    {"uid", "user", "user id", "userid", "username", "server", "data source", "driver", "dsn", "host", "hostname"}
-    | {"database", "initial catalog", "provider", "address", "addr", "port"}
+    {"uid", "user id", "userid", "server", "data source", "driver", "dsn", "database", "initial catalog", "provider"}
 )
 _CONNECTION_REACH = 160
 _WHOLE_KEY = lazy_pattern(r"[A-Za-z0-9+/]{32,}={0,2}$")
@@ -85,28 +84,36 @@ def named_value_pattern() -> re.Pattern[str]:
 def judge_named_value(found: re.Match[str]) -> tuple[int, int] | None:
     """Return where the secret is in a match; None if its value is code, a placeholder or an ordinary word."""
     name, quoted, bare = found["core"], found["quoted"], found["bare"]
+    is_password = "pass" in name.lower()
     if quoted is not None:
-        return found.span("quoted") if _is_secret(quoted, is_password="pass" in name.lower()) else None
+        # The name may be the end of a text, and the quoted part the code after it: `partition("PWD=")[2]`.
+        is_code = quoted[0] in ")]" and quoted[1:2] in tuple("[.,):;")
+        return found.span("quoted") if not is_code and _is_secret(quoted, is_password=is_password) else None
     value = bare.rstrip(".:")
     after = found.string[found.end() : found.end() + 1]
-    if (after and after in "([{<") or not value:
+    if (after and after in "([{<") or not value or _is_folder(found):
         return None  # a call, an index, or the beginning of something longer
-    if name.lower() == "pwd" and not found.string[max(0, found.start() - 1) : found.start()].isalnum():
-        if _is_in_connection_string(found):
-            return None if _PLACEHOLDER.match(value) or _HAS_VARIABLE.search(value) else found.span("bare")
-        if _FOLDER.match(value):
-            return None
-    if _is_variable(found) and not _PLACEHOLDER.match(value) and not _HAS_VARIABLE.search(value):
+    is_given = _is_variable(found) or _is_in_connection_string(found)
+    if is_given and not _PLACEHOLDER.match(value) and not _HAS_VARIABLE.search(value):
         return found.span("bare")
     if _ATTRIBUTE.match(value) or _QUALIFIED.match(value) or (_IDENTIFIER.match(value) and _names_itself(value)):
         return None
-    if _is_secret(value, is_password="pass" in name.lower()):
+    if _is_secret(value, is_password=is_password):
         return found.start("bare"), found.start("bare") + len(value)
     return None
 
 
+def _is_folder(found: re.Match[str]) -> bool:
+    """Return whether a match is `PWD=` with the current folder."""
+    is_whole = not found.string[max(0, found.start() - 1) : found.start()].isalnum()
+    is_path = found["core"].lower() == "pwd" and _FOLDER.match(found["bare"]) is not None
+    return is_path and is_whole and not _is_in_connection_string(found)
+
+
 def _is_in_connection_string(found: re.Match[str]) -> bool:
     """Return whether `PWD=value` is a part of a connection string: `Server=db;UID=sa;PWD=value`."""
+    if found["core"].lower() not in ("pwd", "password") or _ATTRIBUTE.match(found["bare"]):
+        return False
     text, start, end = found.string, found.start(), found.end()
     before = text[max(0, start - _CONNECTION_REACH) : start].rpartition("\n")[2].rstrip(" ")
     after = text[end : end + _CONNECTION_REACH].partition("\n")[0]
