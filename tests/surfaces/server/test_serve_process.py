@@ -152,6 +152,7 @@ def test_two_servers_give_two_reviewers_different_items_and_both_notice(fleet: M
 def test_the_demo_shows_every_page_and_leaves_nothing_behind(fleet: MakeFleet) -> None:
     place = fleet()
     place.environment["TMPDIR"] = str(place.folder)
+    place.environment["XDG_STATE_HOME"] = str(place.folder / "state")
     server = place.start("serve", "--demo", "--port", "0")
     place.until(lambda: "Ctrl-C stops it." in server.output or not server.is_alive)
     links = re.findall(r"http\S+token=\S+", server.output)
@@ -171,6 +172,7 @@ def test_the_demo_shows_every_page_and_leaves_nothing_behind(fleet: MakeFleet) -
     assert server.wait() == 0
     assert "Traceback" not in server.output
     assert list(place.folder.glob("remit-demo-*")) == []
+    assert list((place.folder / "state").rglob("*.json")) == []
 
 
 def test_a_server_with_its_own_certificate_answers_https_only(fleet: MakeFleet) -> None:

@@ -67,12 +67,14 @@ def command(*, is_opened: bool, is_demo: bool, **options: Any) -> int:
 
 
 def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> None:
-    """Serve a week of made-up work. The database and the checkout are removed at the end."""
+    """Serve a week of made-up work. The database, the checkout and its digests are removed at the end."""
     import asyncio
 
     from remit.aio import cancel_and_wait
+    from remit.clients.hooks.compiled import folder_of
     from remit.demo.week import beat_forever, fill_demo
     from remit.dispatch.settings import load_settings
+    from remit.gate.witness import forget_folder
     from remit.store.database import open_database
     from remit.surfaces.server.running import serve
 
@@ -87,13 +89,17 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
                 await cancel_and_wait(beating)
 
     with tempfile.TemporaryDirectory(prefix="remit-demo-", ignore_cleanup_errors=True) as name:
-        asyncio.run(work(Path(name).resolve()))
+        folder = Path(name).resolve()
+        try:
+            asyncio.run(work(folder))
+        finally:
+            forget_folder(folder_of(str(folder / "shop")))
 
 
 def need_serve_extra() -> None:
     """Raise EnvironmentBroken if the packages of `remit[serve]` are missing."""
     need_extra()
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    missing = [name for name in ("httptools", "starlette", "uvicorn") if find_spec(name) is None]
     if missing:
         raise EnvironmentBroken(
             f"this command needs the extra remit[serve] ({', '.join(missing)} not installed): "
