@@ -83,7 +83,7 @@ class ClaudeCode(ClientSetup):
 
     def calls(self, http: str | None = None) -> str:
         """Return the command or the address of an entry."""
-        return hook_entries.hook_command(next(iter(hook_entries.hook_entries(http).values())))
+        return hook_entries.hook_commands(http)
 
 
 CLIENT = ClaudeCode()

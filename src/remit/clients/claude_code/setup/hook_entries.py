@@ -78,6 +78,15 @@ def hook_command(hook: dict[str, Any]) -> str:
     return " ".join([str(hook.get("command", "")), *map(str, hook.get("args", ())[:3]), "EVENT"])
 
 
+def hook_commands(http: str | None = None) -> str:
+    """Return what the entries of an install call, for a message."""
+    entries = hook_entries(http)
+    program = hook_command(entries[_ALWAYS_PROCESS])
+    if http is None:
+        return program
+    return f"{hook_command(entries['PreToolUse'])}, except {_ALWAYS_PROCESS}, which calls {program}"
+
+
 def is_ours(hook: object) -> bool:
     """Whether an entry is Remit's, including one of another installation."""
     if not isinstance(hook, dict):
