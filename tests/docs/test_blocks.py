@@ -53,6 +53,7 @@ SET_UP = (
     "python3 -m pip install ",
     "python3 tests/support/model_server.py ",
     "export ",
+    "curl ",
 )
 NOTES = frozenset(
     {"agents", "definition", "file", "model", "no references", "plan", "plugin", "program", "references", "refused"}
@@ -210,6 +211,12 @@ def assert_set_up(command: str, block: Block) -> None:
         named = re.findall(r"\[([\w,]+)\]", command)
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         assert all(set(group.split(",")) <= set(extras["optional-dependencies"]) for group in named), str(block)
+    elif command.startswith("curl "):
+        address = re.search(r"http://127\.0\.0\.1:8321(/\S*)", command)
+        paths = json.loads((ROOT / "docs/schemas/openapi.json").read_text(encoding="utf-8"))["paths"]
+        assert address, f"{block}: the address of the server is missing"
+        method = "post" if " -d " in command else "get"
+        assert any(method in paths[path] for path in paths if path == address[1]), f"{block}: no operation {address[1]}"
     else:
         for word in shlex.split(command):
             assert "/" not in word or "=" in word or (ROOT / word).is_file(), f"{block}: there is no {word}"
