@@ -147,12 +147,15 @@ def test_a_tool_of_an_mcp_server_is_compared_too(shop: ScratchProject) -> None:
 def test_in_strict_the_next_write_is_denied_until_the_person_has_decided(start: Callable[..., ScratchProject]) -> None:
     shop = start(mode="strict")
     shop.run(HIDDEN)
-    for line in ("echo x > docs/notes.md", "echo x > notes.md"):
+    tasks = ("make all", "npm test", "./scripts/test.sh", "sh scripts/test.sh", "python3 manage.py")
+    for line in ("echo x > docs/notes.md", "echo x > notes.md", *tasks):
         answer = shop.before(line)[1]
         assert decision_of(answer) == "deny"
         assert "unannounced-change" in json.dumps(answer)
-    assert decision_of(shop.before("git status")[1]) == "allow"
+    for line in ("git status", "git diff", "cat src/app.py", "pytest -q"):
+        assert decision_of(shop.before(line)[1]) == "allow"
     shop.run(shop.state.changes[-1]["command"])
+    assert decision_of(shop.before("make all")[1]) == "allow"
     assert decision_of(shop.before("echo x > notes.md")[1]) == "allow"
 
 

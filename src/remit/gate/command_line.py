@@ -12,6 +12,8 @@ from remit.gate.ruling import Ruling, strictest
 from remit.gate.writes import judge_shell_writes, judge_write
 from remit.globs import find_matches, is_glob
 from remit.shell.interpret import read_command
+from remit.shell.programs.lists import INTERPRETERS, RUNNERS
+from remit.shell.programs.table import TASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ PACKAGE_MANAGERS = frozenset(
 )
 #: Commands that change the gate or report to it as a client does; with `?` the command is not known.
 _GATE_COMMANDS = ("remit install", "remit uninstall", "remit hook", "remit ?")
+#: Programs that run tasks and scripts of the project, which may write anything.
+_TASKS = RUNNERS | INTERPRETERS | {TASK}
 #: In a line that is not understood, these words mean that it may do the same in another way.
 _GATE_PARTS = ("remit.gate", "remit.clients", "remit.surfaces", "remit.__main__", "hooks/entry.py")
 
@@ -105,7 +109,8 @@ def _with_grant(
         state.open_writer(call, names, **flags)
 
     ruling.apply = grant
-    ruling.writes = not revert and (effects.unknown or names is None or bool(effects.writes))
+    is_task = any(program in _TASKS for program in effects.programs)
+    ruling.writes = not revert and (effects.unknown or names is None or bool(effects.writes) or is_task)
     return ruling
 
 
