@@ -163,6 +163,8 @@ def test_numbered_steps_are_not_code(tree: Path) -> None:
         "Add a panel near the existing field of `src/shop.py:4`, matching its structure:",
         "The version must match `src/shop.py:4`. Use a variable for easy updates:",
         "At `src/shop.py:4`, before `close()`:",
+        "**Error handling pattern** (`src/shop.py:4`):",
+        "## Code examples\n\n### Open a shop\n\nSource: `src/shop.py:4`",
         "**Step 3: Implement the deletion**\n\n`src/shop.py:4`:",
         "### Paso 3: Corregir el cálculo\n\n**Editar:** `src/shop.py` líneas 4-5",
         "1. **Read the defaults (`src/shop.py:4`):** Add three lines to read them:",
@@ -172,7 +174,7 @@ def test_code_that_is_to_be_written_is_not_a_quote(above: str, tree: Path) -> No
     assert found(f"{above}\n\n{fence(NEW)}", tree)[1] == []
 
 
-@pytest.mark.parametrize("remark", ["# 新增", "# 原 int → str", "# NEW"])
+@pytest.mark.parametrize("remark", ["# 新增", "# 原 int → str", "# NEW", "# same pattern"])
 def test_a_remark_on_a_new_line_makes_the_code_new(remark: str, tree: Path) -> None:
     assert found(f"`src/shop.py:4`:\n\n{fence(f'{NEW}  {remark}')}", tree)[1] == []
     assert found(f"`src/shop.py:4`:\n\n{fence(f'{NEW}  # 重要')}", tree)[1] == ["mismatch"]
@@ -209,3 +211,9 @@ def test_indented_prose_is_not_code(tree: Path) -> None:
     text = f"It is at `src/shop.py:4` and scales\n\n    {prose}"
     assert found(text, tree)[1] == []
     assert found("It is at `src/shop.py:4`:\n\n    launch(missiles)", tree)[1] == ["mismatch"]
+
+
+def test_code_below_a_heading_of_what_is_required_is_to_be_written(tree: Path) -> None:
+    text = f"#### New Interfaces Required\n\n{fence('# src/shop.py', NEW)}"
+    assert found(text, tree)[1] == []
+    assert found(text.replace("New Interfaces Required", "Interfaces"), tree)[1] == ["mismatch"]

@@ -193,3 +193,33 @@ def test_a_line_after_a_text_that_is_named_in_another_line_may_be_of_another_fil
     text = "The rule is in README.md, as the\nreindex moved `compose` to `:1411`."
     assert [one.split()[1] for one in outcomes(text, tree)] == ["unchecked"]
     assert [one.split()[1] for one in outcomes(text.replace("README.md", "src/app.py"), tree)] == ["out-of-range"]
+
+
+def test_a_missing_file_in_a_phrase_that_is_quoted_is_an_example(tree: Path) -> None:
+    assert outcomes('Be specific: "Fix the error in user.ts:42", not "Fix stuff"', tree) == []
+    assert outcomes('Be specific: "Fix the error in src/app.py:14"', tree) == ["src/app.py:14 verified"]
+    assert outcomes('The error is in "src/user.ts:42"', tree) == ["src/user.ts:42 missing-file"]
+    assert outcomes('"Fix stuff" is about user.ts:42 and "more"', tree) == ["user.ts:42 missing-file"]
+
+
+@pytest.mark.parametrize(("name", "outcome"), [(".env", "unchecked"), (".env.local", "unchecked")])
+def test_the_settings_of_a_machine_are_not_in_a_checkout(name: str, outcome: str, tree: Path) -> None:
+    assert outcomes(f"`apps/api/{name}:20` has it", tree) == [f"apps/api/{name}:20 {outcome}"]
+    assert outcomes("`apps/api/.env.example:20` has it", tree) == ["apps/api/.env.example:20 missing-file"]
+
+
+def test_a_phrase_in_code_marks_is_an_example_too(tree: Path) -> None:
+    assert outcomes("Example: `The loop is the slowness in cart.ts:240`", tree) == []
+    assert outcomes("`cart.ts:240 has the slow loop of it`", tree) == ["cart.ts:240 missing-file"]
+
+
+def test_two_words_with_a_slash_are_not_a_folder(tree: Path) -> None:
+    table = "| Evidence | Location |\n|---|---|\n| Converter | {} |"
+    assert outcomes(table.format("the src/scripts of it"), tree) == []
+    assert outcomes(table.format("`src/scripts` of it"), tree) == ["src/scripts missing-file"]
+    assert outcomes(table.format("src/gone/thing"), tree) == ["src/gone/thing missing-file"]
+
+
+def test_a_name_that_the_text_gives_to_a_folder_is_left_out(tree: Path) -> None:
+    assert outcomes("`ORIG/app.py:14`", tree) == ["ORIG/app.py:14 abbreviated > src/app.py:14"]
+    assert outcomes("`ORIG/gone.py:14`", tree) == ["ORIG/gone.py:14 missing-file"]

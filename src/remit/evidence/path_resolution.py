@@ -34,8 +34,8 @@ MIN_ALL_LOST = 10
 _SYSTEM_FOLDERS = frozenset(
     {"etc", "usr", "var", "proc", "sys", "dev", "root", "home", "Users", "boot", "run", "tmp", "mnt"}
 )
-#: Names that build tools give to a folder of the sources: `@/app/page.ts`, `$lib/button.ts`.
-_ALIAS = lazy_pattern(r"(?:\$[a-z]{1,20}|[@~#])/(?=[^/]+/)")
+#: Names that build tools or the text give to a folder: `@/app/page.ts`, `$lib/button.ts`, `ORIG/Button.java`.
+_ALIAS = lazy_pattern(r"(?:\$[a-z]{1,20}|[@~#])/(?=[^/]+/)|[A-Z]{2,12}/(?=[^/])")
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 #: A text often names the same files again: the answers for this many paths are kept.
 _MEMORY = 2_048
@@ -125,7 +125,7 @@ class PathResolver:
             below = self._workspace.normal(f"{self._folder}/{path}")
             if below and (self._exists(below) or path.startswith("../")):
                 return Resolved(below)
-        if (alias := _ALIAS.match(path)) and (matches := self._ending_with(path[alias.end() :])):
+        if (alias := _ALIAS.match(path)) and (matches := self._ending_with(path[alias.end() :], alias[0].lower())):
             return Resolved(path, target=matches[0]) if len(matches) == 1 else Resolved(path, candidates=tuple(matches))
         rest = self._without_root(path)
         if rest is None:
@@ -137,15 +137,19 @@ class PathResolver:
             return Resolved(rest, target=matches[0])
         return Resolved(rest, candidates=tuple(matches) if len(matches) > 1 else ())
 
-    def _ending_with(self, end: str) -> list[str]:
-        """Return the files whose path ends with another one; `src/.../app.ts` omits folders in the middle."""
+    def _ending_with(self, end: str, other: str = "") -> list[str]:
+        """Return the files whose path ends with another one; `src/.../app.ts` omits folders in the middle.
+
+        Files in the folder `other` are left out: `SRC/app.py` is in another case, not short for something else.
+        """
         index = self._workspace.index
         if self._names:
             index.prepare(self._names)
             self._names = set()
         start, dots, tail = end.rpartition("/.../")
         if not dots:
-            return index.ending_with(end)
+            found = index.ending_with(end)
+            return [path for path in found if f"/{other}" not in f"/{path}"] if other else found
         found = index.ending_with(tail)
         return [path for path in found if f"/{start}/" in f"/{path.removesuffix(tail)}"]
 

@@ -90,7 +90,7 @@ _ASKS_FOR_CHANGE = lazy_pattern(
     rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
     rf"to|from|into|in|after|before)\b)|^{_LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
     rf"\b(?:sketch|skeleton|replacing|migrated|becomes|conceptual|parallels)\b|\bnew version of\b|"
-    rf"^{_LEAD}(?:updated|revised|rewritten)\b|\bmatching (?:its|the)\b|"
+    rf"^{_LEAD}(?:updated|revised|rewritten)\b|\bmatching (?:its|the)\b|\bpattern\*{{0,2}}\s?[(（]|"
     rf"^{_LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
     rf"^{_LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
     r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap)\s\S|"
@@ -102,7 +102,8 @@ _ASKS_FOR_CHANGE = lazy_pattern(
 _NEW_REMARK = lazy_pattern(
     r"(?://+|#+|--+|/\*+|<!--)\s*(?:(?:[←⬅]|<-+)\s*)?(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)"
     r"(?:\s*(?:[:：!(–—-]|\*/|-->|$))|(?://+|#+|--+)\s*(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
-    r"(?://+|#+|--+|/\*+)\s*(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->))"
+    r"(?://+|#+|--+|/\*+)\s*(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
+    r"(?i:same (?:pattern|change|fix)\b))"
 )
 #: A line that introduces code as it is: `src/app.py:8 currently says:`
 _INTRODUCES_EXISTING = lazy_pattern(
@@ -122,7 +123,8 @@ _PROPOSED_HEADING = lazy_pattern(
     r"not yet implemented)[)）]|"
     rf"{_LEAD}(?:alternatives?\b[^\n]{{0,40}}$|(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_NOUNS}|examples?)\s*(?:#?\d{{1,3}}\s*(?:[—–-]\s)?)?(?:[:：]|$|(?<=[—–-]\s))|"
     r"(?:code\s)?examples?\s(?:for|of)\s[^\n]{0,40}\bfix(?:es)?\b|"
-    r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b)",
+    r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b|"
+    r"new\s\w{1,20}(?:\s\w{1,20})?\s(?:required|needed)\b)",
     re.IGNORECASE,
 )
 #: A heading that asks for a change: `Phase 1: Add the menu`.
@@ -134,6 +136,8 @@ _CHANGE_HEADING = lazy_pattern(
     r"[^\n]{0,60}\b(?:patch(?:es)?|recommendations|remediations?|(?:suggested|proposed|recommended)\s(?:fix|change)e?s?)\b)",
     re.IGNORECASE,
 )
+#: A heading above code that shows how something is used.
+_EXAMPLES = lazy_pattern(rf"{_LEAD}(?:(?:code|usage)\s)?examples?\b[^\n]{{0,30}}$", re.IGNORECASE)
 #: A heading that is an instruction: `1.4 Fix the login`. Code below it without a line is to be written.
 _TASK_HEADING = lazy_pattern(
     rf"{_LEAD}(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S", re.IGNORECASE
@@ -298,6 +302,8 @@ class Proposals:
         at = bisect_left(self._headings, (line, 0, "")) - 1
         shows_existing = _LABEL.match(above) and _EXISTING.search(above) and not _LOCATION_LABEL.match(above)
         if at >= 0 and not shows_existing and _CHANGE_HEADING.match(self._headings[at][2]):
+            return True
+        if self._has_above(at, _EXAMPLES):
             return True
         texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
         label = next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")

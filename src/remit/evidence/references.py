@@ -15,7 +15,7 @@ from remit.evidence.line_ranges import lines_alone
 from remit.evidence.model import Location, Reference, format_location
 from remit.evidence.path_resolution import is_system_path
 from remit.evidence.planned import creates_file, deletes_file, is_new, moved_to
-from remit.evidence.removals import gone_places
+from remit.evidence.removals import gone_places, quoted_places
 from remit.evidence.segments import Segment
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.symbols import (
@@ -52,6 +52,8 @@ _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 _AROUND = 30
 #: Folders of installed dependencies; a checkout without them cannot show what is in them.
 _DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", "Pods"})
+#: Endings of `.env` files that a repository has.
+_SHARED_ENV = (".example", ".sample", ".template", ".dist", ".defaults")
 _WHY = {
     "large": "the file is larger than 10 MB",
     "binary": "the file is not text",
@@ -81,6 +83,7 @@ def find_references(
         return []
     creates = any(one.line is None for one in written) and _may_be_absent(segment, row)
     shown = cache(lambda path: display_path(path, workspace))
+    is_quoted = quoted_places(segment.text)
     is_gone = gone_places(segment.text, (cell.text for cell in islice(row, _MAX_CELLS)))
     found = [
         Reference(
@@ -97,7 +100,7 @@ def find_references(
             further=tuple(map(shown, carried[one].further)) if one in carried else (),
             is_doubtful=one in carried and carried[one].is_doubtful,
             named=carried[one].name if one in carried else "",
-            is_placeholder=is_placeholder(one.path, *_around(segment.text, one)),
+            is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
             is_planned=one.line is None and (creates or _is_new(segment.text, one, workspace)),
             is_past=is_gone(one.start, one.end),
         )
@@ -151,6 +154,8 @@ def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | Non
     if is_absolute(one.path):
         # `/users/list` is an address; `/etc/passwd` is a file of the machine.
         return not path.startswith("/") or is_system_path(path)
+    if "`" not in segment.text and len(segment.text.split()) > 1:
+        return bool(workspace.index.ending_with(path.strip("/")))  # `the docs/scripts` are two words
     first = workspace.read(path.partition("/")[0])
     return (isinstance(first, Absent) and first.why != "missing") or bool(workspace.index.ending_with(path.strip("/")))
 
@@ -312,13 +317,21 @@ def _explain_absent(
         reference.outcome, reference.why = "planned", "this design creates it" if is_design else NOT_EXPECTED
     else:
         reference.outcome = "missing-file"
-        if _is_dependency(reference.path, workspace):
-            reference.outcome, reference.why = "unchecked", "it is a dependency that is not in the checkout"
+        if why := _why_not_committed(reference.path, workspace):
+            reference.outcome, reference.why = "unchecked", why
             return
         reference.why = "it is a folder" if absent.why == "folder" else "there is no such file"
         suggested = suggestions.suggest(reference.path)
         if suggested is not None:
             reference.found = Location(suggested, _line_in(workspace, suggested, reference, symbols))
+
+
+def _why_not_committed(path: str, workspace: Workspace) -> str:
+    """Return why a missing file is not expected in a checkout; empty if it is."""
+    name = path.rpartition("/")[2]
+    if name == ".env" or (name.startswith(".env.") and not name.endswith(_SHARED_ENV)):
+        return "a file with the settings of a machine is not in the checkout"
+    return "it is a dependency that is not in the checkout" if _is_dependency(path, workspace) else ""
 
 
 def _is_dependency(path: str, workspace: Workspace) -> bool:

@@ -1,4 +1,4 @@
-"""Recognise what the text calls removed or settled: it cites code as it was, which may be gone."""
+"""Recognise what the text calls removed or settled, and what it quotes: it does not state that it is there."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ _GONE = lazy_pattern(
 _BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
 _STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
 _MAX_AROUND = 300
+_PHRASE = lazy_pattern(r"(?<![\w=`])\"[^\"`\n]{8,200}\"(?![\w`])|“[^“”`\n]{8,200}”|(?<![\w`])`[^`\n]{8,300}`(?!`)")
+_MAX_TEXT = 20_000
+#: A phrase has this many words besides the reference.
+_MIN_WORDS = 3
 
 
 def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool]:
@@ -56,3 +60,23 @@ def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool
         return bool(_GONE.search(text[before : after.start() if after else last]))
 
     return is_gone
+
+
+def quoted_places(text: str) -> Callable[[int, int], bool]:
+    """Return a function: is what is cited from `start` to `end` part of a phrase that the text quotes?
+
+    `Write "fix the error in user.ts:42"` gives an example. A path alone in quotation marks is not a phrase.
+    """
+    has_marks = any(mark in text for mark in '"“`')
+    spans = [found.span() for found in _PHRASE.finditer(text)] if has_marks and len(text) < _MAX_TEXT else []
+
+    def is_quoted(start: int, end: int) -> bool:
+        at = bisect_right(spans, (start, len(text)))
+        if not at or end > spans[at - 1][1] or start <= spans[at - 1][0]:
+            return False
+        first, last = spans[at - 1]
+        if text[first] == "`" and not text[first + 1 : start].strip(" [("):
+            return False  # a location with its code
+        return len(f"{text[first:start]} {text[end:last]}".split()) >= _MIN_WORDS
+
+    return is_quoted
