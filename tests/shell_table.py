@@ -42,6 +42,8 @@ TABLE: list[tuple[str, str]] = [
     ("man -Px ls", "?"),
     ("man --pager=x ls", "?"),
     ("man -Hx ls", "?"),
+    ("man -C a.conf ls", "?"),
+    ("info -o a.py ls", "?"),
     ("MANPAGER=x man ls", "?"),
     ("info ./a.py", "r=./a.py"),
     ("info -f a.py", "r=a.py"),
