@@ -217,3 +217,9 @@ def test_code_below_a_heading_of_what_is_required_is_to_be_written(tree: Path) -
     text = f"#### New Interfaces Required\n\n{fence('# src/shop.py', NEW)}"
     assert found(text, tree)[1] == []
     assert found(text.replace("New Interfaces Required", "Interfaces"), tree)[1] == ["mismatch"]
+
+
+def test_commands_below_a_comment_with_a_file_are_not_code_of_it(tree: Path) -> None:
+    text = fence("# From src/shop.py, run the check", "python check.py", "# or", "python other.py", info="bash")
+    assert found(text, tree)[1] == []
+    assert found(fence("# src/shop.py", "check(shop)"), tree)[1] == ["mismatch"]

@@ -165,10 +165,13 @@ def test_a_symbol_that_is_to_be_removed_may_be_gone(words: str, tree: Path) -> N
         ("# A review\n\n## Recommended Additions (17 files)", "planned"),
         ("# A review\n\n## New Files (the clock)", "missing-file"),
         ("# A plan\n\n## Files to change", "missing-file"),
+        ("# A plan\n\n## Folders/", "planned"),
+        ("# A review\n\n## Folders/", "missing-file"),
     ],
 )
 def test_files_below_a_heading_of_new_files_are_planned(head: str, outcome: str, tree: Path) -> None:
-    (document,) = parse(f"{head}\n\n{TABLE.format('Clock', '`src/clock.py`')}")
+    path = "`src/clock/`" if head.endswith("/") else "`src/clock.py`"
+    (document,) = parse(f"{head}\n\n{TABLE.format('Clock', path)}")
     found = gather(document, KINDS["generic"], Sources(workspace=WorkTree(tree))).references
     assert [one.outcome for one in found] == [outcome]
 
@@ -223,3 +226,33 @@ def test_two_words_with_a_slash_are_not_a_folder(tree: Path) -> None:
 def test_a_name_that_the_text_gives_to_a_folder_is_left_out(tree: Path) -> None:
     assert outcomes("`ORIG/app.py:14`", tree) == ["ORIG/app.py:14 abbreviated > src/app.py:14"]
     assert outcomes("`ORIG/gone.py:14`", tree) == ["ORIG/gone.py:14 missing-file"]
+
+
+def test_the_title_of_a_text_about_one_file_names_the_file_of_its_lines(tree: Path) -> None:
+    text = "# {}\n\n### An arrow, line 72\n\nIt is long."
+    assert outcomes(text.format("src/app.py"), tree)[0].split()[:2] == ["src/app.py:72", "out-of-range"]
+    assert outcomes(text.format("How src/app.py came to be what it is"), tree) == []
+    other = text.replace("\n\n###", "\n\nIt is like `src/store.py`.\n\n###")
+    assert outcomes(other.format("src/app.py"), tree) == []
+
+
+def test_a_symbol_in_a_column_of_replacements_is_to_be_written(tree: Path) -> None:
+    table = "| Function | Location | {} |\n|---|---|---|\n| login | `src/app.py:12` | `Sessions.open()` |"
+    assert outcomes(table.format("Replacement"), tree) == ["src/app.py:12 verified"]
+    assert outcomes(table.format("Symbol"), tree) == ["src/app.py:12 mismatch"]
+
+
+def test_a_file_that_a_prompt_mentions_has_an_at_sign(tree: Path) -> None:
+    assert outcomes("@src/app.py (lines 12-14 — the login)", tree) == ["src/app.py:12-14 verified"]
+    assert outcomes("@src/gone.py (lines 12-14)", tree) == ["@src/gone.py:12-14 missing-file"]
+
+
+def test_a_file_of_the_root_that_is_also_named_alone_makes_its_folder_a_root(tree: Path) -> None:
+    text = "`/home/me/shop/README.md` (line 1), that is `README.md:1`"
+    assert outcomes(text, tree) == ["README.md:1 verified", "README.md:1 verified"]
+    assert outcomes("`/home/me/shop/README.md` (line 1)", tree)[0].split()[1] == "outside"
+
+
+def test_a_shader_is_a_file(tree: Path) -> None:
+    assert outcomes("`src/app.py:14` uses `board.wgsl` in a pass, lines 56-58", tree)[0] == "src/app.py:14 verified"
+    assert not [one for one in outcomes("`src/app.py:14` uses `board.wgsl`, lines 56-58", tree) if "app.py:56" in one]

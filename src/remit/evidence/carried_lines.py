@@ -298,15 +298,17 @@ class LineCarrier:
 
         The labels below the title of the document are too far from the lines below its other headings.
         """
-        is_nearest = True
+        is_nearest, between = True, set[str]()
         for above in reversed(self._headings):
             in_heading = above.heading.last_file(self._named_files, segment)
             label = above.labels.file(self._named_files, segment) if is_nearest or above.level > 1 else None
             if label is not None and (in_heading is None or label.path != in_heading.path):
                 return label, True
+            if (texts := above.texts.last_file(self._named_files, segment)) is not None:
+                between.add(texts.path)
             if in_heading is not None:
-                texts = above.texts.last_file(self._named_files, segment)
-                return in_heading, not is_nearest or (texts is not None and texts.path != in_heading.path)
+                is_about = is_nearest or (segment.kind == "heading" and above.heading.is_about_file(self._named_files))
+                return in_heading, not is_about or bool(between - {in_heading.path})
             is_nearest = False
         return None, True
 

@@ -17,6 +17,8 @@ EXTENSIONS = frozenset(
     mli mm mod nim nix org pas php pl plist pm po prisma properties proto ps1 pug purs py pyi pyx r rake rb rego rkt
     rs rst s sass scala scm scss sh sln sol sql styl svelte svg sum swift tcl template tex tf tfvars thrift tmpl toml
     ts tsv tsx twig txt v vb vhd vim vue xaml xhtml xml xsd yaml yml zig zsh
+    asm bicep cppm cshtml cts cuh dts dtsi f90 frag gdshader glsl heex hlsl inl ino jsonnet liquid metal mts njk psd1
+    psm1 qml razor sbt sv svh tpp tres tscn vert vhdl wgsl
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 #: Products, code and plain words that look like file names.

@@ -26,6 +26,8 @@ _SENTENCE_ENDS = lazy_pattern(r"[.!?][)*_`]{0,3}\s+(?=\S)|[。！？]")
 #: A label has at most this many words besides its file.
 _MAX_LABEL_WORDS = 8
 _MAX_LABEL = 300
+#: The title of a text about one file has at most this many words besides its name.
+_MAX_TITLE_WORDS = 2
 #: The sentence above a list may start this many lines above it.
 _MAX_LEAD_LINES = 4
 #: At most this many files around a line are tried.
@@ -80,6 +82,11 @@ class Scope:
                     self._paths[file.path] = None
         self._searched = max(self._searched, end)
         return self._last
+
+    def is_about_file(self, named_files: NamedFiles) -> bool:
+        """Return whether the text is hardly more than the name of a file: `# src/app.py`, `# Review: src/app.py`."""
+        texts = [masked(segment.text, named_files(segment)) for segment in self._segments]
+        return sum(len(_WORD.findall(text)) for text in texts) <= _MAX_TITLE_WORDS
 
     def paths(self, named_files: NamedFiles, current: Segment) -> list[str]:
         """Return the last files that are named before the current segment, the nearest first."""

@@ -132,9 +132,9 @@ def _references(
     proposals = Proposals(document, path)
     for reference in references:
         reference.is_past |= proposals.is_gone(reference.at)
-        reference.is_planned |= (
-            reference.line is None and not reference.block and proposals.lists_new_files(reference.at)
-        )
+        if reference.line is None and not reference.block:
+            is_folder = proposals.is_plan and reference.text.rstrip("`").endswith("/")
+            reference.is_planned |= is_folder or proposals.lists_new_files(reference.at)
     for claims in _claims_of_fences(document, pieces, workspace, list(references), by_line, by_list, proposals):
         quotes.extend(claims.quotes)
         references.extend(claims.references)

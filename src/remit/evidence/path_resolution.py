@@ -74,7 +74,9 @@ class PathResolver:
         """Set the path, target and candidates of each reference; `text` is the whole document."""
         references = list(references)
         self._names = {one.path.rpartition("/")[2] for one in references}
-        self._roots += _shared_roots((one.path for one in references if is_absolute(one.path)), self._workspace)
+        alone = {one.path for one in references if "/" not in one.path}
+        absolute = (one.path for one in references if is_absolute(one.path))
+        self._roots += _shared_roots(absolute, self._workspace, alone)
         for one in references:
             found = self._resolve_once(one.path)
             one.path, one.target, one.candidates = found.path, found.target, found.candidates
@@ -121,6 +123,8 @@ class PathResolver:
     def _resolve(self, path: str) -> Resolved:
         if self._is_there(path):
             return Resolved(path)
+        if path.startswith("@") and self._exists(path[1:]):  # a file that a prompt mentions: `@src/app.py`
+            return Resolved(path[1:])
         if self._folder and not is_absolute(path):
             below = self._workspace.normal(f"{self._folder}/{path}")
             if below and (self._exists(below) or path.startswith("../")):
@@ -241,8 +245,11 @@ def _only_known(candidates: tuple[str, ...], named: Iterable[Collection[str]]) -
     return None
 
 
-def _shared_roots(paths: Iterable[str], workspace: Workspace) -> tuple[str, ...]:
-    """Return the folders of other machines under which the rest of a path exists, the most frequent first."""
+def _shared_roots(paths: Iterable[str], workspace: Workspace, alone: Collection[str]) -> tuple[str, ...]:
+    """Return the folders of other machines under which the rest of a path exists, the most frequent first.
+
+    `alone` are the names that the document cites without a folder: such a file of the root makes its folder a root.
+    """
     votes: Counter[str] = Counter()
     # Two files of the root of the checkout that have the same folder make that folder a root.
     tops: Counter[str] = Counter()
@@ -250,7 +257,7 @@ def _shared_roots(paths: Iterable[str], workspace: Workspace) -> tuple[str, ...]
         if workspace.normal(path) is None:
             votes.update(_root_of(path, workspace))
             folder, _, name = path.rpartition("/")
-            tops[folder] += bool(folder) and workspace.exists(name)
+            tops[folder] += (1 + (name in alone)) * (bool(folder) and workspace.exists(name))
     votes.update({folder: 1 for folder, count in tops.items() if count > 1})
     return tuple(root for root, _ in votes.most_common())
 

@@ -242,7 +242,8 @@ class Proposals:
                     stack.append((len(self._headings), len(found[1])))
                     self._headings.append((number, len(found[1]), found[2]))
         title = next((text for _, level, text in self._headings if level == 1), "")
-        self._is_plan = bool(_PLAN.search(title) or _PLAN_FILE.search(path))
+        #: Whether its title or its file calls it a plan.
+        self.is_plan = bool(_PLAN.search(title) or _PLAN_FILE.search(path))
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
@@ -328,7 +329,7 @@ class Proposals:
         """Return whether the heading above a line announces files that are to be created."""
         at = bisect_left(self._headings, (line, 0, "")) - 1
         text = self._headings[at][2] if at >= 0 else ""
-        return bool(_FILES_TO_CREATE.match(text) or (self._is_plan and _NEW_FILES.match(text)))
+        return bool(_FILES_TO_CREATE.match(text) or (self.is_plan and _NEW_FILES.match(text)))
 
     def is_gone(self, line: int) -> bool:
         """Return whether a heading above a line states that what is below it was removed."""
@@ -357,10 +358,10 @@ class Proposals:
             decides = _PROPOSED_HEADING if at == nearest or not has_line else _PLANNED_HEADING
             if decides.match(text):
                 return True
-            if has_line and not self._is_plan:
+            if has_line and not self.is_plan:
                 return False
             at = self._parents[at]
-        return self._is_plan and (not has_line or self._follows_sentence(line))
+        return self.is_plan and (not has_line or self._follows_sentence(line))
 
 
 def before_and_after(lines: list[str]) -> int | None:

@@ -135,6 +135,7 @@ def claims_of_fence(
         others = [_reference(one, part.written_at, fence.segment, workspace) for one in part.others]
         candidates = [*others, own] if own is not None else _candidates(fence, above, finding)
         is_quote = bool(candidates) and bool(quote_readings("\n".join(part.lines)))
+        is_quote &= own is None or own.line is not None or not _shows_commands(part.lines, own.path)
         if is_quote and own is not None and own.line is None:
             # A reference with a line to the same file directly above is more precise than a path without a line.
             lined = [one for one in (*above, finding) if one and one.path == own.path and one.line is not None]
@@ -189,15 +190,17 @@ def _reference(written: WrittenReference, at: int, segment: Segment, workspace: 
 def _may_quote(fence: Fence, path: str) -> bool:
     """Return whether a fence that does not name a location may quote a file: it is not output."""
     language = fence.segment.info.split(" ")[0].lower()
-    if fence.segment.block == "test_results" or (language in _UNNAMED and _shows_commands(fence, path)):
+    if fence.segment.block == "test_results" or (
+        language in _UNNAMED and _shows_commands(fence.segment.text.split("\n"), path)
+    ):
         return False
     return language not in _OUTPUT or path.lower().endswith(_OUTPUT[language])
 
 
-def _shows_commands(fence: Fence, path: str) -> bool:
-    """Return whether every line of a fence is a command, or a comment, and the file is not a script of commands."""
+def _shows_commands(code: list[str], path: str) -> bool:
+    """Return whether every line of code is a command, or a comment, and the file is not a script of commands."""
     is_script = path.lower().endswith(_SCRIPTS) or path.rpartition("/")[2].lower() in _COMMAND_FILES
-    lines = [line for line in islice(fence.segment.text.split("\n"), _MAX_COMMANDS) if line.strip()]
+    lines = [line for line in islice(code, _MAX_COMMANDS) if line.strip()]
     return not is_script and bool(lines) and all(_COMMAND.match(line) for line in lines)
 
 

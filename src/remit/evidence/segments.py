@@ -68,7 +68,7 @@ _ROUTE_COLUMNS = frozenset(
 _PROPOSAL_COLUMNS = frozenset(
     """
     fix fixes recommendation recommendations suggestion suggestions proposal solution solutions remedy remediation
-    mitigation action improvement refactoring after
+    mitigation action improvement refactoring after replacement alternative instead target
     修正 修正案 対策 改善案 提案 推奨 方案 建议 修复 修复建议 改进 解决方案 拆法 改法 修法 做法
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
