@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # whe
 
 _MODEL = "anthropic:claude-sonnet-5"
 _TURNS = 20
-#: The transactions of a turn with one tool call.
-_COMMITS = 4
+#: The transactions of a turn with one call of a read-only tool that wait for the disk: the request, the response.
+_COMMITS = 2
 _TAKEOVER_SECONDS = 3.0
 _WAITING = 500
 _WORKER = [sys.executable, "-c", "from remit.surfaces.cli import main; main()", "worker"]
@@ -102,7 +102,7 @@ class _Silent(EventWriter):
 class _Free(ModelClient):
     """Asks without a budget, a turn to wait for, or a circuit."""
 
-    async def reserve(self, input_tokens: int, write: NamedQuery | None = None) -> Reservation:
+    async def reserve(self, input_tokens: int, writes: Sequence[NamedQuery] = ()) -> Reservation:
         return Reservation(0, 0, 0.0, 8_192)
 
     async def settle(self, reserved: Reservation, *_: Any, **__: Any) -> None:

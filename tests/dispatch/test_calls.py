@@ -257,6 +257,70 @@ async def test_every_call_leaves_a_receipt(play: Play) -> None:
         assert done.tool_calls == 2
 
 
+STORED = "SELECT call, name, state, output IS NOT NULL FROM remit.tool_calls ORDER BY started"
+RECEIPTS = "SELECT receipt ->> 'tool' FROM remit.receipts ORDER BY number"
+
+
+async def test_the_calls_of_a_conversation_that_is_stopped_are_stored(play: Play) -> None:
+    async with play(tools(("Read", {"file_path": "a.py"}))) as fleet:
+        done = await fleet.run(max_turns=1)
+        assert (done.outcome, done.tool_calls) == ("max-turns", 1)
+        assert [row[1:] for row in await fleet.rows(STORED)] == [("Read", "done", True)]
+        assert await fleet.rows(RECEIPTS) == [("Read",)]
+
+
+async def test_receipts_have_the_order_of_the_calls(play: Play) -> None:
+    calls = [
+        ("Read", {"file_path": "a.py"}),
+        ("Write", {"file_path": "new.py", "content": "x = 1\n"}),
+        ("Read", {"file_path": "new.py"}),
+    ]
+    async with play(tools(*calls), {"text": "done"}) as fleet:
+        assert (await fleet.run(allowed_tools=["Read", "Write"])).tool_calls == 3
+        assert await fleet.rows(RECEIPTS) == [("Read",), ("Write",), ("Read",)]
+
+
+async def test_a_read_only_call_is_stored_although_the_database_lost_its_start(play: Play, watch: Watch) -> None:
+    """Nothing waits until its start is on the disk, so a crash of the database can lose it."""
+    async with play(tools(("Read", {"file_path": "a.py"})), {"text": "done"}) as fleet:
+
+        async def lose(_: str) -> None:
+            async with fleet.database.transaction() as connection:
+                lost = await connection.execute("DELETE FROM remit.tool_calls RETURNING state")
+                assert [row["state"] for row in await lost.fetchall()] == ["pending"]
+
+        watch.hold = lose
+        done = await fleet.run()
+        assert (done.outcome, done.tool_calls) == ("completed", 1)
+        assert [row[1:] for row in await fleet.rows(STORED)] == [("Read", "done", True)]
+        assert await fleet.rows(RECEIPTS) == [("Read",)]
+
+
+async def test_a_worker_that_stops_between_two_calls_stores_the_first(play: Play, watch: Watch) -> None:
+    calls = [("Read", {"file_path": "a.py"}), ("Read", {"file_path": "b.py"})]
+    async with play(tools(*calls), {"text": "done"}, shutdown_seconds=0.1) as fleet:
+        reached = asyncio.Event()
+
+        async def stall(what: str) -> None:
+            if what == "Read b.py":
+                while "< Read a.py" not in watch.steps:  # noqa: ASYNC110 (the other call runs at the same time)
+                    await asyncio.sleep(0)
+                reached.set()
+                await asyncio.Event().wait()
+
+        watch.hold = stall
+        number = await fleet.submit()
+        async with fleet.working():
+            await reached.wait()
+        stored = sorted(row[1:] for row in await fleet.rows(STORED))
+        assert stored == [("Read", "done", True), ("Read", "pending", False)]
+        watch.hold = None
+        await fleet.work()
+        done = await fleet.job(number)
+    assert (done.outcome, done.tool_calls) == ("completed", 2)
+    assert [step for step in watch.steps if step.startswith(">")].count("> Read a.py") == 1
+
+
 @both_providers
 async def test_a_hundred_calls_in_one_turn_are_all_answered(play: Play, model: str) -> None:
     async with play(tools(*[("Read", {"file_path": "a.py"})] * 100), {"text": "done"}) as fleet:

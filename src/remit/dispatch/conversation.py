@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic_ai import Agent
@@ -45,7 +46,8 @@ from remit.dispatch.models import OUTPUT_TOKENS, build_model, instruction_blocks
 from remit.dispatch.stored_messages import incomplete_calls, read_messages, stored_json
 from remit.dispatch.toolset import Calls
 from remit.registry.model import Brief
-from remit.store.database import NamedQuery
+from remit.store.database import DatabaseUnavailable, NamedQuery
+from remit.store.jobs import AttemptFenced
 from remit.store.transcript import StoredEvent, Transcript, UsageSums
 
 #: Jobs that start at the same time share one client per provider.
@@ -89,7 +91,9 @@ class Conversation:
         while True:
             done = self._sums.turns
             try:
-                return await self._converse()
+                end = await self._converse()
+                await self._calls.save()
+                return end
             except TransportFailed as failure:
                 failures = failures + 1 if done == self._sums.turns else 1
                 if failures > len(PAUSES):
@@ -98,7 +102,12 @@ class Conversation:
                 await self._events.emit("waiting", {"why": str(failure)[:300], "seconds": round(pause, 1)})
                 await self._client.pause(pause)
             except RunStopped as stopped:
+                await self._calls.save()
                 return self._ended(stopped.outcome, stopped.error)
+            except asyncio.CancelledError:
+                with suppress(AttemptFenced, DatabaseUnavailable):
+                    await self._calls.save()  # another attempt need not repeat them
+                raise
 
     def _ended(self, outcome: Any, error: str | None) -> RunEnd:
         return RunEnd(outcome, text_so_far(self._messages), error)
@@ -147,7 +156,7 @@ class Conversation:
             raise RunStopped("max-turns", f"all {self._sums.turns} turns are used up and the work is not finished")
         write = await self._request_statement(node.request)
         input_tokens = estimate_input(self._brief, self._messages)
-        reserved = await self._client.reserve(input_tokens, write)
+        reserved = await self._client.reserve(input_tokens, [*self._calls.take_unsaved(), write])
         failpoint("request-saved")
         self._output = reserved.output
         request = RequestUsage(self._brief.model, input_tokens)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -59,13 +59,13 @@ class ModelClient:
         self._model = model
         self._limit = limit
 
-    async def reserve(self, input_tokens: int, write: NamedQuery | None = None) -> budgets.Reservation:
+    async def reserve(self, input_tokens: int, writes: Sequence[NamedQuery] = ()) -> budgets.Reservation:
         """Reserve the cost of the next request, and write something in the same transaction.
 
         Raises RunStopped if the budget does not allow a request.
         """
         wanted = budgets.BudgetRequest(input_tokens, OUTPUT_TOKENS, _MIN_OUTPUT, *model_prices(self._model))
-        reserved = await budgets.reserve(self._database, self._job, self._attempt, wanted, write)
+        reserved = await budgets.reserve(self._database, self._job, self._attempt, wanted, writes)
         if isinstance(reserved, budgets.BudgetExhausted):
             raise RunStopped("budget", reserved.reason)
         return reserved

@@ -21,6 +21,7 @@ from remit.dispatch.tools.toolbox import Toolbox, recorded_arguments
 from remit.evidence.receipts import Receipt
 from remit.registry.model import digest_of
 from remit.secrets.scan import redact, redact_all
+from remit.store.database import NamedQuery
 from remit.store.transcript import FinishedCall, Transcript
 
 #: A conversation ends after this many equal errors in a row, or this many equal rounds of calls.
@@ -55,6 +56,8 @@ class Calls:
         #: The current turn. Providers assign call ids, and may use an id again in another turn.
         self.turn = 0
         self._loop_guard = LoopGuard()
+        #: Read-only calls that have ended. They are stored together with the request that has their outputs.
+        self._unsaved: list[NamedQuery] = []
 
     async def answer(self, call_id: str, spec: ToolSpec, arguments: Any, run: Run) -> str:
         """Return the stored output of a call, or run it now and store its output."""
@@ -63,8 +66,16 @@ class Calls:
         stored = await asyncio.to_thread(redact_all, named) if self.is_redacting else named
         confirmed = _Moment()
         events = self._events.take("tool", {"call": call, "name": spec.name, "arguments": _short(named)})
+        if not spec.is_read_only:
+            await self.save()  # in the order in which they ran
         earlier = await self._transcript.begin_call(
-            call, self.turn, spec.name, stored, events, is_repeatable=spec.is_repeatable
+            call,
+            self.turn,
+            spec.name,
+            stored,
+            events,
+            is_repeatable=spec.is_repeatable,
+            is_read_only=spec.is_read_only,
         )
         if earlier is not None and earlier.state != "pending":
             return earlier.output or ""
@@ -79,10 +90,23 @@ class Calls:
         text = self.redact(output.text)
         why = {"why": _line(text)} if output.failed else {}
         events = self._events.take("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
-        await self._transcript.finish_call(call, text, output.receipt, events, is_failed=output.failed)
+        if spec.is_read_only:
+            ended = FinishedCall(self.turn, spec.name, stored, text, output.failed)
+            self._unsaved += self._transcript.call_statements(ended, call, output.receipt, events)
+        else:
+            await self._transcript.finish_call(call, text, output.receipt, events, is_failed=output.failed)
         failpoint("tool-finished")
         self._loop_guard.add(self.turn, spec.name, stored, text, failed=output.failed)
         return text
+
+    def take_unsaved(self) -> list[NamedQuery]:
+        """Return the statements that store the read-only calls that have ended, for the transaction of a request."""
+        unsaved, self._unsaved = self._unsaved, []
+        return unsaved
+
+    async def save(self) -> None:
+        """Store the read-only calls that have ended, if no request follows at once."""
+        await self._transcript.write_all(self.take_unsaved())
 
     def redact(self, text: str) -> str:
         """Return a text as it is stored."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from psycopg.rows import DictRow
@@ -46,26 +47,26 @@ class BudgetRequest(NamedTuple):
 
 
 async def reserve(
-    database: Database, job: int, attempt: int, wanted: BudgetRequest, write: NamedQuery | None = None
+    database: Database, job: int, attempt: int, wanted: BudgetRequest, writes: Sequence[NamedQuery] = ()
 ) -> Reservation | BudgetExhausted:
     """Reserve an amount for a call; with fewer output tokens if the budget is nearly used up.
 
-    `write` is a fenced statement of the same transaction. It also takes effect if the budget is used up.
+    `writes` are fenced statements of the same transaction. They also take effect if the budget is used up.
     """
-    return await database.with_retry(lambda: _reserve(database, job, attempt, wanted, write))
+    return await database.with_retry(lambda: _reserve(database, job, attempt, wanted, writes))
 
 
 async def _reserve(
-    database: Database, job: int, attempt: int, wanted: BudgetRequest, write: NamedQuery | None
+    database: Database, job: int, attempt: int, wanted: BudgetRequest, writes: Sequence[NamedQuery]
 ) -> Reservation | BudgetExhausted:
     """Reserve in two round trips: one up to the decision, one for its effect. The tree's lock comes first."""
     async with database.pipeline() as connection:
         locked = await send(connection, "budgets.lock_tree", job=job)
-        written = await send(connection, write.name, **write.values) if write is not None else None
+        written = [await send(connection, write.name, **write.values) for write in writes]
         await send(connection, "budgets.free", job=job)
         remaining = await send(connection, "budgets.left", job=job)
         found = await locked.fetchall()
-        if not found or (written is not None and not await written.fetchall()):
+        if not found or not all([await one.fetchall() for one in written]):
             raise AttemptFenced(job, attempt)
         top = found[0]["id"]
         output = _output((await remaining.fetchall())[0], wanted)

@@ -11,7 +11,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.evidence.receipts import Receipt
-from remit.store.database import Database, NamedQuery
+from remit.store.database import Database, NamedQuery, send
 from remit.store.jobs import AttemptFenced
 from remit.store.storable import to_storable
 
@@ -104,23 +104,30 @@ class Transcript:
         events: Sequence[StoredEvent] = (),
         *,
         is_repeatable: bool = True,
+        is_read_only: bool = False,
     ) -> EarlierCall | None:
         """Store that a tool is about to run. Return the call of an earlier attempt, if there is one.
 
         A call that has ended stays as it is, and so does a pending one that must not be repeated.
         """
-        rows = await self._write(
-            self._statement(
-                "transcript.begin_call",
-                call=call,
-                turn=turn,
-                name=name,
-                arguments=_jsonb(msgspec.json.encode(arguments)),
-                events=_events(events),
-                is_repeatable=is_repeatable,
-            )
-        )
+        begun = self._begin_statement(call, turn, name, arguments, events)
+        begun.values.update(is_repeatable=is_repeatable, is_read_only=is_read_only)
+        rows = await self._write(begun)
         return EarlierCall(rows[0]["state"], rows[0]["output"]) if rows[0]["state"] else None
+
+    def _begin_statement(
+        self, call: str, turn: int, name: str, arguments: dict[str, Any], events: Sequence[StoredEvent]
+    ) -> NamedQuery:
+        return self._statement(
+            "transcript.begin_call",
+            call=call,
+            turn=turn,
+            name=name,
+            arguments=_jsonb(msgspec.json.encode(arguments)),
+            events=_events(events),
+            is_repeatable=True,
+            is_read_only=False,
+        )
 
     async def finish_call(
         self,
@@ -133,17 +140,51 @@ class Transcript:
         state: str = "done",
     ) -> None:
         """Store the output of a tool call."""
-        await self._write(
-            self._statement(
-                "transcript.finish_call",
-                call=call,
-                output=to_storable(output),
-                is_failed=is_failed,
-                state=state,
-                receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
-                events=_events(events),
-            )
+        await self._write(self._finish_statement(call, output, receipt, events, is_failed=is_failed, state=state))
+
+    def _finish_statement(
+        self,
+        call: str,
+        output: str,
+        receipt: Receipt | None,
+        events: Sequence[StoredEvent],
+        *,
+        is_failed: bool,
+        state: str = "done",
+    ) -> NamedQuery:
+        return self._statement(
+            "transcript.finish_call",
+            call=call,
+            output=to_storable(output),
+            is_failed=is_failed,
+            state=state,
+            receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
+            events=_events(events),
         )
+
+    def call_statements(
+        self, call: FinishedCall, number: str, receipt: Receipt | None, events: Sequence[StoredEvent]
+    ) -> list[NamedQuery]:
+        """Return the statements that store a read-only call with its output, as a part of a transaction.
+
+        The first one stores its start again, which a crash of the database may have lost. If another attempt owns the
+        job, each returns no row.
+        """
+        return [
+            self._begin_statement(number, call.turn, call.name, call.arguments, ()),
+            self._finish_statement(number, call.output, receipt, events, is_failed=call.is_failed),
+        ]
+
+    async def write_all(self, statements: Sequence[NamedQuery]) -> None:
+        """Write statements in one transaction. Raises AttemptFenced if another attempt owns the job."""
+
+        async def work() -> bool:
+            async with self._database.pipeline() as connection:
+                written = [await send(connection, one.name, **one.values) for one in statements]
+                return all([await one.fetchall() for one in written])
+
+        if statements and not await self._database.with_retry(work):
+            raise AttemptFenced(self.job, self.attempt)
 
     async def touch(self) -> None:
         """Mark the job as alive although no step has finished. Raises AttemptFenced if another attempt owns it."""

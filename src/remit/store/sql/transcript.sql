@@ -46,6 +46,7 @@ ORDER BY turn, finished
 
 -- name: begin_call
 -- Return the call as it was before. Store it as pending and add its events, unless it has ended or must not be repeated.
+-- Nothing waits until the start of a read-only call is on the disk: if it is lost, the call runs again.
 WITH held AS (
     UPDATE remit.jobs SET checkpoint = now()
     WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
@@ -63,7 +64,9 @@ WITH held AS (
     SELECT begun.id, event ->> 'kind', event -> 'data' FROM begun, jsonb_array_elements(%(events)s) AS event
     RETURNING job
 )
-SELECT earlier.*, ({notify}) AS told FROM held LEFT JOIN earlier ON true
+SELECT earlier.*, ({notify}) AS told,
+    CASE WHEN %(is_read_only)s THEN set_config('synchronous_commit', 'off', true) END AS commit
+FROM held LEFT JOIN earlier ON true
 
 -- name: finish_call
 -- A call is counted when it stops being pending, so exactly once even if several end together or the write is repeated.
