@@ -82,6 +82,14 @@ def paths(site: RunningSite) -> list[str]:
 
 
 #: The headings of columns that are not above their cells. On a narrow window, rows are lists without headings.
+CUT_OFF = """() => {
+    const range = document.createRange();
+    const lines = one => { range.selectNodeContents(one); return range.getClientRects().length; };
+    const wide = [...document.querySelectorAll(".scroll")].filter(one => one.scrollWidth > one.clientWidth + 1);
+    const broken = [...document.querySelectorAll("table.rows th")]
+        .filter(one => one.children.length === 0 && lines(one) > one.textContent.trim().split(/[ -]+/).length);
+    return [...wide, ...broken].map(one => one.innerText.slice(0, 80));
+}"""
 MISALIGNED = """() => innerWidth < 800 ? [] : [...document.querySelectorAll("table.rows")].flatMap(table => {
     const heads = [...table.querySelectorAll("thead th")], row = table.querySelector("tbody tr");
     if (!row || row.cells.length !== heads.length) return [];
@@ -119,6 +127,7 @@ def test_pages_fit_the_window_in_light_and_dark(
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
         backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         assert page.evaluate(MISALIGNED) == [], path
+        assert page.evaluate(CUT_OFF) == [], path
         assert page.locator("button:not(:has-text(''))").count() == 0, path  # every button has a name
         if PICTURES:
             name = (path.strip("/").replace("/", "-") or "overview") + f"-{size[0]}-{colours}.png"
