@@ -240,6 +240,15 @@ def test_what_else_is_removed_is_printed_before_the_question(site: Site) -> None
     assert "recorded state" not in after
 
 
+def test_what_other_commands_stored_stays_and_is_named(site: Site) -> None:
+    site.install()
+    (site.project / ".remit/reports").mkdir()
+    (site.project / ".remit/reports/merge.json").write_text("{}", encoding="utf-8")
+    assert "other commands of remit made .remit/reports: this stays" in site.remit("uninstall", "--yes").output
+    assert [path.name for path in sorted((site.project / ".remit").iterdir())] == [".gitignore", "reports"]
+    assert "this stays" not in site.remit("uninstall", "--yes").output  # there is nothing to uninstall any more
+
+
 @pytest.mark.usefixtures("person")
 def test_accepting_the_confirmation_installs(site: Site) -> None:
     assert site.remit("install", "claude-code", typed="y\n").return_value == 0

@@ -55,7 +55,7 @@ def plan_uninstall(target: InstallTarget) -> InstallPlan:
         kept += _unattributable_mode(target)
     for change in changes:
         target.refuse_links(change.path)
-    return InstallPlan(target, changes, kept, _notes(target), installed)
+    return InstallPlan(target, changes, kept, _notes(target, installed), installed)
 
 
 def _unattributable_mode(target: InstallTarget) -> list[str]:
@@ -71,10 +71,14 @@ def _is_needed(path: Path, target: InstallTarget, installed: InstallRecord) -> b
     """Whether a file is the `.gitignore` of `.remit`, and other files stay in there."""
     if path != ignore_file(target):
         return False
-    if _is_shared(target):
-        return True
-    own = {target.path(name) for name in installed.files} | {target.gate, *_own_progress(target)}
-    return any(entry not in own and entry != target.own for entry in path.parent.iterdir())
+    return _is_shared(target) or bool(_stored_by_others(target, installed))
+
+
+def _stored_by_others(target: InstallTarget, installed: InstallRecord) -> list[Path]:
+    """Return what is in `.remit` that other commands stored, such as the last report of `remit merge`."""
+    own = {target.path(name) for name in installed.files} | {target.gate, target.own, *_own_progress(target)}
+    folder = target.root / ".remit"
+    return sorted(entry for entry in folder.iterdir() if entry not in own) if folder.is_dir() else []
 
 
 def _is_shared(target: InstallTarget) -> bool:
@@ -122,12 +126,16 @@ def _configuration_change(target: InstallTarget, installed: InstallRecord, kept:
     return FileChange(path, before, None if is_removed else after, is_shared=True)
 
 
-def _notes(target: InstallTarget) -> list[str]:
+def _notes(target: InstallTarget, installed: InstallRecord) -> list[str]:
     if _is_shared(target):
         return []
     count = len([name for name in list_sessions(str(target.gate)) if name not in ("installed", "compiled")])
     sessions = "1 session" if count == 1 else f"{count} sessions"
-    return [f"the recorded state of {sessions} is removed, too: {target.display_path(target.gate)}"] if count else []
+    notes = [f"the recorded state of {sessions} is removed, too: {target.display_path(target.gate)}"] if count else []
+    others = [one for one in _stored_by_others(target, installed) if one != ignore_file(target)]
+    if target.gate.is_dir() and others:
+        notes.append(f"other commands of remit made {', '.join(map(target.display_path, others))}: this stays")
+    return notes
 
 
 def is_empty_plan(plan: InstallPlan) -> bool:
