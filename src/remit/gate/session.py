@@ -36,7 +36,7 @@ MAX_ENTRIES: dict[str, int] = {
 #: Cited lines of one file.
 _MAX_CITED = 200
 #: Written only if they have entries: earlier versions do not know them.
-_OPTIONAL = ("background", "changes", "writers")
+_OPTIONAL = ("background", "changes", "compacted", "writers")
 _ENTRY_TYPES: dict[str, type] = {
     "analysed": str,
     "background": dict,
@@ -63,6 +63,7 @@ class SessionState:
         "background",
         "changes",
         "cited",
+        "compacted",
         "conflicts",
         "decisions",
         "declarations",
@@ -111,13 +112,14 @@ class SessionState:
         #: The number of prompts of the user so far, and whether the answer to the last one was sent back.
         self.prompts = 0
         self.final_returned = False
+        #: Whether the conversation was compacted, and the model has not received the state since.
+        self.compacted = False
         #: Changes without permission, each {id, at, paths, patch, digest, command, decided}. `patch` names the patch
         #: that reverts exactly this change, and `decided` is "" until a person has accepted or reverted it.
         self.changes: list[dict[str, Any]] = []
         #: Calls that may write, each {id, at, end, agent, paths}; `paths` is None if any file may be written, and
         #: `end` is 0 while the call runs.
         self.writers: list[dict[str, Any]] = []
-
         #: Calls that left processes running: their entry in `writers`, and {since, processes, reported}.
         self.background: list[dict[str, Any]] = []
 

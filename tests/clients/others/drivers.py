@@ -18,6 +18,9 @@ from remit.clients.codex.setup.client import CLIENT as CODEX
 from remit.clients.codex.setup.health import listed_hooks
 
 _MODEL = "claude-sonnet-4-5"
+#: The limit in tokens with which Copilot CLI compacts the conversation, which has 46,000: it does so at 80 %. Above the
+#: limit, it would drop the beginning before it asks for a summary.
+_SMALL = 53_000
 #: An answer that the record of the session contradicts.
 FALSE = "I ran the tests: all tests passed. See `shop/refunds.py:36`."
 #: Without a registry, opencode does not install the types for plugins, which Remit's plugin does not need.
@@ -44,6 +47,12 @@ class Driver:
     own_files: tuple[str, ...] = ()
     #: Whether the test lets the client compact the conversation.
     compacts = False
+    #: The conversation of the session that a new process continues.
+    resumed = "work-on-it"
+    #: The answer that ends the first process.
+    corrected = "Orders were traced. Nothing was run."
+    #: How many answers of the model stay in the conversation after a compaction.
+    kept_answers = 0
     #: Whether a model of the client can call tools inside a script.
     has_scripts = False
     #: Whether the client repeats a report in a message that no hook can change.
@@ -237,10 +246,14 @@ trust_level = "trusted"
 
 
 class Copilot(Driver):
-    """`copilot -p`."""
+    """`copilot -p`; it compacts in the background while the model answers, so another process continues after that."""
 
     client = "copilot"
     unapproved = 1
+    compacts = True
+    resumed = "this-goes-on"
+    corrected = f"Orders were traced. Nothing was run.{' Really.' * 12_000}"
+    kept_answers = 1
     not_approved = "copilot does not run the hooks, so nothing is checked; start `copilot` in this project and trust"
     approved = "copilot runs the hooks: it denied a call in a test session"
     tools = {
@@ -266,9 +279,27 @@ class Copilot(Driver):
         folder.mkdir(exist_ok=True)
         (folder / "config.json").write_text(json.dumps({"trustedFolders": [str(stage.project)]}), encoding="utf-8")
 
-    def start(self, stage: NpmStage, prompt: str, *options: str) -> None:
+    def compacting(self, turn: Json, summary: str) -> list[Json]:
+        """Return the summary, which is also the answer to the prompt during the compaction."""
+        return [{"text": summary}]
+
+    def more_conversations(self) -> dict[str, list[Json]]:
+        later, after = (does(self.read(key, "shop/orders.py")) for key in ("later", "after"))
+        return {"this-goes-on": [{"text": "This answer stayed."}, later, after, {"text": "Nothing was read again."}]}
+
+    def turns(self, stage: NpmStage, marker: str) -> list[list[Json]]:
+        """Return the messages of each request, except that for the summary, which comes at any time."""
+        return [one for one in super().turns(stage, marker) if "Please create a detailed summary" not in dumped(one)]
+
+    def work(self, stage: NpmStage, first: str, second: str) -> None:
+        self.start(stage, first)
+        self.start(stage, "compact", "--continue", COPILOT_PROVIDER_MAX_PROMPT_TOKENS=str(_SMALL))
+        self.resume(stage, second)
+
+    def start(self, stage: NpmStage, prompt: str, *options: str, **variables: str) -> None:
         stage.run(
             *("-p", prompt, "--allow-all-tools", *options),
+            **variables,
             COPILOT_OFFLINE="true",
             COPILOT_PROVIDER_BASE_URL=stage.server.url,
             COPILOT_PROVIDER_TYPE="anthropic",

@@ -39,7 +39,7 @@ def conversations(driver: Driver) -> dict[str, list[Json]]:
             *driver.delegate("trace-twice"),
             *driver.delegate("walk-good", "walk-bad"),
             says(FALSE),
-            says("Orders were traced. Nothing was run."),
+            says(driver.corrected),
             # The session is continued in another process.
             *driver.compacting(does(driver.read("later", "shop/orders.py")), _SUMMARY),
         ],
@@ -178,7 +178,7 @@ def test_a_covered_file_is_not_read_again(session: Session) -> None:
 
 
 def test_the_state_survives_a_new_process_that_resumes_the_session(session: Session) -> None:
-    assert "reread-analysed" in session.results()["later"]
+    assert "reread-analysed" in session.results(session.driver.resumed)["later"]
 
 
 def test_the_model_gets_the_state_again_after_a_compaction(session: Session) -> None:
@@ -216,7 +216,7 @@ def test_the_gate_log_lists_the_denied_calls(session: Session) -> None:
 
 
 def test_the_script_was_played_to_its_end(session: Session) -> None:
-    script = conversations(session.driver)
-    assert {marker: len(session.turns(marker)) for marker in script} == {
-        marker: len(turns) for marker, turns in script.items()
-    }
+    wanted = {marker: len(turns) for marker, turns in conversations(session.driver).items()}
+    if session.driver.compacts:
+        wanted["this-goes-on"] -= session.driver.kept_answers  # answers from before the compaction
+    assert {marker: len(session.turns(marker)) for marker in wanted} == wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from remit.clients.copilot.translate import EVENTS, last_answer, to_answer, to_e
 from remit.clients.hooks.payload import NEEDED, missing
 from remit.clients.hooks.unknown_events import unknown_events
 from remit.clients.translation import handle_client_event
+from remit.gate.declarations import declare
+from remit.gate.session_store import open_session
 
 PAYLOADS = Path(__file__).parents[2] / "fixtures/copilot/payloads"
 CAPTURED = {path.stem: json.loads(path.read_text()) for path in sorted(PAYLOADS.glob("*.json"))}
@@ -143,9 +146,9 @@ def test_the_last_message_is_read_when_the_end_itself_is_written(tmp_path: Path)
     assert last_answer({}) == ""
 
 
-def test_a_bad_report_is_sent_back_once_and_replaced_after_that(tmp_path: Path) -> None:
-    client = Client(tmp_path)
-    path = tmp_path / MAIN / "events.jsonl"
+def sender(client: Client) -> Callable[..., dict[str, Any]]:
+    """Return a function that sends a recorded payload in a project, and returns the answer."""
+    path = client.project.parent / MAIN / "events.jsonl"
     path.parent.mkdir()
     path.write_text(json.dumps({"type": "session.start", "data": {"context": {"cwd": str(client.project)}}}) + "\n")
 
@@ -156,6 +159,52 @@ def test_a_bad_report_is_sent_back_once_and_replaced_after_that(tmp_path: Path) 
         }
         return handle_client_event("copilot", {**CAPTURED[name], **place, **fields}, name.partition(".")[0]) or {}
 
+    return send
+
+
+def test_an_equal_call_is_decided_again_and_an_event_that_arrives_twice_only_once(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    send = sender(client)
+    arguments = {"path": str(client.project / "app/login.py")}
+    with open_session(client.folder, MAIN) as state:
+        state.analysed["app/login.py"] = "code-explorer"
+    for _ in range(2):
+        answer = send("preToolUse.view", toolArgs=arguments, timestamp=1767268800000)
+        assert "reread-analysed" in answer["permissionDecisionReason"]
+    with open_session(client.folder, MAIN) as state:
+        assert len(state.decisions) == 1
+        project = str(client.project)
+        declare(state, "verify", ["app/login.py"], "asked", cwd=project, project=project)
+    # The model tries it again at once, as the user wants.
+    assert send("preToolUse.view", toolArgs=arguments, timestamp=1767268800001) == {}
+
+
+def test_the_model_gets_the_state_with_its_next_allowed_call_after_a_compaction(tmp_path: Path) -> None:
+    client = Client(tmp_path)
+    send = sender(client)
+    denied = {"path": str(client.project / "app/login.py"), "old_str": "def ", "new_str": "async def "}
+    allowed = {"path": str(client.project / "app/login.py")}
+    assert send("preToolUse.view", toolArgs=allowed, timestamp=1) == {}
+    assert send("preCompact") == {}
+    assert "additionalContext" not in send("preToolUse.edit", toolArgs=denied, timestamp=2)
+    subagent = send("preToolUse.view.subagent", toolArgs=allowed, timestamp=3)
+    assert "additionalContext" not in subagent
+    told = send("preToolUse.view", toolArgs=allowed, timestamp=4)["additionalContext"]
+    assert told.startswith("Remit's gate controls this session (mode standard).")
+    assert send("preToolUse.view", toolArgs=allowed, timestamp=5) == {}  # once
+
+
+@pytest.mark.parametrize("gate", ["", '[gate]\nmode = "observe"\n'])
+def test_the_model_does_not_get_the_state_twice_or_in_observe_mode(tmp_path: Path, gate: str) -> None:
+    client = Client(tmp_path, gate)
+    send = sender(client)
+    assert send("preCompact") == {}
+    assert ("additionalContext" in send("sessionStart", source="resume")) == (not gate)
+    assert send("preToolUse.view", toolArgs={"path": str(client.project / "app/login.py")}) == {}
+
+
+def test_a_bad_report_is_sent_back_once_and_replaced_after_that(tmp_path: Path) -> None:
+    send = sender(Client(tmp_path))
     launched = send("preToolUse.task", toolArgs={**CAPTURED["preToolUse.task"]["toolArgs"], "mode": "background"})
     assert "# How to answer" in launched["modifiedArgs"]["prompt"]
     assert launched["modifiedArgs"]["mode"] == "sync"

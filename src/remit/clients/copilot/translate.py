@@ -102,7 +102,8 @@ def _tool_events(payload: Payload, common: Payload, project: str) -> list[Payloa
     if not tool:
         return [common]
     result = text(table(payload, "toolResult"), "textResultForLlm")
-    event = {**common, "tool_use_id": _call_id(payload, tool, arguments)}
+    # Equal calls have the same id. The time distinguishes another call from an event that arrives twice.
+    event = {**common, "tool_use_id": _call_id(payload, tool, arguments), "sent_at": repr(payload.get("timestamp"))}
     if tool == "task":
         return [_launch(event, arguments, result, project)]
     if tool == "apply_patch":

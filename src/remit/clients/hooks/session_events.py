@@ -160,10 +160,13 @@ def session_started(payload: object, context: ProjectContext) -> Answer | None:
     if text(payload, "source") not in ("compact", "resume") or context.is_observing:
         return None
     state = read_session(context.folder, text(payload, "session_id"))
-    return add_context("SessionStart", _summary(state, context)) if state is not None else None
+    if state is not None and state.compacted:
+        with context.session(text(payload, "session_id")) as state:
+            state.compacted = False
+    return add_context("SessionStart", summary(state, context)) if state is not None else None
 
 
-def _summary(state: SessionState, context: ProjectContext) -> str:
+def summary(state: SessionState, context: ProjectContext) -> str:
     """Return the state of a session in a few lines."""
     from remit.gate.delegations import open_delegations
 
@@ -194,9 +197,10 @@ def _last_few(texts: list[str]) -> str:
 
 
 def before_compaction(payload: object, context: ProjectContext) -> Answer | None:
-    """PreCompact: write the state to disk before the conversation is compacted."""
+    """PreCompact: the model gets the state with SessionStart or, if the client sends none, with its next call."""
     with context.session(text(payload, "session_id")) as state:
         state.updated = time.time()
+        state.compacted = not text(payload, "agent_id") and not context.is_observing
     return None
 
 

@@ -31,10 +31,11 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     note: Answer | None = None
     try:
         with context.session(call.session) as state:
-            decision = _decide_once(call, state, context)
+            decision = _decide_once(call, state, context, text(payload, "sent_at"))
             note = merge(
                 replaced_state(state, context, "PreToolUse"),
                 compare_background(state, context, "PreToolUse", call.tool),
+                _after_compaction(call, decision, state, context),
             )
             has_notice = not call.agent_id and any(entry.untold for entry in state.delegations.values())
         if has_notice:
@@ -52,6 +53,19 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
         decision, fault = _decide_unrecorded(call, decision, error, context)
         note = merge(note, fault)
     return merge(_response(decision), _launch_input(call, decision, context), note)
+
+
+def _after_compaction(call: ToolUse, decision: Decision, state: SessionState, context: ProjectContext) -> Answer | None:
+    """Give the state to a model whose conversation was compacted, if the client has no event for that.
+
+    Copilot CLI, which has none, passes the context of a call only if the call is not denied.
+    """
+    if call.agent_id or not state.compacted or decision.decision == "deny":
+        return None
+    from remit.clients.hooks.session_events import summary
+
+    state.compacted = False
+    return add_context("PreToolUse", summary(state, context))
 
 
 def compare_background(
@@ -96,9 +110,9 @@ def replaced_state(state: SessionState, context: ProjectContext, event: str) -> 
     return merge(add_context(event, reason), message(reason)) if decision.decision != "allow" else None
 
 
-def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext) -> Decision:
+def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext, sent_at: str) -> Decision:
     """Decide on a call, or return the decision on the same event; mark the new records of the call."""
-    mark = _mark(call)
+    mark = _mark(call, sent_at)
     earlier = _earlier_decision(call, mark, state, context)
     if earlier is not None:
         return earlier
@@ -111,8 +125,11 @@ def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext) ->
     return decision
 
 
-def _mark(call: ToolUse) -> str:
-    """Return a digest that distinguishes calls with the same id; "" if there is no id or the input is too deep."""
+def _mark(call: ToolUse, sent_at: str) -> str:
+    """Return a digest that distinguishes calls with the same id; "" if there is no id or the input is too deep.
+
+    A client whose calls have no id of their own states when it sent the event.
+    """
     import marshal
 
     try:
@@ -120,7 +137,7 @@ def _mark(call: ToolUse) -> str:
     except ImportError:
         from hashlib import blake2b
     try:
-        data = marshal.dumps([call.tool_use_id, call.tool, call.agent_id, call.cwd, call.input], 2)
+        data = marshal.dumps([call.tool_use_id, call.tool, call.agent_id, call.cwd, call.input, sent_at], 2)
     except ValueError:  # nested too deeply
         return ""
     return blake2b(data, digest_size=12).hexdigest() if call.tool_use_id else ""
