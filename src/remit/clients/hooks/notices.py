@@ -1,10 +1,10 @@
-"""Notices for the orchestrator about reports that were not accepted, or were accepted with warnings."""
+"""Notices for the orchestrator: on reports that were not accepted, or with warnings, and on the state of a session."""
 
 from __future__ import annotations
 
 from remit.contract.feedback import frame_partial, frame_result, neutralize, violation_lines
 from remit.failure_policy import instructions
-from remit.gate.delegations import close_delegation
+from remit.gate.delegations import close_delegation, open_delegations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MAX_VIOLATIONS = 10
 _MAX_LINE = 500
 _MAX_FILES = 10
+_MAX_LISTED = 5
 #: Verified lines of a rejected report that are passed on.
 _MAX_PARTIAL = 20
 #: At most this many reports of a workflow are listed.
@@ -209,3 +210,31 @@ def _find_delegation(state: SessionState, agent_id: str, launch: str) -> Delegat
 def _is_workflow(head: str) -> bool:
     """Whether the client's workflow script delivers the output: hooks do not see the reports of its subagents."""
     return "workflow" in head.partition("<summary>")[2][:_SUMMARY_HEAD].lower()
+
+
+def state_notice(state: SessionState, context: ProjectContext) -> str:
+    """Return the state of a session in a few lines."""
+    limits, window = context.settings.limits, state.window
+    read = f"{len(window.files)} of {limits['files']} files and {window.lines} of {limits['total']} lines"
+    lines = [
+        f"Remit's gate controls this session (mode {context.settings.mode}). Direct reads since the last prompt: {read}"
+        + (f"; {window.closed}" if window.closed else "")
+        + "."
+    ]
+    waiting = open_delegations(state)
+    if waiting:
+        lines.append(f"Open delegations: {_last_few(waiting)}. Give no final answer before their results.")
+    if state.analysed:
+        count = f"{len(state.analysed)} file{'s' if len(state.analysed) != 1 else ''}"
+        lines.append(f"Accepted results cover {count}. Do not read what they cover again.")
+    declared = [f"{entry.get('kind')} {' '.join(map(str, entry.get('paths', ())))}" for entry in state.declarations]
+    if declared:
+        lines.append(f"Declared by the user: {_last_few(declared)}.")
+    if state.warnings:
+        lines.append(f"Warnings: {_last_few(state.warnings)}")
+    return "\n".join(lines)
+
+
+def _last_few(texts: list[str]) -> str:
+    more = len(texts) - _MAX_LISTED
+    return "; ".join(entry[:200] for entry in texts[-_MAX_LISTED:]) + (f" (and {more} more)" if more > 0 else "")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _NOTIFICATION = "<task-notification>"
 #: The tags of a notification are at its beginning, before the report.
 _NOTIFICATION_HEAD = 4000
-_MAX_LISTED = 5
 
 
 def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
@@ -163,37 +162,11 @@ def session_started(payload: object, context: ProjectContext) -> Answer | None:
     if state is not None and state.compacted:
         with context.session(text(payload, "session_id")) as state:
             state.compacted = False
-    return add_context("SessionStart", summary(state, context)) if state is not None else None
+    if state is None:
+        return None
+    from remit.clients.hooks.notices import state_notice
 
-
-def summary(state: SessionState, context: ProjectContext) -> str:
-    """Return the state of a session in a few lines."""
-    from remit.gate.delegations import open_delegations
-
-    limits, window = context.settings.limits, state.window
-    read = f"{len(window.files)} of {limits['files']} files and {window.lines} of {limits['total']} lines"
-    lines = [
-        f"Remit's gate controls this session (mode {context.settings.mode}). Direct reads since the last prompt: {read}"
-        + (f"; {window.closed}" if window.closed else "")
-        + "."
-    ]
-    waiting = open_delegations(state)
-    if waiting:
-        lines.append(f"Open delegations: {_last_few(waiting)}. Give no final answer before their results.")
-    if state.analysed:
-        count = f"{len(state.analysed)} file{'s' if len(state.analysed) != 1 else ''}"
-        lines.append(f"Accepted results cover {count}. Do not read what they cover again.")
-    declared = [f"{entry.get('kind')} {' '.join(map(str, entry.get('paths', ())))}" for entry in state.declarations]
-    if declared:
-        lines.append(f"Declared by the user: {_last_few(declared)}.")
-    if state.warnings:
-        lines.append(f"Warnings: {_last_few(state.warnings)}")
-    return "\n".join(lines)
-
-
-def _last_few(texts: list[str]) -> str:
-    more = len(texts) - _MAX_LISTED
-    return "; ".join(entry[:200] for entry in texts[-_MAX_LISTED:]) + (f" (and {more} more)" if more > 0 else "")
+    return add_context("SessionStart", state_notice(state, context))
 
 
 def before_compaction(payload: object, context: ProjectContext) -> Answer | None:

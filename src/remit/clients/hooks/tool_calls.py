@@ -62,10 +62,10 @@ def _after_compaction(call: ToolUse, decision: Decision, state: SessionState, co
     """
     if call.agent_id or not state.compacted or decision.decision == "deny":
         return None
-    from remit.clients.hooks.session_events import summary
+    from remit.clients.hooks.notices import state_notice
 
     state.compacted = False
-    return add_context("PreToolUse", summary(state, context))
+    return add_context("PreToolUse", state_notice(state, context))
 
 
 def compare_background(
