@@ -49,6 +49,7 @@ def test_uninstalling_leaves_no_trace(client: None, tmp_path: Path, settings: di
         stage.remit("uninstall", "claude-code", "--yes")
         assert tree(stage.project) == before
         assert git(stage.project, "status", "--porcelain") == status
+        assert not (stage.home / ".local").exists()  # digests of the gate's files; the rest there is the client's
 
         _session(stage, "then-without")
         assert "def receipt" in stage.results("then-without")["toolu_last"]
