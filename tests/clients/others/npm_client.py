@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ class NpmStage:
     program: Path
     root: Path
     server: RemoteServer
+    #: The requests of sessions that have ended, so that not every test asks the server for all of them.
+    recorded: list[Json] = field(default_factory=list)
 
     @property
     def project(self) -> Path:
@@ -96,7 +98,8 @@ class NpmStage:
 
     def asked(self, marker: str) -> list[Json]:
         """Return the requests of one conversation in order."""
-        return [request["body"] for request in self.server.requests if request["marker"] == marker]
+        requests = self.recorded or self.server.requests
+        return [request["body"] for request in requests if request["marker"] == marker]
 
     def changed(self) -> str:
         """Return the files of the project that differ from the commit, without those of an install."""

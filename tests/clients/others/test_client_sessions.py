@@ -82,6 +82,7 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         approved = stage.remit("doctor") if driver.unapproved else unapproved
         assert set(stage.project.glob(".remit/gate/*.json")) == recorded  # the doctor's sessions leave nothing
         driver.work(stage, "work-on-it", "go on")
+        stage.recorded.extend(stage.server.requests)
         log = stage.remit("gate", "log", "--session", "last")
         stage.remit("uninstall", driver.client, "--yes")
         after = {path: data for path, data in stage.everything().items() if not path.startswith(driver.own_files)}
