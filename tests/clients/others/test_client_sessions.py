@@ -184,7 +184,7 @@ def test_the_state_survives_a_new_process_that_resumes_the_session(session: Sess
 
 def test_the_model_gets_the_state_again_after_a_compaction(session: Session) -> None:
     if not session.driver.compacts:
-        pytest.skip(f"{session.driver.client} compacts in the background, at a time that a script cannot choose")
+        pytest.skip(f"the compaction of {session.driver.client} is tested without the client")
     assert "reread-analysed" in session.results("this-goes-on")["after"]
     assert "Remit's gate controls this session" in dumped(session.turns("this-goes-on")[0])
 
