@@ -163,6 +163,7 @@ def test_numbered_steps_are_not_code(tree: Path) -> None:
         "Add a panel near the existing field of `src/shop.py:4`, matching its structure:",
         "The version must match `src/shop.py:4`. Use a variable for easy updates:",
         "At `src/shop.py:4`, before `close()`:",
+        "- [x] **4.1** Rename `src/shop.py:4`:",
         "**Error handling pattern** (`src/shop.py:4`):",
         "## Code examples\n\n### Open a shop\n\nSource: `src/shop.py:4`",
         "**Step 3: Implement the deletion**\n\n`src/shop.py:4`:",
@@ -223,3 +224,21 @@ def test_commands_below_a_comment_with_a_file_are_not_code_of_it(tree: Path) -> 
     text = fence("# From src/shop.py, run the check", "python check.py", "# or", "python other.py", info="bash")
     assert found(text, tree)[1] == []
     assert found(fence("# src/shop.py", "check(shop)"), tree)[1] == ["mismatch"]
+
+
+@pytest.mark.parametrize(
+    ("head", "outcomes"),
+    [
+        ("# Report: a fix of the key\n\n## Root Cause", ["unchecked"]),
+        ("# Bug Fix: the key\n\n## Root Cause", ["mismatch"]),
+        ("# Paste Fix - Complete\n\n### Issue 1: paste", ["unchecked"]),
+        ("# Review\n\n### C2. The key is open ✅ COMPLETED", ["unchecked"]),
+        ("# Fix the key: a plan\n\n## Root Cause", ["mismatch"]),
+        ("# Paste Fix - Complete\n\n## Result", ["mismatch"]),
+        ("# Review\n\n### C2. The key is open", ["mismatch"]),
+    ],
+)
+def test_the_code_before_a_fix_may_be_gone(head: str, outcomes: list[str], tree: Path) -> None:
+    (document,) = parse(f"{head}\n\n`src/shop.py:4`:\n\n{fence('launch(missiles)')}")
+    quotes = gather(document, KINDS["generic"], Sources(workspace=WorkTree(tree))).quotes
+    assert [one.outcome for one in quotes] == outcomes

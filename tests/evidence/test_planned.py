@@ -256,3 +256,14 @@ def test_a_file_of_the_root_that_is_also_named_alone_makes_its_folder_a_root(tre
 def test_a_shader_is_a_file(tree: Path) -> None:
     assert outcomes("`src/app.py:14` uses `board.wgsl` in a pass, lines 56-58", tree)[0] == "src/app.py:14 verified"
     assert not [one for one in outcomes("`src/app.py:14` uses `board.wgsl`, lines 56-58", tree) if "app.py:56" in one]
+
+
+def test_a_symbol_after_an_arrow_is_to_be_written(tree: Path) -> None:
+    table = "| What | Place |\n|---|---|\n| path | `src/app.py:12` {} `paths.exports()` |"
+    assert outcomes(table.format("→"), tree) == ["src/app.py:12 verified"]
+    assert outcomes(table.format("and"), tree) == ["src/app.py:12 mismatch"]
+
+
+def test_a_template_of_a_path_is_not_a_path(tree: Path) -> None:
+    assert outcomes("| Lock | File |\n|---|---|\n| one | `{manifest-path}.lock` |", tree) == []
+    assert outcomes("| Lock | File |\n|---|---|\n| one | `manifest-path.lock` |", tree)[0].endswith("missing-file")

@@ -75,7 +75,7 @@ _DIGIT = lazy_pattern(r"\d")
 _MEMBER = lazy_pattern(r"(?:::\w++(?:\(\))?){1,6}+(?=:\d)")
 _METHOD = lazy_pattern(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[`*_\s:|]{1,6}$")
 #: A part of a path that stands for a value: `users/{id}.json`.
-_TEMPLATE = lazy_pattern(r"\{\w{1,40}\}")
+_TEMPLATE = lazy_pattern(r"\{[\w-]{1,40}\}")
 _GLOB = lazy_pattern(r"\*{1,2}[\w./]")
 _CURSOR = lazy_pattern(r"^(?:[\w+#.\-]{1,20}:)?(\d{1,9})[:-](\d{1,9}):([^\s:]+)$")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.

@@ -90,7 +90,7 @@ _ASKS_FOR_CHANGE = lazy_pattern(
     rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
     rf"to|from|into|in|after|before)\b)|^{_LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
     rf"\b(?:sketch|skeleton|replacing|migrated|becomes|conceptual|parallels)\b|\bnew version of\b|"
-    rf"^{_LEAD}(?:updated|revised|rewritten)\b|\bmatching (?:its|the)\b|\bpattern\*{{0,2}}\s?[(（]|"
+    rf"^[-*+]\s\[[xX]\]\s|^{_LEAD}(?:updated|revised|rewritten)\b|\bmatching (?:its|the)\b|\bpattern\*{{0,2}}\s?[(（]|"
     rf"^{_LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
     rf"^{_LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
     r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap)\s\S|"
@@ -176,6 +176,18 @@ _PAST_LABEL = lazy_pattern(
     r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be)\b",
     re.IGNORECASE,
 )
+#: A text that reports a fix, and its sections on the code before it.
+_FIX_REPORT = lazy_pattern(
+    r"\bfix(?:e[sd])?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e[sd])?\b|"
+    r"(?:修复|修正)(?:完成|報告|报告|总结)",
+    re.IGNORECASE,
+)
+_NO_FIX_REPORT = lazy_pattern(r"\b(?:plan|review|audit|research|analysis|to fix)\b", re.IGNORECASE)
+_PROBLEM = lazy_pattern(
+    rf"{_LEAD}(?:the\s)?(?:\w{{1,20}}\s)?(?:problems?|issues?|bugs?|root causes?|cause|symptoms?|what was wrong|before|"
+    r"cause racine|causa(?: raíz)?|problema|problème|原因|根因|根本原因|问题|問題)\b(?!\s?fix)",
+    re.IGNORECASE,
+)
 _BEFORE_LABEL = lazy_pattern(rf"{_LEAD}(?:before|old|previous|変更前|修正前|修改前|修复前)\b", re.IGNORECASE)
 #: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
 _IS_DONE = lazy_pattern(
@@ -242,6 +254,7 @@ class Proposals:
                     stack.append((len(self._headings), len(found[1])))
                     self._headings.append((number, len(found[1]), found[2]))
         title = next((text for _, level, text in self._headings if level == 1), "")
+        self._is_fix = bool(_FIX_REPORT.search(title)) and not _NO_FIX_REPORT.search(title)
         #: Whether its title or its file calls it a plan.
         self.is_plan = bool(_PLAN.search(title) or _PLAN_FILE.search(path))
 
@@ -323,7 +336,7 @@ class Proposals:
         at = bisect_left(self._headings, (line, 0, "")) - 1
         if at >= 0 and _BEFORE_LABEL.match(above) and _CHANGED_HEADING.match(self._headings[at][2]):
             return True
-        return self._has_above(at, DONE_HEADING)
+        return self._has_above(at, DONE_HEADING) or (self._is_fix and self._has_above(at, _PROBLEM))
 
     def lists_new_files(self, line: int) -> bool:
         """Return whether the heading above a line announces files that are to be created."""

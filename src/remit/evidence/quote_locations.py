@@ -62,6 +62,7 @@ class Fence:
         self._document = document
         self.line = segment.line
         has_fence = self._text(self.line).lstrip(" \t>").startswith(("```", "~~~")) or bool(segment.info)
+        self._is_indented = not has_fence
         first = self.line + has_fence
         while segment.text.strip() and first - self.line < _MAX_BLANK and not self._text(first).strip(" \t>"):
             first += 1
@@ -78,7 +79,9 @@ class Fence:
 
         A few words with a colon do not count as a sentence: `See src/app.py:12. The code:`.
         """
-        if self.segment.info.split(" ")[0].lower() in _NO_LANGUAGE and not is_code(self.segment.text):
+        if self.segment.info.split(" ")[0].lower() in _NO_LANGUAGE and not is_code(
+            self.segment.text, is_indented=self._is_indented
+        ):
             return True
         above = self._text(self.above)
         at = above.rfind(reference.text)

@@ -43,14 +43,17 @@ _CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
 
 
-def is_code(text: str) -> bool:
-    """Return whether a text may be code: it is not a diagram and does not mostly consist of sentences or steps."""
+def is_code(text: str, *, is_indented: bool = False) -> bool:
+    """Return whether a text may be code: it is not a diagram and does not mostly consist of sentences or steps.
+
+    `is_indented`: it has no fence, so it may also be the rest of a sentence.
+    """
     lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
     if any(_DRAWN.search(line[:_MAX_LINES]) for line in lines):
         return False
     if len(lines) > 1 and all(_is_step(line, number) for number, line in enumerate(lines, 1)):
         return False
-    return 2 * sum(map(_is_sentence, lines)) <= len(lines)
+    return 2 * sum(_is_sentence(line) or (is_indented and _is_prose(line)) for line in lines) <= len(lines)
 
 
 def _is_step(line: str, number: int) -> bool:
@@ -62,10 +65,13 @@ def _is_sentence(line: str) -> bool:
     line = line[:_MAX_LINES]
     if _STEP.match(line):
         return True
-    words = len(_SMALL_WORD.findall(line))
-    if words >= 2 * _MIN_SMALL_WORDS and 2 * words >= len(line.split()) and not _CODE_END.search(line):
-        return True
-    return bool(_SENTENCE.match(line)) and words >= _MIN_SMALL_WORDS
+    return bool(_SENTENCE.match(line)) and len(_SMALL_WORD.findall(line)) >= _MIN_SMALL_WORDS
+
+
+def _is_prose(line: str) -> bool:
+    """Return whether a line mostly consists of words in lower case."""
+    words = len(_SMALL_WORD.findall(line[:_MAX_LINES]))
+    return words >= 2 * _MIN_SMALL_WORDS and 2 * words >= len(line[:_MAX_LINES].split()) and not _CODE_END.search(line)
 
 
 def has_lines_of(quote: str, text: str) -> bool:

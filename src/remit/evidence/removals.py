@@ -11,8 +11,8 @@ from remit.lazy import lazy_pattern
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
 #: A heading of something that is settled.
 DONE_HEADING = lazy_pattern(
-    r".{0,200}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:fixed|resolved|done|removed|deleted)\b|"
-    r"(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))"
+    r".{0,200}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}"
+    r"(?i:fixed|resolved|done|removed|deleted|completed?|implemented)\b|(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))"
 )
 #: A heading of something that is gone.
 GONE_HEADING = lazy_pattern(
@@ -35,7 +35,7 @@ _GONE = lazy_pattern(
 _BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
 _STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
 _MAX_AROUND = 300
-_PHRASE = lazy_pattern(r"(?<![\w=`])\"[^\"`\n]{8,200}\"(?![\w`])|“[^“”`\n]{8,200}”|(?<![\w`])`[^`\n]{8,300}`(?!`)")
+_PHRASE = lazy_pattern(r"(?<![\w=`])\"[^\"`\n]{8,400}\"(?![\w`])|“[^“”`\n]{8,400}”|(?<![\w`])`[^`\n]{8,300}`(?!`)")
 _MAX_TEXT = 20_000
 #: A phrase has this many words besides the reference.
 _MIN_WORDS = 3

@@ -22,12 +22,12 @@ _AFTER = lazy_pattern(
     rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)])|(?={_FUNCTION}[)）])){_FUNCTION}\s?[)）]"
 )
 _CALL = lazy_pattern(rf"`({_NAME})\(\)`")
-#: Words before a symbol that is to be written, is gone, or is elsewhere: a new `drain()`, called by `drain()`.
+#: Words before a symbol that is to be written, is gone, or is elsewhere: a new `drain()`, → `drain()`.
 _TO_WRITE = lazy_pattern(
     r"(?:\b(?:add|adds|create|creates|extract|extracts|introduce|introduces|implement|define|write|new|removed?|removes|"
     r"deleted?|drop(?:ped)?|renamed?)\s(?:(?:a|an|the|all|new|old|shared|helper|function|method|public|private|unnecessary|"
     r"redundant|unused|duplicate)\s){0,3}|新增\s?|抽出\s?|抽取\s?|新建\s?|追加\s?|移除\s?|删除\s?|削除\s?|"
-    r"\b(?:used|called|read|set|needed|returned)\sby\s)$",
+    r"\b(?:used|called|read|set|needed|returned)\sby\s|(?:→|⇒|->|=>)\s?)$",
     re.IGNORECASE,
 )
 _LOOK_BACK = 60
