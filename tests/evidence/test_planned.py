@@ -239,6 +239,7 @@ def test_the_title_of_a_text_about_one_file_names_the_file_of_its_lines(tree: Pa
 def test_a_symbol_in_a_column_of_replacements_is_to_be_written(tree: Path) -> None:
     table = "| Function | Location | {} |\n|---|---|---|\n| login | `src/app.py:12` | `Sessions.open()` |"
     assert outcomes(table.format("Replacement"), tree) == ["src/app.py:12 verified"]
+    assert outcomes(table.format("Replaced By"), tree) == ["src/app.py:12 verified"]
     assert outcomes(table.format("Symbol"), tree) == ["src/app.py:12 mismatch"]
 
 

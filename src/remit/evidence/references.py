@@ -154,7 +154,7 @@ def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | Non
     if is_absolute(one.path):
         # `/users/list` is an address; `/etc/passwd` is a file of the machine.
         return not path.startswith("/") or is_system_path(path)
-    if "`" not in segment.text and len(segment.text.split()) > 1:
+    if segment.text[one.start - 1 : one.start] != "`" and len(segment.text.split()) > 1:
         return bool(workspace.index.ending_with(path.strip("/")))  # `the docs/scripts` are two words
     first = workspace.read(path.partition("/")[0])
     return (isinstance(first, Absent) and first.why != "missing") or bool(workspace.index.ending_with(path.strip("/")))

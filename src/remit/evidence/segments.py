@@ -71,7 +71,7 @@ _PROPOSAL_COLUMNS = frozenset(
     mitigation action improvement refactoring after replacement alternative instead target
     修正 修正案 対策 改善案 提案 推奨 方案 建议 修复 修复建议 改进 解决方案 拆法 改法 修法 做法
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
-)
+) | {"replaced by", "replace with", "new name", "change to", "should be"}
 _PROPOSAL = lazy_pattern(
     r"[\s*_]*+(?:create|add|extract|introduce|define|implement|write|replace|rename|use|move|split|新增|抽出|抽取|改为)\b",
     re.IGNORECASE,
