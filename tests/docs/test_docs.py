@@ -109,7 +109,7 @@ def test_every_command_and_option_is_documented(name: str, own: click.Command) -
 
 def test_no_option_is_documented_that_does_not_exist() -> None:
     known = {option for own in all_commands().values() for parameter in own.params for option in parameter.opts}
-    known |= {"--help", "--version", "--strict", "--check", "--jobs"}
+    known |= {"--help", "--version", "--strict", "--check", "--jobs", "--long"}
     known |= {"--git", "--hard", "--isolated", "--output-format", "--port", "--stdio"}  # of other programs
     known |= {"--bare", "--plugin-dir", "--pure", "--scope", "--trust-folder"}  # of clients
     for text in (one for one in PAGES if one.name.startswith("docs/") or one.name == "README.md"):
