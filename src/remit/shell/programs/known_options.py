@@ -64,6 +64,8 @@ nohup -
 setsid cfw ctty fork wait
 sudo EHnu:g:SkK user= group= preserve-env non-interactive
 mktemp dqut directory quiet dry-run
+man afklwWS:s: all apropos local-file sections= whatis where
+info af:k:n:w all apropos= file= node= where
 hostname adfiIsy fqdn short all-ip-addresses
 """
 _SAME = {"egrep": "grep", "fgrep": "grep", "zgrep": "grep", "more": "less", "dir": "ls", "colordiff": "diff"}

@@ -176,11 +176,10 @@ def _run_harmless(command: Command, name: str, rest: list[Argument]) -> None:
 
 def _show_manual(command: Command, args: list[Argument]) -> None:
     """Add the files that `man` and `info` show as a page: with an option, or if the name is a path."""
-    if any(arg.text.startswith(("-P", "--pa", "-H", "--ht", "-C", "--con", "-o", "--ou")) for arg in args):
-        command.effects.give_up("it may run another program to show the page, or write it to a file")
     options = CommandOptions(args, "f", ("--file",))
     names = [Argument(name) for name in options.values("-f", "--file")]
-    is_local = any(arg.text == "--local-file" or (arg.text[:1] == "-" and "l" in arg.text[1:3]) for arg in args)
+    letters = "".join(arg.text for arg in args if arg.text[:1] == "-" and arg.text[:2] != "--")
+    is_local = "l" in letters or any(arg.text == "--local-file" for arg in args)
     for arg in [*names, *options.operands]:
         if is_local or "/" in arg.text or not arg.is_known or arg in names:
             command.read(arg)

@@ -122,7 +122,7 @@ def run_find(command: Command, name: str, args: list[Argument]) -> None:
     words = [arg.text for arg in tests]
     names = [words[index + 1] for index, word in enumerate(words[:-1]) if word in ("-name", "-iname")]
     if "-delete" in words:
-        for root in roots:
+        for root in [Argument(".")] if "-follow" in words else roots:  # links may lead anywhere in the project
             command.write(root, whole=True)
     for index, word in enumerate(words[:-1]):
         if word in ("-fprint", "-fprintf", "-fls"):
