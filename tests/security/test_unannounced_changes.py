@@ -288,6 +288,10 @@ def test_output_that_git_ignores_may_be_removed_and_nothing_else(shop: ScratchPr
     assert decision_of(shop.before("rm -rf build src")[1]) == "deny"
     (shop.path / "build/src").symlink_to("../src")
     assert decision_of(shop.before("rm -rf build/src/app.py")[1]) == "deny", "it leads to code"
+    for line in ("rm -rf build/*/app.py", "rm -rf b*/out", "find build/out -follow -name '*.js' -delete"):
+        assert decision_of(shop.before(line)[1]) == "deny", f"{line}: it may match what git does not ignore"
+    many = " ".join(f"build/{number}" for number in range(9))
+    assert decision_of(shop.before(f"rm -rf {many}")[1]) == "deny", "git is not asked about so many"
     shop.shell("git add --force build/out/app.js")
     for line in ("rm -rf build", "rm -rf build/out", "rm build/out/app.js", "rm -rf build/*"):
         assert decision_of(shop.before(line)[1]) == "deny", f"{line}: a file in it is committed"
@@ -307,7 +311,7 @@ def test_an_agent_has_the_tools_of_its_definition_however_its_name_is_written(
 
 def test_an_edit_by_an_agent_of_the_client_that_only_reads_is_denied(shop: ScratchProject) -> None:
     edit = {"file_path": str(shop.path / "src/app.py"), "content": "x"}
-    for agent in ("Explore", "Plan"):
+    for agent in ("Explore", "Plan", "explore", "PLAN"):
         answer = shop.hook("PreToolUse", "Write", edit, f"toolu_{agent}", agent_id="a9", agent_type=agent)
         assert decision_of(answer) == "deny"
     answer = shop.hook("PreToolUse", "Write", edit, "toolu_all", agent_id="a8", agent_type="general-purpose")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: The prefix of agents from the plugin that `remit install` writes.
 OUR_PLUGIN = "remit:"
 #: Agents of the client without tools that write.
-_READING_AGENTS = frozenset({"Explore", "Plan", "claude-code-guide"})
+_READING_AGENTS = frozenset({"explore", "plan", "claudecodeguide"})
 #: Agents of the client with all tools.
 _CLIENT_AGENTS = frozenset({"general-purpose", "statusline-setup", "output-style-setup", "claude", "fork"})
 _WRITING_TOOLS = frozenset({"*", "Edit", "MultiEdit", "Write", "NotebookEdit"})
@@ -223,7 +223,7 @@ def may_write(call: ToolUse, settings: GateSettings) -> bool:
         return False
     allowed = _tools_of(call.agent_type, settings)
     if allowed is None:
-        return call.agent_type not in _READING_AGENTS and _is_defined(call.agent_type, settings)
+        return agent_slug(call.agent_type) not in _READING_AGENTS and _is_defined(call.agent_type, settings)
     return any(entry.partition("(")[0].strip() in _WRITING_TOOLS for entry in allowed)
 
 
@@ -246,8 +246,11 @@ def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:
     """Return a ruling if a subagent uses a tool that its definition does not list."""
     # An agent of another plugin has its own definition, which the client applies.
     allowed = _tools_of(call.agent_type, settings)
-    if allowed is None and call.agent_type in _READING_AGENTS and call.tool in _WRITING_TOOLS:
-        return Ruling(1, "tool-limits", f"{call.agent_type} is an agent of the client that only reads")
+    if allowed is None and agent_slug(call.agent_type) in _READING_AGENTS and call.tool in _WRITING_TOOLS:
+        name, other = call.agent_type[:MAX_NAME_LENGTH], settings.agent("backend")
+        return Ruling(
+            1, "tool-limits", f"{name} is an agent of the client that only reads. Delegate the change to {other}"
+        )
     if allowed is None or not call.agent_type:
         return None
     for entry in allowed:

@@ -31,6 +31,8 @@ _OUTPUT_TEXT = """
     .pytest_cache .mypy_cache .ruff_cache .hypothesis
 """
 _OUTPUT_FOLDERS = frozenset(_OUTPUT_TEXT.split())
+#: With more removed paths, git is not asked: it would take too long before the call.
+_MAX_REMOVED = 8
 #: Files of a folder that is removed or moved as a whole whose classes are looked at.
 _MAX_BELOW = 2_000
 
@@ -199,25 +201,40 @@ def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool 
 
 def judge_shell_writes(effects: Effects, call: ToolUse, settings: GateSettings, project: str) -> list[Ruling]:
     """Judge the writes of a command line."""
-    rulings = []
+    rulings: list[Ruling] = []
+    removed: list[str] = []
     for path in effects.writes:
         target = locate(path, call.cwd, project)
         kind = write_class(target, settings, project, whole=path in effects.removes)
-        if kind == "code" and path in effects.removes and _is_output(target, project):
-            rulings.append(Ruling(3, None, f"{target.name[:MAX_NAME_LENGTH]} is output that git ignores"))
-            continue
-        rulings.append(judge_write(target.name[:MAX_NAME_LENGTH], kind, settings, by_shell=True))
+        if kind == "code" and path in effects.removes and _may_be_output(target):
+            removed.append(target.name)
+        else:
+            rulings.append(judge_write(target.name[:MAX_NAME_LENGTH], kind, settings, by_shell=True))
+    is_denied = any(ruling.level == 1 for ruling in rulings)
+    output = _output_of(removed, project) if 0 < len(removed) <= _MAX_REMOVED and not is_denied else frozenset()
+    for name in removed:
+        if name in output:
+            rulings.append(Ruling(3, None, f"{name[:MAX_NAME_LENGTH]} is output that git ignores"))
+        else:
+            rulings.append(judge_write(name[:MAX_NAME_LENGTH], "code", settings, by_shell=True))
     return rulings
 
 
-def _is_output(target: ProjectPath, project: str) -> bool:
-    """Return whether a path is output of tools: by its name, and because git ignores it and has no file of it."""
-    if not target.inside or _OUTPUT_FOLDERS.isdisjoint(target.name.split("/")):
-        return False
+def _may_be_output(target: ProjectPath) -> bool:
+    """Return whether a path may be output of tools by its name. A pattern may match what git does not ignore."""
+    return (
+        target.inside
+        and not any(letter in target.name for letter in "*?[")
+        and not _OUTPUT_FOLDERS.isdisjoint(target.name.split("/"))
+    )
+
+
+def _output_of(names: list[str], project: str) -> frozenset[str]:
+    """Return the paths that git ignores and has no file of."""
     from remit.gate.file_versions import has_committed, ignoring_rules  # late: few commands remove output
 
-    ignored = ignoring_rules(project, [target.name])
-    return target.name in ignored and not has_committed(project, target.name)
+    ignored = ignoring_rules(project, names)
+    return frozenset(name for name in names if name in ignored and not has_committed(project, name))
 
 
 def _text_after(call: ToolUse, before: str | None) -> str | None:

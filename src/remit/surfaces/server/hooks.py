@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ _MAX_THREADS = 64
 #: Bytes of a payload and of a command line that may be answered at once, see `_answer_at_once`; event -> tools.
 _MAX_AT_ONCE = 64 * 1024
 _MAX_COMMAND = 2_000
+_REMOVES = re.compile(r"\b(?:rm|rmdir|mv|unlink|shred|find)\b")
 _AT_ONCE = {"PreToolUse": frozenset((*READING, *EDITING, *SHELLS)), "PostToolUse": frozenset(READING)}
 _CONTENT_TYPE = (b"content-type", b"application/json")
 _decoder = msgspec.json.Decoder()
@@ -162,8 +164,8 @@ class HookServer:
 
 def _is_quick(payload: dict[str, Any], context: ProjectContext) -> bool:
     """Return whether the record before a command line takes no longer than to look at a few files."""
-    given = payload.get("tool_input")
-    if len(text(given, "command")) > _MAX_COMMAND:
+    command = text(payload.get("tool_input"), "command")
+    if len(command) > _MAX_COMMAND or _REMOVES.search(command):  # git is asked about output that is removed
         return False
     context.unchanged = unchanged_tree(context.folder, context.project)
     return context.unchanged is not None
