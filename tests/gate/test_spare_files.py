@@ -53,12 +53,16 @@ def plant_pipe(spare: Path, _: Path) -> None:
     os.mkfifo(spare, 0o600)
 
 
+def plant_folder(spare: Path, _: Path) -> None:
+    spare.mkdir(mode=0o700)
+
+
 def plant_readable(spare: Path, _: Path) -> None:
     spare.write_bytes(b"")
     spare.chmod(0o644)
 
 
-@pytest.mark.parametrize("plant", [plant_link, plant_second_name, plant_pipe, plant_readable])
+@pytest.mark.parametrize("plant", [plant_link, plant_second_name, plant_pipe, plant_folder, plant_readable])
 def test_a_planted_spare_file_is_not_written(tmp_path: Path, plant) -> None:  # type: ignore[no-untyped-def]
     folder, target = tmp_path / "calls", tmp_path / "target"
     folder.mkdir()
@@ -70,6 +74,8 @@ def test_a_planted_spare_file_is_not_written(tmp_path: Path, plant) -> None:  # 
     assert target.read_bytes() == b"mine"
     assert (folder / "one").read_bytes() == b"data"
     assert (folder / "one").stat().st_mode & 0o777 == 0o600
+    remove_file(str(folder / "one"))
+    assert not (folder / "one").exists()
 
 
 def test_a_file_with_a_second_name_does_not_become_a_spare_file(tmp_path: Path) -> None:

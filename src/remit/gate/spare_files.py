@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 
 from remit.workspace.atomic_write import replace_file
 
@@ -25,6 +26,8 @@ def write_file(path: str, data: bytes) -> None:
     if not os.path.lexists(path):
         for spare in _spares(path):
             try:
+                if not stat.S_ISREG(os.lstat(spare).st_mode):
+                    continue  # a folder here would be in the way of the file
                 os.rename(spare, path)
             except OSError:  # it is missing, or another process has taken it
                 continue
@@ -36,13 +39,12 @@ def write_file(path: str, data: bytes) -> None:
 
 def remove_file(path: str) -> None:
     """Remove a file that `write_file` has written; perhaps it becomes a spare file."""
-    try:
+    with suppress(OSError):
         if os.lstat(path).st_nlink == 1:
             os.rename(path, _spares(path)[0])
-        else:
-            os.unlink(path)
-    except OSError:
-        return
+            return
+    with suppress(OSError):
+        os.unlink(path)
 
 
 def _spares(path: str) -> list[str]:
