@@ -188,7 +188,9 @@ def test_a_daemon_with_other_variables_is_found_in_a_container(container: Callab
     container(81, 1, "B=1", "a daemon that has replaced its variables")
     container(82, 1, "", "a daemon that has removed its variables")
     container(83, 81, "B=1", "its child")
-    assert [one[0] for one in left_running("/shop", 70)] == [81, 82, 83]
+    container(84, 1, "PATH=/usr/bin HOME=/", "the first process started it with other values")
+    container(85, 1, "PWD=/ SHLVL=0", "a daemon whose shell has set some variables")
+    assert [one[0] for one in left_running("/shop", 70)] == [81, 82, 83, 85]
 
 
 def test_a_daemon_is_found_if_the_variables_of_the_first_process_cannot_be_read(
@@ -197,4 +199,5 @@ def test_a_daemon_is_found_if_the_variables_of_the_first_process_cannot_be_read(
     (tmp_path / "1/environ").write_text("")
     container(80, 1, "PATH=/bin HOME=/root TERM=x LANG=C", "started as the client was")
     container(81, 1, "B=1 PATH=/bin", "a daemon")
+    container(82, 1, "HOME=/root PATH=/bin", "started with fewer variables than the client")
     assert [one[0] for one in left_running("/shop", 70)] == [81]

@@ -8,6 +8,8 @@ _PROC = "/proc"
 _MAX_FOUND = 8
 _MAX_ENVIRONMENT = 1 << 17
 _MAX_PARENTS = 50
+#: Variables that a shell sets by itself.
+_SET_BY_SHELLS = frozenset({"PWD", "OLDPWD", "SHLVL", "_"})
 #: Names of processes that adopt others, besides the first process.
 _ADOPTERS = ("systemd", "init", "tini", "dumb-init", "docker-init")
 
@@ -69,12 +71,14 @@ def _hides(name: str) -> bool:
 
 
 def _has_others(name: str) -> bool:
-    """Return whether a process has variables, but not all that the first process gives to those which it starts.
+    """Return whether a process has variables, but at most half of those that the first process gives to others.
 
-    If its own variables cannot be read, those of the process count that it has started above this one.
+    The first process may start some with more or fewer variables. If its variables cannot be read, those of the process
+    count that it has started above this one.
     """
-    given, own = _variables("1") or _variables(_below_first(str(os.getpid()))), _variables(name)
-    return bool(own) and not given.keys() <= own.keys()
+    given = (_variables("1") or _variables(_below_first(str(os.getpid())))).keys() - _SET_BY_SHELLS
+    own = _variables(name).keys()
+    return bool(own) and bool(given) and 2 * len(own & given) <= len(given)
 
 
 def _below_first(name: str) -> str:
