@@ -86,6 +86,11 @@ def test_a_secret_is_removed_in_any_context(secret: str, left: str, around: str)
     assert redact(around.replace("{}", secret)) == around.replace("{}", left)
 
 
+@pytest.mark.parametrize("text", ["password = ').abcS3cr3tXYZ9'", 'PASSWORD="].Abc123xyzQ"'])
+def test_a_password_that_begins_like_code_is_removed(text: str) -> None:
+    assert redact(text).endswith(("'[named secret removed]'", '"[named secret removed]"'))
+
+
 @pytest.mark.parametrize(
     "text",
     [

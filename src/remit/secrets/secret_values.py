@@ -87,7 +87,10 @@ def judge_named_value(found: re.Match[str]) -> tuple[int, int] | None:
     is_password = "pass" in name.lower()
     if quoted is not None:
         # The name may be the end of a text, and the quoted part the code after it: `partition("PWD=")[2]`.
-        is_code = quoted[0] in ")]" and quoted[1:2] in tuple("[.,):;")
+        start = found.start()
+        line = found.string[max(0, start - _CONNECTION_REACH) : start].rpartition("\n")[2]
+        is_open = line.count(found.string[found.start("quoted") - 1]) % 2 == 1
+        is_code = is_open and quoted[0] in ")]" and quoted[1:2] in tuple("[.,):;")
         return found.span("quoted") if not is_code and _is_secret(quoted, is_password=is_password) else None
     value = bare.rstrip(".:")
     after = found.string[found.end() : found.end() + 1]
