@@ -1,7 +1,8 @@
 """The conversation of a job: model turn, tool calls, and so on. Its only state is the transcript.
 
-Each message and each tool call is stored before the next step starts. After a crash the transcript is loaded and the
-conversation continues: a finished step is never repeated, a step that was running may be.
+Each message and each tool call is stored before the next step starts; the output of a call that only reads is stored
+with the next request. After a crash the transcript is loaded and the conversation continues: a stored step is never
+repeated, a step that was running may be.
 """
 
 from __future__ import annotations
@@ -156,7 +157,9 @@ class Conversation:
             raise RunStopped("max-turns", f"all {self._sums.turns} turns are used up and the work is not finished")
         write = await self._request_statement(node.request)
         input_tokens = estimate_input(self._brief, self._messages)
-        reserved = await self._client.reserve(input_tokens, [*self._calls.take_unsaved(), write])
+        unsaved = self._calls.unsaved
+        reserved = await self._client.reserve(input_tokens, [*unsaved, write])
+        self._calls.forget(unsaved)
         failpoint("request-saved")
         self._output = reserved.output
         request = RequestUsage(self._brief.model, input_tokens)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -85,6 +85,7 @@ class Calls:
             return await self._answer_incomplete(call, spec, arguments)
         failpoint("tool-begun")
         await self._confirm_ownership(confirmed)
+        started = time.monotonic()
         output = await run(named, call)
         failpoint("tool-ran")
         text = self.redact(output.text)
@@ -92,21 +93,28 @@ class Calls:
         events = self._events.take("tool-done", {"call": call, "name": spec.name, "failed": output.failed, **why})
         if spec.is_read_only:
             ended = FinishedCall(self.turn, spec.name, stored, text, output.failed)
-            self._unsaved += self._transcript.call_statements(ended, call, output.receipt, events)
+            seconds = time.monotonic() - started
+            self._unsaved += self._transcript.call_statements(ended, call, output.receipt, events, seconds)
         else:
             await self._transcript.finish_call(call, text, output.receipt, events, is_failed=output.failed)
         failpoint("tool-finished")
         self._loop_guard.add(self.turn, spec.name, stored, text, failed=output.failed)
         return text
 
-    def take_unsaved(self) -> list[NamedQuery]:
+    @property
+    def unsaved(self) -> tuple[NamedQuery, ...]:
         """Return the statements that store the read-only calls that have ended, for the transaction of a request."""
-        unsaved, self._unsaved = self._unsaved, []
-        return unsaved
+        return tuple(self._unsaved)
+
+    def forget(self, saved: Sequence[NamedQuery]) -> None:
+        """Remove the statements that have been written, which are the first ones."""
+        del self._unsaved[: len(saved)]
 
     async def save(self) -> None:
         """Store the read-only calls that have ended, if no request follows at once."""
-        await self._transcript.write_all(self.take_unsaved())
+        unsaved = self.unsaved
+        await self._transcript.write_all(unsaved)
+        self.forget(unsaved)
 
     def redact(self, text: str) -> str:
         """Return a text as it is stored."""

@@ -102,7 +102,7 @@ TOOLS: dict[str, ToolSpec] = {
             name="Results",
             description="Read the merged results of an earlier phase again, or the result of one agent.",
             schema=_object({"phase": _TEXT, "agent": _TEXT}, "phase"),
-            is_read_only=True,
+            is_read_only=False,  # it may wait for a phase
             is_repeatable=True,
         ),
         ToolSpec(
@@ -140,7 +140,7 @@ TOOLS: dict[str, ToolSpec] = {
                 "question",
                 "file_path",
             ),
-            is_read_only=True,
+            is_read_only=False,  # each run uses up a part of the budget of lookups
             is_repeatable=True,
         ),
         ToolSpec(

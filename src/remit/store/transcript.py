@@ -151,6 +151,7 @@ class Transcript:
         *,
         is_failed: bool,
         state: str = "done",
+        seconds: float | None = None,
     ) -> NamedQuery:
         return self._statement(
             "transcript.finish_call",
@@ -160,19 +161,20 @@ class Transcript:
             state=state,
             receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
             events=_events(events),
+            seconds=seconds,
         )
 
     def call_statements(
-        self, call: FinishedCall, number: str, receipt: Receipt | None, events: Sequence[StoredEvent]
+        self, call: FinishedCall, number: str, receipt: Receipt | None, events: Sequence[StoredEvent], seconds: float
     ) -> list[NamedQuery]:
-        """Return the statements that store a read-only call with its output, as a part of a transaction.
+        """Return the statements that store a read-only call that took some seconds, as a part of a transaction.
 
         The first one stores its start again, which a crash of the database may have lost. If another attempt owns the
         job, each returns no row.
         """
         return [
             self._begin_statement(number, call.turn, call.name, call.arguments, ()),
-            self._finish_statement(number, call.output, receipt, events, is_failed=call.is_failed),
+            self._finish_statement(number, call.output, receipt, events, is_failed=call.is_failed, seconds=seconds),
         ]
 
     async def write_all(self, statements: Sequence[NamedQuery]) -> None:

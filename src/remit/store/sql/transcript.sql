@@ -74,7 +74,8 @@ WITH held AS (
     SELECT id FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' FOR UPDATE
 ), done AS (
     UPDATE remit.tool_calls SET
-        state = %(state)s, output = %(output)s, is_failed = %(is_failed)s, finished = now()
+        state = %(state)s, output = %(output)s, is_failed = %(is_failed)s,
+        finished = least(now(), coalesce(started + make_interval(secs => %(seconds)s::float8), now()))
     FROM held WHERE tool_calls.job = held.id AND call = %(call)s AND tool_calls.state = 'pending'
     RETURNING job, call
 ), noted AS (
