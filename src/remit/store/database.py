@@ -137,16 +137,14 @@ class Database:
     async def with_retry(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run work that may be repeated, again and again while the database may be restarting.
 
-        Raises DatabaseUnavailable `RETRY_SECONDS` after the first error, or at once if the disk is full.
+        Raises DatabaseUnavailable after `RETRY_SECONDS`, or at once if the disk is full.
         """
-        deadline: float | None = None
+        deadline = asyncio.get_running_loop().time() + RETRY_SECONDS
         while True:
             try:
                 return await work()
             except CONNECTION_ERRORS as error:
-                now = asyncio.get_running_loop().time()
-                deadline = deadline or now + RETRY_SECONDS  # not counted: the time until it was the turn of this task
-                if isinstance(error, psycopg.errors.DiskFull) or now > deadline:
+                if isinstance(error, psycopg.errors.DiskFull) or asyncio.get_running_loop().time() > deadline:
                     raise _unavailable(error) from error
                 await asyncio.sleep(_PAUSE_SECONDS)
                 if self._revive is not None:
