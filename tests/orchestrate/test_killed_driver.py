@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -76,8 +77,13 @@ def shape(process: Process) -> dict[str, Any]:
     return found
 
 
+_JOB = re.compile(r"logs \d+")
+
+
 def merges(team: Fleet) -> list[Any]:
-    return team.store.rows("SELECT number, state, decision, merge FROM remit.phases ORDER BY number")
+    """Return the merges of the phases. The numbers of jobs that begin together are in any order."""
+    rows = team.store.rows("SELECT number, state, decision, merge FROM remit.phases ORDER BY number")
+    return [{**row, "merge": json.loads(_JOB.sub("logs N", json.dumps(row["merge"])))} for row in rows]
 
 
 def delegations(team: Fleet) -> list[dict[str, Any]]:
