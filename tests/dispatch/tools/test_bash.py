@@ -127,7 +127,7 @@ def test_background_processes_end_with_their_command(bench: Bench) -> None:
 
 def test_processes_end_with_a_killed_worker(bench: Bench, each_confinement: str) -> None:
     mark = _mark()
-    bare = "sandbox.obstacle = lambda: 'none'\n" if each_confinement == "unconfined" else ""
+    bare = "sandbox.sandbox_problem = lambda: 'none'\n" if each_confinement == "unconfined" else ""
     script = (
         "import asyncio, sys\nfrom pathlib import Path\nfrom remit.dispatch.tools import sandbox\n"
         f"from remit.dispatch.tools.toolbox import Toolbox\n{bare}"
