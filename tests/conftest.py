@@ -45,9 +45,7 @@ _PROCESS_MODULE = re.compile(r"^pytestmark = .*\bpytest\.mark\.process\b", re.MU
 _CHEAP_PROGRAMS = frozenset({"bash", "git", "sh"})
 
 #: Modules with tests that take many seconds. They run first: a process that starts one last keeps the others waiting.
-#: Sessions of real clients are set up again in each process that takes a test of them over, which happens at the end.
 _LONG_MODULES = (
-    "tests/clients/others/test_client_sessions.py",
     "tests/docs/test_blocks.py",
     "tests/dispatch/crash/test_failpoints.py",
     "tests/dispatch/crash/test_many_",
