@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from corpus.tree import evidence_of, plant, shown
 
-from remit.evidence.proposals import before_and_after
+from remit.evidence.fence_parts import before_and_after
 
 LOOKUP = "    user = store.find_user(name)"
 NEW = "return secrets.compare_digest(one, other)"
@@ -247,7 +247,8 @@ def test_the_code_of_a_plan_is_to_be_written_unless_a_line_is_cited(tree: Path) 
     assert [quote.outcome for quote in evidence_of("", tree, head=plan + fence("# src/app.py:14", NEW)).quotes] == [
         "mismatch"
     ]
-    current = "# Login: implementation plan\n\n## Current state\n\n" + fence("# src/app.py", NEW)
+    altered = LOOKUP.replace("name", "names")
+    current = "# Login: implementation plan\n\n## Current state\n\n" + fence("# src/app.py", altered)
     assert [quote.outcome for quote in evidence_of("", tree, head=current).quotes] == ["mismatch"]
 
 
@@ -392,7 +393,8 @@ def test_a_stack_frame_in_a_fence_is_not_a_comment_with_a_location(tree: Path) -
 
 def test_a_comment_that_states_where_code_belongs_does_not_claim_that_it_is_there(tree: Path) -> None:
     assert evidence_of(fence("# In src/app.py", NEW), tree).quotes == []
-    assert [one.outcome for one in evidence_of(fence("# src/app.py", NEW), tree).quotes] == ["mismatch"]
+    altered = LOOKUP.replace("name", "names")
+    assert [one.outcome for one in evidence_of(fence("# src/app.py", altered), tree).quotes] == ["mismatch"]
     assert [one.outcome for one in evidence_of(fence("# In src/app.py:14", NEW), tree).quotes] == ["mismatch"]
 
 
@@ -506,14 +508,85 @@ def test_code_below_another_label_is_a_quote(label: str, tree: Path) -> None:
     assert [one.outcome for one in found] == ["mismatch"]
 
 
-def test_code_below_a_path_without_a_line_counts_only_if_it_is_related_to_the_file(tree: Path) -> None:
-    above = "| File |\n|---|\n| src/app.py |\n"
-    assert evidence_of(f"{above}{fence(NEW)}", tree).quotes == []
-    altered = "    user = store.find_user(names)"
-    assert [one.outcome for one in evidence_of(f"{above}{fence(altered)}", tree).quotes] == ["mismatch"]
-    assert [one.outcome for one in evidence_of(f"{above}{fence(LOOKUP)}", tree).quotes] == ["verified"]
-    related = evidence_of(f"{above}{fence(LOOKUP, NEW)}", tree).quotes
-    assert [one.outcome for one in related] == ["mismatch"]
+UNPLACED = ["```python\n# src/cart.py\n{}\n```", "src/cart.py\n```python\n{}\n```", "```python src/cart.py\n{}\n```"]
+CART = """
+def total(items, rate):
+    gross = sum(item.price for item in items)
+    if gross > LIMIT:
+        raise TooLarge(gross)
+    return round(gross * rate, 2)
+"""
+
+
+@pytest.fixture(scope="module")
+def cart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = plant(tmp_path_factory.mktemp("cart"))
+    (root / "src/cart.py").write_text(f"LIMIT = 5\n{CART}\n\nclass Cart:\n    pass\n", encoding="utf-8")
+    return root
+
+
+def unplaced(form: str, code: str, tree: Path) -> tuple[str, str]:
+    above = "| File |\n|---|\n| " if form.startswith("src/") else ""
+    (quote,) = evidence_of(above + form.format(code.strip("\n")), tree).quotes
+    return quote.outcome, quote.why
+
+
+@pytest.mark.parametrize("form", UNPLACED)
+def test_an_excerpt_below_a_path_without_a_line_is_compared_with_the_whole_file(form: str, cart: Path) -> None:
+    assert unplaced(form, CART, cart)[0] == "verified"
+    assert unplaced(form, CART.replace("    if gross", "    # a remark\n    if gross"), cart)[0] == "verified"
+    assert unplaced(form, CART.replace("        raise TooLarge(gross)\n", ""), cart)[0] == "verified"
+
+
+@pytest.mark.parametrize("form", UNPLACED)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("gross > LIMIT", "gross < LIMIT"), ("rate, 2", "rate, 3"), ("item.price", "item.cost"), (CART, "LIMIT = 6")],
+)
+def test_an_excerpt_below_a_path_without_a_line_may_not_be_altered(form: str, old: str, new: str, cart: Path) -> None:
+    assert unplaced(form, CART.replace(old, new), cart)[0] == "mismatch"
+
+
+def test_a_declaration_of_the_file_that_is_quoted_in_another_way_is_altered(cart: Path) -> None:
+    both = "def total(things: list[Thing], tax: Decimal) -> int: ...\nclass Cart(Base, metaclass=Meta): ..."
+    assert unplaced(UNPLACED[0], both, cart)[0] == "mismatch"
+    assert unplaced(UNPLACED[0], both.replace("total", "sums").replace("Cart", "Bag"), cart)[0] == "unchecked"
+
+
+@pytest.mark.parametrize("form", UNPLACED)
+@pytest.mark.parametrize(
+    "code",
+    [
+        NEW,
+        # the function as it is to become: lines that the file does not have
+        CART.replace(
+            "    if gross", "    audit.record(user, gross)\n    metrics.observe('total', gross)\n    if gross"
+        ),
+        CART.replace("    return", "    with tracer.span('total') as span:\n        span.set(gross)\n    return"),
+        "class Cart:\n    def __init__(self, owner):\n        self.owner = owner\n        self.items = []",
+    ],
+)
+def test_code_that_is_not_from_the_file_is_to_be_written_if_no_line_is_cited(form: str, code: str, cart: Path) -> None:
+    outcome, why = unplaced(form, code, cart)
+    assert outcome == "unchecked"
+    assert why.startswith("no line is given, and most of these lines are not in the file")
+    lined = form.replace("src/cart.py", "src/cart.py:3")
+    assert unplaced(lined, code, cart)[0] == "mismatch"
+
+
+@pytest.mark.parametrize(
+    "label", ["### Current state", "**Existing code:**", "The cart currently has this:", "### 当前状态"]
+)
+def test_code_that_the_text_calls_current_is_a_quote_also_without_a_line(label: str, cart: Path) -> None:
+    text = f"{label}\n\n{UNPLACED[0]}"
+    assert unplaced(text, NEW, cart)[0] == "mismatch"
+    assert unplaced(text, CART, cart)[0] == "verified"
+    assert unplaced(f"{label}\n\n```\nls\n```\n\n{UNPLACED[0]}", NEW, cart)[0] == "unchecked"
+
+
+def test_the_file_of_code_to_be_written_is_checked_like_any_other(cart: Path) -> None:
+    assert [shown(one) for one in evidence_of(UNPLACED[0].format(NEW), cart).references] == ["src/cart.py verified"]
+    assert evidence_of(UNPLACED[0].replace("cart", "bag").format(NEW), cart).references == []
 
 
 def test_only_the_last_sentence_above_a_fence_locates_it(tree: Path) -> None:

@@ -1,4 +1,7 @@
-"""Split a fence into its parts: each comment that is a location starts a quote."""
+"""Split a fence into its parts: each comment that is a location starts a quote.
+
+Comments also tell code that is to be written: a fence that shows the code before and after a change is a proposal.
+"""
 
 from __future__ import annotations
 
@@ -51,6 +54,29 @@ _LINE_COMMENT = lazy_pattern(
 )
 #: A comment on many files, whose code is not that of the location above it: `-- all views/*.lua files`.
 _MANY_FILES = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+)[^\n]{0,80}?[\w/]*\*+[\w./*]*\.\w{1,8}\b")
+#: A remark in a fence on what is new: `// NEW: send it`, `x = 1  # <- add`.
+_NEW_REMARK = lazy_pattern(
+    r"(?://+|#+|--+|/\*+|<!--)\s*(?:(?:[←⬅]|<-+)\s*)?(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)"
+    r"(?:\s*(?:[:：!(–—-]|\*/|-->|$))|(?://+|#+|--+)\s*(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
+    r"(?://+|#+|--+|/\*+)\s*(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
+    r"(?i:same (?:pattern|change|fix)\b))"
+)
+_SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
+_END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"
+_BEFORE = lazy_pattern(
+    rf"{_SIGN}(?:before|old|bad|wrong|current(?:ly)?|was|vulnerable|original|slow|"
+    rf"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)前|旧代码|旧コード|原代码|旧){_END}",
+    re.IGNORECASE,
+)
+_AFTER = lazy_pattern(
+    rf"{_SIGN}(?:(?:after|new|good|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
+    rf"fix|solution|replace with|optimi[sz]ed|refactored|(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)[后後]|"
+    rf"新代码|新コード|新){_END}|(?:should|could|would) be(?:come)?\b|应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
+    re.IGNORECASE,
+)
+#: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
+_CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)")
+_TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)")
 #: What may come between the locations of one comment: `a.py:12 and b.py:30`.
 _JOINED = lazy_pattern(r"[`*]{0,3}\s?(?:,|;|/|&|\+|and|or|und|y|et|と|和)\s?(?:and\s|in\s)?[`*]{0,3}$")
 #: At most this many files of the same name are searched for a comment.
@@ -205,3 +231,17 @@ def _joined(words: str, found: list[WrittenReference]) -> Iterator[WrittenRefere
         if one.line is None or not is_next:
             return
         yield one
+
+
+def before_and_after(lines: list[str]) -> int | None:
+    """Return the number of lines before the proposed part of a fence: 0 if it also marks the old code, else None."""
+    after = next((at for at, line in enumerate(lines) if _AFTER.match(line)), None)
+    if after is None:
+        cross = next((at for at, line in enumerate(lines) if _CROSS.match(line)), None)
+        return None if cross is None or not any(_TICK.match(line) for line in lines[cross:]) else 0
+    return 0 if any(_BEFORE.match(line) for line in lines[:after]) else after
+
+
+def marks_new_lines(lines: list[str]) -> bool:
+    """Return whether a fence has a remark on what is new: it shows code as it is to become."""
+    return any(_NEW_REMARK.search(line) for line in lines if len(line) < _MAX_COMMENT)

@@ -1,7 +1,6 @@
 """Recognise code that the text proposes: it is to be written, so it is not a quote.
 
-The nearest label above a fence decides (`**Fix:**`, `**Current code:**`), else the headings above it. A fence that
-shows the code before and after a change is a proposal too.
+The nearest label above a fence decides (`**Fix:**`, `**Current code:**`), else the headings above it.
 """
 
 from __future__ import annotations
@@ -98,13 +97,6 @@ _ASKS_FOR_CHANGE = lazy_pattern(
     r"(?:新增|增加|添加|追加|增一个|改为|改成|替换为|扩展为|引入|加上|补上)[^\n]{0,60}[:：]\s*$",
     re.IGNORECASE,
 )
-#: A remark in a fence on what is new: `// NEW: send it`, `x = 1  # <- add`.
-_NEW_REMARK = lazy_pattern(
-    r"(?://+|#+|--+|/\*+|<!--)\s*(?:(?:[←⬅]|<-+)\s*)?(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)"
-    r"(?:\s*(?:[:：!(–—-]|\*/|-->|$))|(?://+|#+|--+)\s*(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
-    r"(?://+|#+|--+|/\*+)\s*(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
-    r"(?i:same (?:pattern|change|fix)\b))"
-)
 #: A line that introduces code as it is: `src/app.py:8 currently says:`
 _INTRODUCES_EXISTING = lazy_pattern(
     r"[^\n]{0,200}\b(?:current(?:ly)?|(?<!near the )(?<!after the )(?<!before the )(?<!with the )(?<!to the )"
@@ -112,6 +104,8 @@ _INTRODUCES_EXISTING = lazy_pattern(
     r"at present)\b[^\n]{0,120}[:：][\s*_]{0,4}$|[^\n]{0,120}(?:現在|現状|目前|当前|现有)[^\n]{0,120}[:：][\s*_]{0,4}$",
     re.IGNORECASE,
 )
+#: Words for code as it is, in a label or heading: `**Current state:**`.
+_CURRENT = lazy_pattern(r"\b(?:current|existing|today|as[- ]is)\b|現在|現状|当前|目前|现有|현재|기존", re.IGNORECASE)
 #: Labels that state a location and nothing else; the heading above them decides.
 _LOCATION_LABEL = lazy_pattern(
     rf"{_LEAD}(?:file|files|location|path|where|at|line|lines|ファイル|文件)\b", re.IGNORECASE
@@ -198,22 +192,6 @@ _CHANGED_HEADING = lazy_pattern(
     re.IGNORECASE,
 )
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})")
-_SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
-_END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"
-_BEFORE = lazy_pattern(
-    rf"{_SIGN}(?:before|old|bad|wrong|current(?:ly)?|was|vulnerable|original|slow|"
-    rf"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)前|旧代码|旧コード|原代码|旧){_END}",
-    re.IGNORECASE,
-)
-_AFTER = lazy_pattern(
-    rf"{_SIGN}(?:(?:after|new|good|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
-    rf"fix|solution|replace with|optimi[sz]ed|refactored|(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)[后後]|"
-    rf"新代码|新コード|新){_END}|(?:should|could|would) be(?:come)?\b|应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
-    re.IGNORECASE,
-)
-#: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
-_CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)")
-_TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)")
 #: A step of a plan that is still to be done.
 _STEP = lazy_pattern(r"\s*[-*+]\s\[ \]\s")
 #: At most this many lines above a fence are searched for its label.
@@ -323,6 +301,14 @@ class Proposals:
         label = next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
         return bool(_FIX_LABEL.match(label))
 
+    def shows_existing(self, line: int) -> bool:
+        """Return whether the sentence, the label or the heading above a fence calls its code the current one."""
+        if _INTRODUCES_EXISTING.match(self._sentence_above(line)):
+            return True
+        texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
+        label = next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
+        return bool(_CURRENT.search(label)) and not _FENCE.match(label)
+
     def _follows_sentence(self, line: int) -> bool:
         """Return whether a blank line and the end of a sentence are above a fence: nothing introduces the code."""
         sentence, above, gap = (self._document.line_text(line - back).strip(" \t>") for back in (2, 3, 1))
@@ -375,17 +361,3 @@ class Proposals:
                 return False
             at = self._parents[at]
         return self.is_plan and (not has_line or self._follows_sentence(line))
-
-
-def before_and_after(lines: list[str]) -> int | None:
-    """Return the number of lines before the proposed part of a fence: 0 if it also marks the old code, else None."""
-    after = next((at for at, line in enumerate(lines) if _AFTER.match(line)), None)
-    if after is None:
-        cross = next((at for at, line in enumerate(lines) if _CROSS.match(line)), None)
-        return None if cross is None or not any(_TICK.match(line) for line in lines[cross:]) else 0
-    return 0 if any(_BEFORE.match(line) for line in lines[:after]) else after
-
-
-def marks_new_lines(lines: list[str]) -> bool:
-    """Return whether a fence has a remark on what is new: it shows code as it is to become."""
-    return any(_NEW_REMARK.search(line) for line in lines if len(line) < _MAX_LINE)

@@ -9,11 +9,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from remit.contract.parse import Document
-from remit.evidence.fence_parts import FenceText, fence_parts
+from remit.evidence.fence_parts import FenceText, before_and_after, fence_parts, marks_new_lines
 from remit.evidence.file_names import is_placeholder
 from remit.evidence.grammar import WrittenReference
 from remit.evidence.model import Quote, Reference
-from remit.evidence.proposals import Proposals, before_and_after, marks_new_lines
+from remit.evidence.proposals import Proposals
 from remit.evidence.quote_text import is_code, quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
@@ -107,7 +107,7 @@ class LocatedQuote(NamedTuple):
     is_past: bool = False
     #: Returns whether the code may be new: then it counts only if it is there. Called only if it is not.
     may_be_new: Callable[[], bool] = lambda: False
-    #: Whether only a path without a line above the fence is its location: code that is not from the file is new.
+    #: Whether its location has no line and nothing calls it current: code that is not from the file is new.
     is_unplaced: bool = False
 
 
@@ -159,7 +159,8 @@ def claims_of_fence(
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
             is_loose = fence.is_loose(last) if own is None else own.line is None and part.is_inside
             may_be_new = partial(fence.may_be_new, proposals, is_loose=is_loose)
-            found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, own is None and last.line is None))
+            is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
+            found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, is_unplaced))
     return found
 
 

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.model import Location, Quote, Reference
 from remit.evidence.quote_locations import LocatedQuote
-from remit.evidence.quote_text import has_lines_of
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.references import PAST, PLACEHOLDER, UNNAMED
 from remit.evidence.revisions import PermalinkReader
@@ -17,6 +16,9 @@ from remit.workspace.files import Absent, SourceFile, Workspace
 _NO_CODE = "it consists of comments only"
 _NO_QUOTE = "the text may propose this code"
 NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
+#: Code without a line is not compared line by line with a larger file.
+_MAX_INDEXED = 1024 * 1024
+_TO_BE_WRITTEN = "no line is given, and most of these lines are not in the file: taken for code to be written"
 
 
 def check_quotes(
@@ -35,9 +37,7 @@ def check_quotes(
     checker.find_moved(failed, document)
     for quote in failed:
         _explain(quote, workspace, checker)
-    for one, _ in checked:
-        if one.is_unplaced and _is_unrelated(one.quote, workspace):
-            one.quote.outcome, one.quote.found, one.quote.why, one.quote.difference = "unchecked", None, _NO_QUOTE, None
+    _leave_out_new_code([one.quote for one, _ in checked if one.is_unplaced], workspace)
     for one, reference in checked:
         quote = one.quote
         quote.location = reference
@@ -49,7 +49,7 @@ def check_quotes(
             quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
         elif reference.why == PLACEHOLDER:
             quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
-        elif quote.why not in (_NO_CODE, _NO_QUOTE):
+        elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN):
             _apply_quote_outcome(reference, quote)
 
 
@@ -63,10 +63,19 @@ def _explain(quote: Quote, workspace: Workspace, checker: QuoteChecker) -> None:
         checker.suggest(quote, file)
 
 
-def _is_unrelated(quote: Quote, workspace: Workspace) -> bool:
-    """Return whether a quote is not in its file, and hardly any of its lines is."""
-    file = workspace.read(quote.path) if quote.outcome == "mismatch" and quote.match is None else None
-    return isinstance(file, SourceFile) and not has_lines_of(quote.text, file.text)
+def _leave_out_new_code(quotes: list[Quote], workspace: Workspace) -> None:
+    """Leave quotes without a line unchecked that are neither in their file nor an altered excerpt of it."""
+    from remit.evidence.similarity import LineIndex  # late import: most quotes are exact
+
+    index: LineIndex | None = None
+    for quote in quotes:  # sorted by file, so that each file is indexed once
+        file = workspace.read(quote.path) if quote.outcome == "mismatch" else None
+        if not isinstance(file, SourceFile) or len(file.text) > _MAX_INDEXED:
+            continue
+        index = index if index is not None and index.path == file.path else LineIndex(file)
+        if not index.is_altered(quote.text):
+            quote.outcome, quote.found, quote.match, quote.similarity = "unchecked", None, None, None
+            quote.why, quote.difference = _TO_BE_WRITTEN, None
 
 
 def _check_quote(

@@ -74,17 +74,6 @@ def _is_prose(line: str) -> bool:
     return words >= 2 * _MIN_SMALL_WORDS and 2 * words >= len(line[:_MAX_LINES].split()) and not _CODE_END.search(line)
 
 
-def has_lines_of(quote: str, text: str) -> bool:
-    """Return whether at least a third of the lines of a quote are lines of a text, but for white space."""
-    lines = {" ".join(line.split()) for line in text.split("\n")}
-    quoted = [bare for line in quote.split("\n") if len(bare := " ".join(line.split())) >= _MIN_LINE]
-    return 3 * sum(line in lines for line in quoted) >= len(quoted)
-
-
-#: Shorter lines, such as brackets, are in every file.
-_MIN_LINE = 4
-
-
 def quote_readings(text: str) -> list[list[str]]:
     """Return every reading of a quote: the pieces between its ellipses, with white space collapsed by line."""
     lines = text.split("\n")

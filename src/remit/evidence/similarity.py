@@ -6,11 +6,13 @@ A short text is compared with every window, a long one only with the windows tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.model import Difference
+from remit.evidence.quote_text import is_ellipsis
 from remit.workspace.files import SourceFile
 
 #: Longer texts are not compared by similarity.
@@ -42,6 +44,13 @@ _LONGEST_SHOWN = 2_000
 _NEAR_LINE = 0.5
 #: Lines of a quote are compared with at most this many lines.
 _MAX_COMPARED = 200
+#: The part of its tokens that an altered line shares with the line it comes from, and that other code seldom does. A
+#: line is compared with the lines that have one of its rarest tokens, at most this many of them for each.
+_LIKE = 0.75
+_UNLIKE = 0.5
+_RAREST = 3
+_MAX_LIKE = 50
+_DECLARES = frozenset(("def", "class", "function", "func", "fn", "interface", "struct", "enum", "trait", "type"))
 #: Takes a text and a minimum; returns the similarity, or any value below the minimum if the text is less similar.
 Similarity = Callable[[str, float], float]
 
@@ -52,6 +61,66 @@ class Match(NamedTuple):
     line: int
     last: int
     similarity: float
+
+
+class LineIndex:
+    """The lines of one file by their tokens, without comments, to tell an altered excerpt of it from other code."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.path = file.path
+        self._lines = _token_lines(file.text, file.path)
+        self._known = set(self._lines)
+        self._declared = {one for line in self._known for one in _declarations(line)}
+        self._at: dict[str, list[int]] = {}
+        for at, line in enumerate(self._lines):
+            for word in set(line):
+                self._at.setdefault(word, []).append(at)
+
+    def is_altered(self, text: str) -> bool:
+        """Return whether a text is an excerpt with a few changed tokens: nearly all of its lines are like the file's.
+
+        A line that declares a name which the file declares in another way is an altered one.
+        """
+        kept = "\n".join("" if is_ellipsis(line) else line for line in text.split("\n"))
+        lines = _token_lines(kept, self.path)
+        likeness = [self._likeness(line) for line in lines]
+        return min(likeness, default=0) >= _UNLIKE and 6 * sum(one >= _LIKE for one in likeness) >= 5 * len(lines)
+
+    def _likeness(self, line: tuple[str, ...]) -> float:
+        """Return the part of its tokens that a line shares with the line of the file that is most like it."""
+        if line in self._known or not self._declared.isdisjoint(_declarations(line)):
+            return 1.0
+        words = Counter(line)
+        rarest = sorted((len(self._at[word]), word) for word in words if word in self._at)[:_RAREST]
+        candidates = {at for _, word in rarest for at in self._at[word][:_MAX_LIKE]}
+        return max((_shared_part(line, self._lines[at]) for at in candidates), default=0.0)
+
+
+def _shared_part(line: tuple[str, ...], other: tuple[str, ...]) -> float:
+    """Return the part of their tokens that two lines share; all of it if only one token is replaced: `limit = 5`."""
+    shared = Counter(line) & Counter(other)
+    count = sum(shared.values())
+    if len(line) == len(other) == count + 1 and any(map(_is_name, shared)):
+        return 1.0
+    return 2 * count / (len(line) + len(other))
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isalpha() or word[0] == "_"
+
+
+def _declarations(line: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield what a line declares: the word for its kind, and its name."""
+    return (pair for pair in pairwise(line) if pair[0] in _DECLARES)
+
+
+def _token_lines(text: str, path: str) -> list[tuple[str, ...]]:
+    """Return the tokens of each line that has a name or a number."""
+    tokens = CodeTokens(text, path)
+    lines: dict[int, list[str]] = {}
+    for word, line in zip(tokens.words, tokens.lines, strict=True):
+        lines.setdefault(line, []).append(word)
+    return [tuple(words) for words in lines.values() if any(word[0].isalnum() or word[0] == "_" for word in words)]
 
 
 class WindowMatcher:
