@@ -84,8 +84,8 @@ def serving(folder: Path, data: Path) -> Iterator[tuple[str, str]]:
     with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, encoding="utf-8") as process:
         try:
             text = ""
-            while "token=" not in text:
-                text += process.stdout.readline() if process.stdout else ""
+            while "token=" not in text and process.stdout and (line := process.stdout.readline()):
+                text += line
             found = re.search(r"(http://[\d.:]+)/login\?token=(\S+)", text)
             if found is None:
                 raise SystemExit(f"the server did not start: {text}")
@@ -225,7 +225,10 @@ class _Sessions:
     def call(self, number: int) -> tuple[str, float]:
         """Return a tool and the milliseconds of a decision about it; the call is also settled, as by the client."""
         tool = _MIX[(number // SESSIONS) % len(_MIX)]
-        about = {"tool_name": tool, "tool_use_id": f"{tool}-{number}", "tool_input": _INPUTS[tool]}
+        given: dict[str, str] = _INPUTS[tool]
+        if tool == "Bash" and number % 2:  # every second command line is a new one
+            given = {"command": f"git log -{number} --oneline | head -5"}
+        about = {"tool_name": tool, "tool_use_id": f"{tool}-{number}", "tool_input": given}
         taken = self.send(number, "PreToolUse", **about)
         self.send(number, "PostToolUse", tool_response={}, **about)
         return tool, taken

@@ -342,7 +342,7 @@ def test_a_kept_state_is_what_was_saved(tmp_path: Path) -> None:
     with open_session(str(tmp_path), "one") as state:
         state.conflicts = [str(number) for number in range(MAX_ENTRIES["conflicts"] + 5)]
         state.delegations["t"] = Delegation("code-explorer", 5.0)
-    (_, kept_state), *_ = session_store._saved.values()
+    (_, kept_state, _), *_ = session_store._saved.values()
     found = read_session(str(tmp_path), "one")
     assert found is not None
     assert kept_state.as_dict() == found.as_dict()

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from remit.gate import state_file
 from remit.gate.session import SCHEMA
 from remit.gate.session_store import open_session, read_session
-from remit.gate.state_file import append_state, mark_of, read_state_file, replace_state
-from remit.lean_json import dumps
+from remit.gate.state_file import EncodedEntries, append_state, mark_of, read_state_file, replace_state
+from remit.lean_json import dumps, loads
 
 
 def document(number: int, size: int = 0) -> bytes:
@@ -109,6 +111,50 @@ def test_a_long_file_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(found.warnings) == 40
     assert longest < 4_000
     assert (tmp_path / "one.json").read_bytes().count(SCHEMA.encode()) < 10
+
+
+def test_a_save_that_a_client_waits_for_does_not_replace_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_file, "MAX_APPENDED", 4_000)
+    sizes = []
+    for _ in range(40):
+        with open_session(str(tmp_path), "one", is_urgent=True) as state:
+            state.prompts += 1
+        sizes.append((tmp_path / "one.json").stat().st_size)
+    assert 4_000 < max(sizes) < 8_000, "it may become twice as long"
+    while (tmp_path / "one.json").stat().st_size < 4_000:
+        with open_session(str(tmp_path), "one", is_urgent=True) as state:
+            state.prompts += 1
+    with open_session(str(tmp_path), "one") as state:
+        prompts = state.prompts
+    assert (tmp_path / "one.json").stat().st_size < 1_000, "the next save replaces it"
+    found = read_session(str(tmp_path), "one")
+    assert found is not None
+    assert found.prompts == prompts
+
+
+entries = st.lists(
+    st.dictionaries(st.text("ab\u00e9\ud800", max_size=3), st.integers() | st.none(), max_size=3), max_size=5
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), entries, st.integers()), max_size=6))
+def test_entries_that_were_encoded_before_are_the_same_again(steps: list[tuple[int, list[Any], int]]) -> None:
+    encoded = EncodedEntries()
+    now: list[Any] = []
+    for dropped, new, number in steps:
+        now = [*now[dropped:], *new]
+        if now:
+            now[-1]["last"] = number  # the last entry may be changed
+        assert loads(encoded.encode(now)) == now
+
+
+def test_another_list_is_encoded_as_a_whole() -> None:
+    encoded = EncodedEntries()
+    first, second, third = {"n": 1}, {"n": 2}, {"n": 3}
+    for entries in ([first, second, third], [first, third], [second], [], [third, first], [first, second, third]):
+        assert loads(encoded.encode(entries)) == entries
 
 
 def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:

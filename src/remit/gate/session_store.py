@@ -10,7 +10,15 @@ from _thread import _local
 from remit.errors import RemitError, UsageError
 from remit.gate import witness
 from remit.gate.session import SCHEMA, SessionState
-from remit.gate.state_file import SPARE, append_state, mark_of, move, read_state_file, replace_state
+from remit.gate.state_file import (
+    SPARE,
+    EncodedEntries,
+    append_state,
+    mark_of,
+    move,
+    read_state_file,
+    replace_state,
+)
 from remit.lean_json import dumps
 from remit.workspace.atomic_write import file_lock
 
@@ -35,9 +43,10 @@ INSTALLED = "installed.json"
 _MAX_NAMED = 5
 
 
-#: Path -> the mark of the file that this process has saved last, and the state in it: what has not changed since need
-#: not be read and compared again. Only threads that answer many events keep them.
-_saved: dict[str, tuple[Mark, SessionState]] = {}
+#: Path -> the mark of the file that this process has saved last, the state in it, and the decisions that were encoded:
+#: what has not changed since need not be read, compared and encoded again. Only threads that answer many events keep
+#: them.
+_saved: dict[str, tuple[Mark, SessionState, EncodedEntries]] = {}
 _MAX_SAVED, _MAX_SAVED_SIZE = 200, 256_000
 
 
@@ -54,9 +63,14 @@ def keep_saved_states() -> None:
 
 
 class open_session:  # noqa: N801 - used as a function: `with open_session(folder, session) as state`
-    """Open the state of a session for reading and writing. It is saved when the block ends without an error."""
+    """Open the state of a session for reading and writing. It is saved when the block ends without an error.
 
-    def __init__(self, folder: str, session: str, *, wait: float = WAIT_SECONDS, lock: int = -1) -> None:
+    With `is_urgent`, a client waits for the save, and the file may become longer than others.
+    """
+
+    def __init__(
+        self, folder: str, session: str, *, wait: float = WAIT_SECONDS, lock: int = -1, is_urgent: bool = False
+    ) -> None:
         self.folder = folder
         self.session = session
         self.wait = wait
@@ -65,13 +79,20 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
         self._lock = lock
         #: The mark of the file that was loaded, see `append_state`.
         self._mark: Mark | None = None
+        self._encoded = EncodedEntries()
+        self._is_urgent = is_urgent
 
     def __enter__(self) -> SessionState:
         if self._lock < 0:
             make_private(self.folder)
             self._lock = file_lock(_path(self.folder, self.session, ".lock"), self.wait)
         try:
-            self.state, self._mark = _load(_path(self.folder, self.session, ".json"), self.session)
+            path = _path(self.folder, self.session, ".json")
+            known = _saved.pop(path, None)
+            if known is not None and known[0] == mark_of(path):
+                self._mark, self.state, self._encoded = known
+            else:
+                self.state, self._mark = _load(path, self.session)
         except BaseException:
             os.close(self._lock)
             raise
@@ -82,9 +103,29 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
     ) -> None:
         try:
             if kind is None:
-                _save(_path(self.folder, self.session, ".json"), self.state, self._mark)
+                self._save(_path(self.folder, self.session, ".json"))
         finally:
             os.close(self._lock)  # which also releases the lock
+
+    def _save(self, path: str) -> None:
+        """Append the state to its file, or else replace the file."""
+        state = self.state
+        state.trim()
+        values = state.as_dict()
+        if _keeping.is_on:
+            decisions = self._encoded.encode(values.pop("decisions"))
+            data = b'%s,"decisions":%s}' % (dumps(values, allow_nan=True)[:-1], decisions)
+        else:
+            data = dumps(values, allow_nan=True)
+        try:
+            witness.note_content(os.path.dirname(path), os.path.basename(path), data, is_locked=True)
+            saved = append_state(path, data, self._mark, may_grow=self._is_urgent) or replace_state(path, data)
+        except OSError as error:
+            raise _broken(f"cannot write the gate's state {path}: {error.strerror}") from error
+        if _keeping.is_on and len(data) <= _MAX_SAVED_SIZE and saved is not None:
+            while len(_saved) >= _MAX_SAVED:
+                _saved.pop(next(iter(_saved)), None)
+            _saved[path] = (saved, state, self._encoded)
 
 
 def try_lock(folder: str, session: str) -> int | None:
@@ -199,9 +240,6 @@ def _load(path: str, session: str) -> tuple[SessionState, Mark | None]:
 
     A file that something else than this module has changed or removed is noted as a change without permission.
     """
-    known = _saved.pop(path, None)
-    if known is not None and known[0] == mark_of(path):
-        return known[1], known[0]
     is_missing = not os.path.lexists(path) and not move(path + SPARE, path)
     stored = read_state_file(path, _is_state)
     if stored.values is not None:
@@ -227,21 +265,6 @@ def _distrust(state: SessionState, path: str) -> None:
 
 def _is_state(value: object) -> bool:
     return isinstance(value, dict) and value.get("schema") == SCHEMA
-
-
-def _save(path: str, state: SessionState, mark: Mark | None) -> None:
-    """Save a state: append it to the file with this mark, or else replace the file."""
-    state.trim()
-    data = dumps(state.as_dict(), allow_nan=True)
-    try:
-        witness.note_content(os.path.dirname(path), os.path.basename(path), data, is_locked=True)
-        saved = append_state(path, data, mark) or replace_state(path, data)
-    except OSError as error:
-        raise _broken(f"cannot write the gate's state {path}: {error.strerror}") from error
-    if _keeping.is_on and len(data) <= _MAX_SAVED_SIZE and saved is not None:
-        while len(_saved) >= _MAX_SAVED:
-            _saved.pop(next(iter(_saved)), None)
-        _saved[path] = (saved, state)
 
 
 class RecordedSession:

@@ -12,6 +12,10 @@ from contextlib import suppress
 
 from remit.workspace.atomic_write import replace_file
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 #: How many files are kept in a folder: about as many as calls run at the same time.
 _KEPT = 8
 _PREFIX = "spare-"
@@ -41,17 +45,18 @@ def remove_file(path: str) -> None:
     """Remove a file that `write_file` has written; perhaps it becomes a spare file."""
     with suppress(OSError):
         if os.lstat(path).st_nlink == 1:
-            os.rename(path, _spares(path)[0])
+            os.rename(path, next(_spares(path)))
             return
     with suppress(OSError):
         os.unlink(path)
 
 
-def _spares(path: str) -> list[str]:
-    """Return the names of spare files next to a file. Different files begin with different ones."""
+def _spares(path: str) -> Iterator[str]:
+    """Yield the names of spare files next to a file. Different files begin with different ones."""
     folder, name = os.path.split(path)
     first = sum(name.encode("utf-8", "surrogateescape")) % _KEPT
-    return [f"{folder}/{_PREFIX}{(first + number) % _KEPT}" for number in range(_KEPT)]
+    for number in range(_KEPT):
+        yield f"{folder}/{_PREFIX}{(first + number) % _KEPT}"
 
 
 def _overwrite(path: str, data: bytes) -> bool:

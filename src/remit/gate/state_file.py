@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
+from _operator import is_  # the module `operator` is slower to load
 
-from remit.lean_json import loads
+from remit.lean_json import dumps, loads
 from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 #: A larger file is not a state.
 MAX_FILE_SIZE = 4_000_000
-#: A file is replaced, not appended to, when it would become longer.
+#: A file is replaced, not appended to, when it would become longer. The blocks of the old file are then released, which
+#: takes up to milliseconds, so a save that a client waits for may exceed the limit: by as much again.
 MAX_APPENDED = 1_000_000
 #: The last bytes of a file, which usually contain the whole last line.
 _TAIL = 64 * 1024
@@ -97,9 +99,37 @@ def _parse(data: bytes, is_state: Callable[[object], bool]) -> dict[str, Any] | 
     return values if is_state(values) else None
 
 
-def append_state(path: str, data: bytes, mark: Mark | None) -> Mark | None:
-    """Append a document to the file with this mark; return its new mark, or None if the file must be replaced."""
-    if mark is None or mark[2] + len(data) >= MAX_APPENDED:
+class EncodedEntries:
+    """The entries of a list as JSON: those that were encoded before are not encoded again.
+
+    Only the last entry of the list may be changed after it was encoded.
+    """
+
+    __slots__ = ("_entries", "_pieces")
+
+    def __init__(self) -> None:
+        self._entries: list[Any] = []
+        self._pieces: list[bytes] = []
+
+    def encode(self, entries: list[Any]) -> bytes:
+        """Return a list as JSON. It may have lost its first entries and got new ones at its end."""
+        first = entries[0] if entries else None
+        start = next((at for at, one in enumerate(self._entries) if one is first), len(self._entries))
+        same = self._entries[start:-1]
+        if len(same) > len(entries) or not all(map(is_, same, entries)):
+            same = []
+        new = [dumps(one, allow_nan=True) for one in entries[len(same) :]]
+        self._pieces = [*self._pieces[start : start + len(same)], *new]
+        self._entries = list(entries)
+        return b"[%s]" % b",".join(self._pieces)
+
+
+def append_state(path: str, data: bytes, mark: Mark | None, *, may_grow: bool = False) -> Mark | None:
+    """Append a document to the file with this mark; return its new mark, or None if the file must be replaced.
+
+    With `may_grow`, a client waits for the save, see `MAX_APPENDED`.
+    """
+    if mark is None or mark[2] + len(data) >= MAX_APPENDED * (1 + may_grow):
         return None
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | _FLAGS)

@@ -158,7 +158,7 @@ class Command:
     def is_folder(self, arg: Argument) -> bool:
         """Return whether a name is that of a folder."""
         path = self.path(arg)
-        return path is not None and (path.endswith("/") or os.path.isdir(os.path.join(self.state.start, path)))
+        return path is not None and (path.endswith("/") or self.state.exists(path, "folder"))
 
     def read(self, arg: Argument, lines: int | None = None, first: int = 1) -> None:
         """Add a file that it shows."""

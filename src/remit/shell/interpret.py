@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from remit.shell import arithmetic
 from remit.shell.command import RUN_TIME_NAME, Command, Effects, Reader
 from remit.shell.programs.table import apply_effects, is_program
@@ -21,21 +19,33 @@ _MAX_DEPTH = 6
 _OPENING = frozenset({"if", "while", "until", "case"})
 _CLOSING = frozenset({"fi", "done", "esac"})
 _PIPES = ("|", "|&")
+#: Command line and folder -> what it does, and the state with the questions about files that this depends on. A process
+#: that answers many calls gets the same lines again.
+_known: dict[tuple[str, str], tuple[ShellState, Effects]] = {}
+_MAX_KNOWN, _MAX_KNOWN_LENGTH = 500, 2_000
 
 
 def read_command(text: str, cwd: str = "") -> Effects:
     """Return what a command line reads, writes and runs. Runs nothing and never raises.
 
-    A line that needs more than a number of steps is not understood; what was found until then is kept.
+    A line that needs more than a number of steps is not understood; what was found until then is kept. The effects must
+    not be changed: a line that was understood is not read again while the files that it depends on exist as before.
     """
-    effects = Effects()
+    known = _known.get((text, cwd))
+    if known is not None and known[0].has_same_files():
+        return known[1]
+    effects, state = Effects(), ShellState(cwd)
     READING.start()
     try:
-        _read_into(effects, text, ShellState(cwd))
+        _read_into(effects, text, state)
     except (NotShell, RecursionError):
         effects.give_up("it takes too long to read, or is nested too deeply")
     finally:
         READING.stop()
+    if not effects.unknown and len(text) <= _MAX_KNOWN_LENGTH:
+        if len(_known) >= _MAX_KNOWN:
+            _known.clear()
+        _known[text, cwd] = (state, effects)
     return effects
 
 
@@ -126,7 +136,7 @@ class _Line:
             if moved is not None and moved not in self.state.others:
                 self.state.others.append(moved)
         elif folder is not None and moved not in (folder, None):
-            exists = os.path.isdir(os.path.join(self.state.start, str(moved)))
+            exists = self.state.exists(str(moved), "folder")
             if not (self.is_first and exists):
                 self.left.append(folder)
             if self.blocks:

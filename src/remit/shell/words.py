@@ -86,6 +86,10 @@ class Argument:
         self.is_many = is_many
 
 
+#: The questions about files that decide what a line does.
+_QUESTIONS = {"folder": os.path.isdir, "file": os.path.isfile, "any": os.path.lexists}
+
+
 class ShellState:
     """The folder of a shell, relative to where the line runs (None: not known), and the variables it has set."""
 
@@ -102,6 +106,18 @@ class ShellState:
         self.numbers: set[str] = set()
         #: Functions that the line defines. Their bodies are read where they are defined.
         self.functions: set[str] = set()
+        #: The questions about files that were asked, with their answers: (question, path, answer).
+        self.asked: list[tuple[str, str, bool]] = []
+
+    def exists(self, path: str, kind: str = "any") -> bool:
+        """Return whether there is a "file", a "folder" or "any" of them at a path from where the line runs."""
+        found = _QUESTIONS[kind](os.path.join(self.start, path))
+        self.asked.append((kind, path, found))
+        return found
+
+    def has_same_files(self) -> bool:
+        """Return whether all questions about files have the same answers as before."""
+        return all(_QUESTIONS[kind](os.path.join(self.start, path)) == found for kind, path, found in self.asked)
 
     def copy(self) -> ShellState:
         """Return the state of a subshell."""
@@ -110,6 +126,7 @@ class ShellState:
         other.numbers = set(self.numbers)
         other.functions = set(self.functions)
         other.others = list(self.others)
+        other.asked = self.asked
         return other
 
     def move(self, folder: str | None, target: str = "") -> None:

@@ -22,7 +22,7 @@ def test_after_every_recorded_payload_the_kept_state_is_the_saved_one(
     compared = 0
     for file in sorted(PAYLOADS.iterdir()):
         hooks.say(hooks.captured(file.name))
-        for path, (_, state) in session_store._saved.items():
+        for path, (_, state, _) in session_store._saved.items():
             if path.startswith(str(hooks.folder)):
                 found = read_session(str(hooks.folder), Path(path).stem)
                 assert found is not None

@@ -186,12 +186,12 @@ class ProjectContext:
         """Whether hooks record decisions without changing anything."""
         return self.settings.mode == "observe"
 
-    def session(self, session: str) -> open_session:
-        """Return the state of a session, for use in a `with` block."""
+    def session(self, session: str, *, is_urgent: bool = False) -> open_session:
+        """Return the state of a session, for use in a `with` block; `is_urgent` if the client waits for a decision."""
         from remit.gate.session_store import open_session as open_state
 
         lock, self.held = self.held, -1
-        return open_state(self.folder, session, lock=lock)
+        return open_state(self.folder, session, lock=lock, is_urgent=is_urgent)
 
 
 def recompile(project: str, *, force: bool = False) -> dict[str, Any]:

@@ -164,11 +164,9 @@ def _checkout(command: Command, args: list[Argument]) -> None:
     if options.has("-b", "-B", "--orphan", "--detach", "-t"):
         return
     # A branch and a file may have the same name. If the file exists, it is restored.
-    import os
-
     for position, arg in enumerate(options.operands):
         path = command.path(arg)
-        if path is not None and (position > 0 or os.path.lexists(os.path.join(command.state.start, path))):
+        if path is not None and (position > 0 or command.state.exists(path)):
             _restore(command, [arg])
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from remit.shell.options import CommandOptions
 from remit.shell.programs.lists import FORMATTERS, HARMLESS, RUNNERS
 from remit.shell.words import Argument
@@ -64,7 +62,7 @@ def _run_script(command: Command, operands: list[Argument], args: list[Argument]
 
 def _is_project_file(command: Command, path: str) -> bool:
     is_inside = not path.startswith(("/", "~")) and ".." not in path.split("/")
-    return is_inside and (not command.state.start or os.path.isfile(os.path.join(command.state.start, path)))
+    return is_inside and (not command.state.start or command.state.exists(path, "file"))
 
 
 def run_eval(command: Command, _: str, args: list[Argument]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from remit.globs import is_glob
 from remit.shell import arithmetic
 from remit.shell.command import INSTALLED_FOLDERS, is_open
@@ -115,11 +113,11 @@ def _program_name(command: Command, first: Argument) -> str:
     if folder in _SYSTEM_FOLDERS or folder.endswith(INSTALLED_FOLDERS) or is_elsewhere:
         return name
     path = command.path(first)
-    if path is not None and not path.startswith(("/", "~")) and ".." not in path.split("/"):
-        whole = os.path.join(command.state.start, path)
-        if os.path.isfile(whole) or name in RUNNERS or f"./{name}" in RUNNERS:
-            return name if name in RUNNERS else TASK
-    return first.text[:80]
+    is_inside = path is not None and not path.startswith(("/", "~")) and ".." not in path.split("/")
+    if path is None or not is_inside:
+        return first.text[:80]
+    is_named = name in RUNNERS or f"./{name}" in RUNNERS
+    return (name if name in RUNNERS else TASK) if is_named or command.state.exists(path, "file") else first.text[:80]
 
 
 def _is_below(folder: str, start: str) -> bool:
