@@ -42,8 +42,15 @@ def ratio(
     clock: Callable[[], float] = time.process_time,
 ) -> float:
     """Return how many times as long `work` takes as `baseline`: the medians of alternating measurements."""
-    own, base = _timed([work, baseline], repeats, clock)
-    return statistics.median(own) / statistics.median(base)
+    own, base = medians([work, baseline], repeats, clock)
+    return own / base
+
+
+def medians(
+    works: list[Callable[[], object]], repeats: int = 15, clock: Callable[[], float] = time.process_time
+) -> list[float]:
+    """Return the median time of one call of each, from alternating measurements."""
+    return [statistics.median(times) for times in _timed(works, repeats, clock)]
 
 
 def _timed(works: list[Callable[[], object]], repeats: int, clock: Callable[[], float]) -> list[list[float]]:

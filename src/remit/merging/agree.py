@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,11 +26,6 @@ UNSCORED_TOOL = 80.0
 ALSO = "Also: "
 #: The most agents that a reason names.
 _MAX_NAMED = 3
-#: The id that an agent gives a row: `SEC-001`.
-_ROW_ID = re.compile(r"([A-Za-z][A-Za-z0-9]{0,11})-(\d{1,6})")
-#: Numbers the findings whose rows have no id: `F-001`.
-_NO_ID = "F"
-T = TypeVar("T")
 
 
 def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: int) -> MergedFinding:
@@ -42,7 +35,7 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
     by_agent: dict[str, list[ReportedFinding]] = defaultdict(list)
     for row in rows:
         by_agent[row.opinion.agent].append(row)
-    per_agent = [_combine_agent(own) for _, own in sorted(by_agent.items())]
+    per_agent = [_combine_agent(by_agent[agent]) for agent in sorted(by_agent)]
     opinions = tuple(row.opinion for row in per_agent)
     leader = min(per_agent, key=lambda row: (-row.opinion.confidence, row.opinion.agent, row.opinion.id))
     best = leader.opinion
@@ -72,104 +65,6 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
         members=_members(rows, located.opinion.line),
         reason=reason,
     )
-
-
-def with_unique_ids(findings: Sequence[MergedFinding]) -> list[MergedFinding]:
-    """Return the findings with ids that differ in all letters and digits: every format shows them.
-
-    A second SEC-001 is SEC2-001, a second result of a tool's rule B608 is B608-2, and a finding without an id is F-001.
-    The first is the first by agent, path and line, so that severities and scores do not change an id.
-    """
-    by_id: dict[str, list[int]] = defaultdict(list)
-    for at, finding in enumerate(findings):
-        by_id[finding.id.upper()].append(at)
-    unique = list(findings)
-    taken = set(by_id)
-
-    def take(name: str) -> bool:
-        return name not in taken and not taken.add(name)  # type: ignore[func-returns-value]
-
-    naming = Naming(take)
-    for _, own in sorted(by_id.items()):
-        keyed = sorted([(naming_prefix(findings[at]), at) for at in own]) if len(own) > 1 else [((), own[0])]
-        for at in settle_ties(keyed, lambda at: naming_order(findings[at])):
-            name = naming.next(findings[at].id, is_rule=bool(leading_opinion(findings[at]).rule))
-            if name is not None:
-                unique[at] = msgspec.structs.replace(findings[at], id=name)
-    return unique
-
-
-class Naming:
-    """Names findings that come in the order of their ids, and of `naming_order` for each id.
-
-    `take` takes a name in upper case, and returns whether it was free. All ids are taken from the start.
-    """
-
-    def __init__(self, take: Callable[[str], bool]) -> None:
-        self._take = take
-        self._id: str | None = None
-        self._times = 0
-
-    def next(self, own_id: str, *, is_rule: bool) -> str | None:
-        """Return another name for the next finding; None if it keeps its id."""
-        folded = own_id.upper()
-        if folded != self._id:
-            self._id, self._times = folded, 0
-        self._times += 1
-        if own_id and self._times == 1:
-            return None
-        parts = None if is_rule else _id_parts(own_id)
-        while not self._take((name := _numbered(own_id, parts, self._times)).upper()):
-            self._times += 1
-        return name
-
-
-@lru_cache(maxsize=4096)
-def _id_parts(own_id: str) -> tuple[str, str] | None:
-    """Return the letters and the digits of an id that an agent gives a row."""
-    found = _ROW_ID.fullmatch(own_id)
-    return (found[1], found[2]) if found else None
-
-
-def _numbered(own_id: str, parts: tuple[str, str] | None, times: int) -> str:
-    """Return an id for one of several findings with the same id, or for one without an id."""
-    if not own_id:
-        return f"{_NO_ID}-{times:03}"
-    return f"{parts[0]}{times}-{parts[1]}" if parts else f"{own_id}-{times}"
-
-
-def settle_ties(keyed: Iterable[tuple[object, T]], whole: Callable[[T], Any]) -> Iterator[T]:
-    """Yield what is sorted by the beginning of a key, which nearly always decides; equal ones by the whole key."""
-    last: object = None
-    equal: list[T] = []
-    for key, item in keyed:
-        if equal and key == last:
-            equal.append(item)
-            continue
-        yield from equal if len(equal) < 2 else sorted(equal, key=whole)
-        last, equal = key, [item]
-    yield from equal if len(equal) < 2 else sorted(equal, key=whole)
-
-
-def naming_prefix(finding: MergedFinding) -> tuple[tuple[str, ...], str, int]:
-    """Return the beginning of `naming_order`, which is fast to make."""
-    return finding.agents, finding.path or "", finding.line or 0
-
-
-def naming_order(finding: MergedFinding) -> tuple[object, ...]:
-    """Return the key by which findings with one id are named."""
-    location = (finding.path or "", finding.line or 0, finding.end_line or 0)
-    absent = (finding.path is None, finding.line is None, finding.end_line is None)
-    texts = tuple((one.agent, one.id, one.title, one.details, one.confidence) for one in finding.opinions)
-    reason = finding.reason if isinstance(finding.reason, str) else ""
-    return (finding.agents, *location, finding.category, finding.id, texts, absent, str(finding.members), reason)
-
-
-def leading_opinion(finding: MergedFinding) -> Opinion:
-    """Return the opinion that provides the title of a finding: the best-scored one."""
-    if len(finding.opinions) == 1:
-        return finding.opinions[0]
-    return min(finding.opinions, key=lambda one: (-one.confidence, one.agent, one.id))
 
 
 def _members(rows: Sequence[ReportedFinding], line: int | None) -> tuple[Member, ...]:

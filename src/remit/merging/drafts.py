@@ -8,19 +8,18 @@ Both give the findings of a merge unique ids and put them in the order of the re
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol, overload
+from typing import Protocol, overload
 
 import msgspec
 
 from remit.contract.findings import Severity
-from remit.merging.agree import Naming, leading_opinion, naming_order, naming_prefix, settle_ties, with_unique_ids
-from remit.merging.model import SCALE, MergedFinding, ReportedFinding
+from remit.merging.arranging import SEVERITY_RANKS, Arranged, Tally, arrange, location_key, location_ranks
+from remit.merging.model import MergedFinding, ReportedFinding
+from remit.merging.naming import Naming, id_parts, leading_opinion, naming_order, naming_prefix, settle_ties, unique_ids
 
-#: The worst severity first, a missing one last.
-_RANKS: dict[Severity | None, int] = {severity: -at for at, severity in enumerate(SCALE)} | {None: 1}
-_SEVERITIES = {rank: severity for severity, rank in _RANKS.items()}
+_SEVERITIES = {rank: severity for severity, rank in SEVERITY_RANKS.items()}
 #: Rows that are written or read at a time.
 _BATCH = 1000
 #: The largest number that the database compares; the whole key decides between larger ones.
@@ -49,14 +48,6 @@ _decode_finding = msgspec.msgpack.Decoder(MergedFinding).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Tally(NamedTuple):
-    """How many findings of each severity there are, how many rows they have, and how many were dismissed."""
-
-    severities: Counter[Severity | None]
-    rows: int
-    dismissed: int
-
-
 class Drafts(Protocol):
     """The findings of a merge while it is made."""
 
@@ -69,8 +60,8 @@ class Drafts(Protocol):
     def id_of(self, at: int) -> str:
         """Return the id of a finding."""
 
-    def arranged(self) -> tuple[Sequence[MergedFinding], Sequence[MergedFinding]]:
-        """Return the kept and the dropped findings in the order of the report."""
+    def arranged(self) -> Arranged:
+        """Return the findings in the order of the report."""
 
 
 class MemoryDrafts:
@@ -78,6 +69,7 @@ class MemoryDrafts:
 
     def __init__(self) -> None:
         self._findings: list[MergedFinding] = []
+        self._ranks: list[int] = []
 
     def add(self, finding: MergedFinding) -> int:
         """See `Drafts`."""
@@ -86,57 +78,19 @@ class MemoryDrafts:
 
     def name_all(self) -> None:
         """See `Drafts`."""
-        self._findings = with_unique_ids(self._findings)
+        findings = self._findings
+        self._ranks = location_ranks(findings)
+        # As a list, so that all ids are found by the old ones.
+        for at, name in list(unique_ids(findings, self._ranks)):
+            findings[at] = msgspec.structs.replace(findings[at], id=name)
 
     def id_of(self, at: int) -> str:
         """See `Drafts`."""
         return self._findings[at].id
 
-    def arranged(self) -> tuple[Sequence[MergedFinding], Sequence[MergedFinding]]:
+    def arranged(self) -> Arranged:
         """See `Drafts`."""
-        return arrange(self._findings)
-
-
-def arrange(findings: Iterable[MergedFinding]) -> tuple[tuple[MergedFinding, ...], tuple[MergedFinding, ...]]:
-    """Return the kept and the dropped findings in the order of the report."""
-    kept: list[MergedFinding] = []
-    dropped: list[MergedFinding] = []
-    for finding in findings:
-        (kept if finding.reason is msgspec.UNSET else dropped).append(finding)
-    return in_order(kept), in_order(dropped)
-
-
-def in_order(findings: Iterable[MergedFinding]) -> tuple[MergedFinding, ...]:
-    """Sort by severity, then by confidence, then by location.
-
-    Many findings share severity and confidence: sorting within these groups is faster than comparing all of them.
-    """
-    alike: dict[tuple[Severity | None, float], list[MergedFinding]] = defaultdict(list)
-    for finding in findings:
-        alike[finding.severity, finding.confidence].append(finding)
-    ordered: list[MergedFinding] = []
-    for weight in sorted(alike, key=lambda weight: (_RANKS[weight[0]], -weight[1])):
-        own = alike[weight]
-        places = sorted([(finding.path or "", finding.line or 0, at) for at, finding in enumerate(own)])
-        ordered += settle_ties((((path, line), own[at]) for path, line, at in places), _location_key)
-    return tuple(ordered)
-
-
-def _location_key(finding: MergedFinding) -> tuple[object, ...]:
-    """Return a key that no two findings of a merge share: they would have been merged."""
-    path, line, end_line = finding.path, finding.line, finding.end_line or 0
-    reason = finding.reason if isinstance(finding.reason, str) else ""
-    own = (finding.category, finding.id, finding.title, path is None, line is None, finding.agents, reason)
-    return (path or "", line or 0, end_line, *own)
-
-
-def tally(findings: Sequence[MergedFinding]) -> Tally:
-    """Count findings."""
-    if isinstance(findings, StoredFindings):
-        return findings.tally()
-    severities = Counter(finding.severity for finding in findings)
-    dismissed = sum("dismissed" in finding.flags for finding in findings)
-    return Tally(severities, sum(len(finding.members) for finding in findings), dismissed)
+        return arrange(self._findings, self._ranks)
 
 
 class StoredDrafts:
@@ -197,7 +151,7 @@ class StoredDrafts:
         )
         with self._transaction():
             for at, own_id, is_rule in settle_ties(keyed, lambda one: naming_order(self.finding(one[0]))):
-                name = naming.next(own_id, is_rule=bool(is_rule))
+                name = naming.next(id_parts(own_id, is_rule=bool(is_rule)))
                 if name is not None:
                     self.database.execute("UPDATE findings SET id = ? WHERE at = ?", (name, at))
 
@@ -213,7 +167,7 @@ class StoredDrafts:
         """Return a finding by its number."""
         return decoded(*self.database.execute("SELECT id, data FROM findings WHERE at = ?", (at,)).fetchone())
 
-    def arranged(self) -> tuple[Sequence[MergedFinding], Sequence[MergedFinding]]:
+    def arranged(self) -> Arranged:
         """See `Drafts`."""
         self.database.execute("DELETE FROM places")
         found = self.database.execute(
@@ -221,17 +175,17 @@ class StoredDrafts:
             " ORDER BY is_dropped, rank, confidence DESC, path, line"
         )
         keyed = ((key, (at, key[0])) for at, *key in found)
-        ordered = settle_ties(keyed, lambda one: _location_key(self.finding(one[0])))
+        ordered = settle_ties(keyed, lambda one: location_key(self.finding(one[0])))
         lengths = [0, 0]
         with self._transaction():
             for at, is_dropped in ordered:
                 self.database.execute("INSERT INTO places VALUES (?, ?, ?)", (is_dropped, lengths[is_dropped], at))
                 lengths[is_dropped] += 1
         kept, dropped = (StoredFindings(self, bool(at), 0, length) for at, length in enumerate(lengths))
-        return kept, dropped
+        return Arranged(kept, dropped, kept.tally(), dropped.tally())
 
-    def revised(self, change: Change) -> tuple[Sequence[MergedFinding], Sequence[MergedFinding]]:
-        """Change the findings file by file, and return the kept and the dropped ones."""
+    def revised(self, change: Change) -> Arranged:
+        """Change the findings file by file, and return them."""
         # In the order of the numbers, which is the order of the files, so that each file is read once.
         with self._transaction():
             for at in range(1, self._count + 1):
@@ -313,6 +267,13 @@ class StoredFindings(Sequence[MergedFinding]):
         return Tally(severities, sum(row[2] for row in found), sum(row[3] for row in found))
 
 
+def severities_of(findings: Sequence[MergedFinding]) -> Counter[Severity | None]:
+    """Return how many findings of each severity there are."""
+    if isinstance(findings, StoredFindings):
+        return findings.tally().severities
+    return Counter(finding.severity for finding in findings)
+
+
 def decoded(own_id: str, data: bytes) -> MergedFinding:
     """Return a stored finding with the id that it was given."""
     finding = _decode_finding(data)
@@ -330,7 +291,7 @@ def _columns(finding: MergedFinding) -> tuple[object, ...]:
         max(-_LARGEST, min(line, _LARGEST)),
         bool(finding.opinions and leading_opinion(finding).rule),
         finding.reason is not msgspec.UNSET,
-        _RANKS[finding.severity],
+        SEVERITY_RANKS[finding.severity],
         finding.confidence,
         len(finding.members),
         "dismissed" in finding.flags,

@@ -33,8 +33,6 @@ _RARE_WORDS = 2
 _MAX_WORDS = 60
 _WORD = re.compile(r"\w+")
 
-#: First line, last line and index of a row; tuples of numbers sort fastest.
-Span = tuple[int, int, int]
 Near = Callable[[ReportedFinding, ReportedFinding], bool]
 
 
@@ -59,6 +57,9 @@ class Components:
         low, high = sorted((self.find(one), self.find(other)))
         self._parent[high] = low
 
+    def __contains__(self, index: int) -> bool:
+        return index in self._parent
+
     def sets(self) -> dict[int, list[int]]:
         """Return the sorted set of every joined index."""
         found: dict[int, list[int]] = {}
@@ -75,33 +76,46 @@ def group_findings(
 
     Rows of different files are never in one group.
     """
-    clusters = Components()
-    located: dict[tuple[str, str], list[Span]] = defaultdict(list)
+    located: dict[tuple[str, str], list[int]] = defaultdict(list)
     others: list[int] = []
+    firsts: list[int] = []
+    lasts: list[int] = []
     for at, row in enumerate(rows):
         first, last = row.opinion.line, row.end_line
         if first is not None and row.path is not None:
-            last = first if last is None or last < first else last
-            located[row.path, row.reason].append((first, last, at))
+            located[row.path, row.reason].append(at)
             if row.fingerprint:
                 others.append(at)
         else:
             others.append(at)
-    _join_equal(clusters, ((at, key) for at in others for key in _shared_keys(rows[at])))
-    for spans in located.values():
-        spans.sort()
-        for cluster in _touching(spans, window):
-            for _, _, at in cluster[1:]:
-                clusters.join(cluster[0][2], at)
-    together = clusters.sets()
+            first = 0
+        firsts.append(first)
+        lasts.append(first if last is None or last < first else last)
+    joined = Components()
+    _join_equal(joined, ((at, key) for at in others for key in _shared_keys(rows[at])))
+    touching = (cluster for own in located.values() for cluster in _touching(own, firsts, lasts, window))
+    clusters = _clusters(touching, joined)
     near = _near(window)
     for at, row in enumerate(rows):
-        members = together.get(at)
+        members = clusters.get(at)
         if members is None:
             yield (row,)  # a tuple of such rows is not tracked by the garbage collector, a list is
         elif members[0] == at:
             ordered = sorted((rows[member] for member in members), key=order)  # type: ignore[arg-type]
             yield from _pair(ordered[0], ordered[1], near) if len(ordered) == 2 else _findings(ordered, near)
+
+
+def _clusters(touching: Iterable[list[int]], joined: Components) -> dict[int, list[int]]:
+    """Return the sorted cluster of each row that is in one: rows whose lines touch, and what is joined already."""
+    clusters: dict[int, list[int]] = {}
+    for cluster in touching:
+        if any(at in joined for at in cluster):
+            for at in cluster:
+                joined.join(cluster[0], at)
+        else:
+            cluster.sort()
+            clusters.update(dict.fromkeys(cluster, cluster))
+    return clusters | joined.sets()
 
 
 def merge_of_row(row: ReportedFinding) -> str:
@@ -136,18 +150,19 @@ def _join_equal(components: Components, keyed: Iterable[tuple[int, Hashable]]) -
             components.join(other, at)
 
 
-def _touching(spans: list[Span], window: int) -> Iterator[list[Span]]:
-    """Yield runs of sorted ranges that share lines or are at most `window` lines apart."""
-    start, reach = 0, spans[0][1]
-    for at, (first, last, _) in enumerate(spans):
-        if first > reach + window:
-            if at - start > 1:
-                yield spans[start:at]
-            start, reach = at, last
-        elif last > reach:
-            reach = last
-    if len(spans) - start > 1:
-        yield spans[start:]
+def _touching(own: list[int], firsts: Sequence[int], lasts: Sequence[int], window: int) -> Iterator[list[int]]:
+    """Yield the rows of one file, by their first and last lines, that share lines or are `window` lines apart."""
+    own.sort(key=firsts.__getitem__)
+    start, reach = 0, lasts[own[0]]
+    for place, at in enumerate(own):
+        if firsts[at] > reach + window:
+            if place - start > 1:
+                yield own[start:place]
+            start, reach = place, lasts[at]
+        elif lasts[at] > reach:
+            reach = lasts[at]
+    if len(own) - start > 1:
+        yield own[start:]
 
 
 def _near(window: int) -> Near:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from remit.merging.agree import combine, is_disputed
+from remit.merging.arranging import Arranged, arrange, location_ranks
 from remit.merging.conflicts import (
     Denials,
     compliance_conflicts,
@@ -17,7 +18,7 @@ from remit.merging.conflicts import (
     unscored_agents,
 )
 from remit.merging.content import Sections, combine_sections
-from remit.merging.drafts import Change, Drafts, MemoryDrafts, StoredFindings, arrange, tally
+from remit.merging.drafts import Change, Drafts, MemoryDrafts, StoredFindings
 from remit.merging.grouping import group_by_mark, group_findings, merge_of_row
 from remit.merging.model import (
     NOT_COUNTED,
@@ -76,7 +77,7 @@ def merge_rows(
         groups = group_by_mark(rows, row_order) if is_one_merge else group_findings(rows, row_order, settings.window)
         for members in groups:
             finding = combine(members, settings, answered)
-            disputes = _disputes(members, finding, denied)
+            disputes = _disputes(members, finding, denied) if denied or len(members) > 1 else ()
             at = drafts.add(is_disputed(finding) if disputes else finding)
             if disputes:
                 own[at] = disputes
@@ -113,17 +114,17 @@ def _assemble(
     sections: Sections,
 ) -> Merge:
     """Sort everything and add status, decision and counts."""
-    findings, rest = drafts.arranged()
+    arranged = drafts.arranged()
     disputes = tuple(sorted(set(conflicts), key=lambda c: (c.kind, c.finding, c.agents, c.why)))
     return Merge(
         status=_status(reports),
         decision=decision,
         agents=tuple(sorted(map(_agent_report, reports), key=_order)),
-        findings=findings,  # type: ignore[arg-type]
+        findings=arranged.kept,  # type: ignore[arg-type]
         conflicts=disputes,
-        dropped=rest,  # type: ignore[arg-type]
+        dropped=arranged.dropped,  # type: ignore[arg-type]
         sections=sections,
-        counts=_counts(len(reports), findings, rest, disputes),
+        counts=_counts(len(reports), arranged, disputes),
     )
 
 
@@ -131,22 +132,21 @@ def revise(merge: Merge, change: Change) -> Merge:
     """Change every finding of a merge; one that has a reason afterwards is dropped. Do not use the old merge again."""
     stored = merge.findings
     if isinstance(stored, StoredFindings):
-        findings, rest = stored.drafts.revised(change)
+        arranged = stored.drafts.revised(change)
     else:
         by_file = sorted((*merge.findings, *merge.dropped), key=lambda finding: finding.path or "")
-        findings, rest = arrange(map(change, by_file))  # so that a file that is looked at is read once
-    counts = _counts(merge.counts.inputs, findings, rest, merge.conflicts)
-    return msgspec.structs.replace(merge, findings=findings, dropped=rest, counts=counts)
+        changed = [change(finding) for finding in by_file]  # so that a file that is looked at is read once
+        arranged = arrange(changed, location_ranks(changed))
+    counts = _counts(merge.counts.inputs, arranged, merge.conflicts)
+    return msgspec.structs.replace(merge, findings=arranged.kept, dropped=arranged.dropped, counts=counts)
 
 
-def _counts(
-    inputs: int, findings: Sequence[MergedFinding], dropped: Sequence[MergedFinding], conflicts: Sequence[Conflict]
-) -> Counts:
-    kept, rest = tally(findings), tally(dropped)
+def _counts(inputs: int, arranged: Arranged, conflicts: Sequence[Conflict]) -> Counts:
+    kept, rest = arranged.kept_tally, arranged.dropped_tally
     return Counts(
         inputs=inputs,
-        findings=len(findings),
-        dropped=len(dropped),
+        findings=len(arranged.kept),
+        dropped=len(arranged.dropped),
         conflicts=len(conflicts),
         critical=kept.severities["critical"],
         important=kept.severities["important"],

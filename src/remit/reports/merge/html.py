@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from remit.contract.findings import Severity
-from remit.merging.drafts import tally
+from remit.merging.drafts import severities_of
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
 from remit.reports.merge.decision import contract_status, decision_text
@@ -112,7 +112,7 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
     style, script = _asset("merge.css"), _asset("merge.js")
     cards = _cards(merge, workspace)
     agents, flags = _filter_options(merge.findings)
-    kept, dropped = tally(merge.findings).severities, tally(merge.dropped).severities
+    kept, dropped = severities_of(merge.findings), severities_of(merge.dropped)
     rest = merge.findings[len(cards) :]
     return (
         _environment()
