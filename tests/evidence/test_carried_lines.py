@@ -543,3 +543,118 @@ def test_a_line_that_one_of_several_files_around_it_may_have_is_not_accused(tmp_
 )
 def test_a_line_in_another_language_belongs_to_the_file_before_it(text: str, expected: list[str], tree: Path) -> None:
     assert found(text, tree) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Linha 12 no arquivo `src/app.py`",
+        "Línea 12 del archivo src/app.py",
+        "Zeile 12 der Datei src/app.py",
+        "la ligne 12 dans le fichier src/app.py",
+        "riga 12 di src/app.py",
+        "`src/app.py` satır 12",
+    ],
+)
+def test_a_line_in_another_language_may_come_before_its_file(text: str, tree: Path) -> None:
+    assert found(text, tree) == ["src/app.py:12"]
+
+
+# --- Several files that are listed together
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "### `src/app.py` and `src/store.py`\n\nThe loop on line {} is wrong.",
+        "### The loops (src/app.py, src/store.py)\n\n- line {} is wrong",
+        "- **Ficheros:** src/app.py y src/store.py\n  - la línea {} es falsa",
+        "Affected: src/app.py + src/store.py\nIt is wrong on line {}.",
+        "| File | Note |\n|---|---|\n| src/app.py, src/store.py | line {} is wrong |",
+    ],
+)
+def test_a_line_below_a_list_of_files_may_be_a_line_of_each_of_them(text: str, tree: Path) -> None:
+    assert found(text.format(12), tree)[-1] == "src/store.py:12 ambiguous"
+    (verdict,) = check_text(text.format(12), "-", Options(), Sources(workspace=WorkTree(tree)))
+    last = verdict.evidence.references[-1]
+    assert set(last.candidates) == {"src/app.py", "src/store.py"}
+    assert last.why.startswith("the text names several files for this line: src/")
+    # The only one that has the line is meant.
+    assert found(text.format(300), tree)[-1] == "src/app.py:300"
+    assert found(text.format(12).replace("src/store.py", "src/gone.py"), tree)[-1] == "src/app.py:12"
+    assert found(text.format(900), tree)[-1].partition(":900 ")[2].startswith(("out-of-range", "unchecked"))
+
+
+def test_a_file_that_another_one_uses_is_not_in_a_list_with_it(tree: Path) -> None:
+    assert found("### src/app.py calls src/store.py\n\nThe loop on line 12 is wrong.", tree) == ["src/store.py:12"]
+    assert found("### src/app.py in src/store.py\n\nThe loop on line 12 is wrong.", tree) == ["src/store.py:12"]
+    assert found("### src/app.py:3, src/store.py:4\n\nThe loop on line 12 is wrong.", tree)[-1] == "src/store.py:12"
+
+
+def test_the_name_of_a_line_below_a_list_of_files_decides(tmp_path: Path) -> None:
+    for path in ("app.py", "store.py"):
+        name = path[:-3]
+        (tmp_path / path).write_text("value = 1\n" * 9 + f"def {name}_run(): ...\n" + "value = 1\n" * 9)
+    assert found("### app.py and store.py\n\n- `app_run` (line 10) is slow", tmp_path) == ["app.py:10"]
+
+
+def test_a_line_far_below_a_list_of_files_is_not_read(tree: Path) -> None:
+    text = "## src/app.py and src/store.py\n\n### The loop\n\nIt is wrong on line 12."
+    assert found(text, tree) == []
+    assert found(text.replace(" and src/store.py", ""), tree) == ["src/app.py:12"]
+
+
+# --- Labels of findings
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        "### L1 — the key\n\n### L2 — the name\n\n### L3 — the log\n",
+        "- **L1.** the key\n- **L2.** the name\n- **L3.** the log\n",
+        "- [ ] L1: the key\n- [ ] L2: the name\n- [ ] L3: the log\n",
+        "**L1** the key\n\n**L2** the name\n\n**L3** the log\n",
+        "| # | What |\n|---|---|\n| L1 | the key |\n| L2 | the name |\n| L3 | the log |\n",
+        "### H1 — the key\n\n### M1 — the name\n\n### L3 — the log\n\n### L2 — the rest\n",
+    ],
+)
+def test_the_labels_of_findings_are_not_lines(labels: str, tree: Path) -> None:
+    text = "## `src/app.py`\n\n{}\n\nIn `src/app.py` (L3) it is slow; findings L2-L3 of src/app.py are open."
+    assert found(text.format(labels), tree) == []
+    assert found(text.format("The key."), tree)[0] == "src/app.py:3"
+    # A line that is not a label is read, and so is an anchor.
+    assert found(f"{labels}\n\nSee `src/app.py` L45 and src/app.py#L3.", tree) == ["src/app.py:45", "src/app.py:3"]
+
+
+def test_lines_at_the_start_of_entries_are_not_labels(tree: Path) -> None:
+    text = "## `src/app.py`\n\n- L11: the key\n- L12: the name\n- L13: the log\n"
+    assert found(text, tree) == ["src/app.py:11", "src/app.py:12", "src/app.py:13"]
+    assert found(text + "- A1: the rest\n", tree) == ["src/app.py:11", "src/app.py:12", "src/app.py:13"]
+
+
+# --- Cells
+
+
+@pytest.mark.parametrize(
+    ("cell", "lines"),
+    [("L12/14/15", [12, 14, 15]), ("L12 / L14", [12, 14]), ("`L12`", [12]), ("L12-L14", ["12-14"])],
+)
+def test_a_cell_with_nothing_but_lines_belongs_to_the_file_before_it(
+    cell: str, lines: list[int | str], tree: Path
+) -> None:
+    row = f"| File | Where |\n|---|---|\n| src/app.py | {cell} |"
+    assert found(row, tree) == ["src/app.py", *(f"src/app.py:{line}" for line in lines)]
+    assert found(f"| # | File |\n|---|---|\n| {cell} | src/app.py |", tree) == ["src/app.py"]
+
+
+def test_a_pipe_in_code_marks_does_not_end_a_cell(tree: Path) -> None:
+    table = "| Code | File |\n|---|---|\n| `a || b` | src/app.py:12 |\n| `a` | src/app.py:13 |\n"
+    assert found(table, tree) == ["src/app.py:12", "src/app.py:13"]
+    assert found("> " + table.replace("\n", "\n> ", 3), tree) == ["src/app.py:12", "src/app.py:13"]
+    assert found(table.replace("`a || b`", "`a` | `b|c` |"), tree) == ["src/app.py:13"]
+
+
+def test_a_number_with_a_plus_in_a_column_of_lines_is_a_line(tree: Path) -> None:
+    table = "| File | Lines |\n|---|---|\n| src/app.py | 12+ |\n| src/store.py | {} |\n"
+    assert found(table.format("3-5"), tree) == ["src/app.py:12", "src/store.py:3-5"]
+    assert found(table.format("90"), tree) == ["src/app.py", "src/store.py"]

@@ -154,7 +154,10 @@ def test_a_new_file_in_other_languages_is_planned(cell: str, tree: Path) -> None
 def test_a_symbol_that_is_to_be_removed_may_be_gone(words: str, tree: Path) -> None:
     table = f"| Change | File |\n|---|---|\n| {words} | `src/app.py` |"
     assert outcomes(table, tree) == ["src/app.py verified"]
-    assert outcomes(table.replace(words, "`drain()`"), tree) == ["src/app.py mismatch"]
+    assert outcomes(table.replace("`src/app.py`", "`src/app.py:12`"), tree) == ["src/app.py:12 verified"]
+    assert outcomes(table.replace(words, "`drain()`").replace("app.py", "app.py:12"), tree) == [
+        "src/app.py:12 mismatch"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,20 @@ def test_a_line_out_of_range_is_relocated_to_its_symbol(tree: Path) -> None:
 def test_a_symbol_of_a_whole_file_may_be_anywhere_in_it(tree: Path) -> None:
     table = "| Entry | File |\n|---|---|\n| `{}()` | src/app.py |\n"
     assert outcomes(table.format("open_session"), tree) == ["src/app.py verified"]
-    assert outcomes(table.format("ghost"), tree) == ["src/app.py mismatch"]
+
+
+def test_a_symbol_in_the_row_of_a_path_without_a_line_may_be_to_be_written(tree: Path) -> None:
+    table = "| Añadir | File |\n|---|---|\n| `ghost()` | src/app.py |\n"
+    (reference,) = evidence_of(table, tree).references
+    assert (reference.outcome, reference.why) == ("unchecked", "no line is given, and ghost is not in the file")
+    assert outcomes(table.replace("app.py", "app.py:12"), tree) == ["src/app.py:12 mismatch"]
+    assert outcomes("| File |\n|---|\n| src/app.py (`ghost`) |\n", tree) == ["src/app.py mismatch"]
+
+
+def test_an_entry_point_of_a_result_names_a_symbol_that_exists(tree: Path) -> None:
+    block = "#### Entry Points\n\n| Entry | File:Line | Type |\n|---|---|---|\n| `{}()` | src/app.py | API |\n"
+    assert outcomes(block.format("open_session"), tree) == ["src/app.py verified"]
+    assert outcomes(block.format("ghost"), tree) == ["src/app.py mismatch"]
 
 
 ROW = "| Entry | File:Line | Note |\n|---|---|---|\n| {} | {} | {} |\n"

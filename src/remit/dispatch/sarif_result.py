@@ -335,8 +335,9 @@ def plain_text(text: str, checkout: Workspace, limit: int = 160) -> str:
         if not found:
             return line.strip()
         for start in sorted(found, reverse=True):
-            _, end, _, path, first, last = found[start]
-            line = f"{line[:start]}{path} at {first}{f' to {last}' if last else ''}{line[end:]}"
+            one = found[start]
+            last = f" to {one.end_line}" if one.end_line else ""
+            line = f"{line[:start]}{one.path} at {one.line}{last}{line[one.end :]}"
     return _DIGIT.sub("#", line).strip()  # a line that defeats the loop: without digits there is no reference
 
 

@@ -102,6 +102,8 @@ class CarriedLine(NamedTuple):
     is_doubtful: bool = False
     #: The name that the line is about.
     name: str = ""
+    #: The files that a text above lists together with its file: it may be a line of each of them.
+    listed: tuple[str, ...] = ()
 
 
 class LineCarrier:
@@ -189,7 +191,7 @@ class LineCarrier:
             if _SECTION.search(segment.text, max(0, mention.start - _LOOK_BACK), mention.start):
                 continue  # of a text with numbered sections
             self._has_tags |= mention.is_letter and _is_tag(mention, own)
-            if mention.is_letter and file is None and (self._has_tags or _is_id(mention, segment)):
+            if mention.is_letter and file is None and (self._has_tags or self._is_id(mention, segment, row)):
                 continue
             is_here = file is not None
             if file is None and not _is_of_other_text(segment.text, mention):
@@ -206,7 +208,8 @@ class LineCarrier:
                     written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
                     is_loose = is_far or mention.is_loose
                     where: Place = "far" if is_loose else place
-                    yield CarriedLine(written, where, around, further, is_doubtful, name[1] if name else "")
+                    listed = () if is_here else file.listed_with
+                    yield CarriedLine(written, where, around, further, is_doubtful, name[1] if name else "", listed)
 
     def _settled(
         self, segment: Segment, mention: Mention, file: WrittenReference, *, is_far: bool
@@ -273,6 +276,13 @@ class LineCarrier:
             step = self._step.last_file(self._named_files, segment)
             file = file if step is None or step.path == file.path else None
         return file, is_far
+
+    def _is_id(self, mention: Mention, segment: Segment, row: Iterable[Segment]) -> bool:
+        """Return whether a mention is all that a cell has, and no cell before it names a file: the ID of its row."""
+        if segment.kind != "cell" or segment.text.strip("`* ") != segment.text[mention.start : mention.end]:
+            return False
+        before = takewhile(lambda cell: cell is not segment, islice(row, _MAX_CELLS))
+        return not any(self._named_files(cell) for cell in before)
 
     def _column_files(self, segment: Segment) -> list[WrittenReference]:
         """Return the files that the head of a cell's column names."""
@@ -344,11 +354,6 @@ def _in_segment(mention: Mention, text: str, named: list[WrittenReference]) -> W
         return named[at - 1]
     is_joined = bool(named) and not mention.is_colon and _JOINS.match(text[mention.end : named[0].start][:_MAX_JOIN])
     return named[0] if is_joined else None
-
-
-def _is_id(mention: Mention, segment: Segment) -> bool:
-    """Return whether a mention is all that a cell has: the ID of its row."""
-    return segment.kind == "cell" and segment.text.strip("`* ") == segment.text[mention.start : mention.end]
 
 
 def _is_tag(mention: Mention, own: list[WrittenReference]) -> bool:

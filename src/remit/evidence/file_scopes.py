@@ -28,6 +28,12 @@ _MAX_LABEL_WORDS = 8
 _MAX_LABEL = 300
 #: The title of a text about one file has at most this many words besides its name.
 _MAX_TITLE_WORDS = 2
+#: What comes between two files of a list: marks, and at most one short word that is not a preposition.
+_LISTED = lazy_pattern(
+    r"[`*_)\]\"'\s]*+(?:[,;/&+、，]|(?:[,、，]?\s?(?!(?:in|of|to|by|as|is|via|from|for|vs)\b)[^\W\d_]{1,4}))[\s`*_(\[\"']*+$",
+    re.IGNORECASE,
+)
+_MAX_GAP = 20
 #: The sentence above a list may start this many lines above it.
 _MAX_LEAD_LINES = 4
 #: At most this many files around a line are tried.
@@ -156,6 +162,24 @@ def _is_short(text: str, files: list[WrittenReference]) -> bool:
     rest = masked(text, files)
     is_label = len(_WORD.findall(rest)) <= _MAX_LABEL_WORDS and not has_hint(rest)
     return is_label and not _SENTENCE_ENDS.search(rest)
+
+
+def with_lists(text: str, files: list[WrittenReference]) -> list[WrittenReference]:
+    """Return files without a line that a text lists, `a/b.py and c/d.py`, each with the others of its list."""
+    lists: list[list[WrittenReference]] = []
+    for file in files:
+        last = lists[-1][-1] if lists else None
+        gap = text[last.end : file.start] if last is not None else ""
+        is_next = last is not None and last.line is None and file.line is None and len(gap) <= _MAX_GAP
+        if is_next and _LISTED.match(gap):
+            lists[-1].append(file)
+        else:
+            lists.append([file])
+    found = []
+    for one in lists:
+        paths = dict.fromkeys(file.path for file in one)
+        found += [file._replace(listed_with=tuple(path for path in paths if path != file.path)) for file in one]
+    return found
 
 
 def masked(text: str, own: list[WrittenReference]) -> str:

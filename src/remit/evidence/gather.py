@@ -17,6 +17,7 @@ from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.grammar import references_in
+from remit.evidence.line_mentions import without_label_ids
 from remit.evidence.model import Evidence, Reference
 from remit.evidence.path_resolution import (
     MAX_SHOWN,
@@ -62,7 +63,7 @@ MAX_OTHER_FILES = 20_000
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
-    pieces = list(segments(document))
+    pieces = without_label_ids(list(segments(document)))
     permalinks = PermalinkReader(sources)
     references, quotes = _references(document, pieces, sources.workspace, permalinks, path)
     for located in quotes:
@@ -245,13 +246,14 @@ def _settle_carried(
         return one if one.outcome in ("verified", "abbreviated") and not found.candidates else None
 
     for reference in references:
+        if reference.listed and _settle_listed(reference, in_file):
+            continue
         if reference.carried and reference.named and reference.outcome in ("verified", "abbreviated"):
             _settle_named(reference, workspace, in_file)
         if not reference.carried or reference.outcome not in ("out-of-range", "mismatch", "outside", "missing-file"):
             continue
         if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
-            reference.path, reference.target, reference.candidates = other.path, other.target, ()
-            reference.outcome, reference.found, reference.why = other.outcome, other.found, ""
+            _take(reference, other)
         elif reference.outcome == "missing-file" and not any(in_file(reference, path) for path in reference.further):
             continue  # a file that does not exist has no line, unless the text names another file around it
         elif (
@@ -266,6 +268,26 @@ def _settle_carried(
             reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
 
 
+def _settle_listed(reference: Reference, in_file: Callable[[Reference, str], Reference | None]) -> bool:
+    """Find the file of a line below a list of files: the only one that has it. Return False if none has it."""
+    found = [one for path in (reference.path, *reference.listed) if (one := in_file(reference, path)) is not None]
+    if len(found) == 1:
+        _take(reference, found[0])
+    elif found and reference.carried == "far":
+        reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
+    elif found:
+        reference.candidates, reference.target = tuple(one.file for one in found)[:MAX_SHOWN], ""
+        reference.outcome, reference.found = "ambiguous", None
+        reference.why = f"the text names several files for this line: {', '.join(reference.candidates)}"
+    return bool(found)
+
+
+def _take(reference: Reference, other: Reference) -> None:
+    """Let a line belong to another file."""
+    reference.path, reference.target, reference.candidates = other.path, other.target, ()
+    reference.outcome, reference.found, reference.why = other.outcome, other.found, ""
+
+
 def _settle_named(
     reference: Reference, workspace: Workspace, in_file: Callable[[Reference, str], Reference | None]
 ) -> None:
@@ -274,12 +296,7 @@ def _settle_named(
     if not isinstance(file, SourceFile) or _is_about(reference, file):
         return
     if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
-        reference.path, reference.target, reference.outcome, reference.found = (
-            other.path,
-            other.target,
-            other.outcome,
-            other.found,
-        )
+        _take(reference, other)
     elif reference.carried == "far" and reference.named not in file.text:
         reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
 

@@ -98,6 +98,8 @@ class WrittenReference(NamedTuple):
     path: str
     line: int | None
     end_line: int | None
+    #: The files that the text lists together with it: `a/b.py and c/d.py`.
+    listed_with: tuple[str, ...] = ()
 
 
 def never_exists(_: str) -> bool:

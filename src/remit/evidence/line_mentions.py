@@ -1,13 +1,19 @@
-"""Lines that a text mentions without a file: `line 12`, `(lines 12-18)`, `L12`, `:12`."""
+"""Lines that a text mentions without a file: `line 12`, `(lines 12-18)`, `L12`, `:12`.
+
+Labels of findings look like lines: `L3` is the third finding of low severity. A text that numbers its findings starts
+headings, entries of lists, bold lines or the first cells of rows with these labels, as 1, 2, 3.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from remit.evidence.file_names import CJK
 from remit.evidence.line_ranges import COUNTS, LINE_WORDS, MAX_LINE, is_count_next
+from remit.evidence.segments import Segment
 from remit.lazy import lazy_pattern
 
 _DASH = "[-–—‑]"
@@ -29,7 +35,7 @@ _ROW = rf"\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
 _MENTION = lazy_pattern(
     rf"(?<![\w\-.])(?P<word>(?:lines?|ln)(?!\d)|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
     rf"|(?<![\w/.\-:#@])(?P<letter>(?:L(?!0)\d{{2,6}}+(?:{_DASH}L?\d{{1,6}}+)?+|L[1-9]{_DASH}L?\d{{1,6}}+)"
-    rf"(?:\s?[/,、，]\s?L\d{{1,6}}+(?:{_DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
+    rf"(?:(?:\s?[/,、，]\s?L|/)\d{{1,6}}+(?:{_DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[+&]\s)|(?<=[`\d](?:,|/)\s)|(?<={_CJK}\s)|(?P<loose>(?<=\w\s))):"
     rf"(?P<colon>\d{{1,6}}(?:{_DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{_DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
     rf"|第\s?(?P<row>{_ROW}(?:\s?[,，、和]\s?第?\s?{_ROW}){{0,19}})\s?行"
@@ -55,6 +61,16 @@ _PORT = lazy_pattern(
 #: An ID in a table or heading: `L2-1`. A line has two digits or a second L.
 _ID = lazy_pattern(r"L\d[-–]\d", re.IGNORECASE)
 _LOOK_BACK = 40
+#: A label at the start of a text: `### L3 — title`, `- **L3.** title`, `| L3 |`, `**[L3] title**`.
+_LABEL = lazy_pattern(r"[\s*_`\[(#]*+([A-Z])-?(\d{1,3})(?=[\s*_`\])]*+(?:$|[:：.)—–|-](?!\d)|[^\W\d_]))")
+_MARKER = lazy_pattern(r"\s*+(?:(?:[-+*]|\d{1,9}[.)])\s++)?+(?:\[[ xX]\]\s++)?+")
+_BOLD = ("**", "__")
+#: The same labels inside a text, also as a range: `L1-L3`. A path, an anchor and `:L3` are not labels.
+_USE = lazy_pattern(rf"(?<![\w/.#:\-@])L-?(\d{{1,3}})((?:\s?{_DASH}\s?L?\d{{1,3}})?)(?!\w|[/.]\w)")
+#: This many labels in sequence are a numbering, and one is if the text has labels with other letters: `H1`, `M1`.
+_SEQUENCE = 3
+#: At most this many numbers of a sequence may be missing: findings that were withdrawn.
+_MISSING = 2
 
 
 class Mention(NamedTuple):
@@ -114,3 +130,48 @@ def ranges_in(listed: str) -> tuple[tuple[int, int | None], ...]:
 def has_hint(text: str) -> bool:
     """Return whether a text may state a line without its file."""
     return _MAYBE.search(text) is not None and _HINT.search(text) is not None
+
+
+def without_label_ids(pieces: list[Segment]) -> list[Segment]:
+    """Return segments in which labels of findings cannot be read as lines: `L3` becomes `I3`."""
+    if not (ids := _ids(pieces)):
+        return pieces
+    return [_masked(piece, ids) if piece.kind != "code" and "L" in piece.text else piece for piece in pieces]
+
+
+def _ids(pieces: Iterable[Segment]) -> frozenset[int]:
+    """Return the numbers of the labels with L; none if they do not number anything."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for letter, number in _labels(pieces):
+        found[letter].add(number)
+    numbers = found.pop("L", set())
+    if not numbers or max(numbers) > len(numbers) + _MISSING:
+        return frozenset()
+    has_others = any(max(others) <= len(others) + _MISSING for others in found.values())
+    return frozenset(numbers) if has_others or len(numbers) >= _SEQUENCE else frozenset()
+
+
+def _labels(pieces: Iterable[Segment]) -> Iterator[tuple[str, int]]:
+    """Yield the letter and the number of each label at the start of a heading, an entry, a bold line or a row."""
+    row = 0
+    for piece in pieces:
+        text = piece.text
+        if piece.kind == "cell":
+            is_first, row = piece.row != row, piece.row
+            if not is_first:
+                continue
+        elif piece.kind == "item" and piece.starts_item:
+            text = _MARKER.sub("", text, count=1)
+        elif piece.kind != "heading" and not text.lstrip().startswith(_BOLD):
+            continue
+        label = _LABEL.match(text)
+        if label and (piece.kind != "cell" or not text[label.end() :].strip("*_`]) ")):
+            yield label[1], int(label[2])
+
+
+def _masked(piece: Segment, ids: frozenset[int]) -> Segment:
+    def mask(use: re.Match[str]) -> str:
+        whole = use[0]
+        return whole.replace("L", "I") if int(use[1]) in ids else whole
+
+    return piece._replace(text=_USE.sub(mask, piece.text))

@@ -16,8 +16,10 @@ MAX_LINE = 999_999_999
 Range = tuple[int, int | None]
 
 _DASH = "[-–—‑]"
-#: `line` in Spanish, Portuguese, German, French, Russian and Korean.
-LINE_WORDS = r"l[íi]neas?|linhas?|zeilen?|lignes?|(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
+#: `line` in Spanish, Portuguese, German, French, Italian, Turkish, Vietnamese, Indonesian, Russian and Korean.
+LINE_WORDS = (
+    r"l[íi]neas?|linhas?|zeilen?|lignes?|rig(?:a|he)|sat[ıi]r|dòng|baris|(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
+)
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
 #: One line or range, with columns; nothing may follow that makes it a version, a percentage or a word.
 _ONE = lazy_pattern(
@@ -101,7 +103,8 @@ _LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
 _BEFORE = lazy_pattern(
     rf"\b(?:lines?|ll?|ln|{LINE_WORDS})\.?\s?[:#]?\s?~?"
     rf"({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})"
-    r"(?:\s(?:of|in|from|at|@|del?|du|do|da|en|em|von|dans|в|файла)\s(?:(?:the\s)?file\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
+    r"(?:\s(?:of|in|from|at|@|del?|du|do|da|no|en|em|von|der|dans|di|в|файла)\s"
+    r"(?:(?:(?:the|le|el|la|o)\s)?(?:file|archivo|fichero|arquivo|datei|fichier)\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
     re.IGNORECASE,
 )
 #: A line in brackets before its path: `(line 12 a/b.py)`.

@@ -76,6 +76,8 @@ class Reference(msgspec.Struct):
     #: The other files that the text names around a line without a file, and whether its file is only mentioned.
     others: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
+    #: The files that are listed together with the file of such a line: it may be a line of each of them.
+    listed: tuple[str, ...] = ()
     is_doubtful: bool = False
     #: The name that such a line is about: `Store` lines 12-18.
     named: str = ""
@@ -90,6 +92,8 @@ class Reference(msgspec.Struct):
     is_word: bool = False
     #: Whether the symbol is not written like a name: `(login)`. Then it is one only if the file has it.
     is_plain: bool = False
+    #: Whether the row of a path without a line names the symbol: it may be one that is to be written.
+    is_loose_symbol: bool = False
     #: The line of its table row, which groups the references of a row; 0 outside tables.
     row: int = 0
     section: str | None = None

@@ -10,6 +10,7 @@ from operator import attrgetter, itemgetter
 
 from remit.evidence.carried_lines import CarriedLine, LineCarrier, is_passing
 from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, is_usual_name, looks_like_route
+from remit.evidence.file_scopes import with_lists
 from remit.evidence.grammar import WrittenReference, never_exists, references_in
 from remit.evidence.line_ranges import lines_alone
 from remit.evidence.model import Location, Reference, format_location
@@ -98,6 +99,7 @@ def find_references(
             carried=carried[one].place if one in carried else "bare" if is_passing(segment.text, one, written) else "",
             others=tuple(map(shown, carried[one].others)) if one in carried else (),
             further=tuple(map(shown, carried[one].further)) if one in carried else (),
+            listed=tuple(map(shown, carried[one].listed)) if one in carried else (),
             is_doubtful=one in carried and carried[one].is_doubtful,
             named=carried[one].name if one in carried else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
@@ -193,11 +195,12 @@ def named_files(segment: Segment, workspace: Workspace | None) -> list[WrittenRe
         return []
     exists = known_files(workspace)
     written = references_in(segment.text, exists, bare=True)
-    return [
+    named = (
         one
         for one in written
         if exists(one.path) or (_has_file_name(one.path) and not _is_in_code(segment.text, one, workspace))
-    ]
+    )
+    return with_lists(segment.text, list(named))
 
 
 def _is_in_code(text: str, one: WrittenReference, workspace: Workspace | None) -> bool:
@@ -228,6 +231,8 @@ def attach_symbols(references: list[Reference], row: list[Segment], workspace: W
     called = [symbol for cell in cells for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)
+        for reference in references:
+            reference.is_loose_symbol = reference.line is None and not reference.block
 
 
 def _is_prose(cell: str) -> bool:
@@ -374,6 +379,8 @@ def _check_symbol(reference: Reference, file: SourceFile, symbols: SymbolFinder)
     is_remark = not is_elsewhere if reference.is_word else line is None and reference.is_plain
     if is_remark and not is_near_line:
         reference.symbol = ""
+    elif line is None and reference.is_loose_symbol:
+        reference.outcome, reference.why = "unchecked", f"no line is given, and {reference.symbol} is not in the file"
     elif line is None:
         reference.outcome, reference.why = "mismatch", f"{reference.symbol} does not occur in the file"
     elif not is_near_line:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from remit.contract.fences import read_fences
 from remit.contract.headings import block_key, column_index, fold
-from remit.contract.model import Code, Items, Table
+from remit.contract.model import Code, Items, Row, Table
 from remit.contract.outline import Head, Node, read_outline
 from remit.contract.parse import Document
 from remit.contract.sections import Section
@@ -77,6 +77,9 @@ _PROPOSAL = lazy_pattern(
     re.IGNORECASE,
 )
 _SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
+#: A code span with a pipe in it, which ends the cell in most programs that show Markdown, and the ends of cells.
+_CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
+_CELL_ENDS = lazy_pattern(r"(?<!\\)\|")
 _FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 _QUOTE_MARK = lazy_pattern(r"^[ \t]*>[ \t]?")
 #: At most this many lines without text are skipped in a paragraph.
@@ -210,10 +213,11 @@ class _Walker:
         proposals = [name in _PROPOSAL_COLUMNS for name in names]
         spread = _spread_columns(names, table)
         for row in table.rows:
-            lines = _lines_of_row(names, row.cells, spread)
+            cells = self._cells(row, len(names))
+            lines = _lines_of_row(names, cells, spread)
             section, block = self.places.at(row.line)
-            is_request = any(map(_METHOD.match, row.cells))
-            for at, cell in enumerate(row.cells[: len(names)]):
+            is_request = any(map(_METHOD.match, cells))
+            for at, cell in enumerate(cells[: len(names)]):
                 if cell:
                     is_location = at in locations
                     yield Segment(
@@ -231,6 +235,15 @@ class _Walker:
                         states_lines=bool(locations) and cell == lines,
                         column=table.columns[at] if "." in table.columns[at] else "",
                     )
+
+    def _cells(self, row: Row, count: int) -> tuple[str, ...]:
+        """Return the cells of a row. A pipe in code marks does not end a cell if the row has the right number then."""
+        written = self._document.line_text(row.line).strip(" \t>")
+        if "`" not in written or written.count("|") <= count + 1:
+            return row.cells
+        joined = _CODE_SPAN.sub(lambda span: span[0].replace("|", "\0"), written)
+        cells = _CELL_ENDS.split(joined.removeprefix("|").removesuffix("|"))
+        return tuple(cell.replace("\0", "|").strip() for cell in cells) if len(cells) == count else row.cells
 
     def _item(self, text: str, first: int) -> Iterator[Segment]:
         for number, segment in enumerate(self._lines("item", enumerate(text.split("\n"), first))):
@@ -270,7 +283,7 @@ def _spread_columns(names: list[str], table: Table) -> frozenset[str]:
 def _lines_of_row(names: list[str], cells: tuple[str, ...], spread: frozenset[str]) -> str:
     """Return the content of the line column: any number under Line, a range or a list under Lines (else a count)."""
     for name, cell in zip(names, cells, strict=False):
-        is_line = name in _LINE_COLUMNS or (name in spread and cell.strip("`* ").isdigit())
+        is_line = name in _LINE_COLUMNS or (name in spread and cell.strip("`*~+ ").isdigit())
         if is_line or (name in _LINES_COLUMNS and _SPREAD.match(cell)):
             return cell
     return ""
