@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
@@ -47,13 +47,13 @@ def ratio(
 
 
 def medians(
-    works: list[Callable[[], object]], repeats: int = 15, clock: Callable[[], float] = time.process_time
+    works: Sequence[Callable[[], object]], repeats: int = 15, clock: Callable[[], float] = time.process_time
 ) -> list[float]:
     """Return the median time of one call of each, from alternating measurements."""
     return [statistics.median(times) for times in _timed(works, repeats, clock)]
 
 
-def _timed(works: list[Callable[[], object]], repeats: int, clock: Callable[[], float]) -> list[list[float]]:
+def _timed(works: Sequence[Callable[[], object]], repeats: int, clock: Callable[[], float]) -> list[list[float]]:
     calls = [_calls(work, clock) for work in works]
     taken: list[list[float]] = [[] for _ in works]
     gc.disable()
