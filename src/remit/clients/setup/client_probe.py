@@ -1,8 +1,8 @@
 """Ask a client whether it runs the hooks, for `remit doctor`: a session with a scripted model on loopback.
 
 The model calls one tool, to edit a file of the gate that does not exist. Without hooks, the client reports that the
-file is missing; with hooks, the call is denied. The client is ended at that point, so nothing is written but the
-session's state, which is removed.
+file is missing; with hooks, the call is denied. Then the client is ended, or ends by itself if its hooks would
+outlive it, and the session's state is removed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ PROMPT = "remit: doctor tests whether hooks run"
 #: A denial of the gate contains this.
 _DENIED = "guarded-state"
 _SECONDS = 60.0
+#: How long a client may take to end by itself.
+_ENDING_SECONDS = 15.0
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_SESSIONS = 1000
 
@@ -34,6 +36,8 @@ class ProbeCall(NamedTuple):
     tool: str
     path: str
     others: Mapping[str, str]
+    #: Whether hooks of the client survive its process group, and would write the state again after it was removed.
+    has_own_groups: bool = False
 
 
 class _Model(ThreadingHTTPServer):
@@ -44,6 +48,7 @@ class _Model(ThreadingHTTPServer):
     def __init__(self, call: ProbeCall, file: Path) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.call = {"name": call.tool, "input": {call.path: str(file), **call.others}}
+        self.has_own_groups = call.has_own_groups
         self.result = ""
         self.answered = threading.Event()
 
@@ -128,8 +133,10 @@ def is_running_hooks(model: _Model, command: Sequence[str], folder: Path, variab
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
-        threading.Thread(target=_wait_for_end, args=(process, model), daemon=True).start()
+        ending = threading.Thread(target=_wait_for_end, args=(process, model), daemon=True)
+        ending.start()
         model.answered.wait(_SECONDS)
+        ending.join(_ENDING_SECONDS if model.has_own_groups else 0.0)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     if not model.result:

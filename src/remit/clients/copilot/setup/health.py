@@ -27,7 +27,7 @@ _SETTINGS = ("trustedFolders", "trusted_folders", "disableAllHooks")
 
 def client_facts(project: Path | None = None) -> Iterator[HealthFact]:
     """Check the hooks of this project and of the user; without an install, report nothing."""
-    call = ProbeCall("edit", "path", {"old_str": "a", "new_str": "b"})
+    call = ProbeCall("edit", "path", {"old_str": "a", "new_str": "b"}, has_own_groups=True)
     yield from OwnInstall(CLIENT, ("preToolUse", _EDIT), call, _session, TRUST).facts(project)
 
 
