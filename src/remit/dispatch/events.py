@@ -63,15 +63,17 @@ class EventWriter:
 
     async def add_text(self, piece: str) -> None:
         """Add a piece of the streamed answer, and write the batch if it is due."""
+        if not self._text:
+            self._since = time.monotonic()
         self._text += piece
-        is_due = len(self._text) >= _BATCH_CHARACTERS or time.monotonic() - self._since > _BATCH_SECONDS
-        if is_due and not ends_in_surrogate(piece):
+        if not ends_in_surrogate(piece):
             await self.flush_words()
 
     async def flush_words(self) -> None:
-        """Write the text so far, except for its last word, which may be the beginning of a secret."""
-        async with self._lock:
-            await self._flush(is_end=False)
+        """Write the text so far if it is due, except for its last word, which may be the beginning of a secret."""
+        if len(self._text) >= _BATCH_CHARACTERS or time.monotonic() - self._since > _BATCH_SECONDS:
+            async with self._lock:
+                await self._flush(is_end=False)
 
     async def flush(self) -> None:
         """Write all text that has been added since the last batch: the answer ends here."""
