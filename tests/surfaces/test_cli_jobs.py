@@ -403,6 +403,7 @@ def test_cancel_stops_a_running_job_within_a_second(remit: Commands, here: Here,
     with working(remit):
         here("submit", "generic", "hang")
         server.wait("never")
+        until(remit, "SELECT 1 FROM remit.events WHERE kind = 'text'")
         began = time.monotonic()
         assert here("cancel", "1").code == 0
         until(remit, "SELECT 1 FROM remit.jobs WHERE state = 'finished'")

@@ -144,6 +144,7 @@ def test_ten_items_are_reviewed_with_the_keyboard(visit: Visit, site: RunningSit
     keys = ["c", "r", "u", "s", "c", "c", "r", "c", "u", "c"]
     for position, key in enumerate(keys):
         page.wait_for_selector(f'#item[data-item="{numbers[position]}"]')
+        page.wait_for_load_state()  # the script that handles keys has run
         if position == 1:
             page.keyboard.press("n")
             page.keyboard.type("not reachable: c r u s z")
@@ -166,6 +167,7 @@ def test_two_reviewers_at_once_share_the_work(visit: Visit, site: RunningSite) -
     for visitor in pair:
         visitor.go("/review?plan=7002").locator("#start").click()
         visitor.page.wait_for_selector("#decide")
+        visitor.page.wait_for_load_state()
     shown = [visitor.page.locator("#item").get_attribute("data-item") for visitor in pair]
     assert len(set(shown)) == 2
     for _ in range(3):
