@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 pytest_plugins = ("support.fixtures",)
 
@@ -44,12 +45,28 @@ _PROCESS_MODULE = re.compile(r"^pytestmark = .*\bpytest\.mark\.process\b", re.MU
 #: Programs that any test may start: a git or shell command on a small checkout takes a few milliseconds.
 _CHEAP_PROGRAMS = frozenset({"bash", "git", "sh"})
 
-#: Modules with tests that take many seconds. They run first: a process that starts one last keeps the others waiting.
+#: Modules that take long, the longest first: a process that starts one last keeps the others waiting.
 _LONG_MODULES = (
+    "tests/clients/others/test_client_sessions.py",
     "tests/docs/test_blocks.py",
-    "tests/dispatch/crash/test_failpoints.py",
-    "tests/dispatch/crash/test_many_",
+    "tests/orchestrate/test_killed_driver.py",
+    "tests/security/test_hostile_lines.py",
+    "tests/surfaces/server/test_server_browser.py",
+    "tests/dispatch/crash/",
+    "tests/evidence/test_corpus.py",
+    "tests/dispatch/test_outage.py",
+    "tests/reports/test_merge_browser.py",
+    "tests/surfaces/test_cli_",
+    "tests/seeds/",
+    "tests/orchestrate/",
+    "tests/support/",
+    "tests/clients/real/",
 )
+
+#: Modules with long tests that share nothing.
+_INDEPENDENT_TESTS = ("tests/docs/test_blocks.py",)
+#: Modules whose tests share what depends on their parameter.
+_BY_PARAMETER = ("tests/clients/others/test_client_sessions.py",)
 
 #: Tests that cover hardly anything of the measured packages that others do not; tracing doubles the time of a test.
 _NOT_TRACED = (
@@ -82,7 +99,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.process)
         if item.nodeid.startswith(_NOT_TRACED):
             item.add_marker("no_cover")
-    items.sort(key=lambda item: not item.nodeid.startswith(_LONG_MODULES))
+    places = {name: place for place, name in enumerate(_LONG_MODULES)}
+    items.sort(key=lambda item: next((places[name] for name in places if item.nodeid.startswith(name)), len(places)))
+
+
+class _Units(LoadScopeScheduling):
+    """One process runs all tests of a module, so that what they share is set up once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module, _, name = nodeid.partition("::")
+        if module in _INDEPENDENT_TESTS:
+            return nodeid
+        return f"{module}[{name.rpartition('[')[2]}" if module in _BY_PARAMETER else module
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Units | None:
+    """Use these units for `--dist loadscope`."""
+    return _Units(config, log) if config.option.dist == "loadscope" else None  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -93,16 +126,21 @@ def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Non
         yield
 
 
+def _module(item: pytest.Item) -> str:
+    """Return the path of a test's module; `item.location` would take a millisecond."""
+    return item.nodeid.partition("::")[0]
+
+
 def pytest_deselected(items: list[pytest.Item]) -> None:
     """Remember the modules of which not every test is run."""
-    _deselected.update(item.location[0] for item in items)
+    _deselected.update(map(_module, items))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Note the complete modules; spare the garbage collector what lives until the end: the tests and their imports."""
     config = session.config
     if config.option.markexpr and config.cache is not None:
-        complete = {item.location[0] for item in session.items} - _deselected
+        complete = set(map(_module, session.items)) - _deselected
         config.cache.set(_COMPLETE_MODULES, sorted(complete))
     gc.collect()
     gc.freeze()

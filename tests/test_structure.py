@@ -6,6 +6,7 @@ Import layers and cycles are contracts of import-linter in pyproject.toml.
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -89,8 +90,13 @@ def find_modules() -> dict[str, Path]:
 
 
 MODULES = find_modules()
-TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MODULES.items()}
 LINES = {name: len(file.read_text(encoding="utf-8").splitlines()) for name, file in MODULES.items()}
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """Return the syntax tree of each module. Not at import: every process of a test run imports this module."""
+    return {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MODULES.items()}
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +130,7 @@ def test_modules_are_short_enough() -> None:
 def test_functions_are_short_enough() -> None:
     long = [
         f"{name}.{node.name}: {length} lines"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > MAX_FUNCTION_LINES
@@ -146,7 +152,7 @@ def test_a_module_name_is_used_once_unless_it_is_the_same_thing() -> None:
 
 def test_a_class_name_is_used_once() -> None:
     packages = defaultdict(set)
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in tree.body:
             # The class of a rule is named after its problem; the catalogue of rules is a name space.
             is_rule = name.startswith("remit.rules.") and name.startswith(COMMANDS_AND_RULES)

@@ -24,6 +24,10 @@ COMPLETE_MODULES = ROOT / ".pytest_cache/v/remit/complete_modules"
 COVERAGE = ("--cov", "--cov-report=")
 FAST_TESTS = "not database and not process and not slow"
 OTHER_TESTS = "database or process or slow"
+#: Processes take single tests from each other.
+SINGLE_TESTS = ("--dist", "worksteal")
+#: A process runs all tests of a module, in the order of tests/conftest.py: what they share takes long to set up.
+WHOLE_MODULES = ("--dist", "loadscope", "--no-loadscope-reorder")
 #: Tests that are run by name, `dev.py test tests/network`: a minute of failing links, with servers of the system.
 BY_NAME = ("--ignore=tests/network",)
 MAX_FLAKY = 3
@@ -38,11 +42,12 @@ def main(arguments: list[str]) -> int:
     processors = os.cpu_count() or 1
     # Programs of npm (400 MB), which only the second part needs, are installed during the first.
     with subprocess.Popen([sys.executable, str(ROOT / "tools/npm_clients.py")], cwd=ROOT):
-        codes = [run_in_parallel(processors, "-m", FAST_TESTS, *COVERAGE, *arguments)]
+        codes = [run_in_parallel(processors, *SINGLE_TESTS, "-m", FAST_TESTS, *COVERAGE, *arguments)]
     # Three processes more than processors, since these tests wait. Each has a database server, so there is a limit.
     # Each would need ten seconds to import the modules of which no test is left.
     done = [f"--ignore={path}" for path in read_json(COMPLETE_MODULES)]
-    codes.append(run_in_parallel(min(processors + 3, 12), "-m", OTHER_TESTS, *done, *BY_NAME, *arguments))
+    processes = min(processors + 3, 12)
+    codes.append(run_in_parallel(processes, *WHOLE_MODULES, "-m", OTHER_TESTS, *done, *BY_NAME, *arguments))
     failed, flaky = last_failed(), set[str]()
     if max(codes) == 1 and 0 < len(failed) <= MAX_RETRIED:
         print(f"\nrunning {len(failed)} failed tests again, alone ...", flush=True)
@@ -58,7 +63,7 @@ def main(arguments: list[str]) -> int:
 
 def run_in_parallel(processes: int, *arguments: str) -> int:
     """Run pytest in several processes and return its exit code."""
-    return run_pytest("--numprocesses", str(processes), "--dist", "worksteal", *arguments)
+    return run_pytest("--numprocesses", str(processes), *arguments)
 
 
 def run_pytest(*arguments: str) -> int:
