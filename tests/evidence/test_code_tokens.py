@@ -252,19 +252,19 @@ def test_a_quote_too_large_to_compare_is_unchecked_and_the_next_one_is_not(
 @pytest.mark.parametrize(
     "text",
     [
-        '"' * 300_000,
-        '\\"' * 150_000,
-        "/*" * 150_000,
-        "{/*" * 100_000,
-        "'" * 299_999,
-        "`\\" * 150_000,
-        "--[[" * 75_000,
-        "<!-" * 100_000,
-        "...," * 75_000,
-        "a " * 150_000,
-        "{-" * 150_000,
-        " #" * 150_000,
-        "*/" * 150_000,
+        '"' * 100_000,
+        '\\"' * 50_000,
+        "/*" * 50_000,
+        "{/*" * 33_000,
+        "'" * 99_999,
+        "`\\" * 50_000,
+        "--[[" * 25_000,
+        "<!-" * 33_000,
+        "...," * 25_000,
+        "a " * 50_000,
+        "{-" * 50_000,
+        " #" * 50_000,
+        "*/" * 50_000,
     ],
     ids=lambda text: text[:4],
 )
@@ -272,7 +272,7 @@ def test_a_quote_too_large_to_compare_is_unchecked_and_the_next_one_is_not(
 def test_pathological_text_is_split_in_linear_time(text: str, path: str) -> None:
     start = time.process_time()
     CodeTokens(text, path)
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.slow

@@ -145,12 +145,12 @@ def test_the_number_of_comparisons_grows_with_the_number_of_rows(shape: str, mon
 
     monkeypatch.setattr(grouping, "_candidates", counted)
     needed = []
-    for size in (300, 3_000):
+    for size in (200, 2_000):
         calls = 0
         assert sum(map(len, grouped([HOSTILE[shape](number) for number in range(size)]))) == size
         needed.append(calls)
     assert needed[1] <= 12 * needed[0]
-    assert needed[1] <= 80 * 3_000
+    assert needed[1] <= 80 * 2_000
 
 
 @pytest.mark.parametrize(
