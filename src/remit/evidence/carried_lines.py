@@ -31,6 +31,7 @@ from remit.evidence.file_scopes import (
 )
 from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_mentions import Mention, has_hint, mentions_in, ranges_in
+from remit.evidence.line_ranges import DASH
 from remit.evidence.segments import Segment
 from remit.lazy import lazy_pattern
 
@@ -43,7 +44,7 @@ _JOINS = lazy_pattern(
     re.IGNORECASE,
 )
 #: A second range without a colon: `a/b.py:29-32`, `12-27`.
-_SECOND = lazy_pattern(r"`?\s?(?:,|;|/|&|\band\b|\bor\b)\s?(?:and\s)?`(\d{1,6}[-–—‑]\d{1,6})`", re.IGNORECASE)
+_SECOND = lazy_pattern(rf"`?\s?(?:,|;|/|&|\band\b|\bor\b)\s?(?:and\s)?`(\d{{1,6}}{DASH}\d{{1,6}})`", re.IGNORECASE)
 #: A name in code marks directly before a line: `Store` lines 12-18.
 _NAME_BEFORE = lazy_pattern(r"`([A-Za-z_]\w{2,80})(?:\(\))?`\s?[(,]?\s?(?:(?:at|around|on)\s)?`?$")
 #: Words before a line of another text: `Plan reference: task 7, line 595`.

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from remit.evidence.file_names import CJK
-from remit.evidence.line_ranges import COUNTS, LINE_WORDS, MAX_LINE, is_count_next
+from remit.evidence.line_ranges import COUNTS, DASH, LINE_WORDS, MAX_LINE, is_count_next
 from remit.evidence.segments import Segment
 from remit.lazy import lazy_pattern
 
-_DASH = "[-–—‑]"
-_NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{_DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
+_NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
 _REMARK = r"\s?\([^()\d\n]{1,60}\)"
 _LIST = (
     rf"{_NUMBER}(?:(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&|vs\.?|y|e|und|et|и)\s|\s?/\s?)|{_REMARK}(?:,\s|\sand\s))"
@@ -31,19 +30,19 @@ _OPENS = rf"(?-i:[`(（【「，、；：{CJK}])"
 _HINT = lazy_pattern(rf"(?:lines?|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行", re.IGNORECASE)
 #: Matches wherever `_HINT` does, and takes a tenth of the time to compile: most reports need only this one.
 _MAYBE = lazy_pattern(rf"(?:lines?|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE)
-_ROW = rf"\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
+_ROW = rf"\d{{1,6}}(?:\s?(?:{DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
 _MENTION = lazy_pattern(
     rf"(?<![\w\-.])(?P<word>(?:lines?|ln)(?!\d)|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
-    rf"|(?<![\w/.\-:#@])(?P<letter>(?:L(?!0)\d{{2,6}}+(?:{_DASH}L?\d{{1,6}}+)?+|L[1-9]{_DASH}L?\d{{1,6}}+)"
-    rf"(?:(?:\s?[/,、，]\s?L|/)\d{{1,6}}+(?:{_DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
+    rf"|(?<![\w/.\-:#@])(?P<letter>(?:L(?!0)\d{{2,6}}+(?:{DASH}L?\d{{1,6}}+)?+|L[1-9]{DASH}L?\d{{1,6}}+)"
+    rf"(?:(?:\s?[/,、，]\s?L|/)\d{{1,6}}+(?:{DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[+&]\s)|(?<=[`\d](?:,|/)\s)|(?<={_CJK}\s)|(?P<loose>(?<=\w\s))):"
-    rf"(?P<colon>\d{{1,6}}(?:{_DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{_DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
+    rf"(?P<colon>\d{{1,6}}(?:{DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
     rf"|第\s?(?P<row>{_ROW}(?:\s?[,，、和]\s?第?\s?{_ROW}){{0,19}})\s?行"
-    rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{_DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目",
+    rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目",
     re.IGNORECASE,
 )
 _IN_BRACKETS = lazy_pattern(r"\([^()]*+\)")
-_RANGE = lazy_pattern(rf"(\d{{1,6}})(?:\s?(?:{_DASH}|[~～〜至到]|to|through)\s?第?\s?L?(\d{{1,6}}))?", re.IGNORECASE)
+_RANGE = lazy_pattern(rf"(\d{{1,6}})(?:\s?(?:{DASH}|[~～〜至到]|to|through)\s?第?\s?L?(\d{{1,6}}))?", re.IGNORECASE)
 #: Words that give a number another owner: `line 12 of the log`, `line 3 in this plan`.
 _OTHER_OWNER = lazy_pattern(
     r"[)\]`*]{0,3}\s(?:(?:of|from)\s(?!(?:the|this|that|its|same|said)\s(?:same\s)?(?:file|module|source|script)\b|it\b)"

@@ -15,16 +15,18 @@ MAX_LINE = 999_999_999
 
 Range = tuple[int, int | None]
 
-_DASH = "[-–—‑]"
+#: A hyphen, or one of the dashes ‑ ‒ – —. A set of more than two ranges, with a character above U+00FF, takes ten times
+#: as long to compile.
+DASH = r"[-\u2011-\u2014]"
 #: `line` in Spanish, Portuguese, German, French, Italian, Turkish, Vietnamese, Indonesian, Russian and Korean.
 LINE_WORDS = (
-    r"l[íi]neas?|linhas?|zeilen?|lignes?|rig(?:a|he)|sat[ıi]r|dòng|baris|(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
+    r"(?:línea|linea)s?|linhas?|zeilen?|lignes?|rig(?:a|he)|(?:satır|satir)|dòng|baris|(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
 )
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
 #: One line or range, with columns; nothing may follow that makes it a version, a percentage or a word.
 _ONE = lazy_pattern(
-    rf"[~≈]?L?(\d++)(?:C\d++)?(?:(?:{_DASH}|[~〜～]|\.\.\.?)#?L?(\d++)(?:C\d++|:\d++)?(?![A-Za-z0-9_])"
-    rf"|:\d++[-–](\d++):\d++|:\d++(?:[-–]\d++)?|ff?(?!\w))?(?![A-Za-z0-9%]|_\w|\.\d|:\d|-[A-Za-z0-9_])",
+    rf"[~≈]?L?(\d++)(?:C\d++)?(?:(?:{DASH}|[~〜～]|\.\.\.?)#?L?(\d++)(?:C\d++|:\d++)?(?-i:(?![A-Za-z0-9_]))"
+    rf"|:\d++[-–](\d++):\d++|:\d++(?:[-–]\d++)?|ff?(?!\w))?(?-i:(?![A-Za-z0-9%]|_\w|\.\d|:\d|-[A-Za-z0-9_]))",
     re.IGNORECASE,
 )
 _NEXT = r"(?:,\s?(?:and|or)|[,;/&、，和と]|and|or|及び|および|以及)"
@@ -34,7 +36,7 @@ _LOOSE_COLON = lazy_pattern(r"[`*]{0,3}\s?[:：]\s?(?=[~≈]?L?\d)", re.IGNORECA
 _MORE_COLON = lazy_pattern(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
 #: A further line without a colon: `:32, 34 and 52`. `and` before the last one makes the numbers a list.
 _LOOSE = lazy_pattern(
-    rf"`?(?:,\s(?:(?:and|&|or)\s)?|\s(?:and|&|or)\s)\s?`?(?=\d++(?:{_DASH}\d++)?(?![\w%]))", re.IGNORECASE
+    rf"`?(?:,\s(?:(?:and|&|or)\s)?|\s(?:and|&|or)\s)\s?`?(?=\d++(?:{DASH}\d++)?(?![\w%]))", re.IGNORECASE
 )
 _JOINED = lazy_pattern(r"\b(?:and|or)\b|&", re.IGNORECASE)
 #: What may follow a list of lines; a number before any other word may be a count: `:32, 34 tests fail`.
@@ -51,8 +53,8 @@ _COUNTED = lazy_pattern(
     re.IGNORECASE,
 )
 _UP_TO = lazy_pattern(
-    rf"`\s?{_DASH}\s?`:?L?(\d++)`|`{_DASH}(\d++)(?![\w.])|`?\s(?:{_DASH}|to|through|until)\s`?:L?(\d++)"
-    rf"|\s(?:{_DASH}|to|through|until)\sL?(\d++)(?=\s*(?:$|[`)\]|;,.<]))",
+    rf"`\s?{DASH}\s?`:?L?(\d++)`|`{DASH}(\d++)(?![\w.])|`?\s(?:{DASH}|to|through|until)\s`?:L?(\d++)"
+    rf"|\s(?:{DASH}|to|through|until)\sL?(\d++)(?=\s*(?:$|[`)\]|;,.<]))",
     re.IGNORECASE,
 )
 _HASH = lazy_pattern(r"[`*]{0,3}(?:\?plain=1)?#(?=L\d)", re.IGNORECASE)
@@ -72,19 +74,19 @@ _LAYER = lazy_pattern(r"[`\"'”’*_)\]]{0,3}\s{0,2}(?:[:：–—→]|-{1,2}>?
 _WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNORECASE)
 #: `líneas 12 a 18`, `Zeilen 12 bis 18`, `строки 12 по 18`.
 _FOREIGN_RANGE = lazy_pattern(r"\s(?:al?|à|bis|по|до)\s(\d++)(?![\w.\-])", re.IGNORECASE)
-_SPACED_RANGE = lazy_pattern(rf"\s{_DASH}\s(\d++)(?![\w.])")
+_SPACED_RANGE = lazy_pattern(rf"\s{DASH}\s(\d++)(?![\w.])")
 _BOTH = lazy_pattern(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
 _MORE_WORDS = lazy_pattern(rf"`?\s?(?:{_NEXT}|(?:vs\.?|y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=\d)", re.IGNORECASE)
 #: A remark on a range of a list: `Lines 12-18 (setup) and 30-34`.
 _REMARKED = lazy_pattern(
-    rf"\s?\([^()\d\n]{{1,60}}\)(?:\s?,\s?(?:and\s)?|\s(?:and|&)\s)`?(?=\d++{_DASH}\d)", re.IGNORECASE
+    rf"\s?\([^()\d\n]{{1,60}}\)(?:\s?,\s?(?:and\s)?|\s(?:and|&)\s)`?(?=\d++{DASH}\d)", re.IGNORECASE
 )
 _WORDS_END = lazy_pattern(r"[`*_\"']{0,3}[)\]）]?")
 _NEXT_PATH = lazy_pattern(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
 #: `(line 12 c/d.py)`
 _NEXT_DIRECTLY = lazy_pattern(r"\s[`\"'*_]{0,3}((?:[\w.\\@+\-$~]++/)++[\w.\\@+\-$~]++)")
 
-_TO_ROW = rf"\s?(?:{_DASH}|[~～〜至到]|から)\s?第?\s?"
+_TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
 _ROW = lazy_pattern(rf"(\d++)(?:{_TO_ROW}(\d++))?")
 _ROWS = lazy_pattern(
     r"[`\"'*_)\]」』】]{0,3}\s?(?:ファイル|文件)?(?:の|的|中的|中|里的|里)?[\s、，,:：]{0,2}[(（]?\s?(?:第|约|約)?\s?(?=\d)"
@@ -94,7 +96,7 @@ _MORE_ROWS = lazy_pattern(r"\s?(?:、|，|,|と|和|及び|および|以及)\s?�
 _ROWS_LABEL = lazy_pattern(r"[`\"'*_)\]」』】]{0,3}[\s、，,:：(（]{0,3}行(?:番号|号)?\s?[:：]?\s?(?=\d)")
 #: Korean lines: `12행`, `12-18줄`, `12번째 줄`; `12줄` is a number of lines.
 _KOREAN_ROWS = lazy_pattern(
-    rf"[`\"'*_)\]]{{0,3}}(?:의|에서)?[\s,:(（]{{0,3}}(\d++)(?:\s?(?:{_DASH}|[~～〜])\s?(\d++)\s?(?:행|줄|라인)|\s?행|"
+    rf"[`\"'*_)\]]{{0,3}}(?:의|에서)?[\s,:(（]{{0,3}}(\d++)(?:\s?(?:{DASH}|[~～〜])\s?(\d++)\s?(?:행|줄|라인)|\s?행|"
     r"\s?번째?\s?(?:줄|라인|행))(?:에서|에|의|부터|은|는|이|가)?[)）]?(?!\w)"
 )
 _ROWS_END = lazy_pattern(r"[)）]?")
@@ -120,12 +122,12 @@ _LOOK_BACK = 80
 _LOOK_AHEAD = 200
 _DIGIT = lazy_pattern(r"\d")
 #: The characters that continue a range or a list; of a word, its first letter.
-_RANGE_SIGNS = frozenset("-–—‑tuTU")
+_RANGE_SIGNS = frozenset("-‑‒–—tuTU")
 _LIST_SIGNS = frozenset(",;/&、，和と及お以aoAO")
 
-_IN_BRACKETS = lazy_pattern(rf"[(\[]L?(\d++)(?:{_DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
-_RANGE_IN_BRACKETS = lazy_pattern(rf"[`*]{{0,3}}\s[(\[]L?(\d++){_DASH}L?(\d++)[)\]]", re.IGNORECASE)
-_AT_END = lazy_pattern(rf"[:：#]L?(\d++)(?:{_DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
+_IN_BRACKETS = lazy_pattern(rf"[(\[]L?(\d++)(?:{DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
+_RANGE_IN_BRACKETS = lazy_pattern(rf"[`*]{{0,3}}\s[(\[]L?(\d++){DASH}L?(\d++)[)\]]", re.IGNORECASE)
+_AT_END = lazy_pattern(rf"[:：#]L?(\d++)(?:{DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
 _ALONE = lazy_pattern(
     rf"\W*+(?:lines?|{LINE_WORDS}|L)?\s?#?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})\W*", re.I
 )

@@ -172,7 +172,7 @@ _PAST_LABEL = lazy_pattern(
 )
 #: A text that reports a fix, and its sections on the code before it.
 _FIX_REPORT = lazy_pattern(
-    r"\bfix(?:e[sd])?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e[sd])?\b|"
+    r"\bfix(?:e(?-i:[sdSD]))?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e(?-i:[sdSD]))?\b|"
     r"(?:修复|修正)(?:完成|報告|报告|总结)",
     re.IGNORECASE,
 )

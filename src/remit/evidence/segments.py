@@ -28,7 +28,7 @@ _FILE_LINE = lazy_pattern(
 )
 #: One number after `Lines:` is the length of the file.
 _LINES_LINE = lazy_pattern(
-    rf"[\s*_>\-+]*+(?!(?:lines|l[íi]neas|linhas|zeilen|lignes|строк)[*_]{{0,2}}\s?[:：][*_\s~]*+\d++\W*$)"
+    rf"[\s*_>\-+]*+(?!(?:lines|líneas|lineas|linhas|zeilen|lignes|строк)[*_]{{0,2}}\s?[:：][*_\s~]*+\d++\W*$)"
     rf"(?:lines?|行番号|行号|行|{LINE_WORDS})[*_]{{0,2}}\s?[:：][*_]{{0,2}}\s*+([^\n]{{1,80}})$",
     re.IGNORECASE,
 )

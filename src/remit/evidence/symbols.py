@@ -16,7 +16,8 @@ REACH = 5
 
 #: A character of a name; the words of Japanese, Chinese and Korean may follow a name without a space.
 _CHARACTER = r"(?:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\$)"
-_NAME = rf"[A-Za-z_$]{_CHARACTER}{{0,80}}(?:(?:\.|::|#|->){_CHARACTER}{{1,80}}){{0,6}}"
+#: The set is in the expression once: to compile its ranges takes as long as ten other expressions.
+_NAME = rf"[A-Za-z_$](?:(?:\.|::|#|->)?+{_CHARACTER}){{0,400}}"
 _FUNCTION = r"(?:\s?(?:関数|函数|方法|メソッド|クラス|类|함수|메서드|클래스)(?:の?内|内部|中|里|で|に|の)?)?"
 _AFTER = lazy_pattern(
     rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)])|(?={_FUNCTION}[)）])){_FUNCTION}\s?[)）]"
