@@ -5,7 +5,9 @@ Jobs and hooks both decide here. A report may contain several results; it is as 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from remit.checking import check_text
 from remit.contract.feedback import correction_text, strip_control_characters
@@ -35,7 +37,7 @@ _MAX_CODE_LINES = 30
 _MAX_CODE_LINE = 300
 
 
-class Judgement(NamedTuple):
+class Judgement(msgspec.Struct, frozen=True):
     """The decision on a report, with the verdict on each of its results and all violations."""
 
     decision: Decision

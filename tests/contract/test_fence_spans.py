@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import astuple
 
 from remit.contract.fences import FenceSpan, read_fences, unusual_fences
 from remit.contract.model import Code, Text
@@ -10,7 +11,7 @@ from remit.contract.outline import Head, read_outline
 
 
 def spans(text: str) -> list[tuple[int, int, bool]]:
-    return [tuple(span) for span in read_fences(text.split("\n"))]
+    return [astuple(span) for span in read_fences(text.split("\n"))]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from corpus.tree import evidence_of, format_expected
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from remit.evidence.file_names import EXTENSIONS, unwrap
 from remit.evidence.grammar import WrittenReference, cursor_reference, looks_like_file, never_exists, references_in
@@ -138,7 +139,8 @@ def test_a_decoy_is_not_a_reference_in_a_document(examples: tuple[Example, ...],
 @pytest.mark.parametrize("name", ["Dockerfile", "redis", "example.com", "node", ".env", "LICENSE"])
 def test_a_name_that_does_not_look_like_a_file_counts_only_if_it_exists(name: str) -> None:
     assert references_in(f"{name}:12") == []
-    assert references_in(f"{name}:12", lambda path: path == name)[0][3:6] == (name, 12, None)
+    found = references_in(f"{name}:12", lambda path: path == name)[0]
+    assert (found.path, found.line, found.end_line) == (name, 12, None)
     assert references_in(name, lambda path: path == name, bare=True)[0].path == name
     assert references_in(name, bare=True) == []
 
@@ -362,8 +364,8 @@ def test_a_long_line_that_repeats_itself_has_the_same_references_each_time(part:
     assert size > 0
     assert len(found) == size * count
     for number in (1, count // 2, count - 2):
-        own = [one._replace(start=one.start - number * len(part), end=one.end - number * len(part)) for one in found]
-        middle = [one._replace(start=one.start - len(part), end=one.end - len(part)) for one in expected]
+        own = [replace(one, start=one.start - number * len(part), end=one.end - number * len(part)) for one in found]
+        middle = [replace(one, start=one.start - len(part), end=one.end - len(part)) for one in expected]
         assert own[number * size : (number + 1) * size] == middle[size : 2 * size]
 
 

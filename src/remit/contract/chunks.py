@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from remit.contract.headings import SECTIONS, TITLE_WORDS, block_key, section_key
 from remit.contract.kinds import is_known_agent
@@ -30,7 +32,7 @@ _WRAP_INFO = frozenset({"", "md", "markdown", "text", "txt"})
 _MAX_HEADING = 300
 
 
-class Chunk(NamedTuple):
+class Chunk(msgspec.Struct, frozen=True):
     """The lines of one result, and the line of the file at which they begin.
 
     `around` has the other text of the file that is nearest to this result, before and after it.
@@ -76,7 +78,7 @@ def split(text: str) -> list[Chunk]:
     spans = list(_Splitter(lines).spans())
     if not spans:
         whole, end = _chunk(lines, 0, len(lines))
-        return [whole._replace(around=_rest(lines, end, len(lines)))]
+        return [replace(whole, around=_rest(lines, end, len(lines)))]
     chunks: list[Chunk] = []
     done = 0
     for number, (outer, start, end, outer_end) in enumerate(spans):
@@ -84,7 +86,7 @@ def split(text: str) -> list[Chunk]:
         before = _rest(lines, done, outer) if number == 0 else ()
         done = own_end if own_end < end else outer_end
         following = spans[number + 1][0] if number + 1 < len(spans) else len(lines)
-        chunks.append(own._replace(around=(*before, *_rest(lines, done, following))))
+        chunks.append(replace(own, around=(*before, *_rest(lines, done, following))))
         done = following
     return chunks
 

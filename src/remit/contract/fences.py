@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from operator import itemgetter
-from typing import NamedTuple
+
+import msgspec
 
 from remit.lazy import lazy_pattern
 
@@ -19,7 +20,7 @@ _MARK = lazy_pattern(r"((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3
 _HEADING = lazy_pattern(r" {0,3}#{2,6}[ \t]+\S")
 
 
-class FenceSpan(NamedTuple):
+class FenceSpan(msgspec.Struct, frozen=True, order=True):
     """The lines of a fence: where it opens, and the line that closes it or, if nothing does, the line after it."""
 
     start: int
@@ -27,7 +28,7 @@ class FenceSpan(NamedTuple):
     is_closed: bool = True
 
 
-class _Mark(NamedTuple):
+class _Mark(msgspec.Struct, frozen=True):
     line: int
     marks: str
     #: Whether it can only open a fence: it has a language, or starts an entry of a list.

@@ -5,7 +5,9 @@ This table is the single source for the rules, the JSON Schema, the docs and the
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 from remit.contract.headings import BLOCKS
 from remit.lazy import lazy_pattern
@@ -27,7 +29,7 @@ CATEGORIES = tuple(CATEGORY_BY_PREFIX.values())
 Form = Literal["table", "steps", "text", "fence", "details"]
 
 
-class Column(NamedTuple):
+class Column(msgspec.Struct, frozen=True):
     """A column: its key in `headings.COLUMNS`, the name to write, and a hint for its cells."""
 
     key: str
@@ -36,7 +38,7 @@ class Column(NamedTuple):
     required: bool = True
 
 
-class BlockSpec(NamedTuple):
+class BlockSpec(msgspec.Struct, frozen=True):
     """A block of Findings."""
 
     key: str
@@ -53,7 +55,7 @@ class BlockSpec(NamedTuple):
         return BLOCKS[self.key][0]
 
 
-class Kind(NamedTuple):
+class Kind(msgspec.Struct, frozen=True):
     """A kind of result. One block of each group in `either` is enough."""
 
     name: str

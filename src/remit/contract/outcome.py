@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 _MAX_MESSAGE = 300
 
 
-class ReportedFailure(NamedTuple):
+class ReportedFailure(msgspec.Struct, frozen=True):
     """The failure that a report states. A retry is pointless if it is not recoverable."""
 
     message: str

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import pyromark
 
 from remit.contract.fences import unusual_fences
@@ -41,7 +42,7 @@ _BLANK_LINE = lazy_pattern(r"\n[ \t]*(?:\n|$)")
 _QUOTE_MARK = lazy_pattern(r"^[ \t]*>[ \t]?")
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True):
     """A heading with its level."""
 
     level: int

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 Level = Literal["L1", "L2", "L3"]
 
 
-class Profile(NamedTuple):
+class Profile(msgspec.Struct, frozen=True):
     """A named set of levels. A rule declares the profiles in which its level differs from the default."""
 
     name: str

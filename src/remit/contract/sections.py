@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from remit.contract.chunks import title_agent
 from remit.contract.headings import SECTIONS, block_key, section_key
@@ -23,7 +25,7 @@ _STATUS = lazy_pattern(
 _NAMED_VALUE = lazy_pattern(r"^([^:：]{1,80})[:：][ \t]*(.*)$")
 
 
-class Section(NamedTuple):
+class Section(msgspec.Struct, frozen=True):
     """A section as written. `key` is None if the contract does not define the heading.
 
     `heading` is empty for content before the first heading, and for Findings that have blocks but no heading.
@@ -40,7 +42,7 @@ class Section(NamedTuple):
         return [part for part in self.content if isinstance(part, Table)]
 
 
-class Outline(NamedTuple):
+class Outline(msgspec.Struct, frozen=True):
     """A result's title and sections."""
 
     agent: str | None
@@ -254,7 +256,7 @@ class _Arranger:
         if section is None:
             section = self._sections[identity] = Section(key, heading, head.line, [], [])
         elif heading and not section.heading:
-            section = self._sections[identity] = section._replace(heading=heading, line=head.line)
+            section = self._sections[identity] = replace(section, heading=heading, line=head.line)
         self._current, self._level, self._block_level = section, head.level, 0
 
     def _open_block(self, head: Head) -> None:

@@ -15,7 +15,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from remit.evidence.file_names import PORTS
 from remit.evidence.file_scopes import (
@@ -90,7 +93,7 @@ _MAX_LEAD = 400
 _MAX_CELLS = 40
 
 
-class CarriedLine(NamedTuple):
+class CarriedLine(msgspec.Struct, frozen=True):
     """A reference whose file is named elsewhere."""
 
     written: WrittenReference
@@ -235,7 +238,7 @@ class LineCarrier:
         cited = self._cited.get(mention.ranges[0], set()) if len(mention.ranges) == 1 else set()
         if len(cited) != 1 or file.path in cited:
             return file
-        return file._replace(path=next(iter(cited)), line=mention.ranges[0][0])
+        return replace(file, path=next(iter(cited)), line=mention.ranges[0][0])
 
     def _others(
         self, segment: Segment, row: Iterable[Segment], named: list[WrittenReference]
@@ -287,7 +290,7 @@ class LineCarrier:
 
     def _column_files(self, segment: Segment) -> list[WrittenReference]:
         """Return the files that the head of a cell's column names."""
-        return self._named_files(segment._replace(text=segment.column)) if segment.column else []
+        return self._named_files(replace(segment, text=segment.column)) if segment.column else []
 
     def _row_file(self, segment: Segment, row: Iterable[Segment]) -> WrittenReference | None:
         """Return the file of a cell: that of its column, of a location, of the first cell, else the only one before."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from remit.evidence.model import OUTCOMES, Difference, Evidence, Location, Outcome, Quote, format_location
 
@@ -14,7 +16,7 @@ HOLDING: frozenset[Outcome] = frozenset({"verified", "planned"})
 FAILING: frozenset[Outcome] = frozenset({"relocated", "missing-file", "out-of-range", "outside", "mismatch"})
 
 
-class Claim(NamedTuple):
+class Claim(msgspec.Struct, frozen=True):
     """One claim: its line in the document, its words, its outcome, the reason and what was found instead."""
 
     at: int
@@ -42,12 +44,12 @@ def claims_of(evidence: Evidence) -> list[Claim]:
         unseen = " · never opened" if one.seen == "no" and one.outcome != "missing-file" else ""
         claim = Claim(one.at, one.display_text, one.outcome, one.why + unseen, one.found, one.found_end)
         counted = None if id(one) in quoted else one.outcome
-        found.append(claim._replace(has_failed_quote=one.is_quote_location, is_silent=one.is_silent, counted=counted))
+        found.append(replace(claim, has_failed_quote=one.is_quote_location, is_silent=one.is_silent, counted=counted))
     for quote in evidence.quotes:
         location = format_location(Location(quote.path, quote.line))
         note = quote.why or (quote.match if quote.match in ("annotated", "condensed") else "")
         claim = Claim(quote.at, f"quote from {location}", quote.outcome, note, quote.found)
-        found.append(claim._replace(difference=quote.difference, counted=_outcome_with_location(quote)))
+        found.append(replace(claim, difference=quote.difference, counted=_outcome_with_location(quote)))
     found.extend(Claim(c.at, f"{c.path} {c.claim}", c.outcome, c.why, counted=c.outcome) for c in evidence.changes)
     for run in evidence.run_claims:
         is_checked = evidence.has_receipts or evidence.has_rerun

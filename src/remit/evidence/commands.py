@@ -6,7 +6,8 @@ The shell package splits a line into commands; this module judges them.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+
+import msgspec
 
 from remit.evidence.model import WHOLE, Span
 from remit.lazy import lazy_pattern
@@ -44,7 +45,7 @@ _TAIL_START = lazy_pattern(r"^(?:-n|--lines=)?\+(\d{1,9})$")
 _MAX_COMMAND = 20_000
 
 
-class ReceiptCommand(NamedTuple):
+class ReceiptCommand(msgspec.Struct, frozen=True):
     """One command of a command line."""
 
     #: The operator between it and the one before: `&&`, `|`, a line break.

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
 from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
@@ -83,7 +85,7 @@ _JOINED = lazy_pattern(r"[`*]{0,3}\s?(?:,|;|/|&|\+|and|or|und|y|et|と|和)\s?(?
 _MAX_FILES = 8
 
 
-class FencePart(NamedTuple):
+class FencePart(msgspec.Struct, frozen=True):
     """Lines of a fence below a comment that is a location, or from its beginning."""
 
     written: WrittenReference | None
@@ -100,7 +102,7 @@ class FencePart(NamedTuple):
     others: tuple[WrittenReference, ...] = ()
 
 
-class FenceText(NamedTuple):
+class FenceText(msgspec.Struct, frozen=True):
     """The text of a fence: its info string, the lines of the document at which it and its code begin, and the code."""
 
     info: str
@@ -116,7 +118,7 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
     exists: Exists = workspace.exists if workspace is not None else looks_like_file
     part = FencePart(_in_info(fence.info, exists), fence.at, fence.first, [])
     if fence.info.split(" ")[0].lower() in _SAMPLES:
-        yield part._replace(lines=fence.lines)
+        yield replace(part, lines=fence.lines)
         return
     follows_words = False
     for at, line in enumerate(fence.lines):
@@ -133,7 +135,7 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
         if any(map(str.strip, part.lines)):
             yield part
         elif part.written is not None:
-            yield part._replace(is_proposed=False, is_old=False, is_inside=False)
+            yield replace(part, is_proposed=False, is_old=False, is_inside=False)
         if is_apart:
             part = FencePart(None, fence.first + at, fence.first + at + 1, [], is_proposed=True)
             continue

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_mentions import has_hint
@@ -124,7 +126,7 @@ class Labels:
         return self._file
 
 
-class HeadingScope(NamedTuple):
+class HeadingScope(msgspec.Struct, frozen=True):
     """A heading above the current line, the paragraphs below it, and its labels."""
 
     level: int
@@ -133,7 +135,7 @@ class HeadingScope(NamedTuple):
     labels: Labels
 
 
-class EntryScope(NamedTuple):
+class EntryScope(msgspec.Struct, frozen=True):
     """An entry of a list that contains the current line: how far it is indented, its lines and its labels."""
 
     depth: int
@@ -178,7 +180,7 @@ def with_lists(text: str, files: list[WrittenReference]) -> list[WrittenReferenc
     found = []
     for one in lists:
         paths = dict.fromkeys(file.path for file in one)
-        found += [file._replace(listed_with=tuple(path for path in paths if path != file.path)) for file in one]
+        found += [replace(file, listed_with=tuple(path for path in paths if path != file.path)) for file in one]
     return found
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from remit.evidence.file_names import (
     MAX_PATH,
@@ -89,7 +91,7 @@ _AFTER = 400
 _MAX_KNOWN = 1_000
 
 
-class WrittenReference(NamedTuple):
+class WrittenReference(msgspec.Struct, frozen=True):
     """A reference as written: its position in the text and its target. `line` is None for a whole file."""
 
     start: int
@@ -161,12 +163,12 @@ def _in_runs(text: str, exists: Exists, *, bare: bool) -> list[WrittenReference]
         first = max(0, start - _BEFORE)
         key = text[first : end + _AFTER], start - first, end - start
         if (same := known.get(key)) is not None:
-            found += [WrittenReference(first + one[0], first + one[1], *one[2:]) for one in same]
+            found += [replace(one, start=first + one.start, end=first + one.end) for one in same]
             continue
         own = list(_from_run(text, start, end, exists, bare=bare))
         found += own
         if len(known) < _MAX_KNOWN and all(one.end <= end + _AFTER // 2 for one in own):
-            known[key] = [one._replace(start=one.start - first, end=one.end - first) for one in own]
+            known[key] = [replace(one, start=one.start - first, end=one.end - first) for one in own]
     return found
 
 

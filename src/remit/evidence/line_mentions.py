@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from remit.evidence.file_names import CJK
 from remit.evidence.line_ranges import COUNTS, DASH, LINE_WORDS, MAX_LINE, is_count_next
@@ -65,14 +67,14 @@ _LABEL = lazy_pattern(r"[\s*_`\[(#]*+([A-Z])-?(\d{1,3})(?=[\s*_`\])]*+(?:$|[:：
 _MARKER = lazy_pattern(r"\s*+(?:(?:[-+*]|\d{1,9}[.)])\s++)?+(?:\[[ xX]\]\s++)?+")
 _BOLD = ("**", "__")
 #: The same labels inside a text, also as a range: `L1-L3`. A path, an anchor and `:L3` are not labels.
-_USE = lazy_pattern(rf"(?<![\w/.#:\-@])L-?(\d{{1,3}})((?:\s?{_DASH}\s?L?\d{{1,3}})?)(?!\w|[/.]\w)")
+_USE = lazy_pattern(rf"(?<![\w/.#:\-@])L-?(\d{{1,3}})((?:\s?{DASH}\s?L?\d{{1,3}})?)(?!\w|[/.]\w)")
 #: This many labels in sequence are a numbering, and one is if the text has labels with other letters: `H1`, `M1`.
 _SEQUENCE = 3
 #: At most this many numbers of a sequence may be missing: findings that were withdrawn.
 _MISSING = 2
 
 
-class Mention(NamedTuple):
+class Mention(msgspec.Struct, frozen=True):
     """Lines that a text mentions, and where."""
 
     start: int
@@ -173,4 +175,4 @@ def _masked(piece: Segment, ids: frozenset[int]) -> Segment:
         whole = use[0]
         return whole.replace("L", "I") if int(use[1]) in ids else whole
 
-    return piece._replace(text=_USE.sub(mask, piece.text))
+    return replace(piece, text=_USE.sub(mask, piece.text))

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from remit.lazy import lazy_pattern
 
@@ -20,7 +21,8 @@ Range = tuple[int, int | None]
 DASH = r"[-\u2011-\u2014]"
 #: `line` in Spanish, Portuguese, German, French, Italian, Turkish, Vietnamese, Indonesian, Russian and Korean.
 LINE_WORDS = (
-    r"(?:línea|linea)s?|linhas?|zeilen?|lignes?|rig(?:a|he)|(?:satır|satir)|dòng|baris|(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
+    r"(?:línea|linea)s?|linhas?|zeilen?|lignes?|rig(?:a|he)|(?:satır|satir)|dòng|baris|"
+    r"(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
 )
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
 #: One line or range, with columns; nothing may follow that makes it a version, a percentage or a word.
@@ -133,7 +135,7 @@ _ALONE = lazy_pattern(
 )
 
 
-class LineMention(NamedTuple):
+class LineMention(msgspec.Struct, frozen=True):
     """The lines that a text mentions, and the start and end of the mention."""
 
     ranges: tuple[Range, ...]

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
+
+import msgspec
 
 from remit.evidence.file_names import has_known_ending
 from remit.evidence.model import Reference
@@ -44,7 +45,7 @@ _path = attrgetter("path")
 _PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
 
 
-class Resolved(NamedTuple):
+class Resolved(msgspec.Struct, frozen=True):
     """The path to show, the file that it abbreviates, and the files that it may abbreviate if there are several."""
 
     path: str

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+
+import msgspec
 
 from remit.contract.parse import Document
 from remit.evidence.fence_parts import FenceText, before_and_after, fence_parts, marks_new_lines
@@ -98,7 +99,7 @@ class Fence:
         return self._document.line_text(line)
 
 
-class LocatedQuote(NamedTuple):
+class LocatedQuote(msgspec.Struct, frozen=True):
     """A quote, and the references that may be its location."""
 
     quote: Quote
@@ -111,7 +112,7 @@ class LocatedQuote(NamedTuple):
     is_unplaced: bool = False
 
 
-class FenceClaims(NamedTuple):
+class FenceClaims(msgspec.Struct, frozen=True):
     """The quotes of a fence, and the references that are written inside it."""
 
     quotes: list[LocatedQuote]

@@ -8,6 +8,8 @@ from functools import cache
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 
+from msgspec.structs import replace
+
 from remit.evidence.carried_lines import CarriedLine, LineCarrier, is_passing
 from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, is_usual_name, looks_like_route
 from remit.evidence.file_scopes import with_lists
@@ -74,7 +76,7 @@ def find_references(
         written = [one for one in written if not looks_like_route(one.path) or exists(one.path.lstrip("/"))]
     if segment.lines and len(written) == 1 and written[0].line is None:
         own = written[0]
-        written = [own._replace(line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
+        written = [replace(own, line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
     written = [one for one in written if one.line is not None or _is_path(segment, one, workspace, exists)]
     carried: dict[WrittenReference, CarriedLine] = {}
     if carrier is not None and (lines := list(carrier.carried(segment, written, row))):

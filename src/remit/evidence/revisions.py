@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from remit.evidence.file_names import path_in_address
 from remit.evidence.model import Reference
@@ -52,7 +53,7 @@ class Revision(msgspec.Struct, frozen=True):
     absent: str | None = None
 
 
-class Permalink(NamedTuple):
+class Permalink(msgspec.Struct, frozen=True):
     """A link to lines of a file on a server, and its position in a text. The label of a Markdown link is part of it."""
 
     start: int
@@ -166,7 +167,7 @@ class PermalinkReader:
                     why=why,
                 )
             )
-        return (segment._replace(text="".join([*pieces, text[done:]])) if found else segment), found
+        return (replace(segment, text="".join([*pieces, text[done:]])) if found else segment), found
 
     def _why_elsewhere(self, link: Permalink, commits: Commits) -> str:
         """Return why the lines of a link cannot be looked up here; empty if it is a link to a file of the checkout."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from remit.contract.fences import read_fences
 from remit.contract.headings import block_key, column_index, fold
@@ -87,7 +90,7 @@ _MAX_BLANK = 1_000
 _MARKER = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 
-class Segment(NamedTuple):
+class Segment(msgspec.Struct, frozen=True):
     """One line of prose, one cell, or one fenced block."""
 
     kind: SegmentKind
@@ -123,8 +126,8 @@ def segments(document: Document) -> Iterator[Segment]:
     for segment in _segments(document):
         if pending is not None:
             lines = _LINES_LINE.match(segment.text) if segment.group == pending.group else None
-            yield pending._replace(is_location=True, lines=lines[1]) if lines else pending
-            segment = segment._replace(states_lines=True) if lines else segment  # noqa: PLW2901
+            yield replace(pending, is_location=True, lines=lines[1]) if lines else pending
+            segment = replace(segment, states_lines=True) if lines else segment  # noqa: PLW2901
         pending = segment if segment.kind in ("text", "item") and _FILE_LINE.match(segment.text) else None
         if pending is None:
             yield segment
@@ -177,9 +180,9 @@ class _Walker:
         for node in nodes:
             self._group += 1
             if isinstance(node, Head):
-                yield self._segment("heading", node.text, node.line)._replace(depth=node.level)
+                yield replace(self._segment("heading", node.text, node.line), depth=node.level)
             elif isinstance(node, Code):
-                yield self._segment("code", node.text, node.line)._replace(info=node.info)
+                yield replace(self._segment("code", node.text, node.line), info=node.info)
             elif isinstance(node, Table):
                 yield from self._table(node)
             elif isinstance(node, Items):
@@ -249,7 +252,7 @@ class _Walker:
         for number, segment in enumerate(self._lines("item", enumerate(text.split("\n"), first))):
             line = segment.text
             depth = len(line) - len(line.lstrip()) + 1 if number else 0
-            yield segment._replace(depth=depth, starts_item=not number or bool(_MARKER.match(line)))
+            yield replace(segment, depth=depth, starts_item=not number or bool(_MARKER.match(line)))
 
     def _lines(self, kind: SegmentKind, lines: Iterator[tuple[int, str]]) -> Iterator[Segment]:
         """Yield the lines of a paragraph or entry; a fence inside an entry or a block quote is a code segment."""
@@ -266,7 +269,7 @@ class _Walker:
                 continue
             body = "\n".join(row for _, row in rows[at + 1 : span.end])
             info = line.lstrip("`~ \t") if (mark := _FENCE.match(line)) is None else mark[2].strip()
-            yield self._segment("code", body, number)._replace(info=info)
+            yield replace(self._segment("code", body, number), info=info)
             done = span.end + span.is_closed
 
 

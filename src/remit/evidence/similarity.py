@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
+
+import msgspec
 
 from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.model import Difference
@@ -55,7 +56,7 @@ _DECLARES = frozenset(("def", "class", "function", "func", "fn", "interface", "s
 Similarity = Callable[[str, float], float]
 
 
-class Match(NamedTuple):
+class Match(msgspec.Struct, frozen=True):
     """A window of lines and its similarity to a text."""
 
     line: int

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 from remit.evidence.code_tokens import ELLIPSIS, CodeTokens
 from remit.lazy import lazy_pattern
@@ -38,7 +40,7 @@ _DECISIVE = frozenset(
 )
 
 
-class TokenMatch(NamedTuple):
+class TokenMatch(msgspec.Struct, frozen=True):
     """The first and the last line of a quote in a file, and how it differs from them."""
 
     line: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from remit.contract.feedback import FILLERS
 from remit.lazy import lazy_pattern
@@ -31,7 +32,7 @@ _VISIBLE = (
 _MAX_COMBINED = 8
 
 
-class Piece(NamedTuple):
+class Piece(msgspec.Struct, frozen=True):
     """Text in one rich style; an empty style means no style."""
 
     text: str

@@ -6,7 +6,9 @@ import os
 import unicodedata
 from contextlib import suppress
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
+
+import msgspec
 
 from remit.errors import EnvironmentBroken, UsageError
 from remit.workspace.files import MAX_FILE, MAX_LISTED, Absent, SourceFile, Workspace, from_bytes
@@ -30,7 +32,7 @@ _MAX_LINKS = 40
 _CLOSING_SECONDS = 5.0
 
 
-class _Entry(NamedTuple):
+class _Entry(msgspec.Struct, frozen=True):
     """An entry of a git tree."""
 
     mode: str

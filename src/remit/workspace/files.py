@@ -11,7 +11,9 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from remit.globs import SKIPPED_DIRECTORIES
 from remit.workspace.file_index import FileIndex, project_files
@@ -87,7 +89,7 @@ class Collapsed:
 Why = Literal["missing", "folder", "outside", "large", "binary", "special", "forbidden", "submodule"]
 
 
-class Absent(NamedTuple):
+class Absent(msgspec.Struct, frozen=True):
     """A file that cannot be read, and why."""
 
     path: str

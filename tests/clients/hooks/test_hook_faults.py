@@ -27,10 +27,10 @@ def message_of(reply: dict[str, Any] | None) -> str:
 def unwritable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every write of a state fail."""
 
-    def full(path: str, *_: object) -> None:
+    def full(_: object, path: str) -> None:
         raise EnvironmentBroken(f"the gate's state {path} cannot be written: No space left on device")
 
-    monkeypatch.setattr(gate_state, "_save", full)
+    monkeypatch.setattr(gate_state.open_session, "_save", full)
 
 
 def no_lock(path: str, wait: float) -> int:
