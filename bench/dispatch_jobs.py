@@ -38,8 +38,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # whe
 
 _MODEL = "anthropic:claude-sonnet-5"
 _TURNS = 20
-#: The transactions of a turn with one call of a read-only tool that wait for the disk: the request, the response.
-_COMMITS = 2
+#: The statements of a turn with one call of a read-only tool, in the transactions of the request and of the response,
+#: which wait for the disk, without their begin and end. The start of the call is stored alone, and waits for nothing.
+_STATEMENTS = (4, 3)
 _TAKEOVER_SECONDS = 3.0
 _WAITING = 500
 _WORKER = [sys.executable, "-c", "from remit.surfaces.cli import main; main()", "worker"]
@@ -141,25 +142,31 @@ async def _turn_cost(address: str | None, where: str) -> float:
                         raise RuntimeError("the job could not be claimed")
                     plain.append(await _conversed(database, job, folder, is_durable=False))
                     durable.append(await _conversed(database, job, folder, is_durable=True))
-                commit = await _commit_time(database)
+                floor = await _floor(database)
     own, other = (statistics.median(times[1:]) * 1000 for times in (durable, plain))  # the first one warms up
     _notes.append(f"a turn with one tool call{where}: {own:.1f} ms durable, {other:.1f} ms without")
-    _notes.append(f"a commit of one row alone{where}: {commit:.2f} ms; a durable turn has {_COMMITS} of them")
+    _notes.append(f"the floor{where}: as many transactions that each store as many single numbers take {floor:.1f} ms")
     return own - other
 
 
-async def _commit_time(database: Database) -> float:
-    """Milliseconds of a transaction that stores one row: what the disk and the server take, the floor of a step."""
+async def _floor(database: Database) -> float:
+    """Milliseconds of the transactions of a turn if each statement stores a number: client, server and disk alone."""
+    store = "INSERT INTO remit_bench VALUES (%s)"
     taken = []
     async with database.transaction() as connection:
-        await connection.execute("CREATE TABLE IF NOT EXISTS remit_bench_commits (number bigint)")
+        await connection.execute("CREATE TABLE IF NOT EXISTS remit_bench (number bigint)")
     for number in range(200):
         begun = time.perf_counter()
-        async with database.transaction() as connection:
-            await connection.execute("INSERT INTO remit_bench_commits VALUES (%s)", [number])
+        for statements in _STATEMENTS:
+            async with database.pipeline() as connection:
+                for _ in range(statements):
+                    await connection.execute(store, [number])
+        async with database.pipeline() as connection:
+            await connection.execute("SET LOCAL synchronous_commit = off")
+            await connection.execute(store, [number])
         taken.append(time.perf_counter() - begun)
     async with database.transaction() as connection:
-        await connection.execute("DROP TABLE remit_bench_commits")
+        await connection.execute("DROP TABLE remit_bench")
     return statistics.median(taken) * 1000
 
 

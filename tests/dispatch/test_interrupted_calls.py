@@ -97,8 +97,8 @@ async def test_the_reservation_of_a_call_whose_worker_died_counts_against_the_bu
         assert await fleet.rows("SELECT tree_tokens, tree_reserved_tokens FROM remit.jobs WHERE id = %s", top) == [
             (9000 + 2 * 15, 0)
         ]
-        left = await fleet.database.rows("budgets.left", job=number)
-        assert (left[0]["tokens"], left[0]["tree_tokens"]) == (20_000 - 9000 - 15, 100_000 - 9000 - 2 * 15)
+        left = "SELECT max_tokens - input_tokens - output_tokens - written_off_tokens FROM remit.jobs WHERE id = %s"
+        assert await fleet.rows(left, number) == [(20_000 - 9000 - 15,)]
 
 
 async def test_a_job_cancelled_after_its_worker_died_counts_the_same(play: Play) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pydantic_ai import exceptions
 from support.commands import ANTHROPIC
-from support.running import OPENAI, Play, both_providers, tools
+from support.running import OPENAI, Fleet, Play, both_providers, tools
 from support.waiting import fastest, until_async
 
 from remit.dispatch import model_client
 from remit.dispatch.finish import RunStopped
-from remit.store import workers
-from remit.store.database import open_database
+from remit.store import budgets, jobs, workers
+from remit.store.database import Database, open_database
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -163,13 +163,29 @@ async def test_the_circuit_opens_after_three_failures_for_half_a_minute_for_ever
     async with play({"text": "done"}) as fleet:
         for _ in range(2):
             assert not await workers.provider_failed(fleet.database, "anthropic")
-        assert await workers.circuit_wait(fleet.database, "anthropic") == 0
+        job, attempt = await claimed(fleet)
+        assert (await reserved(fleet.database, job, attempt, "anthropic")).wait == 0
         assert await workers.provider_failed(fleet.database, "anthropic")
         async with open_database(fleet.database.address, fleet.settings.data) as other:
-            assert 28 < await workers.circuit_wait(other, "anthropic") <= 30
-            assert await workers.circuit_wait(other, "openai") == 0
-            await workers.provider_answered(other, "anthropic")
-        assert await workers.circuit_wait(fleet.database, "anthropic") == 0
+            assert (await reserved(other, job, attempt, "openai")).wait == 0
+            held = await reserved(other, job, attempt, "anthropic")
+            assert 28 < held.wait <= 30
+            await budgets.settle(other, job, attempt, held, budgets.ActualUsage(), answered="openai")
+            assert (await reserved(other, job, attempt, "anthropic")).wait > 28
+            await budgets.settle(other, job, attempt, held, budgets.ActualUsage(), answered="anthropic")
+        assert (await reserved(fleet.database, job, attempt, "anthropic")).wait == 0
+
+
+async def claimed(fleet: Fleet) -> tuple[int, int]:
+    job = await jobs.claim(fleet.database, await fleet.submit(), "00000000-0000-0000-0000-000000000000", None)
+    assert isinstance(job, jobs.Job)
+    return job.id, job.attempt
+
+
+async def reserved(database: Database, job: int, attempt: int, provider: str) -> budgets.Reservation:
+    held = await budgets.reserve(database, job, attempt, budgets.BudgetRequest(100, 1_000, 64, provider=provider))
+    assert isinstance(held, budgets.Reservation)
+    return held
 
 
 async def test_an_open_circuit_delays_only_its_provider(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +221,7 @@ async def test_failures_of_several_jobs_open_the_circuit_together(play: Play, mo
         async with fleet.working():
 
             async def is_open() -> bool:
-                return await workers.circuit_wait(fleet.database, "anthropic") > 0
+                return bool(await fleet.rows("SELECT 1 FROM remit.circuits WHERE open_until > now()"))
 
             await until_async(is_open, "the circuit is open")
             for number in range(1, 4):

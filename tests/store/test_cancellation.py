@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import psycopg
 import pytest
 from support.postgres import Postgres
 
@@ -136,5 +137,50 @@ def test_a_task_that_swallows_its_cancellation_still_ends(forgotten: int, monkey
         async with asyncio.timeout(10):
             await cancel_and_wait(*tasks)
         assert [task.done() for task in tasks] == [True, True]
+
+    asyncio.run(work())
+
+
+async def _pair(database: Database) -> None:
+    async with database.pipeline() as connection:
+        for _ in range(2):
+            await connection.execute("INSERT INTO pairs VALUES (1)")
+
+
+async def _failing_pair(database: Database, error: str) -> None:
+    async with database.pipeline() as connection:
+        await connection.execute("INSERT INTO pairs VALUES (1)")
+        if error == "in the block":
+            raise ValueError(error)
+        await connection.execute("INSERT INTO pairs VALUES (1 / 0)")
+
+
+async def _pairs(database: Database) -> int:
+    async with database.transaction() as connection:
+        row = await (await connection.execute("SELECT count(*) AS rows FROM pairs")).fetchone()
+    assert row is not None
+    return int(row["rows"])
+
+
+def test_a_pipelined_transaction_is_stored_whole_or_not_at_all(postgres: Postgres, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with open_database(postgres.database(), tmp_path, 2) as database:
+            async with database.transaction() as connection:
+                await connection.execute("CREATE TABLE pairs (number integer)")
+            for error in ("in the block", "of a statement"):
+                with pytest.raises((ValueError, psycopg.errors.DivisionByZero)):
+                    await _failing_pair(database, error)
+                assert await _pairs(database) == 0
+            cancelled = 0
+            for turns in range(TURNS):
+                task = asyncio.create_task(_pair(database))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await cancel_and_wait(task)
+                cancelled += task.cancelled()
+                assert (await _pairs(database)) % 2 == 0, f"a half is stored after {turns} turns"
+            assert cancelled
+            await _pair(database)
+            assert await _pairs(database) >= 2
 
     asyncio.run(work())

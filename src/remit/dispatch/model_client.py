@@ -58,16 +58,23 @@ class ModelClient:
         self._attempt = attempt
         self._model = model
         self._limit = limit
+        #: The seconds until the provider may get requests again, known from the last reservation.
+        self._wait = 0.0
+        #: The provider, if it has answered since the last settlement.
+        self._answered = ""
 
     async def reserve(self, input_tokens: int, writes: Sequence[NamedQuery] = ()) -> budgets.Reservation:
         """Reserve the cost of the next request, and write something in the same transaction.
 
         Raises RunStopped if the budget does not allow a request.
         """
-        wanted = budgets.BudgetRequest(input_tokens, OUTPUT_TOKENS, _MIN_OUTPUT, *model_prices(self._model))
+        wanted = budgets.BudgetRequest(
+            input_tokens, OUTPUT_TOKENS, _MIN_OUTPUT, *model_prices(self._model), provider_of(self._model)
+        )
         reserved = await budgets.reserve(self._database, self._job, self._attempt, wanted, writes)
         if isinstance(reserved, budgets.BudgetExhausted):
             raise RunStopped("budget", reserved.reason)
+        self._wait = reserved.wait
         return reserved
 
     async def settle(
@@ -83,14 +90,26 @@ class ModelClient:
         `is_broken`: the request was interrupted and did not complete a turn.
         """
         actual = budgets.ActualUsage(used.input, used.output, used.cost)
-        await budgets.settle(self._database, self._job, self._attempt, reserved, actual, write, is_broken=is_broken)
+        answered, self._answered = self._answered, ""
+        await budgets.settle(
+            self._database,
+            self._job,
+            self._attempt,
+            reserved,
+            actual,
+            write,
+            is_broken=is_broken,
+            answered=answered,
+        )
 
     async def ask(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Send a request as soon as the provider is available. Raises TransportFailed if a retry makes sense."""
+        """Send a request after its reservation, as soon as the provider is available.
+
+        Raises TransportFailed if a retry makes sense.
+        """
         provider = provider_of(self._model)
-        wait = await workers.circuit_wait(self._database, provider)
-        if wait > 0:
-            await self.pause(wait + random.uniform(0, 0.5))  # noqa: S311 (spreads load, not cryptographic)
+        if self._wait > 0:
+            await self.pause(self._wait + random.uniform(0, 0.5))  # noqa: S311 (spreads load, not cryptographic)
         await self._wait_for_slot(provider)
         try:
             answer = await request()
@@ -102,7 +121,7 @@ class ModelClient:
         finally:
             if self._limit is not None:
                 await workers.leave_slot(self._database, provider, self._job, self._attempt)
-        await workers.provider_answered(self._database, provider)
+        self._answered = provider
         return answer
 
     async def pause(self, seconds: float) -> None:

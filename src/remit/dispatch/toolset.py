@@ -94,7 +94,7 @@ class Calls:
         if spec.is_read_only:
             ended = FinishedCall(self.turn, spec.name, stored, text, output.failed)
             seconds = time.monotonic() - started
-            self._unsaved += self._transcript.call_statements(ended, call, output.receipt, events, seconds)
+            self._unsaved.append(self._transcript.call_statement(ended, call, output.receipt, events, seconds))
         else:
             await self._transcript.finish_call(call, text, output.receipt, events, is_failed=output.failed)
         failpoint("tool-finished")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from psycopg.rows import DictRow
 
@@ -20,6 +20,8 @@ class Reservation(NamedTuple):
     cost: float
     #: The maximum number of output tokens.
     output: int
+    #: The seconds until the provider may get requests again.
+    wait: float = 0.0
 
 
 class ActualUsage(NamedTuple):
@@ -37,13 +39,14 @@ class BudgetExhausted(NamedTuple):
 
 
 class BudgetRequest(NamedTuple):
-    """What a call needs: input tokens, output tokens, and their prices (0: unknown)."""
+    """What a call needs: input tokens, output tokens, their prices (0: unknown), and the provider."""
 
     input: int
     output: int
     min_output: int
     input_price: float = 0.0
     output_price: float = 0.0
+    provider: str = ""
 
 
 async def reserve(
@@ -53,57 +56,34 @@ async def reserve(
 
     `writes` are fenced statements of the same transaction. They also take effect if the budget is used up.
     """
-    return await database.with_retry(lambda: _reserve(database, job, attempt, wanted, writes))
+    values = {**wanted._asdict(), "input_cost": wanted.input * wanted.input_price}
+
+    async def work() -> list[DictRow]:
+        async with database.pipeline() as connection:
+            await send(connection, "budgets.lock_tree", job=job)
+            written = [await send(connection, write.name, **write.values) for write in writes]
+            reserved = await send(connection, "budgets.reserve", job=job, attempt=attempt, **values)
+        return (await reserved.fetchall()) if all([await one.fetchall() for one in written]) else []
+
+    rows = await database.with_retry(work)
+    if not rows:  # the lock came first, so nothing was written
+        raise AttemptFenced(job, attempt)
+    row = rows[0]
+    if row["exceeded"] is not None:
+        return BudgetExhausted(_reason(row["exceeded"], row["left"], wanted))
+    return Reservation(row["top"], row["new_tokens"], row["new_cost"], row["granted"], row["wait"] or 0.0)
 
 
-async def _reserve(
-    database: Database, job: int, attempt: int, wanted: BudgetRequest, writes: Sequence[NamedQuery]
-) -> Reservation | BudgetExhausted:
-    """Reserve in two round trips: one up to the decision, one for its effect. The tree's lock comes first."""
-    async with database.pipeline() as connection:
-        locked = await send(connection, "budgets.lock_tree", job=job)
-        written = [await send(connection, write.name, **write.values) for write in writes]
-        await send(connection, "budgets.free", job=job)
-        remaining = await send(connection, "budgets.left", job=job)
-        found = await locked.fetchall()
-        if not found or not all([await one.fetchall() for one in written]):
-            raise AttemptFenced(job, attempt)
-        top = found[0]["id"]
-        output = _output((await remaining.fetchall())[0], wanted)
-        if isinstance(output, BudgetExhausted):
-            return output
-        tokens = wanted.input + output
-        cost = wanted.input * wanted.input_price + output * wanted.output_price
-        reserved = await send(connection, "budgets.reserve", job=job, attempt=attempt, tokens=tokens, cost=cost)
-        await send(connection, "budgets.reserve_tree", top=top, tokens=tokens, cost=cost)
-        if not await reserved.fetchall():
-            raise AttemptFenced(job, attempt)
-    return Reservation(top, tokens, cost, output)
-
-
-def _output(left: DictRow, wanted: BudgetRequest) -> int | BudgetExhausted:
-    """Return the maximum number of output tokens within the remaining budget."""
-    if left["tree_turns"] is not None and left["tree_turns"] < 1:
-        return BudgetExhausted("the tree's turn budget is used up")
-    output = wanted.output
-    for name in ("tokens", "tree_tokens"):
-        if left[name] is not None:
-            output = min(output, int(left[name]) - wanted.input)
-            if output < wanted.min_output:
-                needed = wanted.input + wanted.min_output
-                return BudgetExhausted(_used_up(name, f"{max(0, int(left[name])):,}", f"{needed:,}"))
-    for name in ("cost", "tree_cost"):
-        if left[name] is not None:
-            if not wanted.output_price:
-                return BudgetExhausted(
-                    f"{_owner(name)} cost budget cannot be enforced: the price of the model is unknown"
-                )
-            rest = float(left[name]) - wanted.input * wanted.input_price
-            output = min(output, int(rest / wanted.output_price))
-            if output < wanted.min_output:
-                price = wanted.input * wanted.input_price + wanted.min_output * wanted.output_price
-                return BudgetExhausted(_used_up(name, f"${max(0.0, float(left[name])):.4f}", f"${price:.4f}"))
-    return output
+def _reason(exceeded: str, left: Any, wanted: BudgetRequest) -> str:
+    """Return why a budget does not allow a request."""
+    if exceeded == "tree_turns":
+        return "the tree's turn budget is used up"
+    if exceeded in ("tokens", "tree_tokens"):
+        return _used_up(exceeded, f"{max(0, int(left)):,}", f"{wanted.input + wanted.min_output:,}")
+    if not wanted.output_price:
+        return f"{_owner(exceeded)} cost budget cannot be enforced: the price of the model is unknown"
+    price = wanted.input * wanted.input_price + wanted.min_output * wanted.output_price
+    return _used_up(exceeded, f"${max(0.0, float(left)):.4f}", f"${price:.4f}")
 
 
 def _owner(name: str) -> str:
@@ -124,28 +104,30 @@ async def settle(
     write: NamedQuery | None = None,
     *,
     is_broken: bool = False,
+    answered: str = "",
 ) -> None:
     """Release a reservation and count the actual usage. Does nothing if the job has been taken over meanwhile.
 
     The usage of a finished turn is added to the job when the turn is stored; that of an interrupted call
     (`is_broken`) is added here. `write` is a fenced statement of the same transaction; if the job has been taken over,
-    AttemptFenced is raised for it.
+    AttemptFenced is raised for it. The failures of a provider that has answered (`answered`) are forgotten.
     """
-    own = {"job": job, "attempt": attempt}
     broken = used if is_broken else ActualUsage()
-    of_tree = {
+    values = {
+        "provider": answered,
+        "top": reserved.top,
         "reserved_tokens": reserved.tokens,
         "reserved_cost": reserved.cost,
         "tokens": used.input + used.output,
         "cost": used.cost,
         "turns": 0 if is_broken else 1,
+        **{f"broken_{name}": value for name, value in broken._asdict().items()},
     }
 
     async def work() -> bool:
         async with database.pipeline() as connection:
             await send(connection, "budgets.lock_tree", job=job)
-            await send(connection, "budgets.settle_tree", top=reserved.top, **own, **of_tree)
-            await send(connection, "budgets.settle", **own, **broken._asdict())
+            await send(connection, "budgets.settle", job=job, attempt=attempt, **values)
             written = await send(connection, write.name, **write.values) if write is not None else None
         return written is None or bool(await written.fetchall())
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -106,9 +106,21 @@ class Database:
 
     @asynccontextmanager
     async def pipeline(self) -> AsyncIterator[Connection]:
-        """Open a transaction in which `send` does not wait for the response of the server."""
-        async with self._connection() as connection, connection.pipeline(), connection.transaction():
-            yield connection
+        """Open a transaction in which `send` does not wait for the response of the server.
+
+        The whole transaction takes one round trip, if its rows are fetched after it. The library's own transactions
+        wait for the server at their start, before their end and after it.
+        """
+        async with self._connection() as connection:
+            try:
+                async with connection.pipeline():
+                    await connection.execute("BEGIN")
+                    yield connection
+                    await connection.execute("COMMIT")
+            except BaseException:
+                with suppress(psycopg.Error):  # a connection that is lost has no transaction
+                    await connection.rollback()
+                raise
 
     async def rows(self, name: str, /, **values: Any) -> list[DictRow]:
         """Return the rows of a named query."""

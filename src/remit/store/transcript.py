@@ -110,24 +110,19 @@ class Transcript:
 
         A call that has ended stays as it is, and so does a pending one that must not be repeated.
         """
-        begun = self._begin_statement(call, turn, name, arguments, events)
-        begun.values.update(is_repeatable=is_repeatable, is_read_only=is_read_only)
-        rows = await self._write(begun)
-        return EarlierCall(rows[0]["state"], rows[0]["output"]) if rows[0]["state"] else None
-
-    def _begin_statement(
-        self, call: str, turn: int, name: str, arguments: dict[str, Any], events: Sequence[StoredEvent]
-    ) -> NamedQuery:
-        return self._statement(
-            "transcript.begin_call",
-            call=call,
-            turn=turn,
-            name=name,
-            arguments=_jsonb(msgspec.json.encode(arguments)),
-            events=_events(events),
-            is_repeatable=True,
-            is_read_only=False,
+        rows = await self._write(
+            self._statement(
+                "transcript.begin_call",
+                call=call,
+                turn=turn,
+                name=name,
+                arguments=_jsonb(msgspec.json.encode(arguments)),
+                events=_events(events),
+                is_repeatable=is_repeatable,
+                is_read_only=is_read_only,
+            )
         )
+        return EarlierCall(rows[0]["state"], rows[0]["output"]) if rows[0]["state"] else None
 
     async def finish_call(
         self,
@@ -140,42 +135,37 @@ class Transcript:
         state: str = "done",
     ) -> None:
         """Store the output of a tool call."""
-        await self._write(self._finish_statement(call, output, receipt, events, is_failed=is_failed, state=state))
+        await self._write(
+            self._statement(
+                "transcript.finish_call",
+                call=call,
+                output=to_storable(output),
+                is_failed=is_failed,
+                state=state,
+                receipt=_receipt(receipt),
+                events=_events(events),
+            )
+        )
 
-    def _finish_statement(
-        self,
-        call: str,
-        output: str,
-        receipt: Receipt | None,
-        events: Sequence[StoredEvent],
-        *,
-        is_failed: bool,
-        state: str = "done",
-        seconds: float | None = None,
+    def call_statement(
+        self, call: FinishedCall, number: str, receipt: Receipt | None, events: Sequence[StoredEvent], seconds: float
     ) -> NamedQuery:
+        """Return the statement that stores a read-only call that took some seconds, as a part of a transaction.
+
+        It also stores its start again, which a crash of the database may have lost. It returns no row if fenced.
+        """
         return self._statement(
-            "transcript.finish_call",
-            call=call,
-            output=to_storable(output),
-            is_failed=is_failed,
-            state=state,
-            receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
+            "transcript.record_call",
+            call=number,
+            turn=call.turn,
+            name=call.name,
+            arguments=_jsonb(msgspec.json.encode(call.arguments)),
+            output=to_storable(call.output),
+            is_failed=call.is_failed,
+            receipt=_receipt(receipt),
             events=_events(events),
             seconds=seconds,
         )
-
-    def call_statements(
-        self, call: FinishedCall, number: str, receipt: Receipt | None, events: Sequence[StoredEvent], seconds: float
-    ) -> list[NamedQuery]:
-        """Return the statements that store a read-only call that took some seconds, as a part of a transaction.
-
-        The first one stores its start again, which a crash of the database may have lost. If another attempt owns the
-        job, each returns no row.
-        """
-        return [
-            self._begin_statement(number, call.turn, call.name, call.arguments, ()),
-            self._finish_statement(number, call.output, receipt, events, is_failed=call.is_failed, seconds=seconds),
-        ]
 
     async def write_all(self, statements: Sequence[NamedQuery]) -> None:
         """Write statements in one transaction. Raises AttemptFenced if another attempt owns the job."""
@@ -183,7 +173,7 @@ class Transcript:
         async def work() -> bool:
             async with self._database.pipeline() as connection:
                 written = [await send(connection, one.name, **one.values) for one in statements]
-                return all([await one.fetchall() for one in written])
+            return all([await one.fetchall() for one in written])
 
         if statements and not await self._database.with_retry(work):
             raise AttemptFenced(self.job, self.attempt)
@@ -227,6 +217,10 @@ class Transcript:
 def _jsonb(data: bytes) -> Jsonb:
     """Return JSON for the database, which cannot store NUL characters."""
     return Jsonb(_NUL.sub(r"\1\\ufffd", data.decode()), dumps=lambda text: text)
+
+
+def _receipt(receipt: Receipt | None) -> Jsonb | None:
+    return _jsonb(msgspec.json.encode(receipt)) if receipt is not None else None
 
 
 def _events(events: Sequence[StoredEvent]) -> Jsonb:

@@ -78,23 +78,12 @@ async def leave_slot(database: Database, provider: str, job: int, attempt: int) 
     await database.rows("workers.leave_slot", provider=provider, job=job, attempt=attempt)
 
 
-async def circuit_wait(database: Database, provider: str) -> float:
-    """Return the seconds until a provider may get requests again."""
-    row = await database.row("workers.circuit", provider=provider)
-    return float(row["wait"]) if row else 0.0
-
-
 async def provider_failed(database: Database, provider: str) -> bool:
     """Count a failure. Return True if the provider gets no requests for a while."""
     row = await database.row(
         "workers.provider_failed", provider=provider, limit=CIRCUIT_FAILURES, seconds=CIRCUIT_SECONDS
     )
     return bool(row and row["is_open"])
-
-
-async def provider_answered(database: Database, provider: str) -> None:
-    """Reset the failures of a provider after a success."""
-    await database.rows("workers.provider_answered", provider=provider)
 
 
 class HeartbeatThread:

@@ -74,9 +74,29 @@ WITH held AS (
     SELECT id FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' FOR UPDATE
 ), done AS (
     UPDATE remit.tool_calls SET
-        state = %(state)s, output = %(output)s, is_failed = %(is_failed)s,
-        finished = least(now(), coalesce(started + make_interval(secs => %(seconds)s::float8), now()))
+        state = %(state)s, output = %(output)s, is_failed = %(is_failed)s, finished = now()
     FROM held WHERE tool_calls.job = held.id AND call = %(call)s AND tool_calls.state = 'pending'
+    RETURNING job, call
+), noted AS (
+    INSERT INTO remit.receipts (job, call, receipt)
+    SELECT job, call, %(receipt)s::jsonb FROM done WHERE %(receipt)s::jsonb IS NOT NULL
+), told AS ({tell})
+UPDATE remit.jobs SET checkpoint = now(), tool_calls = tool_calls + (SELECT count(*) FROM done)
+FROM held WHERE jobs.id = held.id
+RETURNING jobs.id, ({notify}) AS told
+
+-- name: record_call
+-- Store a call that has ended, and its start again, which a crash of the database may have lost. Counted like `finish_call`.
+WITH held AS (
+    SELECT id FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' FOR UPDATE
+), done AS (
+    INSERT INTO remit.tool_calls AS begun
+        (job, call, turn, name, arguments, state, attempt, output, is_failed, finished)
+    SELECT id, %(call)s, %(turn)s, %(name)s, %(arguments)s, 'done', %(attempt)s, %(output)s, %(is_failed)s, now() FROM held
+    ON CONFLICT (job, call) DO UPDATE SET
+        state = excluded.state, attempt = excluded.attempt, output = excluded.output, is_failed = excluded.is_failed,
+        finished = least(now(), begun.started + make_interval(secs => %(seconds)s))
+    WHERE begun.state = 'pending'
     RETURNING job, call
 ), noted AS (
     INSERT INTO remit.receipts (job, call, receipt)

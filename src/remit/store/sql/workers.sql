@@ -51,10 +51,6 @@ RETURNING job
 -- name: leave_slot
 DELETE FROM remit.slots WHERE provider = %(provider)s AND job = %(job)s AND attempt = %(attempt)s
 
--- name: circuit
-SELECT greatest(0, extract(epoch FROM open_until - now())) AS wait FROM remit.circuits
-WHERE provider = %(provider)s AND open_until > now()
-
 -- name: provider_failed
 INSERT INTO remit.circuits AS c (provider, failures) VALUES (%(provider)s, 1)
 ON CONFLICT (provider) DO UPDATE SET
@@ -62,6 +58,3 @@ ON CONFLICT (provider) DO UPDATE SET
     open_until = CASE WHEN c.failures + 1 >= %(limit)s
         THEN now() + make_interval(secs => %(seconds)s) ELSE c.open_until END
 RETURNING open_until > now() AS is_open
-
--- name: provider_answered
-UPDATE remit.circuits SET failures = 0, open_until = NULL WHERE provider = %(provider)s AND (failures > 0 OR open_until IS NOT NULL)
