@@ -145,10 +145,11 @@ def _is_valid(values: object) -> bool:
 
 def is_fresh(values: dict[str, Any]) -> bool:
     """Whether this installation compiled the values, and no file or variable has changed since."""
-    if values.get("environment") != environment() or stamp(COMPILER) not in values["stamps"]:
+    if values.get("environment") != environment():
         return False
-    find = os.stat  # every event runs this loop, over some thirty files
+    find, is_own = os.stat, False  # every event runs this loop, over some thirty files
     for path, changed_at, size in values["stamps"]:
+        is_own = is_own or path == COMPILER
         try:
             about = find(path)
         except (OSError, ValueError):  # it does not exist, or it is not a path
@@ -157,4 +158,4 @@ def is_fresh(values: dict[str, Any]) -> bool:
         else:
             if about.st_mtime_ns != changed_at or about.st_size != size:
                 return False
-    return True
+    return is_own

@@ -170,7 +170,9 @@ def _earlier_decision(call: ToolUse, mark: str, state: SessionState, context: Pr
         return None
     recent = time.time() - _SAME_EVENT_SECONDS
     for entry in reversed(state.decisions):
-        if entry.get("mark") == mark and _number(entry.get("at")) >= recent:
+        if _number(entry.get("at")) < recent:
+            break
+        if entry.get("mark") == mark:
             return _restore(entry, call, context)
     launched = state.delegations.get(call.tool_use_id)
     if state.pending.get(call.tool_use_id, {}).get("mark") == mark or (launched is not None and launched.mark == mark):
