@@ -86,6 +86,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
         *each(
             "src/app.py:12-18",
             "src/app.py:12–18",
+            "src/app.py:12‒18",
             "src/app.py:12—18",
             "src/app.py:L12-L18",
             "src/app.py:L12-18",

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from remit.gate import guarded
 from remit.gate.settings import GUARDED
 
 MAX_ENTRIES = [f"{folder}/a.json" for folder in GUARDED]
@@ -187,3 +188,16 @@ def test_a_person_is_asked_before_the_gate_is_changed(start, command: str, mode:
 def test_other_commands_of_remit_are_allowed(session) -> None:
     for command in ("remit gate status", "remit merge --session last", "remit doctor"):
         assert session.run(command).decision == "allow"
+
+
+def test_what_was_asked_before_is_answered_alike_and_few_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarded, "_MAX_REACHED", 5)
+    guarded._reached.clear()
+    questions = [(name, whole) for name in (".remit", ".remit/gate", ".remit/gate/a", "src") for whole in (True, False)]
+    first = [guarded.reaches(name, ".remit/gate", whole=whole) for name, whole in questions]
+    assert first == [True, False, True, True, True, True, False, False]
+    assert first == [guarded.reaches(name, ".remit/gate", whole=whole) for name, whole in questions]
+    assert len(guarded._reached) <= 5
+    long = "a/" * guarded._MAX_REACHED_LENGTH
+    assert not guarded.reaches(long, ".remit/gate")
+    assert (long, ".remit/gate", True) not in guarded._reached

@@ -170,7 +170,8 @@ def _earlier_decision(call: ToolUse, mark: str, state: SessionState, context: Pr
         return None
     recent = time.time() - _SAME_EVENT_SECONDS
     for entry in reversed(state.decisions):
-        if _number(entry.get("at")) < recent:
+        at = entry.get("at")
+        if not isinstance(at, int | float) or at < recent:
             break
         if entry.get("mark") == mark:
             return _restore(entry, call, context)
@@ -204,10 +205,6 @@ def _restore(entry: dict[str, Any], call: ToolUse, context: ProjectContext) -> D
     )
     restored.tells_person = bool(entry.get("told"))
     return restored
-
-
-def _number(value: object) -> float:
-    return value if isinstance(value, int | float) else 0.0
 
 
 def _decide_unrecorded(
