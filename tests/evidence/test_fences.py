@@ -26,7 +26,22 @@ def outcomes(body: str, tree: Path) -> list[str]:
     return [shown(quote) for quote in evidence_of(body, tree).quotes]
 
 
+def states(body: str, tree: Path) -> list[str]:
+    return [quote.outcome for quote in evidence_of(body, tree).quotes]
+
+
 # --- Several locations in one fence
+
+
+def test_each_line_may_end_with_its_location(tree: Path) -> None:
+    body = fence("user = store.find_user(name)  # src/app.py:14", "", "def find_user(name):  # `src/store.py:14`")
+    found = evidence_of(body, tree)
+    assert [shown(one) for one in found.quotes] == ["src/app.py:14 verified", "src/store.py:14 verified"]
+    assert [shown(one) for one in found.references] == ["src/app.py:14 verified", "src/store.py:14 verified"]
+    assert outcomes(body.replace("(name)  #", "(names)  #"), tree)[0].startswith("src/app.py:14 mismatch")
+    # Other comments are comments.
+    assert evidence_of(body.replace("14\n", "14 is slow\n"), tree).quotes == []
+    assert evidence_of(fence("user = 1  # src/app.py:14", "user = 2"), tree).quotes == []
 
 
 def test_each_comment_that_is_a_location_starts_a_quote(tree: Path) -> None:
@@ -253,6 +268,27 @@ def test_the_code_of_a_plan_is_to_be_written_unless_a_line_is_cited(tree: Path) 
 
 
 # --- Before and after
+
+
+@pytest.mark.parametrize("label", ["# Soll:", "# Besser：", "# Правильно:"])
+def test_code_below_a_comment_with_a_colon_is_proposed_if_the_code_above_it_is_there(label: str, tree: Path) -> None:
+    text = f"src/app.py:14\n{fence('# Ist:', LOOKUP, label, NEW)}"
+    (quote,) = evidence_of(text, tree).quotes
+    assert (quote.outcome, quote.text) == ("verified", f"# Ist:\n{LOOKUP}")
+    assert [shown(one) for one in evidence_of(text, tree).references] == ["src/app.py:14 verified"]
+    # The code above it must be a quote, and the comment must introduce code.
+    assert states(text.replace("name", "names"), tree) == ["mismatch"]
+    assert states(text.replace(label, label[:-1]), tree) == ["mismatch"]
+    assert states(f"src/app.py:14\n{fence(label, NEW)}", tree) == ["mismatch"]
+    assert states(f"src/app.py:14\n{fence('x', label, NEW)}", tree) == ["mismatch"]
+    assert states(f"src/app.py:14\n{fence(LOOKUP, label, '# nothing')}", tree) == ["verified"]
+
+
+def test_a_comment_of_the_file_does_not_introduce_proposed_code(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("value = compute(one)\n# Then:\nreturn value + 1\n")
+    quote = ("value = compute(one)", "# Then:", "return value - 1")
+    assert outcomes(f"a.py:1\n{fence(*quote)}", tmp_path)[0].split()[1] == "mismatch"
+    assert outcomes(f"a.py:1\n{fence(*quote).replace('Then', 'Better')}", tmp_path) == ["a.py:1 verified"]
 
 
 @pytest.mark.parametrize(
@@ -587,6 +623,14 @@ def test_code_that_the_text_calls_current_is_a_quote_also_without_a_line(label: 
 def test_the_file_of_code_to_be_written_is_checked_like_any_other(cart: Path) -> None:
     assert [shown(one) for one in evidence_of(UNPLACED[0].format(NEW), cart).references] == ["src/cart.py verified"]
     assert evidence_of(UNPLACED[0].replace("cart", "bag").format(NEW), cart).references == []
+
+
+@pytest.mark.parametrize("heading", ["### План", "### Plan:", "### 設定例", "### 计划"])
+def test_code_below_the_heading_of_a_plan_or_example_counts_only_if_it_is_there(heading: str, tree: Path) -> None:
+    text = f"{heading}\n\nПереписать src/app.py:14:\n\n"
+    assert evidence_of(text + fence(NEW), tree).quotes == []
+    assert states(text + fence(LOOKUP), tree) == ["verified"]
+    assert states(text.replace(heading, "### Planet") + fence(NEW), tree) == ["mismatch"]
 
 
 def test_only_the_last_sentence_above_a_fence_locates_it(tree: Path) -> None:

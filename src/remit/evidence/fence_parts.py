@@ -54,6 +54,8 @@ _LINE_COMMENT = lazy_pattern(
     r"(?=\s*(?:$|[:：(（,–—*]|-\s))",
     re.IGNORECASE,
 )
+#: Code and a comment after it.
+_TRAILING = lazy_pattern(r"(\s*+[^\s/#][^\n]*?\S)\s++(?://+|#|--+)\s++([^\s][^\n]*+)$")
 #: A comment on many files, whose code is not that of the location above it: `-- all views/*.lua files`.
 _MANY_FILES = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+)[^\n]{0,80}?[\w/]*\*+[\w./*]*\.\w{1,8}\b")
 #: A remark in a fence on what is new: `// NEW: send it`, `x = 1  # <- add`.
@@ -120,6 +122,9 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
     if fence.info.split(" ")[0].lower() in _SAMPLES:
         yield replace(part, lines=fence.lines)
         return
+    if parts := _located_lines(fence, exists):
+        yield from parts
+        return
     follows_words = False
     for at, line in enumerate(fence.lines):
         is_first = not any(map(str.strip, fence.lines[:at])) if at < 3 else False
@@ -153,6 +158,20 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
             others=tuple(others),
         )
     yield part
+
+
+def _located_lines(fence: FenceText, exists: Exists) -> list[FencePart]:
+    """Return a part for each line if every line ends with a comment that is its location: `exit(1)  # a/b.py:12`."""
+    parts: list[FencePart] = []
+    for at, line in enumerate(fence.lines):
+        comment = _TRAILING.match(line) if len(line) < _MAX_COMMENT else None
+        words = comment[2].strip() if comment else ""
+        found = references_in(words, exists) if words else []
+        if comment and len(found) == 1 and found[0].start <= 1 and not words[found[0].end :].strip(" `)"):
+            parts.append(FencePart(found[0], fence.first + at, fence.first + at, [comment[1]]))
+        elif line.strip():
+            return []
+    return parts
 
 
 def _line_of_same_file(line: str, path: str, workspace: Workspace | None) -> list[WrittenReference]:

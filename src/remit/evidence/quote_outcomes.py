@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.model import Location, Quote, Reference
 from remit.evidence.quote_locations import LocatedQuote
-from remit.evidence.quotes import QuoteChecker
+from remit.evidence.quote_text import before_label
+from remit.evidence.quotes import MIN_MOVED, QuoteChecker
 from remit.evidence.references import PAST, PLACEHOLDER, UNNAMED
 from remit.evidence.revisions import PermalinkReader
 from remit.workspace.files import Absent, SourceFile, Workspace
@@ -101,7 +102,27 @@ def _check_quote(
             quote.found, quote.why = None, "several files end with this path, and none has the quote at this line"
     if len(candidates) > 1:
         _check_in_all(quote, candidates, checker, permalinks)
-    return candidates[-1]
+    return _check_head(quote, candidates, checker, permalinks) or candidates[-1]
+
+
+def _check_head(
+    quote: Quote, candidates: list[Reference], checker: QuoteChecker, permalinks: PermalinkReader
+) -> Reference | None:
+    """Check the code before a comment such as `// Better:` that the file does not have: below it is proposed code."""
+    head = before_label(quote.text) if quote.outcome in ("mismatch", "relocated") else ""
+    if len("".join(head.split())) < MIN_MOVED:
+        return None
+    shown = replace(quote, text=head)
+    reference = _check_quote(shown, candidates, checker, permalinks)
+    workspace = permalinks.workspace_of(reference)
+    file = workspace.read(shown.path) if workspace is not None and shown.outcome == "verified" else None
+    label = quote.text[len(head) :].strip("\n").partition("\n")[0].strip()
+    if not isinstance(file, SourceFile) or label in file.text:
+        return None
+    quote.path, quote.line, quote.end_line, quote.text = shown.path, shown.line, shown.end_line, head
+    quote.outcome, quote.match, quote.similarity, quote.why = "verified", shown.match, 1.0, ""
+    quote.found = shown.found
+    return reference
 
 
 def _check_in_all(

@@ -16,6 +16,9 @@ _ELLIPSIS = lazy_pattern(
 )
 #: Every such line contains one of these.
 _SIGNS_OF_ELLIPSIS = ("...", "…", "⋮", "···", "snip", "omitted", "truncated")
+#: A line that is a comment, and one that ends with a colon: `// Better:`, `<!-- Soll: -->`.
+_COMMENT_LINE = lazy_pattern(r"\s*+(?://+|#+(?=\s)|--+|;+|%+|/\*+|\{/\*|\(\*|<!--)\s*+(?=\S)")
+_LABEL_COMMENT = lazy_pattern(r"[^\n]{3,100}[:：]\s*+(?:\*/\}?|-->|\*\))?\s*$")
 #: The separators between a line number and the line; a quote uses one of them throughout.
 _NUMBERED = tuple(
     lazy_pattern(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:[-–][Ll]?\d{{1,7}}(?=:))?(?:{mark})(.*)$")
@@ -72,6 +75,26 @@ def _is_prose(line: str) -> bool:
     """Return whether a line mostly consists of words in lower case."""
     words = len(_SMALL_WORD.findall(line[:_MAX_LINES]))
     return words >= 2 * _MIN_SMALL_WORDS and 2 * words >= len(line[:_MAX_LINES].split()) and not _CODE_END.search(line)
+
+
+def before_label(text: str) -> str:
+    """Return the code before a comment that introduces other code, `// Better:`; empty if there is no such comment.
+
+    Comments at the start of a quote introduce the code itself.
+    """
+    lines = text.split("\n")
+    has_code = False
+    for at, line in enumerate(lines):
+        if _COMMENT_LINE.match(line):
+            if has_code and _LABEL_COMMENT.match(line) and any(map(_is_code_line, lines[at + 1 :])):
+                return "\n".join(lines[:at])
+        else:
+            has_code |= bool(line.strip())
+    return ""
+
+
+def _is_code_line(line: str) -> bool:
+    return bool(line.strip()) and not _COMMENT_LINE.match(line)
 
 
 def quote_readings(text: str) -> list[list[str]]:

@@ -51,6 +51,7 @@ _LIKE = 0.75
 _UNLIKE = 0.5
 _RAREST = 3
 _MAX_LIKE = 50
+_OPENS = frozenset("{:")
 _DECLARES = frozenset(("def", "class", "function", "func", "fn", "interface", "struct", "enum", "trait", "type"))
 #: Takes a text and a minimum; returns the similarity, or any value below the minimum if the text is less similar.
 Similarity = Callable[[str, float], float]
@@ -94,7 +95,14 @@ class LineIndex:
         words = Counter(line)
         rarest = sorted((len(self._at[word]), word) for word in words if word in self._at)[:_RAREST]
         candidates = {at for _, word in rarest for at in self._at[word][:_MAX_LIKE]}
-        return max((_shared_part(line, self._lines[at]) for at in candidates), default=0.0)
+        likeness = max((_shared_part(line, self._lines[at]) for at in candidates), default=0.0)
+        return min(likeness, _UNLIKE) if self._declares_new(line) else likeness
+
+    def _declares_new(self, line: tuple[str, ...]) -> bool:
+        """Return whether a line opens a function with a name that the file does not have: `bool verify_all(...) {`."""
+        if line[-1] not in _OPENS and _DECLARES.isdisjoint(line):
+            return False
+        return any(mark == "(" and _is_name(word) and word not in self._at for word, mark in pairwise(line))
 
 
 def _shared_part(line: tuple[str, ...], other: tuple[str, ...]) -> float:
