@@ -14,8 +14,8 @@ from remit.workspace.files import SourceFile
 #: The maximum distance of a symbol or quote from the cited lines.
 REACH = 5
 
-#: A character of a name. The words of Japanese, Chinese and Korean, all above U+10FF, may follow a name without a space;
-#: the ranges of their characters would take ten times as long to compile.
+#: A character of a name. Words in Japanese, Chinese and Korean, all above U+10FF, may follow a name without a space.
+#: The ranges of their characters would take ten times as long to compile.
 _CHARACTER = r"(?:(?![^\0-\u10ff])\w|\$)"
 _NAME = rf"[A-Za-z_$](?:(?:\.|::|#|->)?+{_CHARACTER}){{0,400}}"
 _FUNCTION = r"(?:\s?(?:関数|函数|方法|メソッド|クラス|类|함수|메서드|클래스)(?:の?内|内部|中|里|で|に|の)?)?"
