@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from typing import Any
@@ -13,7 +14,9 @@ from support.running import Fleet, Play, tools
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
+from remit.evidence.receipts import Receipt
 from remit.store import budgets, jobs, workers
+from remit.store.transcript import FinishedCall, StepRecord, StoredEvent, Transcript, ended_call
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -60,12 +63,52 @@ async def test_two_parallel_children_cannot_both_take_the_last_turn(play: Play) 
         assert await fleet.rows(TURNS, top) == [(0, 1)]
         refused = await budgets.reserve(fleet.database, two.id, two.attempt, WANTED)
         assert refused == budgets.BudgetExhausted("the tree's turn budget is used up")
-        await budgets.settle(fleet.database, one.id, one.attempt, held, budgets.ActualUsage(10, 1), is_broken=True)
+        await budgets.settle_broken(fleet.database, one.id, one.attempt, held, budgets.ActualUsage(10, 1))
         assert await fleet.rows(TURNS, top) == [(0, 0)], "an interrupted call is not a turn"
         await budgets.settle(
             fleet.database, two.id, two.attempt, await reserved(fleet, two), budgets.ActualUsage(10, 1)
         )
         assert await fleet.rows(TURNS, top) == [(1, 0)]
+
+
+async def test_children_that_reserve_at_the_same_time_lose_nothing_of_the_tree(play: Play) -> None:
+    children, rounds, allowed = 6, 5, 20
+    async with play({"text": "never"}) as fleet:
+        top = await fleet.submit("top", queueing=Queueing(queue="elsewhere", tree_max_turns=allowed))
+        jobs_of_tree = [
+            await claimed(fleet, await fleet.submit("c", queueing=Queueing(parent=top))) for _ in range(children)
+        ]
+
+        async def work(job: jobs.Job) -> int:
+            turns = 0
+            for _ in range(rounds):
+                held = await budgets.reserve(fleet.database, job.id, job.attempt, WANTED)
+                if isinstance(held, budgets.Reservation):
+                    await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(10, 1, 0.5))
+                    turns += 1
+            return turns
+
+        turns = sum(await asyncio.gather(*map(work, jobs_of_tree)))
+        assert turns == allowed
+        used = "SELECT tree_turns, tree_tokens, tree_cost, tree_reserved_turns, tree_reserved_tokens FROM remit.jobs"
+        assert await fleet.rows(used + " WHERE id = %s", top) == [(allowed, 11 * allowed, allowed / 2, 0, 0)]
+
+
+async def test_a_request_stores_its_calls_once_although_their_starts_are_lost_or_their_ids_equal(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        job = await claimed(fleet, await fleet.submit())
+        await Transcript(fleet.database, job.id, job.attempt).begin_call("1:b", 1, "Read", {}, is_read_only=True)
+        receipt = Receipt(tool="Read")
+        calls = [
+            ended_call(FinishedCall(1, "Read", {}, text, False), number, receipt, [StoredEvent("tool-done", {})], 0.5)
+            for number, text in (("1:a", "first"), ("1:b", "other"), ("1:a", "second"))
+        ]
+        for _ in range(2):  # as if the answer to the first write was lost
+            await budgets.reserve(fleet.database, job.id, job.attempt, WANTED, StepRecord(0, b"{}"), calls)
+        stored = "SELECT call, output, state, finished >= started FROM remit.tool_calls ORDER BY call"
+        assert await fleet.rows(stored) == [("1:a", "first", "done", True), ("1:b", "other", "done", True)]
+        assert await fleet.rows("SELECT call FROM remit.receipts ORDER BY number") == [("1:a",), ("1:b",)]
+        assert (await fleet.job(job.id)).tool_calls == 2
 
 
 async def test_a_repeated_call_reserves_one_turn(play: Play) -> None:

@@ -147,7 +147,7 @@ async def test_a_hung_attempt_cannot_write(play: Play) -> None:
             with pytest.raises(AttemptFenced):
                 await write
         await EventWriter(fleet.database, job.id, job.attempt).emit("text", {"text": "too late"})
-        await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(1, 1, 0.0), is_broken=True)
+        await budgets.settle_broken(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(1, 1, 0.0))
         assert await written(fleet) == before
 
 

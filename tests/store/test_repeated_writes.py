@@ -86,7 +86,7 @@ async def _result(database: Database, job: Job) -> None:
 async def _budget(database: Database, job: Job) -> None:
     held = await budgets.reserve(database, job.id, job.attempt, budgets.BudgetRequest(100, 200, 64))
     assert isinstance(held, budgets.Reservation)
-    await budgets.settle(database, job.id, job.attempt, held, budgets.ActualUsage(20, 10, 0.5), is_broken=True)
+    await budgets.settle_broken(database, job.id, job.attempt, held, budgets.ActualUsage(20, 10, 0.5))
 
 
 async def _reserved(database: Database, job: Job) -> None:

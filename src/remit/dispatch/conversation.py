@@ -47,9 +47,9 @@ from remit.dispatch.models import OUTPUT_TOKENS, build_model, instruction_blocks
 from remit.dispatch.stored_messages import incomplete_calls, read_messages, stored_json
 from remit.dispatch.toolset import Calls
 from remit.registry.model import Brief
-from remit.store.database import DatabaseUnavailable, NamedQuery
+from remit.store.database import DatabaseUnavailable
 from remit.store.jobs import AttemptFenced
-from remit.store.transcript import StoredEvent, Transcript, UsageSums
+from remit.store.transcript import StepRecord, StoredEvent, Transcript, UsageSums
 
 #: Jobs that start at the same time share one client per provider.
 _BUILDING = threading.Lock()
@@ -155,10 +155,10 @@ class Conversation:
         """Send one request to the model: the request is stored before it, the response after it."""
         if self._sums.turns >= self._brief.max_turns + count_corrections(self._messages):
             raise RunStopped("max-turns", f"all {self._sums.turns} turns are used up and the work is not finished")
-        write = await self._request_statement(node.request)
+        record = await self._request_record(node.request)
         input_tokens = estimate_input(self._brief, self._messages)
         unsaved = self._calls.unsaved
-        reserved = await self._client.reserve(input_tokens, [*unsaved, write])
+        reserved = await self._client.reserve(input_tokens, record, unsaved)
         self._calls.forget(unsaved)
         failpoint("request-saved")
         self._output = reserved.output
@@ -170,14 +170,13 @@ class Conversation:
             following = await self._next(run, node)
         except BaseException as error:
             used = request.used(error)
-            await self._client.settle(reserved, used, is_broken=True)
+            await self._client.settle(reserved, used, None)
             self._sums = add_usage(self._sums, used)
             raise
         response = following.model_response
         repair_surrogates(response)
         used = response_usage(response)
-        write = await self._response_statement(response, used)
-        await self._client.settle(reserved, used, write)
+        await self._client.settle(reserved, used, await self._response_record(response, used))
         failpoint("settled")
         failpoint("response-saved")
         return following
@@ -198,25 +197,25 @@ class Conversation:
             await self._events.flush()  # a job that is ended in the middle of an answer keeps all text received so far
             raise
 
-    async def _request_statement(self, request: ModelRequest) -> NamedQuery:
-        """Return the statement that stores a request and the start of its turn."""
+    async def _request_record(self, request: ModelRequest) -> StepRecord:
+        """Return what is stored for a request and the start of its turn."""
         events = self._events.take("turn", {"turn": self._sums.turns + 1})
         if self._messages and isinstance(self._messages[-1], ModelRequest):
-            return self._transcript.events_statement(events)  # an earlier attempt stored the request
-        return await self._message_statement(request, events)
+            return StepRecord(events=events)  # an earlier attempt stored the request
+        return await self._message_record(request, events)
 
-    async def _response_statement(self, response: ModelResponse, used: UsageSums) -> NamedQuery:
-        """Return the statement that stores a response and the usage up to it."""
+    async def _response_record(self, response: ModelResponse, used: UsageSums) -> StepRecord:
+        """Return what is stored for a response and the usage up to it."""
         self._sums = sums = add_usage(self._sums, used)
         usage = {"turns": sums.turns, "input": sums.input, "output": sums.output, "cached": sums.cached}
-        return await self._message_statement(response, self._events.take("usage", {**usage, "cost": sums.cost}))
+        return await self._message_record(response, self._events.take("usage", {**usage, "cost": sums.cost}))
 
-    async def _message_statement(self, message: ModelMessage, events: Sequence[StoredEvent]) -> NamedQuery:
+    async def _message_record(self, message: ModelMessage, events: Sequence[StoredEvent]) -> StepRecord:
         messages = [*self._messages, message]
         data = await asyncio.to_thread(stored_json, message, is_redacting=self._calls.is_redacting)
         partial = await asyncio.to_thread(self._calls.redact, text_so_far(messages))
         number, self._messages = len(self._messages), messages
-        return self._transcript.message_statement(number, data, self._sums, partial or None, events)
+        return StepRecord(number, data, self._sums, partial or None, events)
 
     def _final(self) -> RunEnd | None:
         """Return the end if the last response calls no tool or was cut off, else None."""

@@ -21,8 +21,8 @@ from remit.registry.model import Brief
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact
 from remit.store import budgets, jobs, workers
-from remit.store.database import Database, NamedQuery
-from remit.store.transcript import UsageSums
+from remit.store.database import Database
+from remit.store.transcript import EndedCall, StepRecord, UsageSums
 
 T = TypeVar("T")
 #: With less output than this, no request is sent.
@@ -63,44 +63,31 @@ class ModelClient:
         #: The provider, if it has answered since the last settlement.
         self._answered = ""
 
-    async def reserve(self, input_tokens: int, writes: Sequence[NamedQuery] = ()) -> budgets.Reservation:
-        """Reserve the cost of the next request, and write something in the same transaction.
+    async def reserve(
+        self, input_tokens: int, request: StepRecord, calls: Sequence[EndedCall] = ()
+    ) -> budgets.Reservation:
+        """Reserve the cost of the next request, and store it with the calls whose outputs it has.
 
         Raises RunStopped if the budget does not allow a request.
         """
         wanted = budgets.BudgetRequest(
             input_tokens, OUTPUT_TOKENS, _MIN_OUTPUT, *model_prices(self._model), provider_of(self._model)
         )
-        reserved = await budgets.reserve(self._database, self._job, self._attempt, wanted, writes)
+        reserved = await budgets.reserve(self._database, self._job, self._attempt, wanted, request, calls)
         if isinstance(reserved, budgets.BudgetExhausted):
             raise RunStopped("budget", reserved.reason)
         self._wait = reserved.wait
         return reserved
 
-    async def settle(
-        self,
-        reserved: budgets.Reservation,
-        used: UsageSums,
-        write: NamedQuery | None = None,
-        *,
-        is_broken: bool = False,
-    ) -> None:
-        """Count the actual usage of a request, and write something in the same transaction.
-
-        `is_broken`: the request was interrupted and did not complete a turn.
-        """
+    async def settle(self, reserved: budgets.Reservation, used: UsageSums, response: StepRecord | None) -> None:
+        """Count the actual usage of a request, and store its response; None: it was interrupted."""
         actual = budgets.ActualUsage(used.input, used.output, used.cost)
+        own = (self._database, self._job, self._attempt, reserved, actual)
         answered, self._answered = self._answered, ""
-        await budgets.settle(
-            self._database,
-            self._job,
-            self._attempt,
-            reserved,
-            actual,
-            write,
-            is_broken=is_broken,
-            answered=answered,
-        )
+        if response is None:
+            await budgets.settle_broken(*own, answered=answered)
+        else:
+            await budgets.settle(*own, response, answered=answered)
 
     async def ask(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send a request after its reservation, as soon as the provider is available.

@@ -21,8 +21,7 @@ from remit.dispatch.tools.toolbox import Toolbox, recorded_arguments
 from remit.evidence.receipts import Receipt
 from remit.registry.model import digest_of
 from remit.secrets.scan import redact, redact_all
-from remit.store.database import NamedQuery
-from remit.store.transcript import FinishedCall, Transcript
+from remit.store.transcript import EndedCall, FinishedCall, Transcript, ended_call
 
 #: A conversation ends after this many equal errors in a row, or this many equal rounds of calls.
 MAX_SAME_ERRORS = 5
@@ -57,7 +56,7 @@ class Calls:
         self.turn = 0
         self._loop_guard = LoopGuard()
         #: Read-only calls that have ended. They are stored together with the request that has their outputs.
-        self._unsaved: list[NamedQuery] = []
+        self._unsaved: list[EndedCall] = []
 
     async def answer(self, call_id: str, spec: ToolSpec, arguments: Any, run: Run) -> str:
         """Return the stored output of a call, or run it now and store its output."""
@@ -94,7 +93,7 @@ class Calls:
         if spec.is_read_only:
             ended = FinishedCall(self.turn, spec.name, stored, text, output.failed)
             seconds = time.monotonic() - started
-            self._unsaved.append(self._transcript.call_statement(ended, call, output.receipt, events, seconds))
+            self._unsaved.append(ended_call(ended, call, output.receipt, events, seconds))
         else:
             await self._transcript.finish_call(call, text, output.receipt, events, is_failed=output.failed)
         failpoint("tool-finished")
@@ -102,18 +101,18 @@ class Calls:
         return text
 
     @property
-    def unsaved(self) -> tuple[NamedQuery, ...]:
-        """Return the statements that store the read-only calls that have ended, for the transaction of a request."""
+    def unsaved(self) -> tuple[EndedCall, ...]:
+        """Return the read-only calls that have ended, to be stored with a request."""
         return tuple(self._unsaved)
 
-    def forget(self, saved: Sequence[NamedQuery]) -> None:
-        """Remove the statements that have been written, which are the first ones."""
+    def forget(self, saved: Sequence[EndedCall]) -> None:
+        """Remove the calls that have been stored, which are the first ones."""
         del self._unsaved[: len(saved)]
 
     async def save(self) -> None:
         """Store the read-only calls that have ended, if no request follows at once."""
         unsaved = self.unsaved
-        await self._transcript.write_all(unsaved)
+        await self._transcript.save_calls(unsaved)
         self.forget(unsaved)
 
     def redact(self, text: str) -> str:

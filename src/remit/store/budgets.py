@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from psycopg.rows import DictRow
-
-from remit.store.database import Database, NamedQuery, send
+from remit.store.database import Database, send
 from remit.store.jobs import AttemptFenced
+from remit.store.transcript import EndedCall, StepRecord
+
+#: Nothing is stored with a reservation or its release.
+NOTHING = StepRecord()
 
 
 class Reservation(NamedTuple):
@@ -50,23 +52,30 @@ class BudgetRequest(NamedTuple):
 
 
 async def reserve(
-    database: Database, job: int, attempt: int, wanted: BudgetRequest, writes: Sequence[NamedQuery] = ()
+    database: Database,
+    job: int,
+    attempt: int,
+    wanted: BudgetRequest,
+    request: StepRecord = NOTHING,
+    calls: Sequence[EndedCall] = (),
 ) -> Reservation | BudgetExhausted:
     """Reserve an amount for a call; with fewer output tokens if the budget is nearly used up.
 
-    `writes` are fenced statements of the same transaction. They also take effect if the budget is used up.
+    The request and the calls whose outputs it has are stored with it, also if the budget is used up.
     """
-    values = {**wanted._asdict(), "input_cost": wanted.input * wanted.input_price}
-
-    async def work() -> list[DictRow]:
-        async with database.pipeline() as connection:
-            await send(connection, "budgets.lock_tree", job=job)
-            written = [await send(connection, write.name, **write.values) for write in writes]
-            reserved = await send(connection, "budgets.reserve", job=job, attempt=attempt, **values)
-        return (await reserved.fetchall()) if all([await one.fetchall() for one in written]) else []
-
-    rows = await database.with_retry(work)
-    if not rows:  # the lock came first, so nothing was written
+    rows = await database.rows(
+        "transcript.begin_turn",
+        job=job,
+        attempt=attempt,
+        wanted_input=wanted.input,
+        wanted_output=wanted.output,
+        min_output=wanted.min_output,
+        input_cost=wanted.input * wanted.input_price,
+        output_price=wanted.output_price,
+        provider=wanted.provider,
+        **request.values(calls),
+    )
+    if not rows:
         raise AttemptFenced(job, attempt)
     row = rows[0]
     if row["exceeded"] is not None:
@@ -101,35 +110,49 @@ async def settle(
     attempt: int,
     reserved: Reservation,
     used: ActualUsage,
-    write: NamedQuery | None = None,
+    response: StepRecord = NOTHING,
     *,
-    is_broken: bool = False,
     answered: str = "",
 ) -> None:
-    """Release a reservation and count the actual usage. Does nothing if the job has been taken over meanwhile.
+    """Store a response, release its reservation and count the actual usage.
 
-    The usage of a finished turn is added to the job when the turn is stored; that of an interrupted call
-    (`is_broken`) is added here. `write` is a fenced statement of the same transaction; if the job has been taken over,
-    AttemptFenced is raised for it. The failures of a provider that has answered (`answered`) are forgotten.
+    The failures of a provider that has answered (`answered`) are forgotten. Raises AttemptFenced if the job has been
+    taken over meanwhile.
     """
-    broken = used if is_broken else ActualUsage()
-    values = {
-        "provider": answered,
+    rows = await database.rows(
+        "transcript.end_turn",
+        **_released(job, attempt, reserved, answered),
+        used_tokens=used.input + used.output,
+        used_cost=used.cost,
+        **response.values(),
+    )
+    if not rows:
+        raise AttemptFenced(job, attempt)
+
+
+async def settle_broken(
+    database: Database, job: int, attempt: int, reserved: Reservation, used: ActualUsage, *, answered: str = ""
+) -> None:
+    """Release the reservation of an interrupted call, and count what it used. It completes no turn.
+
+    Does nothing if the job has been taken over meanwhile.
+    """
+
+    async def work() -> None:
+        async with database.pipeline() as connection:
+            await send(connection, "budgets.lock_tree", job=job)
+            values = {**_released(job, attempt, reserved, answered), **used._asdict()}
+            await send(connection, "budgets.settle_broken", **values)
+
+    await database.with_retry(work)
+
+
+def _released(job: int, attempt: int, reserved: Reservation, answered: str) -> dict[str, Any]:
+    return {
+        "job": job,
+        "attempt": attempt,
         "top": reserved.top,
         "reserved_tokens": reserved.tokens,
         "reserved_cost": reserved.cost,
-        "tokens": used.input + used.output,
-        "cost": used.cost,
-        "turns": 0 if is_broken else 1,
-        **{f"broken_{name}": value for name, value in broken._asdict().items()},
+        "provider": answered,
     }
-
-    async def work() -> bool:
-        async with database.pipeline() as connection:
-            await send(connection, "budgets.lock_tree", job=job)
-            await send(connection, "budgets.settle", job=job, attempt=attempt, **values)
-            written = await send(connection, write.name, **write.values) if write is not None else None
-        return written is None or bool(await written.fetchall())
-
-    if not await database.with_retry(work):
-        raise AttemptFenced(job, attempt)

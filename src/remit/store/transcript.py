@@ -11,7 +11,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.evidence.receipts import Receipt
-from remit.store.database import Database, NamedQuery, send
+from remit.store.database import Database, NamedQuery
 from remit.store.jobs import AttemptFenced
 from remit.store.storable import to_storable
 
@@ -53,6 +53,41 @@ class FinishedCall(NamedTuple):
     is_failed: bool
 
 
+class EndedCall(NamedTuple):
+    """A read-only call that has ended, with the values and the events to store."""
+
+    values: dict[str, Any]
+    events: list[StoredEvent]
+
+
+class StepRecord(NamedTuple):
+    """What is stored with a request or a response: its message, unless it is stored already, sums, text and events."""
+
+    number: int | None = None
+    message: bytes = b"null"
+    sums: UsageSums | None = None
+    partial: str | None = None
+    events: Sequence[StoredEvent] = ()
+
+    def values(self, calls: Sequence[EndedCall] = ()) -> dict[str, Any]:
+        """Return the values of a statement, which also stores calls that have ended and their events, in order.
+
+        A provider may use an id twice in a turn. The call that ended first is stored.
+        """
+        earlier = [event for call in calls for event in call.events]
+        ended: dict[str, dict[str, Any]] = {}
+        for call in calls:
+            ended.setdefault(call.values["call"], call.values)
+        return {
+            "number": self.number,
+            "message": _jsonb(self.message),
+            "partial": to_storable(self.partial),
+            "events": _events([*earlier, *self.events]),
+            "calls": _jsonb(msgspec.json.encode(list(ended.values()))),
+            **(self.sums._asdict() if self.sums is not None else dict.fromkeys(UsageSums._fields)),
+        }
+
+
 class Transcript:
     """The transcript of one attempt at a job."""
 
@@ -67,24 +102,8 @@ class Transcript:
 
     async def save_message(self, number: int, message: bytes, sums: UsageSums, partial: str | None = None) -> None:
         """Store a message, with the usage of the job up to it and its text so far."""
-        await self._write(self.message_statement(number, message, sums, partial))
-
-    def message_statement(
-        self, number: int, message: bytes, sums: UsageSums, partial: str | None, events: Sequence[StoredEvent] = ()
-    ) -> NamedQuery:
-        """Return the statement that stores a message, as a part of a transaction. It returns no row if fenced."""
-        return self._statement(
-            "transcript.save_message",
-            number=number,
-            message=_jsonb(message),
-            partial=to_storable(partial),
-            events=_events(events),
-            **sums._asdict(),
-        )
-
-    def events_statement(self, events: Sequence[StoredEvent]) -> NamedQuery:
-        """Return the statement that stores events, as a part of a transaction. It returns no row if fenced."""
-        return self._statement("transcript.add_events", events=_events(events))
+        values = StepRecord(number, message, sums, partial).values()
+        await self._write(self._statement("transcript.save_message", **values))
 
     async def broken(self) -> UsageSums:
         """Return the usage of interrupted calls to the model, in this attempt and in earlier ones."""
@@ -142,41 +161,18 @@ class Transcript:
                 output=to_storable(output),
                 is_failed=is_failed,
                 state=state,
-                receipt=_receipt(receipt),
+                receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
                 events=_events(events),
             )
         )
 
-    def call_statement(
-        self, call: FinishedCall, number: str, receipt: Receipt | None, events: Sequence[StoredEvent], seconds: float
-    ) -> NamedQuery:
-        """Return the statement that stores a read-only call that took some seconds, as a part of a transaction.
-
-        It also stores its start again, which a crash of the database may have lost. It returns no row if fenced.
-        """
-        return self._statement(
-            "transcript.record_call",
-            call=number,
-            turn=call.turn,
-            name=call.name,
-            arguments=_jsonb(msgspec.json.encode(call.arguments)),
-            output=to_storable(call.output),
-            is_failed=call.is_failed,
-            receipt=_receipt(receipt),
-            events=_events(events),
-            seconds=seconds,
-        )
-
-    async def write_all(self, statements: Sequence[NamedQuery]) -> None:
-        """Write statements in one transaction. Raises AttemptFenced if another attempt owns the job."""
-
-        async def work() -> bool:
-            async with self._database.pipeline() as connection:
-                written = [await send(connection, one.name, **one.values) for one in statements]
-            return all([await one.fetchall() for one in written])
-
-        if statements and not await self._database.with_retry(work):
-            raise AttemptFenced(self.job, self.attempt)
+    async def save_calls(self, calls: Sequence[EndedCall]) -> None:
+        """Store read-only calls that have ended."""
+        if calls:
+            values = StepRecord().values(calls)
+            await self._write(
+                self._statement("transcript.record_calls", events=values["events"], calls=values["calls"])
+            )
 
     async def touch(self) -> None:
         """Mark the job as alive although no step has finished. Raises AttemptFenced if another attempt owns it."""
@@ -214,13 +210,25 @@ class Transcript:
         return done
 
 
+def ended_call(
+    call: FinishedCall, number: str, receipt: Receipt | None, events: list[StoredEvent], seconds: float
+) -> EndedCall:
+    """Return what is stored for a read-only call that took some seconds. Its start is stored again: it may be lost."""
+    values = {
+        "call": number,
+        "turn": call.turn,
+        "name": call.name,
+        "arguments": call.arguments,
+        "output": to_storable(call.output),
+        "is_failed": call.is_failed,
+        "seconds": seconds,
+    }
+    return EndedCall(values if receipt is None else {**values, "receipt": receipt}, events)
+
+
 def _jsonb(data: bytes) -> Jsonb:
     """Return JSON for the database, which cannot store NUL characters."""
     return Jsonb(_NUL.sub(r"\1\\ufffd", data.decode()), dumps=lambda text: text)
-
-
-def _receipt(receipt: Receipt | None) -> Jsonb | None:
-    return _jsonb(msgspec.json.encode(receipt)) if receipt is not None else None
 
 
 def _events(events: Sequence[StoredEvent]) -> Jsonb:

@@ -31,13 +31,6 @@ WITH held AS (
 ), told AS ({tell})
 SELECT id, ({notify}) AS told FROM held
 
--- name: add_events
-WITH held AS (
-    SELECT id FROM remit.jobs
-    WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' FOR NO KEY UPDATE
-), told AS ({tell})
-SELECT id, ({notify}) AS told FROM held
-
 -- name: last_calls
 SELECT turn, name, arguments, output, is_failed FROM remit.tool_calls
 WHERE job = %(job)s AND state = 'done'
@@ -85,26 +78,155 @@ UPDATE remit.jobs SET checkpoint = now(), tool_calls = tool_calls + (SELECT coun
 FROM held WHERE jobs.id = held.id
 RETURNING jobs.id, ({notify}) AS told
 
--- name: record_call
--- Store a call that has ended, and its start again, which a crash of the database may have lost. Counted like `finish_call`.
-WITH held AS (
-    SELECT id FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' FOR UPDATE
+-- name: ended_calls
+-- Part of the other statements: calls that have ended, with their starts, which a crash of the database may have lost, and
+-- their receipts. Those that are stored already stay as they are, so each is counted exactly once.
+ended AS (
+    SELECT held.id AS job, call.* FROM held, ROWS FROM (jsonb_to_recordset(%(calls)s) AS (
+        call text, turn integer, name text, arguments jsonb, output text, is_failed boolean, receipt jsonb,
+        seconds double precision)) WITH ORDINALITY AS call
 ), done AS (
     INSERT INTO remit.tool_calls AS begun
-        (job, call, turn, name, arguments, state, attempt, output, is_failed, finished)
-    SELECT id, %(call)s, %(turn)s, %(name)s, %(arguments)s, 'done', %(attempt)s, %(output)s, %(is_failed)s, now() FROM held
+        (job, call, turn, name, arguments, state, attempt, output, is_failed, started, finished)
+    SELECT job, call, turn, name, arguments, 'done', %(attempt)s, output, is_failed,
+        now() - make_interval(secs => seconds), now()
+    FROM ended
     ON CONFLICT (job, call) DO UPDATE SET
         state = excluded.state, attempt = excluded.attempt, output = excluded.output, is_failed = excluded.is_failed,
-        finished = least(now(), begun.started + make_interval(secs => %(seconds)s))
+        finished = least(now(), begun.started + (excluded.finished - excluded.started))
     WHERE begun.state = 'pending'
-    RETURNING job, call
+    RETURNING call
 ), noted AS (
     INSERT INTO remit.receipts (job, call, receipt)
-    SELECT job, call, %(receipt)s::jsonb FROM done WHERE %(receipt)s::jsonb IS NOT NULL
-), told AS ({tell})
+    SELECT job, call, receipt FROM ended JOIN done USING (call) WHERE receipt IS NOT NULL ORDER BY ordinality
+)
+
+-- name: record_calls
+WITH held AS (
+    SELECT id FROM remit.jobs WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running' FOR UPDATE
+), {ended_calls}, told AS ({tell})
 UPDATE remit.jobs SET checkpoint = now(), tool_calls = tool_calls + (SELECT count(*) FROM done)
 FROM held WHERE jobs.id = held.id
 RETURNING jobs.id, ({notify}) AS told
+
+-- name: locked_tree
+-- Part of the other statements: lock the row of the tree, which is its first job, and then the job, in this order for all.
+-- The rows are what they are after the lock. What follows changes both with one `UPDATE`: they may be the same row.
+locked AS MATERIALIZED (
+    SELECT id, root, attempt, state, max_tokens, max_cost, input_tokens, output_tokens, cost, written_off_tokens,
+        written_off_cost, reserved_tokens, reserved_cost, tree_max_tokens, tree_max_cost, tree_max_turns, tree_tokens,
+        tree_cost, tree_turns, tree_reserved_tokens, tree_reserved_cost, tree_reserved_turns
+    FROM remit.jobs WHERE id = %(job)s OR id = (SELECT root FROM remit.jobs WHERE id = %(job)s)
+    ORDER BY root NULLS FIRST FOR UPDATE
+)
+
+-- name: saved_message
+-- Part of the other statements: store a message, if there is one.
+saved AS (
+    INSERT INTO remit.messages (job, number, attempt, message)
+    SELECT id, %(number)s::integer, %(attempt)s, %(message)s::jsonb FROM held WHERE %(number)s::integer IS NOT NULL
+    ON CONFLICT (job, number) DO UPDATE SET message = excluded.message, attempt = excluded.attempt
+)
+
+-- name: set_sums
+-- Part of the other statements: the usage of the job so far. It is set, not added, so that a repeated write after a lost
+-- response changes nothing.
+turns = CASE WHEN jobs.id = %(job)s THEN coalesce(%(turns)s, turns) ELSE turns END,
+input_tokens = CASE WHEN jobs.id = %(job)s THEN coalesce(%(input)s, input_tokens) ELSE input_tokens END,
+output_tokens = CASE WHEN jobs.id = %(job)s THEN coalesce(%(output)s, output_tokens) ELSE output_tokens END,
+cached_tokens = CASE WHEN jobs.id = %(job)s THEN coalesce(%(cached)s, cached_tokens) ELSE cached_tokens END,
+cost = CASE WHEN jobs.id = %(job)s THEN coalesce(%(cost)s::numeric, jobs.cost) ELSE jobs.cost END,
+is_priced = CASE WHEN jobs.id = %(job)s THEN coalesce(%(is_priced)s, is_priced) ELSE is_priced END
+
+-- name: begin_turn
+-- Store a request and the calls whose outputs it has, and reserve what it needs at most. A reservation that the job still
+-- has is released before: it sends one request at a time, and may repeat one. `exceeded` names the budget that does not
+-- allow the request; then nothing is reserved, and the rest is stored.
+WITH {locked_tree}, held AS (
+    SELECT job.id, top.id AS top,
+        job.max_tokens - job.input_tokens - job.output_tokens - job.written_off_tokens AS tokens,
+        job.max_cost - job.cost - job.written_off_cost AS cost,
+        top.tree_max_tokens - top.tree_tokens - kept.tokens AS tree_tokens,
+        top.tree_max_cost - top.tree_cost - kept.cost AS tree_cost,
+        top.tree_max_turns - top.tree_turns - kept.turns AS tree_turns,
+        kept.tokens AS kept_tokens, kept.cost AS kept_cost, kept.turns AS kept_turns
+    FROM locked AS job JOIN locked AS top ON top.id = coalesce(job.root, job.id)
+    CROSS JOIN LATERAL (
+        SELECT greatest(0, top.tree_reserved_tokens - job.reserved_tokens) AS tokens,
+            greatest(0, top.tree_reserved_cost - job.reserved_cost) AS cost,
+            greatest(0, top.tree_reserved_turns - (job.reserved_tokens > 0)::integer) AS turns
+    ) AS kept
+    WHERE job.id = %(job)s AND job.attempt = %(attempt)s AND job.state = 'running'
+), payable AS (
+    SELECT held.*, trunc((held.cost::float8 - %(input_cost)s) / nullif(%(output_price)s, 0)) AS output,
+        trunc((held.tree_cost::float8 - %(input_cost)s) / nullif(%(output_price)s, 0)) AS tree_output
+    FROM held
+), judged AS (
+    SELECT payable.*,
+        least(%(wanted_output)s, tokens - %(wanted_input)s, tree_tokens - %(wanted_input)s, payable.output,
+            tree_output)::bigint AS granted,
+        CASE
+            WHEN tree_turns < 1 THEN 'tree_turns'
+            WHEN tokens - %(wanted_input)s < %(min_output)s THEN 'tokens'
+            WHEN tree_tokens - %(wanted_input)s < %(min_output)s THEN 'tree_tokens'
+            WHEN cost IS NOT NULL AND coalesce(payable.output, 0) < %(min_output)s THEN 'cost'
+            WHEN tree_cost IS NOT NULL AND coalesce(tree_output, 0) < %(min_output)s THEN 'tree_cost'
+        END AS exceeded
+    FROM payable
+), decided AS (
+    SELECT judged.*,
+        CASE WHEN exceeded IS NULL THEN %(wanted_input)s + granted ELSE 0 END AS new_tokens,
+        CASE WHEN exceeded IS NULL THEN %(input_cost)s + granted * %(output_price)s ELSE 0 END::numeric AS new_cost
+    FROM judged
+), {ended_calls}, {saved_message}, told AS ({tell}), changed AS (
+    UPDATE remit.jobs SET
+        checkpoint = CASE WHEN jobs.id = decided.id THEN now() ELSE checkpoint END,
+        tool_calls = tool_calls + CASE WHEN jobs.id = decided.id THEN (SELECT count(*) FROM done) ELSE 0 END,
+        {set_sums},
+        result = CASE WHEN jobs.id = decided.id THEN coalesce(%(partial)s::text, result) ELSE result END,
+        reserved_tokens = CASE WHEN jobs.id = decided.id THEN new_tokens ELSE reserved_tokens END,
+        reserved_cost = CASE WHEN jobs.id = decided.id THEN new_cost ELSE reserved_cost END,
+        tree_reserved_tokens = CASE WHEN jobs.id = top THEN kept_tokens + new_tokens ELSE tree_reserved_tokens END,
+        tree_reserved_cost = CASE WHEN jobs.id = top THEN kept_cost + new_cost ELSE tree_reserved_cost END,
+        tree_reserved_turns = CASE
+            WHEN jobs.id = top THEN kept_turns + (exceeded IS NULL)::integer ELSE tree_reserved_turns END
+    FROM decided WHERE jobs.id IN (decided.id, decided.top)
+)
+SELECT top, granted, new_tokens, new_cost::float8, exceeded, ({notify}) AS told,
+    CASE exceeded WHEN 'tokens' THEN tokens WHEN 'tree_tokens' THEN tree_tokens WHEN 'cost' THEN cost
+        WHEN 'tree_cost' THEN tree_cost END AS left,
+    (SELECT extract(epoch FROM open_until - now())::float8 FROM remit.circuits
+        WHERE provider = %(provider)s AND open_until > now()) AS wait
+FROM decided
+
+-- name: end_turn
+-- Store a response, release its reservation and count what it used. Without a reservation it was counted before, and the
+-- answer of the database was lost. A provider that has answered has no failures.
+WITH {locked_tree}, held AS (
+    SELECT id, reserved_tokens > 0 AS is_reserved FROM locked
+    WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+), answered AS (
+    UPDATE remit.circuits SET failures = 0, open_until = NULL
+    WHERE provider = %(provider)s AND (failures > 0 OR open_until IS NOT NULL)
+), {saved_message}, told AS ({tell}), changed AS (
+    UPDATE remit.jobs SET
+        checkpoint = CASE WHEN jobs.id = held.id THEN now() ELSE checkpoint END,
+        {set_sums},
+        result = CASE WHEN jobs.id = held.id THEN coalesce(%(partial)s::text, result) ELSE result END,
+        reserved_tokens = CASE WHEN jobs.id = held.id THEN 0 ELSE reserved_tokens END,
+        reserved_cost = CASE WHEN jobs.id = held.id THEN 0 ELSE reserved_cost END,
+        tree_reserved_tokens = CASE WHEN jobs.id = %(top)s AND is_reserved
+            THEN greatest(0, tree_reserved_tokens - %(reserved_tokens)s) ELSE tree_reserved_tokens END,
+        tree_reserved_cost = CASE WHEN jobs.id = %(top)s AND is_reserved
+            THEN greatest(0, tree_reserved_cost - %(reserved_cost)s::numeric) ELSE tree_reserved_cost END,
+        tree_reserved_turns = CASE WHEN jobs.id = %(top)s AND is_reserved
+            THEN greatest(0, tree_reserved_turns - 1) ELSE tree_reserved_turns END,
+        tree_tokens = tree_tokens + CASE WHEN jobs.id = %(top)s AND is_reserved THEN %(used_tokens)s ELSE 0 END,
+        tree_cost = tree_cost + CASE WHEN jobs.id = %(top)s AND is_reserved THEN %(used_cost)s::numeric ELSE 0 END,
+        tree_turns = tree_turns + CASE WHEN jobs.id = %(top)s AND is_reserved THEN 1 ELSE 0 END
+    FROM held WHERE jobs.id IN (held.id, %(top)s)
+)
+SELECT id, ({notify}) AS told FROM held
 
 -- name: receipts
 SELECT receipt FROM remit.receipts WHERE job = %(job)s ORDER BY number
