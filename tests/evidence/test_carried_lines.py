@@ -658,3 +658,22 @@ def test_a_number_with_a_plus_in_a_column_of_lines_is_a_line(tree: Path) -> None
     table = "| File | Lines |\n|---|---|\n| src/app.py | 12+ |\n| src/store.py | {} |\n"
     assert found(table.format("3-5"), tree) == ["src/app.py:12", "src/store.py:3-5"]
     assert found(table.format("90"), tree) == ["src/app.py", "src/store.py"]
+
+
+def test_the_name_of_another_file_does_not_continue_a_list_of_lines(tmp_path: Path) -> None:
+    for name in ("Layout.astro", "404.astro"):
+        (tmp_path / name).write_text("<p>\n" * 200)
+    assert found("See `Layout.astro:149`, `404.astro:114`.", tmp_path) == ["Layout.astro:149", "404.astro:114"]
+
+
+def test_an_absolute_path_after_a_line_is_a_value(tree: Path) -> None:
+    row = "| File |\n|---|\n| {} |"
+    assert found(row.format("`src/app.py:11` has `/home/me/Downloads/...`"), tree) == ["src/app.py:11"]
+    assert found(row.format("`/home/me/app.py`"), tree) == ["/home/me/app.py outside"]
+
+
+def test_a_line_that_a_hidden_file_lacks_may_be_one_of_another_file(tree: Path) -> None:
+    (tree / ".python-version").write_text("3.11\n")
+    text = "1. Is 3.11 of `{}` used?\n   - In CI, line 777 ignores it"
+    assert found(text.format(".python-version"), tree) == [".python-version:777 unchecked"]
+    assert found(text.format("src/app.py"), tree) == ["src/app.py:777 out-of-range > src/app.py:400"]

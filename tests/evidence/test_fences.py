@@ -443,6 +443,15 @@ def test_dots_in_a_comment_inside_a_line_stand_for_omitted_code(tmp_path: Path) 
     assert outcomes(f"`a.rs:1`\n{fence(altered, info='rust')}", tmp_path)[0].split()[1] == "mismatch"
 
 
+def test_dots_at_the_start_of_a_string_stand_for_its_first_words(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text('raise Failed(ctx, "the buffer is too small")\nsend(*parts, "...done")\n')
+    text = "`a.py:{}`\n" + fence("{}")
+    assert states(text.format(1, 'raise Failed(ctx, "...too small")'), tmp_path) == ["verified"]
+    assert states(text.format(1, 'raise Failed(ctx, "...too large")'), tmp_path) == ["mismatch"]
+    assert states(text.format(2, 'send(*parts, "...done")'), tmp_path) == ["verified"]
+    assert states(text.format(2, "send(...parts)"), tmp_path) == ["mismatch"]
+
+
 def test_a_branch_may_be_omitted_between_conditional_lines(tmp_path: Path) -> None:
     one = (
         "#if os(tv)\nlet h2 = Font.large\nlet h3 = Font.title.bold\nlet body = Font.third\nlet label = Font.body.semi\n"
@@ -625,7 +634,7 @@ def test_the_file_of_code_to_be_written_is_checked_like_any_other(cart: Path) ->
     assert evidence_of(UNPLACED[0].replace("cart", "bag").format(NEW), cart).references == []
 
 
-@pytest.mark.parametrize("heading", ["### План", "### Plan:", "### 設定例", "### 计划"])
+@pytest.mark.parametrize("heading", ["### План", "### Plan:", "### 設定例", "### Option B: a cache"])
 def test_code_below_the_heading_of_a_plan_or_example_counts_only_if_it_is_there(heading: str, tree: Path) -> None:
     text = f"{heading}\n\nПереписать src/app.py:14:\n\n"
     assert evidence_of(text + fence(NEW), tree).quotes == []

@@ -339,7 +339,7 @@ def _place(
     if file.line is not None:
         return "near", False
     if not named:
-        return "bare", file.path.lower().endswith(_DATA)
+        return "bare", file.path.lower().endswith(_DATA) or file.path.rpartition("/")[2].startswith(".")
     is_start = bool(_ITEM_START.match(segment.text[: file.start][:_MAX_JOIN]))
     if segment.kind == "item" and is_start and "/" in file.path and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
         return "start", False

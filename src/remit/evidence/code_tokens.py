@@ -155,17 +155,18 @@ def _tokens(text: str, path: str) -> Iterator[tuple[bool, str, int]]:
             inner = found[0]
             yield False, inner[0], line
             end = len(inner) - 1
-            yield from ((False, _dots(word, inner, end), line) for word in _WORD.finditer(inner, 1, end))
+            words = _WORD.finditer(inner, 1, end)
+            yield from ((False, _dots(word, inner, end, starts_string=word.start() == 1), line) for word in words)
             yield False, inner[-1], line
         else:
             yield False, _dots(found, text, len(text)), line
 
 
-def _dots(found: re.Match[str], text: str, end: int) -> str:
-    """Return a token. Dots stand for omitted code unless a name follows them."""
+def _dots(found: re.Match[str], text: str, end: int, *, starts_string: bool = False) -> str:
+    """Return a token. Dots stand for omitted code unless a name follows them outside a string: `"... not found"`."""
     if found["dots"] is None:
         return found[0]
-    return SPREAD if _NAME_FOLLOWS.match(text, found.end(), end) else ELLIPSIS
+    return SPREAD if _NAME_FOLLOWS.match(text, found.end(), end) and not starts_string else ELLIPSIS
 
 
 def _orphan(text: str, path: str) -> int:

@@ -38,7 +38,8 @@ _LOOSE_COLON = lazy_pattern(r"[`*]{0,3}\s?[:：]\s?(?=[~≈]?L?\d)", re.IGNORECA
 _MORE_COLON = lazy_pattern(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
 #: A further line without a colon: `:32, 34 and 52`. `and` before the last one makes the numbers a list.
 _LOOSE = lazy_pattern(
-    rf"`?(?:,\s(?:(?:and|&|or)\s)?|\s(?:and|&|or)\s)\s?`?(?=\d++(?:{DASH}\d++)?(?![\w%]))", re.IGNORECASE
+    rf"`?(?:,\s(?:(?:and|&|or)\s)?|\s(?:and|&|or)\s)\s?`?(?=\d++(?:{DASH}\d++)?(?![\w%]|\.[a-z]))",
+    re.IGNORECASE,
 )
 _JOINED = lazy_pattern(r"\b(?:and|or)\b|&", re.IGNORECASE)
 #: What may follow a list of lines; a number before any other word may be a count: `:32, 34 tests fail`.

@@ -127,6 +127,7 @@ _CHANGE_HEADING = lazy_pattern(
     r"crear|corrigir|adicionar|add|create|implement|introduce|update|"
     r"replace|extract|refactor|migrate|move|write|build|rename|remove|use)\b|(?:提取|抽取|抽出|重构|添加|增加|新增|创建|引入|"
     r"替换|统一|优化|实现|改为|追加|導入|統一)|(?:plan|plano|план|计划|方案|計画|계획)\s*(?:[:：]|$)|"
+    r"(?:option|alternative|approach)\s\w{1,3}\s*(?:[:：.–—-]|$)|"
     r"[^\n]{0,40}(?:例|例子|예시|サンプル)\s*(?:[:：]|$)|"
     r"[^\n]{0,60}\b(?:patch(?:es)?|recommendations|remediations?|(?:suggested|proposed|recommended)\s(?:fix|change)e?s?)\b)",
     re.IGNORECASE,

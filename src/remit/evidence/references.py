@@ -77,6 +77,9 @@ def find_references(
     if segment.lines and len(written) == 1 and written[0].line is None:
         own = written[0]
         written = [replace(own, line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
+    cited = min((one.end for one in written if one.line is not None), default=len(segment.text))
+    # An absolute path after a line is a value: `config.yaml:11` has `/home/me/data`.
+    written = [one for one in written if one.line is not None or one.start < cited or not is_absolute(one.path)]
     written = [one for one in written if one.line is not None or _is_path(segment, one, workspace, exists)]
     carried: dict[WrittenReference, CarriedLine] = {}
     if carrier is not None and (lines := list(carrier.carried(segment, written, row))):
