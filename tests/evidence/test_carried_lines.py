@@ -626,6 +626,28 @@ def test_the_labels_of_findings_are_not_lines(labels: str, tree: Path) -> None:
     assert found(f"{labels}\n\nSee `src/app.py` L45 and src/app.py#L3.", tree) == ["src/app.py:45", "src/app.py:3"]
 
 
+def test_code_and_files_with_names_like_labels_stay_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "L1-cache.py").write_text("one\ntwo\n")
+    (tmp_path / "levels.py").write_text("L1 = 5\nL2 = 6\n")
+    labels = "### L1 — the key\n\n### L2 — the name\n\n### L3 — the log\n\n"
+    text = f"{labels}See `L1-cache.py:2` and L1-cache.py:1.\n\n- `levels.py:1`\n  Code match: `L1 = 5`\n"
+    evidence = check_text(text, "-", Options(), Sources(workspace=WorkTree(tmp_path)))[0].evidence
+    assert {one.outcome for one in (*evidence.references, *evidence.quotes)} == {"verified"}
+    assert len(evidence.quotes) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The parser in `src/app.py` fails when the input file has an error on line 900.",
+        "The `src/app.py` module is small. Python shows the traceback: line 812 of it.",
+    ],
+)
+def test_a_line_of_another_text_is_not_out_of_range(text: str, tree: Path) -> None:
+    assert [one.split()[1] for one in found(text, tree)] == ["unchecked"]
+    assert [one.split()[1] for one in found("The parser in `src/app.py` fails on line 900.", tree)] == ["out-of-range"]
+
+
 def test_lines_at_the_start_of_entries_are_not_labels(tree: Path) -> None:
     text = "## `src/app.py`\n\n- L11: the key\n- L12: the name\n- L13: the log\n"
     assert found(text, tree) == ["src/app.py:11", "src/app.py:12", "src/app.py:13"]

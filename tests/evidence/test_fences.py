@@ -38,7 +38,8 @@ def test_each_line_may_end_with_its_location(tree: Path) -> None:
     found = evidence_of(body, tree)
     assert [shown(one) for one in found.quotes] == ["src/app.py:14 verified", "src/store.py:14 verified"]
     assert [shown(one) for one in found.references] == ["src/app.py:14 verified", "src/store.py:14 verified"]
-    assert outcomes(body.replace("(name)  #", "(names)  #"), tree)[0].startswith("src/app.py:14 mismatch")
+    # A list of calls also looks like this: what is not in the file only describes it.
+    assert states(body.replace("(name)  #", "(names)  #"), tree) == ["verified"]
     # Other comments are comments.
     assert evidence_of(body.replace("14\n", "14 is slow\n"), tree).quotes == []
     assert evidence_of(fence("user = 1  # src/app.py:14", "user = 2"), tree).quotes == []
@@ -271,10 +272,11 @@ def test_the_code_of_a_plan_is_to_be_written_unless_a_line_is_cited(tree: Path) 
 
 
 @pytest.mark.parametrize("label", ["# Soll:", "# Besser：", "# Правильно:"])
-def test_code_below_a_comment_with_a_colon_is_proposed_if_the_code_above_it_is_there(label: str, tree: Path) -> None:
+def test_code_below_a_comment_with_a_colon_is_not_accused_if_the_code_above_it_is_there(label: str, tree: Path) -> None:
     text = f"src/app.py:14\n{fence('# Ist:', LOOKUP, label, NEW)}"
     (quote,) = evidence_of(text, tree).quotes
-    assert (quote.outcome, quote.text) == ("verified", f"# Ist:\n{LOOKUP}")
+    assert quote.outcome == "unchecked"  # it may be altered
+    assert "taken for proposed code" in quote.why
     assert [shown(one) for one in evidence_of(text, tree).references] == ["src/app.py:14 verified"]
     # The code above it must be a quote, and the comment must introduce code.
     assert states(text.replace("name", "names"), tree) == ["mismatch"]

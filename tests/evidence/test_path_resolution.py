@@ -476,7 +476,13 @@ def test_a_file_that_the_text_calls_new_is_planned_wherever_it_is_named(tree: Pa
     assert outcomes(f"{text}\nSee `web/src/limits.ts:3`.", tree)[2] == "web/src/limits.ts:3 missing-file"
 
 
-@pytest.mark.parametrize("remark", ["**MOVED** to tools/x.ts", "renamed", "Deleted"])
+@pytest.mark.parametrize("remark", ["Ignored return value", "Missing validation of the name"])
+def test_a_row_that_begins_like_a_remark_on_a_file_is_accused(remark: str, tree: Path) -> None:
+    text = f"| File | Finding |\n|---|---|\n| `old.ts` | {remark} |\n"
+    assert outcomes(text, tree) == ["old.ts missing-file"]
+
+
+@pytest.mark.parametrize("remark", ["**MOVED** to tools/x.ts", "renamed", "Deleted", "removed (unused)"])
 def test_a_row_that_states_that_a_file_is_gone_is_not_accused(remark: str, tree: Path) -> None:
     assert outcomes(f"| File | Result |\n|---|---|\n| `old.ts` | {remark} |\n", tree) == ["old.ts planned"]
     assert outcomes("| File | Result |\n|---|---|\n| `old.ts` | slow |\n", tree) == ["old.ts missing-file"]

@@ -227,8 +227,11 @@ def test_two_words_with_a_slash_are_not_a_folder(tree: Path) -> None:
 
 
 def test_a_name_that_the_text_gives_to_a_folder_is_left_out(tree: Path) -> None:
-    assert outcomes("`ORIG/app.py:14`", tree) == ["ORIG/app.py:14 abbreviated > src/app.py:14"]
-    assert outcomes("`ORIG/gone.py:14`", tree) == ["ORIG/gone.py:14 missing-file"]
+    meaning = "ORIG = the module before the change.\n\n"
+    assert outcomes(f"{meaning}`ORIG/app.py:14`", tree) == ["ORIG/app.py:14 abbreviated > src/app.py:14"]
+    assert outcomes(f"{meaning}`ORIG/gone.py:14`", tree) == ["ORIG/gone.py:14 missing-file"]
+    # A folder in capitals that the text does not explain is invented.
+    assert outcomes("`ORIG/app.py:14`", tree) == ["ORIG/app.py:14 missing-file > src/app.py:14"]
 
 
 def test_the_title_of_a_text_about_one_file_names_the_file_of_its_lines(tree: Path) -> None:

@@ -57,6 +57,11 @@ _OTHER_TEXT = lazy_pattern(
 _SECTION = lazy_pattern(r"\b(?:section|§)\s?[\d.]{1,8},\s(?:at\s)?$", re.IGNORECASE)
 #: What may come between a file and its line: `src/app.py` (line 12), `src/app.py` at line 12.
 _NEXT_TO = lazy_pattern(r"[`*_)\]\s\"',:：–—-]*+(?:(?:at|on|@)\s)?[\s(（\[`*_]*+$")
+#: The end of a sentence, and words for another text that has lines: "fails when the input has an error on line 3".
+_ENDS = lazy_pattern(
+    r"[.!?]\s|[。！？]|\b(?:files?|inputs?|outputs?|logs?|tracebacks?|documents?|texts?|changelog|readme)\b",
+    re.IGNORECASE,
+)
 _ITEM_START = lazy_pattern(
     r"\s*+(?:[-+*]\s++|\d{1,9}[.)]\s++)?+[`*_\[\s]*+(?:in\s[`*_\[]*+|files?[*_]{0,2}[:：][\s`*_]*+)?+$", re.IGNORECASE
 )
@@ -344,6 +349,7 @@ def _place(
     if segment.kind == "item" and is_start and "/" in file.path and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
         return "start", False
     is_sole = {one.path for one in named} == {file.path} and file.path.lower().endswith(_SOURCES)
+    is_sole = is_sole and not _ENDS.search(segment.text, file.end, max(file.end, mention.start))
     if is_sole and file.end <= mention.start and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
         return "start", False
     between = segment.text[file.end : mention.start]

@@ -100,6 +100,8 @@ class FencePart(msgspec.Struct, frozen=True):
     is_old: bool = False
     #: Whether the comment only states where the code belongs: `# In src/app.py`.
     is_inside: bool = False
+    #: Whether the location is next to a single line, as in a list of calls; that may describe the code, not quote it.
+    is_beside: bool = False
     #: The further locations of the comment: `# src/app.py:12 and src/cli.py:30`.
     others: tuple[WrittenReference, ...] = ()
 
@@ -168,7 +170,7 @@ def _located_lines(fence: FenceText, exists: Exists) -> list[FencePart]:
         words = comment[2].strip() if comment else ""
         found = references_in(words, exists) if words else []
         if comment and len(found) == 1 and found[0].start <= 1 and not words[found[0].end :].strip(" `)"):
-            parts.append(FencePart(found[0], fence.first + at, fence.first + at, [comment[1]]))
+            parts.append(FencePart(found[0], fence.first + at, fence.first + at, [comment[1]], is_beside=True))
         elif line.strip():
             return []
     return parts

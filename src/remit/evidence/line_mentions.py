@@ -67,7 +67,7 @@ _LABEL = lazy_pattern(r"[\s*_`\[(#]*+([A-Z])-?(\d{1,3})(?=[\s*_`\])]*+(?:$|[:：
 _MARKER = lazy_pattern(r"\s*+(?:(?:[-+*]|\d{1,9}[.)])\s++)?+(?:\[[ xX]\]\s++)?+")
 _BOLD = ("**", "__")
 #: The same labels inside a text, also as a range: `L1-L3`. A path, an anchor and `:L3` are not labels.
-_USE = lazy_pattern(rf"(?<![\w/.#:\-@])L-?(\d{{1,3}})((?:\s?{DASH}\s?L?\d{{1,3}})?)(?!\w|[/.]\w)")
+_USE = lazy_pattern(rf"(?<![\w/.#:\-@])L-?(\d{{1,3}})((?:\s?{DASH}\s?L?\d{{1,3}})?)(?!\w|[/.]\w|-[\w-]*\.\w)")
 #: This many labels in sequence are a numbering, and one is if the text has labels with other letters: `H1`, `M1`.
 _SEQUENCE = 3
 #: At most this many numbers of a sequence may be missing: findings that were withdrawn.
@@ -175,4 +175,7 @@ def _masked(piece: Segment, ids: frozenset[int]) -> Segment:
         whole = use[0]
         return whole.replace("L", "I") if int(use[1]) in ids else whole
 
-    return replace(piece, text=_USE.sub(mask, piece.text))
+    # In code, only a label alone is one: `L3`, but not `L3 = 5`.
+    parts = piece.text.split("`")
+    masked = (_USE.sub(mask, one) if at % 2 == 0 or _USE.fullmatch(one) else one for at, one in enumerate(parts))
+    return replace(piece, text="`".join(masked))

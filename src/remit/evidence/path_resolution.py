@@ -36,7 +36,9 @@ _SYSTEM_FOLDERS = frozenset(
     {"etc", "usr", "var", "proc", "sys", "dev", "root", "home", "Users", "boot", "run", "tmp", "mnt"}
 )
 #: Names that build tools or the text give to a folder: `@/app/page.ts`, `$lib/button.ts`, `ORIG/Button.java`.
-_ALIAS = lazy_pattern(r"(?:\$[a-z]{1,20}|[@~#])/(?=[^/]+/)|[A-Z]{2,12}/(?=[^/])")
+_ALIAS = lazy_pattern(r"(?:\$[a-z]{1,20}|[@~#])/(?=[^/]+/)|([A-Z]{2,12})/(?=[^/])")
+#: Where a text states what such a name means: `ORIG = the old module`.
+_ALIAS_MEANING = lazy_pattern(r"\b([A-Z]{2,12})\b[`*]{0,3}\s?(?:[=:：→–—]|->|is\b|means\b|stands\b)")
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 #: A text often names the same files again: the answers for this many paths are kept.
 _MEMORY = 2_048
@@ -67,6 +69,8 @@ class PathResolver:
         #: The files that the agent opened.
         self._opened = opened
         self._resolved: dict[str, Resolved] = {}
+        #: The names in capitals whose meaning the document states.
+        self._aliases: set[str] = set()
         #: The names of all paths of the document; empty when the index knows them.
         self._names: set[str] = set()
         self._reads_left = MAX_READ_IN_ALL
@@ -74,6 +78,7 @@ class PathResolver:
     def resolve_all(self, references: Iterable[Reference], text: str) -> None:
         """Set the path, target and candidates of each reference; `text` is the whole document."""
         references = list(references)
+        self._aliases = set(_ALIAS_MEANING.findall(text))
         self._names = {one.path.rpartition("/")[2] for one in references}
         alone = {one.path for one in references if "/" not in one.path}
         absolute = (one.path for one in references if is_absolute(one.path))
@@ -130,7 +135,10 @@ class PathResolver:
             below = self._workspace.normal(f"{self._folder}/{path}")
             if below and (self._exists(below) or path.startswith("../")):
                 return Resolved(below)
-        if (alias := _ALIAS.match(path)) and (matches := self._ending_with(path[alias.end() :], alias[0].lower())):
+        alias = _ALIAS.match(path)
+        if alias is not None and alias[1] is not None and alias[1] not in self._aliases:
+            alias = None
+        if alias and (matches := self._ending_with(path[alias.end() :], alias[0].lower())):
             return Resolved(path, target=matches[0]) if len(matches) == 1 else Resolved(path, candidates=tuple(matches))
         rest = self._without_root(path)
         if rest is None:

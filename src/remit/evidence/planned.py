@@ -12,7 +12,9 @@ _CREATES = lazy_pattern(
     r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
     r"nuevo\sarchivo\b|novo\sarquivo\b|neue\sdatei\b|nouveau\sfichier\b|новый\sфайл\b|新文件|新規ファイル|새\s?파일|"
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
-    r"(?:created?|added?|written?)|deleted|removed|moved|renamed|(?:git-?)?ignored|ignoré|ignoriert|ignorado|不存在|缺失|未作成|存在しない)(?!\w)|"
+    r"(?:created?|added?|written?)|deleted|removed|moved|renamed|(?:git-?)?ignored|ignoré|ignoriert|ignorado)"
+    r"(?:[\s*_`]*$|[\s*_`]*[(（\[,;.:：→—–-]|[\s*_`]+(?:in|to|from|by|at|since|with|as|into|during|after|on|and|or|for|but)\s)|"
+    r"(?:不存在|缺失|未作成|存在しない)(?!\w)|"
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
     re.IGNORECASE,
 )

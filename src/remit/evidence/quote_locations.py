@@ -158,7 +158,8 @@ def claims_of_fence(
             last = candidates[-1]
             text = "\n".join(part.lines)
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
-            is_loose = fence.is_loose(last) if own is None else own.line is None and part.is_inside
+            is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
+            is_loose = fence.is_loose(last) if own is None else is_inside
             may_be_new = partial(fence.may_be_new, proposals, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
             found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, is_unplaced))

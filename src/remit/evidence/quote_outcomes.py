@@ -19,6 +19,7 @@ _NO_QUOTE = "the text may propose this code"
 NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
 #: Code without a line is not compared line by line with a larger file.
 _MAX_INDEXED = 1024 * 1024
+_BELOW_COMMENT = "the code above a comment in it is there, and that below the comment is not: taken for proposed code"
 _TO_BE_WRITTEN = "no line is given, and most of these lines are not in the file: taken for code to be written"
 
 
@@ -50,7 +51,7 @@ def check_quotes(
             quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
         elif reference.why == PLACEHOLDER:
             quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
-        elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN):
+        elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT):
             _apply_quote_outcome(reference, quote)
 
 
@@ -108,7 +109,10 @@ def _check_quote(
 def _check_head(
     quote: Quote, candidates: list[Reference], checker: QuoteChecker, permalinks: PermalinkReader
 ) -> Reference | None:
-    """Check the code before a comment such as `// Better:` that the file does not have: below it is proposed code."""
+    """Check the code before a comment such as `// Better:` that the file does not have: below it is proposed code.
+
+    The comment may also describe altered code, so the quote is `unchecked`, and not `verified`.
+    """
     head = before_label(quote.text) if quote.outcome in ("mismatch", "relocated") else ""
     if len("".join(head.split())) < MIN_MOVED:
         return None
@@ -119,9 +123,9 @@ def _check_head(
     label = quote.text[len(head) :].strip("\n").partition("\n")[0].strip()
     if not isinstance(file, SourceFile) or label in file.text:
         return None
-    quote.path, quote.line, quote.end_line, quote.text = shown.path, shown.line, shown.end_line, head
-    quote.outcome, quote.match, quote.similarity, quote.why = "verified", shown.match, 1.0, ""
-    quote.found = shown.found
+    quote.path, quote.line, quote.end_line, quote.difference = shown.path, shown.line, shown.end_line, None
+    quote.outcome, quote.found, quote.match, quote.similarity = "unchecked", None, None, None
+    quote.why = _BELOW_COMMENT
     return reference
 
 

@@ -53,6 +53,8 @@ _RAREST = 3
 _MAX_LIKE = 50
 _OPENS = frozenset("{:")
 _DECLARES = frozenset(("def", "class", "function", "func", "fn", "interface", "struct", "enum", "trait", "type"))
+#: Longer lines are generated; they are like no other.
+_MAX_TOKENS = 500
 #: Takes a text and a minimum; returns the similarity, or any value below the minimum if the text is less similar.
 Similarity = Callable[[str, float], float]
 
@@ -90,6 +92,8 @@ class LineIndex:
 
     def _likeness(self, line: tuple[str, ...]) -> float:
         """Return the part of its tokens that a line shares with the line of the file that is most like it."""
+        if len(line) > _MAX_TOKENS:
+            return 0.0
         if line in self._known or not self._declared.isdisjoint(_declarations(line)):
             return 1.0
         words = Counter(line)

@@ -197,11 +197,12 @@ def read_once(path: str, limit: int, parse: Callable[[bytes], Any]) -> Any:
     known = _once.get(key)
     if known is not None and known[0] == mark:
         return known[1]
+    now = time.time()
     data = read_bytes(path, limit)
     if data is None:
         return None
     found = parse(data)
-    if time.time() - about.st_ctime_ns / 1e9 > _CLOCK_STEP:
+    if now - about.st_ctime_ns / 1e9 > _CLOCK_STEP:
         if len(_once) >= _MAX_ONCE:
             _once.clear()
         _once[key] = (mark, found)

@@ -96,7 +96,7 @@ class _JobEnds:
                     for listener in self._listeners:  # jobs that ended before this sent no notification here
                         listener.notice()
                     async for notice in connection.notifies():
-                        job = int(notice.payload) if notice.payload.isdecimal() else -1
+                        job = int(notice.payload) if notice.payload.isdecimal() and len(notice.payload) < 20 else -1
                         for listener in self._waiting.get(job, ()):
                             listener.notice()
             except CONNECTION_ERRORS:

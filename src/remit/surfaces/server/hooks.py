@@ -39,7 +39,7 @@ _MAX_THREADS = 64
 #: Bytes of a payload and of a command line that may be answered at once, see `_answer_at_once`; event -> tools.
 _MAX_AT_ONCE = 64 * 1024
 _MAX_COMMAND = 2_000
-_REMOVES = re.compile(r"\b(?:rm|rmdir|mv|unlink|shred|find)\b")
+_REMOVES = re.compile(r"\b(?:rm|rmdir|mv|unlink|shred|find|clean|chmod|chown|chgrp|truncate|trash)\b")
 _AT_ONCE = {"PreToolUse": frozenset((*READING, *EDITING, *SHELLS)), "PostToolUse": frozenset(READING)}
 _CONTENT_TYPE = (b"content-type", b"application/json")
 _decoder = msgspec.json.Decoder()
