@@ -286,6 +286,18 @@ def test_code_below_a_comment_with_a_colon_is_not_accused_if_the_code_above_it_i
     assert states(f"src/app.py:14\n{fence(LOOKUP, label, '# nothing')}", tree) == ["verified"]
 
 
+def test_two_versions_of_the_same_code_are_a_proposal_if_they_are_not_there(tree: Path) -> None:
+    old, new = "    user = store.find_person(name)", "    user = store.find_person(name, limit=1)"
+    text = "src/app.py:14\n{}"
+    assert states(text.format(fence("# 改前", old, "# 改后", new)), tree) == []
+    assert states(text.format(fence("# first", old, "# second", "return render(page, status=404)")), tree) == [
+        "mismatch"
+    ]
+    assert states(text.format(fence("# first", old, new)), tree) == ["mismatch"]
+    assert states(text.format(fence("# first", "# second", old)), tree) == ["mismatch"]
+    assert states(text.format(fence("# first", LOOKUP, "# second")), tree) == ["verified"]
+
+
 def test_a_comment_of_the_file_does_not_introduce_proposed_code(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("value = compute(one)\n# Then:\nreturn value + 1\n")
     quote = ("value = compute(one)", "# Then:", "return value - 1")

@@ -436,3 +436,8 @@ def test_a_link_to_a_file_of_a_machine_is_an_absolute_path(text: str, path: str)
 )
 def test_lines_in_other_languages_and_their_lists_are_read(written: str, expected: list[str]) -> None:
     assert list(map(shown, references_in(written))) == expected
+
+
+def test_a_built_in_module_of_node_is_not_a_file() -> None:
+    assert references_in("at node:internal/errors:496:5 and `node:fs/promises:12`") == []
+    assert [one.path for one in references_in("at node:internal/errors:496 in src/app.ts:12")] == ["src/app.ts"]

@@ -6,6 +6,7 @@ Comments also tell code that is to be written: a fence that shows the code befor
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -81,6 +82,11 @@ _AFTER = lazy_pattern(
 #: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
 _CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)")
 _TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)")
+#: A short comment that is a title of the code below it, in a fence of at most this many lines.
+_WHOLE_COMMENT = lazy_pattern(r"\s*+(?://+|#+(?=\s)|--+|;+|/\*+|<!--)\s*+\S")
+_MAX_TITLE = 30
+_MAX_VERSIONS = 80
+_ANY_WORD = lazy_pattern(r"\w+")
 #: What may come between the locations of one comment: `a.py:12 and b.py:30`.
 _JOINED = lazy_pattern(r"[`*]{0,3}\s?(?:,|;|/|&|\+|and|or|und|y|et|と|和)\s?(?:and\s|in\s)?[`*]{0,3}$")
 #: At most this many files of the same name are searched for a comment.
@@ -266,5 +272,18 @@ def before_and_after(lines: list[str]) -> int | None:
 
 
 def marks_new_lines(lines: list[str]) -> bool:
-    """Return whether a fence has a remark on what is new: it shows code as it is to become."""
-    return any(_NEW_REMARK.search(line) for line in lines if len(line) < _MAX_COMMENT)
+    """Return whether a fence has a remark on what is new, or two versions: it shows code as it is to become."""
+    if any(_NEW_REMARK.search(line) for line in lines if len(line) < _MAX_COMMENT):
+        return True
+    return _has_two_versions([line for line in lines[:_MAX_VERSIONS] if line.strip()])
+
+
+def _has_two_versions(lines: list[str]) -> bool:
+    """Return whether two short comments, `// 改前` and `// 改后`, divide a fence in two similar parts."""
+    comments = [at for at, line in enumerate(lines) if len(line.strip()) <= _MAX_TITLE and _WHOLE_COMMENT.match(line)]
+    if len(comments) != 2 or comments[0] != 0:
+        return False
+    one, other = (
+        Counter(_ANY_WORD.findall("\n".join(part))) for part in (lines[1 : comments[1]], lines[comments[1] + 1 :])
+    )
+    return 0 < one.total() + other.total() <= 4 * (one & other).total()

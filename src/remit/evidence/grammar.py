@@ -48,7 +48,8 @@ _MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1a
 _PATH_CHARACTERS = rf"\w./\\@+\-$~\[\](){{}}%&={_MARKS}"
 _RUN = lazy_pattern(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
 _PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
-_URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+")
+#: An address, or a built-in module of Node.js: `node:internal/errors:496`.
+_URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+|\bnode:(?=[a-z_])[\w./]++(?::\d++){0,2}")
 #: The slash before a drive: `file:///C:/a/b.py`.
 _DRIVE = lazy_pattern(r"/(?=[A-Za-z]:/)")
 _LINK = lazy_pattern(
@@ -116,7 +117,7 @@ def references_in(text: str, exists: Exists = never_exists, *, bare: bool = Fals
     found: list[WrittenReference] = []
     if "](" in text:
         text = _extract(text, _links(text, exists, bare=bare), found)
-    if "://" in text:
+    if "://" in text or "node:" in text:
         text = _URL.sub(lambda url: " " * len(url[0]), text)
     if "`" in text:
         text = _extract(text, _odd_spans(text, exists, bare=bare), found)
