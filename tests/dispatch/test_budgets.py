@@ -55,6 +55,15 @@ async def test_a_tree_stops_when_its_jobs_have_used_all_turns(play: Play) -> Non
         assert await fleet.rows(TURNS, top) == [(3, 0)]
 
 
+async def test_a_call_before_the_end_of_the_budget_is_told_once(play: Play) -> None:
+    async with play(READ, {"text": "never"}) as fleet:
+        job = await fleet.submit("top", queueing=Queueing(tree_max_turns=1))
+        await fleet.work()
+        assert (await fleet.job(job)).outcome == "budget"
+        kinds = [kind for (kind,) in await fleet.rows("SELECT kind FROM remit.events WHERE job = %s ORDER BY id", job)]
+        assert kinds.count("tool-done") == 1, kinds
+
+
 async def test_two_parallel_children_cannot_both_take_the_last_turn(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         top = await fleet.submit("top", queueing=Queueing(queue="elsewhere", tree_max_turns=1))

@@ -158,7 +158,11 @@ class Conversation:
         record = await self._request_record(node.request)
         input_tokens = estimate_input(self._brief, self._messages)
         unsaved = self._calls.unsaved
-        reserved = await self._client.reserve(input_tokens, record, unsaved)
+        try:
+            reserved = await self._client.reserve(input_tokens, record, unsaved)
+        except RunStopped:  # the budget is used up, and the calls are stored
+            self._calls.forget(unsaved)
+            raise
         self._calls.forget(unsaved)
         failpoint("request-saved")
         self._output = reserved.output
