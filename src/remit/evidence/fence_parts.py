@@ -201,7 +201,9 @@ def _is_inside_comment(above: str, line: str, location: WrittenReference) -> boo
 
 def _is_own_comment(line: str, path: str, workspace: Workspace | None) -> bool:
     """Return whether a comment is part of the quoted file."""
-    return bool(path) and workspace is not None and any(line.strip() in file.text for file in _files(path, workspace))
+    return (
+        bool(path) and workspace is not None and any(line.strip() in one.bare_lines for one in _files(path, workspace))
+    )
 
 
 def _files(path: str, workspace: Workspace) -> Iterator[SourceFile]:

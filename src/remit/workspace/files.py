@@ -49,6 +49,11 @@ class SourceFile:
         return lines
 
     @cached_property
+    def bare_lines(self) -> frozenset[str]:
+        """The different lines without the white space around them."""
+        return frozenset(line.strip() for line in self.lines)
+
+    @cached_property
     def collapsed(self) -> Collapsed:
         """The text with each run of white space replaced by one space."""
         return Collapsed(self.lines)
