@@ -699,3 +699,12 @@ def test_a_line_that_a_hidden_file_lacks_may_be_one_of_another_file(tree: Path) 
     text = "1. Is 3.11 of `{}` used?\n   - In CI, line 777 ignores it"
     assert found(text.format(".python-version"), tree) == [".python-version:777 unchecked"]
     assert found(text.format("src/app.py"), tree) == ["src/app.py:777 out-of-range > src/app.py:400"]
+
+
+def test_a_line_that_its_file_lacks_may_be_one_of_a_file_that_is_called_by_its_name(tmp_path: Path) -> None:
+    for name, lines in {"search.routes.ts": 60, "ReadingList.js": 400, "Short.ts": 5}.items():
+        (tmp_path / name).write_text("x\n" * lines)
+    text = "- `search.routes.ts:3` has no check. {} calls it without a token (line 304)."
+    assert found(text.format("ReadingList"), tmp_path) == ["search.routes.ts:3", "search.routes.ts:304 unchecked"]
+    for other in ("The page", "ShortList", "ReadingLists"):
+        assert found(text.format(other), tmp_path)[1].startswith("search.routes.ts:304 out-of-range")

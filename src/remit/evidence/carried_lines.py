@@ -82,7 +82,7 @@ _DATA = (
     ".xml",
 )
 #: Endings that only files have: `Alpine.js` is a product.
-_SOURCES = (
+SOURCES = (
     *(".py", ".ts", ".tsx", ".jsx", ".rs", ".java", ".kt", ".cs", ".cpp", ".hpp", ".swift", ".php", ".rb", ".dart"),
     *(".vue", ".svelte", ".lua", ".scala"),
 )
@@ -90,6 +90,8 @@ _SOURCES = (
 _TO_WRITE = lazy_pattern(
     r"\b(?:new|create[sd]?|add(?:ed|s)?|will|planned|to be|todo)\b|新規|新建|创建|作成", re.IGNORECASE
 )
+#: A name in camel case, which may be that of a file.
+_HUMPS = lazy_pattern(r"\b[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+\b(?!\.\w)")
 _LOOK_BACK = 40
 _TAG_GAP = 3
 _MAX_JOIN = 100
@@ -113,6 +115,8 @@ class CarriedLine(msgspec.Struct, frozen=True):
     name: str = ""
     #: The files that a text above lists together with its file: it may be a line of each of them.
     listed: tuple[str, ...] = ()
+    #: The names before it that may be those of other files without their ending: `ReadingList calls it (line 304)`.
+    words: tuple[str, ...] = ()
 
 
 class LineCarrier:
@@ -213,12 +217,16 @@ class LineCarrier:
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
                 name = _NAME_BEFORE.search(segment.text, max(0, mention.start - _MAX_JOIN), mention.start)
                 text = segment.text[mention.start : mention.end]
+                words = tuple(_HUMPS.findall(segment.text[max(0, mention.start - _MAX_LEAD) : mention.start]))[
+                    -MAX_OTHERS:
+                ]
                 for line, last in mention.ranges:
                     written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
                     is_loose = is_far or mention.is_loose
                     where: Place = "far" if is_loose else place
                     listed = () if is_here else file.listed_with
-                    yield CarriedLine(written, where, around, further, is_doubtful, name[1] if name else "", listed)
+                    called = name[1] if name else ""
+                    yield CarriedLine(written, where, around, further, is_doubtful, called, listed, words)
 
     def _settled(
         self, segment: Segment, mention: Mention, file: WrittenReference, *, is_far: bool
@@ -348,7 +356,7 @@ def _place(
     is_start = bool(_ITEM_START.match(segment.text[: file.start][:_MAX_JOIN]))
     if segment.kind == "item" and is_start and "/" in file.path and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
         return "start", False
-    is_sole = {one.path for one in named} == {file.path} and file.path.lower().endswith(_SOURCES)
+    is_sole = {one.path for one in named} == {file.path} and file.path.lower().endswith(SOURCES)
     is_sole = is_sole and not _ENDS.search(segment.text, file.end, max(file.end, mention.start))
     if is_sole and file.end <= mention.start and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
         return "start", False

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from remit.contract.kinds import Kind
 from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
-from remit.evidence.carried_lines import LineCarrier
+from remit.evidence.carried_lines import SOURCES, LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.grammar import references_in
 from remit.evidence.line_mentions import without_label_ids
@@ -261,6 +261,7 @@ def _settle_carried(
             or reference.outcome in ("outside", "missing-file")
             or len(reference.candidates) > 1  # none of them has the line
             or _is_about_other_file(reference, workspace)
+            or any(_may_be_in(reference, paths, workspace) for paths in _files_called(reference.words, workspace))
             or (reference.carried == "bare" and reference.outcome == "mismatch")
             or any(in_file(reference, path) for path in reference.further)
             or any(_may_be_in(reference, resolver.resolve(path).candidates, workspace) for path in reference.others)
@@ -299,6 +300,14 @@ def _settle_named(
         _take(reference, other)
     elif reference.carried == "far" and reference.named not in file.text:
         reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
+
+
+def _files_called(words: tuple[str, ...], workspace: Workspace) -> Iterator[tuple[str, ...]]:
+    """Yield the files with these names, without the ending: `ReadingList calls it (line 304)`."""
+    for word in words:
+        for ending in (*SOURCES, ".js", ".mjs", ".go"):
+            if paths := workspace.index.ending_with(word + ending):
+                yield tuple(paths)
 
 
 def _may_be_in(reference: Reference, candidates: tuple[str, ...], workspace: Workspace) -> bool:

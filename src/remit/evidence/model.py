@@ -78,6 +78,8 @@ class Reference(msgspec.Struct):
     further: tuple[str, ...] = ()
     #: The files that are listed together with the file of such a line: it may be a line of each of them.
     listed: tuple[str, ...] = ()
+    #: The names in camel case before such a line.
+    words: tuple[str, ...] = ()
     is_doubtful: bool = False
     #: The name that such a line is about: `Store` lines 12-18.
     named: str = ""

@@ -105,6 +105,7 @@ def find_references(
             others=tuple(map(shown, carried[one].others)) if one in carried else (),
             further=tuple(map(shown, carried[one].further)) if one in carried else (),
             listed=tuple(map(shown, carried[one].listed)) if one in carried else (),
+            words=carried[one].words if one in carried else (),
             is_doubtful=one in carried and carried[one].is_doubtful,
             named=carried[one].name if one in carried else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
