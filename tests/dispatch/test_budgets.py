@@ -55,7 +55,7 @@ async def test_a_tree_stops_when_its_jobs_have_used_all_turns(play: Play) -> Non
         assert await fleet.rows(TURNS, top) == [(3, 0)]
 
 
-async def test_a_call_before_the_end_of_the_budget_is_told_once(play: Play) -> None:
+async def test_a_call_before_the_end_of_the_budget_is_reported_once(play: Play) -> None:
     async with play(READ, {"text": "never"}) as fleet:
         job = await fleet.submit("top", queueing=Queueing(tree_max_turns=1))
         await fleet.work()
