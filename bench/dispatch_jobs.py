@@ -192,7 +192,7 @@ async def _workers(database: Database, settings: Settings) -> AsyncIterator[Star
 
 async def _takeover(address: str | None, where: str) -> float:
     """How much of the configured time passes from a worker's death until another asks the model in its place."""
-    taken = [await _taken_over(address) for _ in range(5)]
+    taken = [await _taken_over(address) for _ in range(3)]
     for what, times in zip(("started by another", "the model asked again"), zip(*taken, strict=True), strict=True):
         _notes.append(f"a killed worker's job{where}, {what}: {', '.join(f'{one:.2f}' for one in sorted(times))} s")
     return statistics.median(asked for _, asked in taken) / _TAKEOVER_SECONDS
