@@ -708,3 +708,19 @@ def test_a_line_that_its_file_lacks_may_be_one_of_a_file_that_is_called_by_its_n
     assert found(text.format("ReadingList"), tmp_path) == ["search.routes.ts:3", "search.routes.ts:304 unchecked"]
     for other in ("The page", "ShortList", "ReadingLists"):
         assert found(text.format(other), tmp_path)[1].startswith("search.routes.ts:304 out-of-range")
+
+
+# --- Numbers that are not lines
+
+
+def test_a_wide_colon_before_a_statement_is_not_that_of_a_line(tree: Path) -> None:
+    assert found("- `src/app.py`：403 路由权限\n- `src/app.py`：2 处\n", tree) == []
+    assert found("- `src/app.py`：4\n- src/app.py：5 行\n- `src/app.py：6`\n", tree) == [
+        f"src/app.py:{line}" for line in (4, 5, 6)
+    ]
+
+
+def test_a_count_after_a_range_is_not_a_line(tree: Path) -> None:
+    table = "| File | Notes |\n|---|---|\n| `src/app.py` | Done. Lines 1-90, {} |\n"
+    assert found(table.format("4 table_changes channels"), tree)[1:] == ["src/app.py:1-90"]
+    assert found(table.format("95 and 97"), tree)[1:] == ["src/app.py:1-90", "src/app.py:95", "src/app.py:97"]

@@ -476,6 +476,17 @@ def test_a_file_that_the_text_calls_new_is_planned_wherever_it_is_named(tree: Pa
     assert outcomes(f"{text}\nSee `web/src/limits.ts:3`.", tree)[2] == "web/src/limits.ts:3 missing-file"
 
 
+def test_paths_of_another_machine_may_have_another_layout(tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / f"packages/core/src/{name}.c").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"packages/core/src/{name}.c").write_text("int x;\n")
+    cited = [f"`/home/me/shop/src/{name}.c:1`" for name in ("one", "two", "three")]
+    found = outcomes(", ".join(cited), tmp_path)
+    assert found == [f"src/{name}.c:1 abbreviated > packages/core/src/{name}.c:1" for name in ("one", "two", "three")]
+    # Two could be a coincidence.
+    assert [one.split()[1] for one in outcomes(", ".join(cited[:2]), tmp_path)] == ["outside", "outside"]
+
+
 @pytest.mark.parametrize("remark", ["Ignored return value", "Missing validation of the name"])
 def test_a_row_that_begins_like_a_remark_on_a_file_is_accused(remark: str, tree: Path) -> None:
     text = f"| File | Finding |\n|---|---|\n| `old.ts` | {remark} |\n"

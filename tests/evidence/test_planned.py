@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from corpus.tree import evidence_of, plant, shown
 
+from remit.checking import Options, check_text
 from remit.contract.kinds import KINDS
 from remit.contract.parse import parse
 from remit.evidence.gather import gather
@@ -274,3 +275,23 @@ def test_a_symbol_after_an_arrow_is_to_be_written(tree: Path) -> None:
 def test_a_template_of_a_path_is_not_a_path(tree: Path) -> None:
     assert outcomes("| Lock | File |\n|---|---|\n| one | `{manifest-path}.lock` |", tree) == []
     assert outcomes("| Lock | File |\n|---|---|\n| one | `manifest-path.lock` |", tree)[0].endswith("missing-file")
+
+
+# --- Instructions
+
+
+def test_a_table_of_files_with_instructions_states_no_change(tree: Path) -> None:
+    table = "# Plan\n\n### Files\n\n| File | Action |\n|---|---|\n| `src/app.py` | {} |\n| `src/more.py` | {} |\n"
+    sources = Sources(workspace=WorkTree(tree))
+    (planned,) = check_text(table.format("MODIFY - add a check", "**CREATE** (script)"), "-", Options(), sources)
+    assert [one.outcome for one in planned.evidence.references] == ["verified", "planned"]
+    assert planned.evidence.changes == []
+    done = check_text(table.format("modified", "created"), "-", Options(), sources)[0].evidence
+    assert [one.outcome for one in done.references] == ["verified", "missing-file"]
+    assert [one.outcome for one in done.changes] == ["unchecked", "missing-file"]
+
+
+def test_files_that_a_session_creates_are_planned(tree: Path) -> None:
+    text = "## §6 — New Files This Session {}\n\n| File | Notes |\n|---|---|\n| `src/more.py` | a script |\n"
+    assert outcomes(text.format("Creates"), tree) == ["src/more.py planned"]
+    assert outcomes(text.format("Reads"), tree) == ["src/more.py missing-file"]

@@ -14,6 +14,7 @@ from remit.contract.model import Code, Items, Result, Row, Table, Text
 from remit.evidence.commands import ReceiptCommand, only_reads, simple_commands
 from remit.evidence.grammar import references_in
 from remit.evidence.model import ChangeClaim, Outcome, RunClaim
+from remit.evidence.planned import is_instruction
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
 from remit.evidence.references import display_path
 from remit.lazy import lazy_pattern
@@ -79,8 +80,17 @@ _MANAGERS = frozenset({"bun", "cargo", "gem", "npm", "npx", "pip", "pip3", "pipx
 class ChangeChecker:
     """Checks the claims of changed files; git runs only if there are any."""
 
-    def __init__(self, workspace: Workspace, receipts: ReceiptIndex | None, snapshot: Snapshot | None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        receipts: ReceiptIndex | None,
+        snapshot: Snapshot | None,
+        *,
+        is_generic: bool = False,
+    ) -> None:
         self._workspace = workspace
+        #: Whether the text is not the result of an agent, so that a row can be an instruction.
+        self._is_generic = is_generic
         self._receipts = receipts
         self._snapshot = snapshot
 
@@ -108,6 +118,8 @@ class ChangeChecker:
             if location is None:
                 continue
             for row in table.rows:
+                if self._is_generic and any(map(is_instruction, row.cells)):
+                    continue
                 found = references_in(row.cells[location], self._workspace.exists, bare=True)
                 if found:
                     stated = plain_text(row.cells[lines]) if lines is not None else ""

@@ -86,7 +86,8 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
         # A line without a file next to it may be a line of something else, and a placeholder states nothing.
         evidence.references = [one for one in evidence.references if one.why not in (UNNAMED, PLACEHOLDER)]
         evidence.quotes = [quote for quote in evidence.quotes if quote.why not in NOT_QUOTES]
-        checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
+        is_generic = kind.name == "generic"
+        checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot, is_generic=is_generic)
         evidence.changes = checker.claims(document.result)
     _apply_receipts(evidence, sources)
     return evidence

@@ -124,8 +124,13 @@ def _separated(found: re.Match[str]) -> str:
 
 def ranges_in(listed: str) -> tuple[tuple[int, int | None], ...]:
     """Return the lines and ranges of a list: `12, 15-18`."""
-    pairs = (one.groups() for one in _RANGE.finditer(listed))
-    return tuple((min(int(first), MAX_LINE), int(last) if last else None) for first, last in pairs)
+    ranges: list[tuple[int, int | None]] = []
+    for first, last in (one.groups() for one in _RANGE.finditer(listed)):
+        start = min(int(first), MAX_LINE)
+        # A number inside the range before it is not a line: `lines 1-342, 4 channels`.
+        if not ranges or not ranges[-1][0] <= start <= (ranges[-1][1] or 0):
+            ranges.append((start, int(last) if last else None))
+    return tuple(ranges)
 
 
 def has_hint(text: str) -> bool:

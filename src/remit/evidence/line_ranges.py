@@ -33,8 +33,10 @@ _ONE = lazy_pattern(
 )
 _NEXT = r"(?:,\s?(?:and|or)|[,;/&、，和と]|and|or|及び|および|以及)"
 
-_COLON = lazy_pattern(r"[`*]{0,3}[:：]`?(?=[~≈]?L?\d)", re.IGNORECASE)
-_LOOSE_COLON = lazy_pattern(r"[`*]{0,3}\s?[:：]\s?(?=[~≈]?L?\d)", re.IGNORECASE)
+#: A wide colon also comes before a statement: `app.ts`：2 処.
+_ANY_COLON = r"(?::|：(?=\s?`?[~≈]?L?\d[\d ,、~～〜–—-]{0,40}(?:行|$|[`)）；;。，、|,(（\]\n])))"
+_COLON = lazy_pattern(rf"[`*]{{0,3}}{_ANY_COLON}`?(?=[~≈]?L?\d)", re.IGNORECASE)
+_LOOSE_COLON = lazy_pattern(rf"[`*]{{0,3}}\s?{_ANY_COLON}\s?(?=[~≈]?L?\d)", re.IGNORECASE)
 _MORE_COLON = lazy_pattern(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
 #: A further line without a colon: `:32, 34 and 52`. `and` before the last one makes the numbers a list.
 _LOOSE = lazy_pattern(

@@ -23,6 +23,7 @@ from remit.workspace.paths import is_absolute, normalize_path
 
 #: At most this many candidates of an ambiguous path are shown.
 MAX_SHOWN = 5
+_MAX_DEPTH = 30
 #: At most this many candidates of one path, and of all paths of a document, are read to see if a line is in range.
 MAX_READ = 20
 MAX_READ_IN_ALL = 2_000
@@ -262,12 +263,17 @@ def _shared_roots(paths: Iterable[str], workspace: Workspace, alone: Collection[
     votes: Counter[str] = Counter()
     # Two files of the root of the checkout that have the same folder make that folder a root.
     tops: Counter[str] = Counter()
+    # The checkout may have another layout: then the rest of several paths is the end of one file's path.
+    ends: Counter[str] = Counter()
     for path in dict.fromkeys(paths):
         if workspace.normal(path) is None:
             votes.update(_root_of(path, workspace))
+            ends.update(_root_by_end(path, workspace))
             folder, _, name = path.rpartition("/")
             tops[folder] += (1 + (name in alone)) * (bool(folder) and workspace.exists(name))
     votes.update({folder: 1 for folder, count in tops.items() if count > 1})
+    if not votes:
+        votes.update({folder: count for folder, count in ends.items() if count >= MIN_ROOTED})
     return tuple(root for root, _ in votes.most_common())
 
 
@@ -281,6 +287,15 @@ def _root_of(path: str, workspace: Workspace) -> Iterator[str]:
         if rest and parts[cut] and workspace.exists(rest):
             if root := "/".join(parts[:cut]):  # a leading slash alone is not the root of another machine's checkout
                 yield root
+            return
+
+
+def _root_by_end(path: str, workspace: Workspace) -> Iterator[str]:
+    """Yield the shortest folder under which the rest of a path, a folder and a name, is the end of one file's."""
+    parts = path.split("/")
+    for cut in range(2, min(len(parts) - 1, _MAX_DEPTH)):
+        if parts[cut] and len(workspace.index.ending_with("/".join(parts[cut:]))) == 1:
+            yield "/".join(parts[:cut])
             return
 
 

@@ -8,7 +8,7 @@ from remit.lazy import lazy_pattern
 
 #: A cell with what is to be done with a file, and a remark after a path.
 _CREATES = lazy_pattern(
-    r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?(?:[\s*_`]*$|\s?[(（])|"
+    r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*+(?:$|[(（])|create[\s*_`]*+(?:[—–]|-\s)|"
     r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
     r"nuevo\sarchivo\b|novo\sarquivo\b|neue\sdatei\b|nouveau\sfichier\b|новый\sфайл\b|新文件|新規ファイル|새\s?파일|"
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
@@ -17,6 +17,9 @@ _CREATES = lazy_pattern(
     r"(?:不存在|缺失|未作成|存在しない)(?!\w)|"
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
     re.IGNORECASE,
+)
+_INSTRUCTION = lazy_pattern(
+    r"[\s*_`]*+(?:create|modify|update|edit|delete|output)[\s*_`]*+(?:$|[(（:：—–]|-\s)", re.IGNORECASE
 )
 _DELETES = lazy_pattern(
     r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|删除|移除|삭제)"
@@ -40,6 +43,11 @@ _CREATE = lazy_pattern(r"\b[Cc]reate[*_]{0,2}\s?[:：][\s*_`]{0,6}([\w./@+-]++)"
 _MAX_BEFORE = 200
 #: What a file is moved to: `a/b.py` → `c/d.py`.
 _MOVED_TO = lazy_pattern(r"[`*_)]{0,3}\s?(?:→|⇒|->|=>)\s?[`*_(]{0,3}([\w./@+-]++)")
+
+
+def is_instruction(cell: str) -> bool:
+    """Return whether a cell states what is to be done with the file of its row, in the imperative: `CREATE`."""
+    return _INSTRUCTION.match(cell) is not None
 
 
 def creates_file(cell: str) -> bool:

@@ -13,7 +13,7 @@ from remit.contract.parse import Document
 from remit.evidence.removals import DONE_HEADING, GONE_HEADING
 from remit.lazy import lazy_pattern
 
-_LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
+_LEAD = r"[\s*_>#\-–—+\d.)§✅❌🔧💡]*+"
 #: The same labels in Spanish, Portuguese, French, German and Russian: `Solución propuesta`, `Vorgeschlagene Lösung`.
 _FOREIGN = (
     r"(?:(?:vorgeschlagener?|empfohlener?|mögliche|posible|possível|(?-i:[Пп]редлагаем|[Рр]екомендуем|[Вв]озможн)\w{2})\s)?"
@@ -143,7 +143,7 @@ _PLAN = lazy_pattern(
     re.IGNORECASE,
 )
 _FILES_TO_CREATE = lazy_pattern(
-    rf"{_LEAD}(?:(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:creat|add)|"
+    rf"{_LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:creat|add)|"
     r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル)",
     re.IGNORECASE,
 )

@@ -17,7 +17,7 @@ from remit.evidence.grammar import WrittenReference, never_exists, references_in
 from remit.evidence.line_ranges import lines_alone
 from remit.evidence.model import Location, Reference, format_location
 from remit.evidence.path_resolution import is_system_path
-from remit.evidence.planned import creates_file, deletes_file, is_new, moved_to
+from remit.evidence.planned import creates_file, deletes_file, is_instruction, is_new, moved_to
 from remit.evidence.removals import gone_places, quoted_places
 from remit.evidence.segments import Segment
 from remit.evidence.suggestions import SuggestionFinder
@@ -130,14 +130,10 @@ def find_references(
 
 def _may_be_absent(segment: Segment, row: Iterable[Segment]) -> bool:
     """Return whether the row of a file states that it is to be created or deleted, or is not there."""
-    return (
-        segment.is_location
-        and segment.block not in _DONE
-        and any(
-            creates_file(cell.text) or (segment.block is None and deletes_file(cell.text))
-            for cell in islice(row, _MAX_CELLS)
-        )
-    )
+    cells = islice(row, _MAX_CELLS) if segment.is_location else ()
+    if segment.block in _DONE:
+        return any(is_instruction(cell.text) for cell in cells)
+    return any(creates_file(one.text) or (segment.block is None and deletes_file(one.text)) for one in cells)
 
 
 def _label_list(references: list[Reference], *, is_in_column: bool) -> None:
