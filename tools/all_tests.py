@@ -43,10 +43,10 @@ def main(arguments: list[str]) -> int:
     # Programs of npm (400 MB), which only the second part needs, are installed during the first.
     with subprocess.Popen([sys.executable, str(ROOT / "tools/npm_clients.py")], cwd=ROOT):
         codes = [run_in_parallel(processors, *SINGLE_TESTS, "-m", FAST_TESTS, *COVERAGE, *arguments)]
-    # Three processes more than processors, since these tests wait. Each has a database server, so there is a limit.
+    # Two processes more than processors, since these tests wait. Each has a database server, so there is a limit.
     # Each would need ten seconds to import the modules of which no test is left.
     done = [f"--ignore={path}" for path in read_json(COMPLETE_MODULES)]
-    processes = min(processors + 3, 12)
+    processes = min(processors + 2, 12)
     codes.append(run_in_parallel(processes, *WHOLE_MODULES, "-m", OTHER_TESTS, *done, *BY_NAME, *arguments))
     failed, flaky = last_failed(), set[str]()
     if max(codes) == 1 and 0 < len(failed) <= MAX_RETRIED:
