@@ -70,23 +70,25 @@ def start(team: Fleet, **environment: str) -> Process:
     return team.start("plan", "plan.toml", "--format", "json", **environment)
 
 
+_JOB = re.compile(r"logs \d+")
+
+
 def shape(process: Process) -> dict[str, Any]:
     said = process.output
     found: dict[str, Any] = json.JSONDecoder().raw_decode(said, said.index("{\n"))[0]
     found.pop("report")  # its files are in the folder of this fleet
-    for phase in found["phases"]:
-        for delegation in phase["delegations"]:
-            del delegation["job"]  # jobs that begin together get their numbers in any order
-    return found
+    return without_numbers(found)
 
 
-_JOB = re.compile(r"logs \d+")
+def without_numbers(value: Any) -> Any:
+    """Return a value without the numbers of jobs: jobs that begin together get theirs in any order."""
+    return json.loads(_JOB.sub("logs N", json.dumps(value)))
 
 
 def merges(team: Fleet) -> list[Any]:
-    """Return the merges of the phases. The numbers of jobs that begin together are in any order."""
+    """Return the merges of the phases."""
     rows = team.store.rows("SELECT number, state, decision, merge FROM remit.phases ORDER BY number")
-    return [{**row, "merge": json.loads(_JOB.sub("logs N", json.dumps(row["merge"])))} for row in rows]
+    return [{**row, "merge": without_numbers(row["merge"])} for row in rows]
 
 
 def delegations(team: Fleet) -> list[dict[str, Any]]:
