@@ -441,3 +441,26 @@ def test_lines_in_other_languages_and_their_lists_are_read(written: str, expecte
 def test_a_built_in_module_of_node_is_not_a_file() -> None:
     assert references_in("at node:internal/errors:496:5 and `node:fs/promises:12`") == []
     assert [one.path for one in references_in("at node:internal/errors:496 in src/app.ts:12")] == ["src/app.ts"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[`{0}#L3`]({0}#L3)",
+        "[{0}:3]({0}:3)",
+        "[app]({0}#L3)",
+        "[app](<{0}#L3>)",
+        "`{0}:3`",
+    ],
+)
+def test_a_path_of_another_machine_may_have_a_space(text: str, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/app.js").write_text("one\n" * 5)
+    found = evidence_of(text.format("/Users/me/New project/src/app.js"), tmp_path).references
+    assert [(one.path, one.line, one.outcome) for one in found] == [("src/app.js", 3, "verified")]
+
+
+def test_a_command_with_two_files_is_not_a_path_with_a_space() -> None:
+    assert [one.path for one in references_in("`/usr/bin/run.py -x /home/me/b.py:3`", lambda path: False)] == [
+        "/home/me/b.py"
+    ]

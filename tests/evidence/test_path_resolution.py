@@ -483,6 +483,9 @@ def test_paths_of_another_machine_may_have_another_layout(tmp_path: Path) -> Non
     cited = [f"`/home/me/shop/src/{name}.c:1`" for name in ("one", "two", "three")]
     found = outcomes(", ".join(cited), tmp_path)
     assert found == [f"src/{name}.c:1 abbreviated > packages/core/src/{name}.c:1" for name in ("one", "two", "three")]
+    # A leading slash stands for the root of the checkout.
+    below = outcomes(", ".join(one.replace("/home/me/shop/", "/packages/core/") for one in cited), tmp_path)
+    assert below == [f"packages/core/src/{name}.c:1 verified" for name in ("one", "two", "three")]
     # Two could be a coincidence.
     assert [one.split()[1] for one in outcomes(", ".join(cited[:2]), tmp_path)] == ["outside", "outside"]
 

@@ -54,7 +54,12 @@ _URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+|\bnode:
 _DRIVE = lazy_pattern(r"/(?=[A-Za-z]:/)")
 _LINK = lazy_pattern(
     r"\[((?:[^\[\]\n]++|\[[^\[\]\n]*+\])++)\]"
-    r"\((?:<([^<>\n]++)>|([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+))(?:\s++\"[^\"\n]*+\")?\)"
+    r"\((?:<([^<>\n]++)>|([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+)|(/[^()<>\"\n#:]{1,400}+(?:#L|:)\d[\d:L-]{0,20}))"
+    r"(?:\s++\"[^\"\n]*+\")?\)"
+)
+#: A file of another machine below a folder with a space: `/Users/me/New project/app.js`.
+_SPACED = lazy_pattern(
+    r"(?:[A-Za-z]:)?(?:/(?:[^/\s`]{1,80}|(?=[^/\n]{0,80} )[^/\n`\"'<>|:.]{1,80})){2,20}/[^/\s`]{1,100}\.\w{1,8}"
 )
 _BRACES = lazy_pattern(
     r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
@@ -282,7 +287,8 @@ def _is_globbed(text: str, start: int, end: int, path: str) -> bool:
 def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """Yield the references of `[label](target)`. A link is one reference, its target; the label may have the line."""
     for link in _LINK.finditer(text):
-        label, target = link[1], link[2].replace(" ", "%20") if link[2] else link[3]
+        spaced = link[2] or link[4]
+        label, target = link[1], spaced.replace(" ", "%20") if spaced else link[3]
         if len(label) > MAX_PATH or len(target) > MAX_PATH:
             continue
         if target.startswith("file://"):
@@ -341,7 +347,7 @@ def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, 
             continue
         inside = span.strip()
         name = _SPAN_PATH.match(inside) if len(inside) <= MAX_PATH else None
-        if name is None or not exists(name[1]):
+        if name is None or not (exists(name[1]) or (inside[:1] == "/" and _SPACED.fullmatch(name[1]))):
             continue
         first = start + len(span) - len(span.lstrip())
         end = first + len(name[1])

@@ -292,8 +292,10 @@ def _root_of(path: str, workspace: Workspace) -> Iterator[str]:
 
 def _root_by_end(path: str, workspace: Workspace) -> Iterator[str]:
     """Yield the shortest folder under which the rest of a path, a folder and a name, is the end of one file's."""
-    parts = path.split("/")
-    for cut in range(2, min(len(parts) - 1, _MAX_DEPTH)):
+    parts = path.split("/")[: _MAX_DEPTH + 1]
+    if any(workspace.exists("/".join(parts[cut:])) for cut in range(1, len(parts) - 1)):
+        return
+    for cut in range(2, len(parts) - 1):
         if parts[cut] and len(workspace.index.ending_with("/".join(parts[cut:]))) == 1:
             yield "/".join(parts[:cut])
             return

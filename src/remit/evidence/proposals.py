@@ -37,7 +37,7 @@ _KINDS = (
     r"poc|proof of concept|request|response|output|suggested|recommended|proposed|should be|instead|"
     r"changes?(?: required| needed)?|modifications?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
     r"(?:usage\s)?examples?(?:\s(?:usage|fix|implementation|solution|code))?|usage|template|sketch|pseudo-?code|"
-    rf"例|示例|{_NOUNS})"
+    rf"例|示例|ejemplos?|exemplos?|exemples?|esempi[oi]?|beispiele?|{_NOUNS})"
 )
 #: The label of proposed code, or of the input or output of a program: `**Suggested fix** (...):`.
 _PROPOSED_LABEL = lazy_pattern(
@@ -105,7 +105,11 @@ _INTRODUCES_EXISTING = lazy_pattern(
     re.IGNORECASE,
 )
 #: Words for code as it is, in a label or heading: `**Current state:**`.
-_CURRENT = lazy_pattern(r"\b(?:current|existing|today|as[- ]is)\b|現在|現状|当前|目前|现有|현재|기존", re.IGNORECASE)
+_CURRENT = lazy_pattern(
+    r"\b(?:(?:current|existing|today|as[- ]is)\b|actual|actuel|aktuell|attual|atual|(?-i:[Тт]екущ))|"
+    r"現在|現状|当前|目前|现有|현재|기존",
+    re.IGNORECASE,
+)
 #: Labels that state a location and nothing else; the heading above them decides.
 _LOCATION_LABEL = lazy_pattern(
     rf"{_LEAD}(?:file|files|location|path|where|at|line|lines|ファイル|文件)\b", re.IGNORECASE

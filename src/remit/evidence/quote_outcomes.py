@@ -53,6 +53,9 @@ def check_quotes(
             quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
         elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT):
             _apply_quote_outcome(reference, quote)
+        # The location in a fence that is not a quote states nothing.
+        if quote.why in (_NO_QUOTE, _TO_BE_WRITTEN) and reference.line is None and reference.at >= quote.at - 1:
+            reference.why = PLACEHOLDER
 
 
 def _explain(quote: Quote, workspace: Workspace, checker: QuoteChecker) -> None:
