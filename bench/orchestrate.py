@@ -30,7 +30,7 @@ _AGENTS = 20
 #: Seconds; a real one takes longer, so this is a hard case for what the plan adds.
 _LONGEST = 8.0
 _MODEL = "anthropic:claude-sonnet-5"
-_AGENT = "---\nname: scout\ntools: Read\n---\nYou scout.\n"
+_AGENT = "---\nname: release-helper\ntools: Read\n---\nYou prepare releases.\n"
 #: Delegations of a small plan and of a large one, whose memory is compared.
 _FEW, _MANY = 100, 1_000
 _taken: dict[str, float] = {}
@@ -62,7 +62,9 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 async def _plan(database: Database, data: Path, numbers: list[int]) -> float:
     """Seconds from the plan to its merged end."""
-    delegations = tuple(DelegationSpec(agent="scout", task=f"task <{number}>", model=_MODEL) for number in numbers)
+    delegations = tuple(
+        DelegationSpec(agent="release-helper", task=f"task <{number}>", model=_MODEL) for number in numbers
+    )
     spec = Plan(name="bench", phases=(PhaseSpec(name="all", delegations=delegations, parallel=_AGENTS),))
     settings = load_settings()._replace(data=data, database=None)
     async with ensure_worker(database, settings, concurrency=_AGENTS) as queue:
@@ -98,7 +100,7 @@ async def _many(folder: Path, number: int) -> None:
     """A plan of many delegations, each done by a program that prints a result."""
     text = folder / "result.md"
     text.write_text(result("generic"), encoding="utf-8")
-    one = DelegationSpec(agent="scout", task="look", runner="command", command="say")
+    one = DelegationSpec(agent="release-helper", task="look", runner="command", command="say")
     spec = Plan(name="many", phases=(PhaseSpec(name="all", delegations=(one,) * number, parallel=_AGENTS),))
     settings = load_settings()._replace(data=folder / "data", database=None, runners={"say": f"cat {text}"})
     async with (
