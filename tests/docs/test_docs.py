@@ -25,7 +25,7 @@ from remit.dispatch.models import OUTPUT_TOKENS
 from remit.dispatch.runners import PRESETS
 from remit.dispatch.tools.catalogue import TOOLS
 from remit.dispatch.tools.model import ToolLimits
-from remit.evidence import quotes, similarity, sources, suggestions, transcripts
+from remit.evidence import lost_quotes, similarity, sources, suggestions, transcripts
 from remit.evidence.model import OUTCOMES
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_warning
 from remit.gate.declarations import KINDS as DECLARATIONS
@@ -236,10 +236,10 @@ def megabytes(number: int) -> str:
         (
             "looking for moved quotes in other files",
             [
-                f"first {quotes.MAX_LOST} quotes",
-                megabytes(quotes.MAX_SEARCHED),
-                f"{quotes.MAX_SEARCHED_FILES:,} files",
-                megabytes(quotes.MAX_SEARCHED_FILE),
+                f"first {lost_quotes.MAX_LOST} quotes",
+                megabytes(lost_quotes.MAX_SEARCHED),
+                f"{lost_quotes.MAX_SEARCHED_FILES:,} files",
+                megabytes(lost_quotes.MAX_SEARCHED_FILE),
             ],
         ),
         ("comparing by similarity", [f"{similarity.MAX_TEXT:,} characters"]),

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.checking import check_text
-from remit.evidence import quotes
+from remit.evidence import lost_quotes, quotes
 from remit.evidence.model import Difference, Location, Quote
 from remit.evidence.quote_text import quote_readings
 from remit.evidence.quotes import QuoteChecker
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import open_sources
-from remit.workspace.files import MAX_FILE, SourceFile, WorkTree
+from remit.workspace.files import MAX_FILE, SourceFile
 
 CODE = "    user = store.find_user(name)\n    if user is None or not check_password(user, password):"
 
@@ -573,7 +573,7 @@ def file_and_run(draw: st.DrawFn) -> tuple[list[str], int, int]:
 def check(text: str, lines: list[str], line: int | None, end_line: int | None = None) -> Quote:
     file = SourceFile("a.py", "\n".join([*lines, ""]).encode())
     quote = Quote(path="a.py", line=line, end_line=end_line, at=1, text=text)
-    if not QuoteChecker(WorkTree(Path("/nonexistent"))).check(quote, file):
+    if not QuoteChecker().check(quote, file):
         quote.outcome = "mismatch"
     return quote
 
@@ -668,7 +668,7 @@ def test_the_search_for_similar_lines_is_limited(tree: Path, monkeypatch: pytest
         + at("src/app.py:14", "user = store.find_u(name)")
     )
     assert all(quote.found is not None for quote in evidence_of(body, tree).quotes)
-    monkeypatch.setattr(quotes, "MAX_GUESSED", 1)
+    monkeypatch.setattr(lost_quotes, "MAX_GUESSED", 1)
     found = evidence_of(body, tree).quotes
     assert [quote.outcome for quote in found] == ["mismatch", "mismatch"]
     assert [quote.found is not None for quote in found] == [True, False]
@@ -681,7 +681,7 @@ def test_the_search_in_other_files_is_limited(tmp_path: Path, monkeypatch: pytes
     assert outcomes(body, tmp_path) == ["a.py:1 relocated > z.py:1"]
     for limit in ("MAX_SEARCHED", "MAX_SEARCHED_FILE", "MAX_SEARCHED_FILES", "MAX_LOST"):
         with monkeypatch.context() as patch:
-            patch.setattr(quotes, limit, 0)
+            patch.setattr(lost_quotes, limit, 0)
             assert outcomes(body, tmp_path) == ["a.py:1 mismatch"]
 
 

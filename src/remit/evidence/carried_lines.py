@@ -10,14 +10,9 @@ A line that its file lacks may belong to another file that is named around it, s
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
-from operator import attrgetter
-from typing import Literal
 
-import msgspec
 from msgspec.structs import replace
 
 from remit.evidence.file_names import PORTS
@@ -33,90 +28,26 @@ from remit.evidence.file_scopes import (
     may_be_label,
 )
 from remit.evidence.grammar import WrittenReference
-from remit.evidence.line_mentions import Mention, has_hint, mentions_in, ranges_in
-from remit.evidence.line_ranges import DASH
+from remit.evidence.line_mentions import Mention, has_hint, mentions_in
+from remit.evidence.line_owners import (
+    HUMPS,
+    LOOK_BACK,
+    MAX_JOIN,
+    MAX_LEAD,
+    NAME_BEFORE,
+    SECTION,
+    CarriedLine,
+    Place,
+    file_in_segment,
+    is_of_other_text,
+    is_tag,
+    place_of,
+    second_ranges,
+)
 from remit.evidence.segments import Segment
-from remit.lazy import lazy_pattern
 
-Place = Literal["near", "start", "bare", "far"]
-
-#: The words between a line and a file that follows it: `line 12, in the loop of a/b.py`.
-_JOINS = lazy_pattern(
-    r"[)\]`*_,\s]{0,6}(?:\([^()]{0,40}\)\s?)?(?:in|of|from|at|within|inside)\s+"
-    r"(?:[^.;:|]{0,50}\b(?:in|of|from|at|within|inside)\s+)?(?:the\s)?(?:file\s)?[`*_\"'(\[]{0,3}$",
-    re.IGNORECASE,
-)
-#: A second range without a colon: `a/b.py:29-32`, `12-27`.
-_SECOND = lazy_pattern(rf"`?\s?(?:,|;|/|&|\band\b|\bor\b)\s?(?:and\s)?`(\d{{1,6}}{DASH}\d{{1,6}})`", re.IGNORECASE)
-#: A name in code marks directly before a line: `Store` lines 12-18.
-_NAME_BEFORE = lazy_pattern(r"`([A-Za-z_]\w{2,80})(?:\(\))?`\s?[(,]?\s?(?:(?:at|around|on)\s)?`?$")
-#: Words before a line of another text: `Plan reference: task 7, line 595`.
-_OTHER_TEXT = lazy_pattern(
-    r"\b(?:plan|spec|specification|rfc|ticket|story)s?\b[^.;|`]{0,40}[,:：]\W{0,4}$", re.IGNORECASE
-)
-_SECTION = lazy_pattern(r"\b(?:section|§)\s?[\d.]{1,8},\s(?:at\s)?$", re.IGNORECASE)
-#: What may come between a file and its line: `src/app.py` (line 12), `src/app.py` at line 12.
-_NEXT_TO = lazy_pattern(r"[`*_)\]\s\"',:：–—-]*+(?:(?:at|on|@)\s)?[\s(（\[`*_]*+$")
-#: The end of a sentence, and words for another text that has lines: "fails when the input has an error on line 3".
-_ENDS = lazy_pattern(
-    r"[.!?]\s|[。！？]|\b(?:files?|inputs?|outputs?|logs?|tracebacks?|documents?|texts?|changelog|readme)\b",
-    re.IGNORECASE,
-)
-_ITEM_START = lazy_pattern(
-    r"\s*+(?:[-+*]\s++|\d{1,9}[.)]\s++)?+[`*_\[\s]*+(?:in\s[`*_\[]*+|files?[*_]{0,2}[:：][\s`*_]*+)?+$", re.IGNORECASE
-)
-_DATA = (
-    ".yaml",
-    ".yml",
-    ".json",
-    ".txt",
-    ".md",
-    ".csv",
-    ".tsv",
-    ".log",
-    ".lock",
-    ".toml",
-    ".ini",
-    ".cfg",
-    ".env",
-    ".xml",
-)
-#: Endings that only files have: `Alpine.js` is a product.
-SOURCES = (
-    *(".py", ".ts", ".tsx", ".jsx", ".rs", ".java", ".kt", ".cs", ".cpp", ".hpp", ".swift", ".php", ".rb", ".dart"),
-    *(".vue", ".svelte", ".lua", ".scala"),
-)
-#: A line of an entry that starts with a file that is to be written: the file may be missing.
-_TO_WRITE = lazy_pattern(
-    r"\b(?:new|create[sd]?|add(?:ed|s)?|will|planned|to be|todo)\b|新規|新建|创建|作成", re.IGNORECASE
-)
-#: A name in camel case, which may be that of a file.
-_HUMPS = lazy_pattern(r"\b[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+\b(?!\.\w)")
-_LOOK_BACK = 40
-_TAG_GAP = 3
-_MAX_JOIN = 100
-_MAX_LEAD = 400
 #: At most this many cells of a row are searched for a file.
 _MAX_CELLS = 40
-
-
-class CarriedLine(msgspec.Struct, frozen=True):
-    """A reference whose file is named elsewhere."""
-
-    written: WrittenReference
-    #: Where the file is named: next to the line, at the start of its entry, without a line, or far above.
-    place: Place
-    #: The other files that are named around it, and in the entries or paragraphs above it.
-    others: tuple[str, ...] = ()
-    further: tuple[str, ...] = ()
-    #: Whether the file is only mentioned: `checks that data.md exists (line 12)`.
-    is_doubtful: bool = False
-    #: The name that the line is about.
-    name: str = ""
-    #: The files that a text above lists together with its file: it may be a line of each of them.
-    listed: tuple[str, ...] = ()
-    #: The names before it that may be those of other files without their ending: `ReadingList calls it (line 304)`.
-    words: tuple[str, ...] = ()
 
 
 class LineCarrier:
@@ -189,7 +120,7 @@ class LineCarrier:
                 self._cited.setdefault((one.line, one.end_line), set()).add(one.path)
         if segment.states_lines or not has_hint(segment.text):
             return
-        yield from _second_ranges(segment.text, own)
+        yield from second_ranges(segment.text, own)
         found = list(mentions_in(masked(segment.text, own), has_ids=segment.kind in ("cell", "heading")))
         if not found:
             return
@@ -197,27 +128,27 @@ class LineCarrier:
         elsewhere: tuple[WrittenReference | None, bool] | None = None
         others: tuple[list[str], list[str]] | None = None
         for mention in found:
-            file, is_far = _in_segment(mention, segment.text, named), False
+            file, is_far = file_in_segment(mention, segment.text, named), False
             is_cited = file is not None and (file.line is not None or segment.text.startswith("::", file.end))
             if mention.is_loose and (not is_cited or mention.ranges[0][0] in PORTS):
                 continue
-            if _SECTION.search(segment.text, max(0, mention.start - _LOOK_BACK), mention.start):
+            if SECTION.search(segment.text, max(0, mention.start - LOOK_BACK), mention.start):
                 continue  # of a text with numbered sections
-            self._has_tags |= mention.is_letter and _is_tag(mention, own)
+            self._has_tags |= mention.is_letter and is_tag(mention, own)
             if mention.is_letter and file is None and (self._has_tags or self._is_id(mention, segment, row)):
                 continue
             is_here = file is not None
-            if file is None and not _is_of_other_text(segment.text, mention):
+            if file is None and not is_of_other_text(segment.text, mention):
                 elsewhere = elsewhere or self._file_elsewhere(segment, row)
                 file, is_far = elsewhere
                 file = self._settled(segment, mention, file, is_far=is_far) if file is not None else None
             if file is not None:
                 others = self._others(segment, row, named) if others is None else others
-                place, is_doubtful = _place(mention, segment, file, named if is_here else [])
+                place, is_doubtful = place_of(mention, segment, file, named if is_here else [])
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
-                name = _NAME_BEFORE.search(segment.text, max(0, mention.start - _MAX_JOIN), mention.start)
+                name = NAME_BEFORE.search(segment.text, max(0, mention.start - MAX_JOIN), mention.start)
                 text = segment.text[mention.start : mention.end]
-                words = tuple(_HUMPS.findall(segment.text[max(0, mention.start - _MAX_LEAD) : mention.start]))[
+                words = tuple(HUMPS.findall(segment.text[max(0, mention.start - MAX_LEAD) : mention.start]))[
                     -MAX_OTHERS:
                 ]
                 for line, last in mention.ranges:
@@ -338,61 +269,3 @@ class LineCarrier:
                 return in_heading, not is_about or bool(between - {in_heading.path})
             is_nearest = False
         return None, True
-
-
-def _is_of_other_text(text: str, mention: Mention) -> bool:
-    """Return whether the words before a line name another text: `Plan reference: task 7, line 595`."""
-    return _OTHER_TEXT.search(text, max(0, mention.start - 2 * _LOOK_BACK), mention.start) is not None
-
-
-def _place(
-    mention: Mention, segment: Segment, file: WrittenReference, named: list[WrittenReference]
-) -> tuple[Place, bool]:
-    """Return how the file of a line is named, and whether it is only mentioned; `named` are the files next to it."""
-    if file.line is not None:
-        return "near", False
-    if not named:
-        return "bare", file.path.lower().endswith(_DATA) or file.path.rpartition("/")[2].startswith(".")
-    is_start = bool(_ITEM_START.match(segment.text[: file.start][:_MAX_JOIN]))
-    if segment.kind == "item" and is_start and "/" in file.path and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
-        return "start", False
-    is_sole = {one.path for one in named} == {file.path} and file.path.lower().endswith(SOURCES)
-    is_sole = is_sole and not _ENDS.search(segment.text, file.end, max(file.end, mention.start))
-    if is_sole and file.end <= mention.start and not _TO_WRITE.search(segment.text[:_MAX_LEAD]):
-        return "start", False
-    between = segment.text[file.end : mention.start]
-    is_next = len(between) <= _MAX_JOIN and bool(_NEXT_TO.match(between))
-    return "bare", not (is_start or is_next)
-
-
-def _in_segment(mention: Mention, text: str, named: list[WrittenReference]) -> WrittenReference | None:
-    """Return the last file before a line or the first one after it: `line 12, in a loop of a.py`."""
-    at = bisect_right(named, mention.start, key=attrgetter("end"))
-    if at:
-        return named[at - 1]
-    is_joined = bool(named) and not mention.is_colon and _JOINS.match(text[mention.end : named[0].start][:_MAX_JOIN])
-    return named[0] if is_joined else None
-
-
-def _is_tag(mention: Mention, own: list[WrittenReference]) -> bool:
-    """Return whether a mention names the reference directly after it, which has its own line: `L12 src/app.py:30`."""
-    return any(one.line is not None and 0 < one.start - mention.end <= _TAG_GAP for one in own)
-
-
-def _second_ranges(text: str, own: list[WrittenReference]) -> Iterator[CarriedLine]:
-    """Yield the further ranges after a reference."""
-    for written in own:
-        if written.line is None:
-            continue
-        end = written.end
-        while second := _SECOND.match(text, end):
-            end = second.end()
-            for line, last in ranges_in(second[1]):
-                start = second.start(1)
-                yield CarriedLine(WrittenReference(start, end, second[1], written.path, line, last), "near")
-
-
-def is_passing(text: str, one: WrittenReference, named: list[WrittenReference]) -> bool:
-    """Return whether a text mentions a data file before a line of code: `app.py:3` embeds `key.txt` (line 11)."""
-    is_apart = one.line is not None and "(" in one.text and one.path.lower().endswith(_DATA)
-    return is_apart and named[0].start < one.start and not named[0].path.lower().endswith(_DATA)

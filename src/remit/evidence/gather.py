@@ -14,18 +14,14 @@ from msgspec.structs import replace
 from remit.contract.kinds import Kind
 from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
-from remit.evidence.carried_lines import SOURCES, LineCarrier
+from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.grammar import references_in
 from remit.evidence.line_mentions import without_label_ids
+from remit.evidence.line_owners import SOURCES
 from remit.evidence.model import Evidence, Reference
-from remit.evidence.path_resolution import (
-    MAX_SHOWN,
-    PathResolver,
-    excuse_submodules,
-    join_other_code,
-    without_alternatives,
-)
+from remit.evidence.other_code import excuse_submodules, join_other_code, without_alternatives
+from remit.evidence.path_resolution import MAX_SHOWN, PathResolver
 from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_locations import (
@@ -38,16 +34,8 @@ from remit.evidence.quote_locations import (
     inline_quotes,
 )
 from remit.evidence.quote_outcomes import NOT_QUOTES, check_quotes
-from remit.evidence.references import (
-    DOUBTFUL,
-    PLACEHOLDER,
-    UNNAMED,
-    attach_symbols,
-    display_path,
-    find_references,
-    look_up,
-    named_files,
-)
+from remit.evidence.reference_lookup import DOUBTFUL, PLACEHOLDER, UNNAMED, look_up
+from remit.evidence.references import attach_symbols, display_path, find_references, named_files
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments
 from remit.evidence.sources import Sources

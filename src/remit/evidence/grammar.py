@@ -28,17 +28,16 @@ from remit.evidence.file_names import (
     resolve_written,
     unwrap,
 )
-from remit.evidence.line_ranges import (
+from remit.evidence.line_numbers import (
     LINE_WORDS,
     LineMention,
     Range,
-    lines_after,
     lines_alone,
     lines_at_end,
     lines_before,
     lines_in_brackets,
-    next_path,
 )
+from remit.evidence.line_ranges import lines_after, next_path
 from remit.lazy import lazy_pattern
 
 __all__ = ["Exists", "WrittenReference", "cursor_reference", "looks_like_file", "never_exists", "references_in"]

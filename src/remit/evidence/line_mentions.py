@@ -14,7 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from remit.evidence.file_names import CJK
-from remit.evidence.line_ranges import COUNTS, DASH, LINE_WORDS, MAX_LINE, is_count_next
+from remit.evidence.line_numbers import DASH, LINE_WORDS, MAX_LINE
+from remit.evidence.line_ranges import COUNTS, is_count_next
 from remit.evidence.segments import Segment
 from remit.lazy import lazy_pattern
 

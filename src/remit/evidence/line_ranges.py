@@ -7,23 +7,9 @@ from __future__ import annotations
 
 import re
 
-import msgspec
-
+from remit.evidence.line_numbers import DASH, LINE_WORDS, TO_ROW, LineMention, Range, to_number, to_range
 from remit.lazy import lazy_pattern
 
-#: Larger numbers cannot be lines of a file and are replaced by this one.
-MAX_LINE = 999_999_999
-
-Range = tuple[int, int | None]
-
-#: A hyphen, or one of the dashes ‑ ‒ – —. A set of more than two ranges, with a character above U+00FF, takes ten times
-#: as long to compile.
-DASH = r"[-\u2011-\u2014]"
-#: `line` in Spanish, Portuguese, German, French, Italian, Turkish, Vietnamese, Indonesian, Russian and Korean.
-LINE_WORDS = (
-    r"(?:línea|linea)s?|linhas?|zeilen?|lignes?|rig(?:a|he)|(?:satır|satir)|dòng|baris|"
-    r"(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
-)
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
 #: One line or range, with columns; nothing may follow that makes it a version, a percentage or a word.
 _ONE = lazy_pattern(
@@ -91,8 +77,7 @@ _NEXT_PATH = lazy_pattern(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0
 #: `(line 12 c/d.py)`
 _NEXT_DIRECTLY = lazy_pattern(r"\s[`\"'*_]{0,3}((?:[\w.\\@+\-$~]++/)++[\w.\\@+\-$~]++)")
 
-_TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
-_ROW = lazy_pattern(rf"(\d++)(?:{_TO_ROW}(\d++))?")
+_ROW = lazy_pattern(rf"(\d++)(?:{TO_ROW}(\d++))?")
 _ROWS = lazy_pattern(
     r"[`\"'*_)\]」』】]{0,3}\s?(?:ファイル|文件)?(?:の|的|中的|中|里的|里)?[\s、，,:：]{0,2}[(（]?\s?(?:第|约|約)?\s?(?=\d)"
 )
@@ -106,44 +91,14 @@ _KOREAN_ROWS = lazy_pattern(
 )
 _ROWS_END = lazy_pattern(r"[)）]?")
 
-_LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
-_BEFORE = lazy_pattern(
-    rf"\b(?:lines?|ll?|ln|{LINE_WORDS})\.?\s?[:#]?\s?~?"
-    rf"({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})"
-    r"(?:\s(?:of|in|from|at|@|del?|du|do|da|no|en|em|von|der|dans|di|в|файла)\s"
-    r"(?:(?:(?:the|le|el|la|o)\s)?(?:file|archivo|fichero|arquivo|datei|fichier)\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
-    re.IGNORECASE,
-)
-#: A line in brackets before its path: `(line 12 a/b.py)`.
-_DIRECTLY = lazy_pattern(rf"[(（\[]\s?lines?\s({_LISTED})\s[`\"'*_]{{0,3}}$", re.IGNORECASE)
-_ORDINAL = lazy_pattern(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
-_BRACKETED = lazy_pattern(
-    rf"(?:\blines?\s({_LISTED})|第?(\d+(?:{_TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$", re.IGNORECASE
-)
-_LISTED_ONE = lazy_pattern(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
-_CLOSING = lazy_pattern(r"[`\"'*]{0,3}[)）\]]")
-_LOOK_BACK = 80
+_DIGIT = lazy_pattern(r"\d")
 #: The first digit of a line is at most this far behind its path.
 _LOOK_AHEAD = 200
-_DIGIT = lazy_pattern(r"\d")
 #: The characters that continue a range or a list; of a word, its first letter.
 _RANGE_SIGNS = frozenset("-‑‒–—tuTU")
 _LIST_SIGNS = frozenset(",;/&、，和と及お以aoAO")
 
-_IN_BRACKETS = lazy_pattern(rf"[(\[]L?(\d++)(?:{DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
 _RANGE_IN_BRACKETS = lazy_pattern(rf"[`*]{{0,3}}\s[(\[]L?(\d++){DASH}L?(\d++)[)\]]", re.IGNORECASE)
-_AT_END = lazy_pattern(rf"[:：#]L?(\d++)(?:{DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
-_ALONE = lazy_pattern(
-    rf"\W*+(?:lines?|{LINE_WORDS}|L)?\s?#?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})\W*", re.I
-)
-
-
-class LineMention(msgspec.Struct, frozen=True):
-    """The lines that a text mentions, and the start and end of the mention."""
-
-    ranges: tuple[Range, ...]
-    start: int
-    end: int
 
 
 def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool = False) -> LineMention | None:
@@ -164,59 +119,14 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
     )
 
 
-def lines_before(text: str, start: int, end: int) -> LineMention | None:
-    """Return the lines before a path: `line 12 of a/b.py`."""
-    before = text[max(0, start - _LOOK_BACK) : start]
-    if not _DIGIT.search(before):
-        return None
-    found = _BEFORE.search(before) or _ORDINAL.search(before)
-    if found is None and "/" in text[start:end]:
-        found = _DIRECTLY.search(before)
-    if found is None and _CLOSING.match(text, end):
-        found = _BRACKETED.search(before)
-    if found is None:
-        return None
-    return LineMention(_listed(next(filter(None, found.groups()))), start - len(before) + found.start(), end)
-
-
-def lines_in_brackets(text: str, at: int) -> LineMention | None:
-    """Parse `(12)`, `(12,5)`, `[12-18]` or `@12`, which compilers and editors write."""
-    found = _IN_BRACKETS.match(text, at)
-    return LineMention((_range(found[1] or found[3], found[2]),), at, found.end()) if found else None
-
-
-def lines_alone(text: str) -> tuple[Range, ...]:
-    """Return the lines of a text that contains nothing else: `12`, `L12-L18`, `lines 12 and 15`."""
-    found = _ALONE.fullmatch(text) if len(text) <= 200 else None
-    return _listed(found[1]) if found else ()
-
-
-def lines_at_end(text: str) -> tuple[Range, ...]:
-    """Return the lines at the end of the text of a link: `login:12`."""
-    found = _AT_END.search(text)
-    return (_range(found[1], found[2]),) if found else ()
-
-
 def is_count_next(text: str, end: int) -> bool:
     """Return whether the last number of a list that ends at `end` counts something: `line 12, 90 lines`."""
     return _COUNTED.match(text, end) is not None
 
 
-def _number(digits: str) -> int:
-    return int(digits) if len(digits) < 10 else MAX_LINE
-
-
-def _range(first: str, last: str | None) -> Range:
-    return _number(first), _number(last) if last else None
-
-
-def _listed(text: str) -> tuple[Range, ...]:
-    return tuple(_range(found[1], found[2]) for found in _LISTED_ONE.finditer(text))
-
-
 def _one(text: str, at: int) -> tuple[Range, int] | None:
     found = _ONE.match(text, at)
-    return (_range(found[1], found[2] or found[3]), found.end()) if found else None
+    return (to_range(found[1], found[2] or found[3]), found.end()) if found else None
 
 
 def _more(text: str, end: int, ranges: list[Range], sign: re.Pattern[str], *, ascending: bool) -> int:
@@ -236,7 +146,7 @@ def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> LineMention | Non
         return None
     ranges, end = [first[0]], first[1]
     if first[0][1] is None and _sign(text, end) in _RANGE_SIGNS and (last := _UP_TO.match(text, end)):
-        ranges, end = [(first[0][0], _number(next(filter(None, last.groups()))))], last.end()
+        ranges, end = [(first[0][0], to_number(next(filter(None, last.groups()))))], last.end()
     if _sign(text, end) in _LIST_SIGNS:
         end = _more_after_colon(text, end, ranges)
     if sign is _LOOSE_COLON and not _ENDS.match(text, end):
@@ -325,7 +235,7 @@ def _after_words(text: str, at: int) -> LineMention | None:
             or (_BOTH.match(text, end) if "between" in mark[1].lower() else None)
         )
         if up_to:
-            last, end = _number(up_to[1]), up_to.end()
+            last, end = to_number(up_to[1]), up_to.end()
     ranges: list[Range] = [(line, last)]
     end = _more_words(text, end, ranges) if many else end
     if word in COUNTS and ":" in text[mark.end(2) : mark.end()] and ranges == [(line, None)]:
@@ -354,13 +264,13 @@ COUNTS = frozenset(("lines", "líneas", "lineas", "linhas", "zeilen", "lignes", 
 
 def _after_korean_rows(text: str, at: int) -> LineMention | None:
     found = _KOREAN_ROWS.match(text, at)
-    return LineMention((_range(found[1], found[2]),), at, found.end()) if found else None
+    return LineMention((to_range(found[1], found[2]),), at, found.end()) if found else None
 
 
 def _after_brackets(text: str, at: int) -> LineMention | None:
     """Parse a range in brackets; a single number in brackets may be a count and is ignored."""
     found = _RANGE_IN_BRACKETS.match(text, at)
-    return LineMention((_range(found[1], found[2]),), at, found.end()) if found else None
+    return LineMention((to_range(found[1], found[2]),), at, found.end()) if found else None
 
 
 def next_path(text: str, mention: LineMention) -> str:
@@ -383,7 +293,7 @@ def _after_rows(text: str, at: int) -> LineMention | None:
     mark = _ROWS.match(text, at)
     label = _ROWS_LABEL.match(text, at) if mark is None else None
     while (mark := mark or label) and (row := _ROW.match(text, mark.end())):
-        ranges.append(_range(row[1], row[2]))
+        ranges.append(to_range(row[1], row[2]))
         position = row.end()
         is_ordinal |= "第" in text[mark.start() : mark.end()]
         if (word := _ROW_WORD.match(text, position)) or label:

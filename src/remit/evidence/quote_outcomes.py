@@ -5,11 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from remit.evidence.code_tokens import CodeTokens
+from remit.evidence.lost_quotes import LostQuotes
 from remit.evidence.model import Location, Quote, Reference
 from remit.evidence.quote_locations import LocatedQuote
 from remit.evidence.quote_text import before_label
 from remit.evidence.quotes import MIN_MOVED, QuoteChecker
-from remit.evidence.references import PAST, PLACEHOLDER, UNNAMED
+from remit.evidence.reference_lookup import PAST, PLACEHOLDER, UNNAMED
 from remit.evidence.revisions import PermalinkReader
 from remit.workspace.files import Absent, SourceFile, Workspace
 
@@ -27,7 +28,7 @@ def check_quotes(
     located_quotes: list[LocatedQuote], workspace: Workspace, document: str, permalinks: PermalinkReader
 ) -> None:
     """Set the outcome of each quote and of its location; `document` is the text that contains them."""
-    checker = QuoteChecker(workspace)
+    checker = QuoteChecker()
     checked = [
         (one, _check_quote(one.quote, one.candidates, checker, permalinks))
         for one in sorted(located_quotes, key=lambda located: located.quote.path)
@@ -36,9 +37,11 @@ def check_quotes(
         if one.quote.outcome != "verified" and one.may_be_new():
             one.quote.outcome, one.quote.found, one.quote.why = "unchecked", None, _NO_QUOTE
     failed = [one.quote for one, _ in checked if one.quote.outcome in ("mismatch", "missing-file")]
-    checker.find_moved(failed, document)
-    for quote in failed:
-        _explain(quote, workspace, checker)
+    if failed:
+        lost = LostQuotes(workspace, checker)
+        lost.find_moved(failed, document)
+        for quote in failed:
+            _explain(quote, workspace, lost)
     _leave_out_new_code([one.quote for one, _ in checked if one.is_unplaced], workspace)
     for one, reference in checked:
         quote = one.quote
@@ -58,14 +61,14 @@ def check_quotes(
             reference.why = PLACEHOLDER
 
 
-def _explain(quote: Quote, workspace: Workspace, checker: QuoteChecker) -> None:
+def _explain(quote: Quote, workspace: Workspace, lost: LostQuotes) -> None:
     """State where a quote that is not in its place was found, or what is most similar to it."""
     file = workspace.read(quote.path)
     if quote.outcome == "mismatch" and quote.found is not None:
         quote.outcome, quote.similarity = "relocated", 1.0
         quote.why = f"it is in {quote.found.path}"
     elif quote.outcome == "mismatch" and isinstance(file, SourceFile):
-        checker.suggest(quote, file)
+        lost.suggest(quote, file)
 
 
 def _leave_out_new_code(quotes: list[Quote], workspace: Workspace) -> None:

@@ -1,43 +1,27 @@
 """Check whether quotes are in the cited files.
 
 The steps for each quote: an exact match, a match with collapsed white space, a match token by token near the cited
-lines, the rest of the file. Then every other file of the tree is searched, once for all quotes together and within
-limits. For a quote that is not found, the most similar lines near its location and the first difference are shown;
-similarity never makes a quote count as found.
+lines, the rest of the file.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple
 
-from remit.evidence.model import Difference, Location, Quote
+from remit.evidence.model import Location, Quote
 from remit.evidence.quote_text import quote_readings
 from remit.evidence.symbols import REACH
 from remit.lazy import lazy_pattern
-from remit.workspace.files import Collapsed, SourceFile, Workspace
+from remit.workspace.files import Collapsed, SourceFile
 
 if TYPE_CHECKING:
-    from remit.evidence.similarity import WindowMatcher
     from remit.evidence.token_match import FileTokens, TokenMatch
 
 #: Quotes with fewer characters than this are too common to be searched for elsewhere.
 MIN_MOVED = 10
-#: A quote this similar to some lines is an altered quote of them.
-MIN_SIMILARITY = 0.90
-#: A suggestion for a quote that was not found: its minimum similarity and its maximum distance.
-MIN_GUESS = 0.50
-GUESS_REACH = 50
-#: Similar lines are searched for at most this many quotes of a result.
-MAX_GUESSED = 500
-#: Limits of the search in other files: characters in total, characters of one file, files, and quotes.
-MAX_SEARCHED = 64 * 1024 * 1024
-MAX_SEARCHED_FILE = 1024 * 1024
-MAX_SEARCHED_FILES = 20_000
-MAX_LOST = 100
 #: The characters of their own files that the search for all quotes of a result may scan.
 MAX_SCANNED = 1_000_000_000
 _HIT_COST = 2_000
@@ -49,14 +33,6 @@ _NEAR_LINES = 2_000
 _MAX_TOKEN_FILES = 8
 #: A span of up to this many characters is scanned even if the limit is reached.
 _GLANCE = 100_000
-_PROSE = (".md", ".markdown", ".txt", ".rst", ".html", ".json", ".jsonl", ".sarif", ".xml", ".log")
-#: Endings of binary files, which are not opened.
-_NO_TEXT = (
-    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
-    *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
-)
-#: At most this many files of the same name are compared with a quote.
-_MAX_NAMESAKES = 20
 _BRACKETS = frozenset(")]}")
 _NO_WORD = lazy_pattern(r"\W")
 
@@ -75,19 +51,11 @@ class QuoteMatch(NamedTuple):
 class QuoteChecker:
     """Checks the quotes of one result."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self) -> None:
         self._characters_left = MAX_SCANNED
         self._comparisons_left = MAX_COMPARED
         self._is_skipped = False
-        self._guesses_left = MAX_GUESSED
         self._tokens: OrderedDict[tuple[str, int, bool], FileTokens] = OrderedDict()
-
-    @cached_property
-    def _matcher(self) -> WindowMatcher:
-        from remit.evidence.similarity import WindowMatcher  # late import: most quotes are exact
-
-        return WindowMatcher()
 
     def check(self, quote: Quote, file: SourceFile) -> bool:
         """Search for a quote near its location and then in the whole file; return whether it was found."""
@@ -102,11 +70,11 @@ class QuoteChecker:
                 quote.found = Location(file.path, near.line)
             return True
         for pieces in long:
-            if (moved := self._nearest(file, pieces, quote.line or 1)) is not None:
+            if (moved := self.nearest(file, pieces, quote.line or 1)) is not None:
                 self._relocate(quote, file, moved.line)
                 quote.match = "whitespace"
                 return True
-        if quote.line is not None and (other := self._by_tokens(quote, file, long, None)) is not None:
+        if quote.line is not None and (other := self.by_tokens(quote, file, long, None)) is not None:
             self._relocate(quote, file, other.line)
             return True
         return False
@@ -123,7 +91,7 @@ class QuoteChecker:
         first, last = cited
         if first - REACH <= near.line and near.last <= last + REACH:
             return False
-        return any(len(pieces) == 1 and self._nearest(file, pieces, quote.line) is not None for pieces in long)
+        return any(len(pieces) == 1 and self.nearest(file, pieces, quote.line) is not None for pieces in long)
 
     def _relocate(self, quote: Quote, file: SourceFile, line: int) -> None:
         quote.outcome, quote.similarity = "relocated", 1.0
@@ -144,10 +112,10 @@ class QuoteChecker:
             if best is not None:
                 quote.match = "exact" if quote.text.strip("\n") in file.text else "whitespace"
                 return best
-        found = self._by_tokens(quote, file, readings, cited)
+        found = self.by_tokens(quote, file, readings, cited)
         return QuoteMatch(found.line, found.last) if found is not None else None
 
-    def _by_tokens(
+    def by_tokens(
         self, quote: Quote, file: SourceFile, readings: list[list[str]], cited: tuple[int, int] | None
     ) -> TokenMatch | None:
         """Compare a quote token by token: with the lines around the cited ones, or with the whole file."""
@@ -205,7 +173,7 @@ class QuoteChecker:
             if hit.gap(low, high) == 0:
                 yield hit
 
-    def _nearest(self, file: SourceFile, pieces: list[str], wanted: int) -> QuoteMatch | None:
+    def nearest(self, file: SourceFile, pieces: list[str], wanted: int) -> QuoteMatch | None:
         """Return the match in the whole file whose first line is nearest to a line."""
         if self._characters_left <= 0:
             return None
@@ -223,109 +191,11 @@ class QuoteChecker:
     @property
     def is_exhausted(self) -> bool:
         """Whether the last quote is too large, or the search limit for the quotes of this result is reached."""
-        return (
-            self._is_skipped or self._characters_left <= 0 or self._comparisons_left <= 0 or self._matcher.is_exhausted
-        )
+        return self._is_skipped or self._characters_left <= 0 or self._comparisons_left <= 0
 
     def _spend(self, characters: int) -> bool:
         self._characters_left -= characters
         return self._characters_left > 0
-
-    def find_moved(self, quotes: list[Quote], document: str = "") -> None:
-        """Search all other files for quotes that are not in their own file, in one pass over the tree.
-
-        The document itself is not a source of its quotes, and prose is not a source of code.
-        """
-        wanted = [_MissingQuote(quote, readings) for quote in quotes[:MAX_LOST] if (readings := _long_readings(quote))]
-        if not wanted:
-            return
-        for file in self._other_files():
-            if document and document in file.text:
-                continue
-            is_prose = file.path.lower().endswith(_PROSE)
-            for missing in wanted:
-                if file.path == missing.quote.path or (is_prose and not missing.quote.path.lower().endswith(_PROSE)):
-                    continue
-                if len(missing.locations) < 2 and (location := self._locate(file, missing)):
-                    missing.locations.append(location)
-        for missing in wanted:
-            if not missing.locations:
-                missing.locations += self._in_namesakes(missing.quote)
-            if len(missing.locations) == 1:
-                missing.quote.found = missing.locations[0]
-
-    def _in_namesakes(self, quote: Quote) -> Iterator[Location]:
-        """Yield the places of a quote in other files of the same name, compared token by token."""
-        name = quote.path.rpartition("/")[2]
-        for path in self._workspace.index.ending_with(name)[:_MAX_NAMESAKES]:
-            file = self._workspace.read(path) if path != quote.path else None
-            if isinstance(file, SourceFile):
-                one = Quote(path=path, line=quote.line, end_line=quote.end_line, at=quote.at, text=quote.text)
-                cited = cited_lines(one, file)
-                if cited is not None and (found := self._by_tokens(one, file, _long_readings(one), cited)) is not None:
-                    yield Location(path, found.line)
-
-    def _other_files(self) -> Iterator[SourceFile]:
-        searched = skipped = 0
-        for path in self._workspace.paths[:MAX_SEARCHED_FILES]:
-            file = None if path.lower().endswith(_NO_TEXT) else self._workspace.read(path)
-            if not isinstance(file, SourceFile):
-                continue
-            if len(file.text) > MAX_SEARCHED_FILE:
-                skipped += len(file.text)
-            else:
-                searched += len(file.text)
-                yield file
-            if searched > MAX_SEARCHED or skipped > 4 * MAX_SEARCHED:
-                return
-
-    def _locate(self, file: SourceFile, missing: _MissingQuote) -> Location | None:
-        for pieces, longest in missing.readings:
-            if longest in file.text and (hit := self._nearest(file, pieces, 1)) is not None:
-                return Location(file.path, hit.line)
-        return None
-
-    def suggest(self, quote: Quote, file: SourceFile) -> None:
-        """Record the lines near the location that are most similar to a quote that was not found."""
-        from remit.evidence.similarity import first_difference
-
-        self._guesses_left -= 1
-        if self._guesses_left < 0:
-            return
-        line = min(max(quote.line or 1, 1), len(file.lines))
-        last = max(line, min(quote.end_line or line, len(file.lines)))
-        low, high = (line - GUESS_REACH, last + GUESS_REACH) if quote.line is not None else (1, len(file.lines))
-        matches = [
-            (match, pieces)
-            for pieces in quote_readings(quote.text)
-            if (match := self._matcher.best_window(file, "\n".join(pieces), low, high, MIN_GUESS)) is not None
-        ]
-        if matches:
-            best, pieces = max(matches, key=lambda match: match[0].similarity)
-            quote.found, quote.similarity = Location(file.path, best.line), round(best.similarity, 4)
-            quote.match = "altered" if best.similarity >= MIN_SIMILARITY else None
-            quote.difference = first_difference(pieces, file, best)
-            quote.why += (
-                f"; line {best.line} is the most similar ({best.similarity:.0%}){_difference_text(quote.difference)}"
-            )
-
-
-def _difference_text(difference: Difference | None) -> str:
-    """Return the line of the quote that differs, and the line of the file."""
-    if difference is None:
-        return ""
-    if not difference.actual:
-        return f"; no line of the file is like `{difference.quoted}`"
-    return f"; the quote has `{difference.quoted}`, but line {difference.line} is `{difference.actual}`"
-
-
-class _MissingQuote:
-    """A quote that is searched for in other files, with the longest word of each of its readings."""
-
-    def __init__(self, quote: Quote, readings: list[list[str]]) -> None:
-        self.quote = quote
-        self.readings = [(pieces, max(" ".join(pieces).split(), key=len)) for pieces in readings]
-        self.locations: list[Location] = []
 
 
 class _LaterPieces:
@@ -362,7 +232,8 @@ def _size(pieces: list[str]) -> int:
     return sum(len("".join(piece.split())) for piece in pieces)
 
 
-def _long_readings(quote: Quote) -> list[list[str]]:
+def long_readings(quote: Quote) -> list[list[str]]:
+    """Return the readings of a quote that are long enough to be searched for elsewhere."""
     return [pieces for pieces in quote_readings(quote.text) if _size(pieces) >= MIN_MOVED]
 
 

@@ -20,7 +20,7 @@ from remit.contract.model import Code, Items, Row, Table
 from remit.contract.outline import Head, Node, read_outline
 from remit.contract.parse import Document
 from remit.contract.sections import Section
-from remit.evidence.line_ranges import LINE_WORDS
+from remit.evidence.line_numbers import LINE_WORDS
 from remit.lazy import lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]

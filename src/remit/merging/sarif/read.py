@@ -111,7 +111,7 @@ class _Reader:
         self._workspace = workspace
         self._categories = CategoryMap(categories)
         self._stem = stem
-        self._quotes = QuoteChecker(workspace) if workspace is not None else None
+        self._quotes = QuoteChecker() if workspace is not None else None
         self._results = MAX_RESULTS
         self._words = _MAX_WORDS
         self._counted = _MAX_COUNTED

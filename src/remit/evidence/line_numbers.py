@@ -1,0 +1,103 @@
+"""Numbers of lines: alone, at the end of a label, in brackets, and before a path.
+
+12  12-18  lines 12 and 15  login:12  (12)  [12-18]  line 12 of  the 12th line of  第12行（
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from remit.lazy import lazy_pattern
+
+#: Larger numbers cannot be lines of a file and are replaced by this one.
+MAX_LINE = 999_999_999
+Range = tuple[int, int | None]
+#: A hyphen, or one of the dashes ‑ ‒ – —. A set of more than two ranges, with a character above U+00FF, takes ten times
+#: as long to compile.
+DASH = r"[-\u2011-\u2014]"
+#: `line` in Spanish, Portuguese, German, French, Italian, Turkish, Vietnamese, Indonesian, Russian and Korean.
+LINE_WORDS = (
+    r"(?:línea|linea)s?|linhas?|zeilen?|lignes?|rig(?:a|he)|(?:satır|satir)|dòng|baris|"
+    r"(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
+)
+TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
+_LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
+_BEFORE = lazy_pattern(
+    rf"\b(?:lines?|ll?|ln|{LINE_WORDS})\.?\s?[:#]?\s?~?"
+    rf"({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})"
+    r"(?:\s(?:of|in|from|at|@|del?|du|do|da|no|en|em|von|der|dans|di|в|файла)\s"
+    r"(?:(?:(?:the|le|el|la|o)\s)?(?:file|archivo|fichero|arquivo|datei|fichier)\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
+    re.IGNORECASE,
+)
+#: A line in brackets before its path: `(line 12 a/b.py)`.
+_DIRECTLY = lazy_pattern(rf"[(（\[]\s?lines?\s({_LISTED})\s[`\"'*_]{{0,3}}$", re.IGNORECASE)
+_ORDINAL = lazy_pattern(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
+_BRACKETED = lazy_pattern(
+    rf"(?:\blines?\s({_LISTED})|第?(\d+(?:{TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$", re.IGNORECASE
+)
+_LISTED_ONE = lazy_pattern(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
+_CLOSING = lazy_pattern(r"[`\"'*]{0,3}[)）\]]")
+_LOOK_BACK = 80
+_DIGIT = lazy_pattern(r"\d")
+_IN_BRACKETS = lazy_pattern(rf"[(\[]L?(\d++)(?:{DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
+_AT_END = lazy_pattern(rf"[:：#]L?(\d++)(?:{DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
+_ALONE = lazy_pattern(
+    rf"\W*+(?:lines?|{LINE_WORDS}|L)?\s?#?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})\W*", re.I
+)
+
+
+class LineMention(msgspec.Struct, frozen=True):
+    """The lines that a text mentions, and the start and end of the mention."""
+
+    ranges: tuple[Range, ...]
+    start: int
+    end: int
+
+
+def lines_before(text: str, start: int, end: int) -> LineMention | None:
+    """Return the lines before a path: `line 12 of a/b.py`."""
+    before = text[max(0, start - _LOOK_BACK) : start]
+    if not _DIGIT.search(before):
+        return None
+    found = _BEFORE.search(before) or _ORDINAL.search(before)
+    if found is None and "/" in text[start:end]:
+        found = _DIRECTLY.search(before)
+    if found is None and _CLOSING.match(text, end):
+        found = _BRACKETED.search(before)
+    if found is None:
+        return None
+    return LineMention(_listed(next(filter(None, found.groups()))), start - len(before) + found.start(), end)
+
+
+def lines_in_brackets(text: str, at: int) -> LineMention | None:
+    """Parse `(12)`, `(12,5)`, `[12-18]` or `@12`, which compilers and editors write."""
+    found = _IN_BRACKETS.match(text, at)
+    return LineMention((to_range(found[1] or found[3], found[2]),), at, found.end()) if found else None
+
+
+def lines_alone(text: str) -> tuple[Range, ...]:
+    """Return the lines of a text that contains nothing else: `12`, `L12-L18`, `lines 12 and 15`."""
+    found = _ALONE.fullmatch(text) if len(text) <= 200 else None
+    return _listed(found[1]) if found else ()
+
+
+def lines_at_end(text: str) -> tuple[Range, ...]:
+    """Return the lines at the end of the text of a link: `login:12`."""
+    found = _AT_END.search(text)
+    return (to_range(found[1], found[2]),) if found else ()
+
+
+def to_number(digits: str) -> int:
+    """Return the number of a line; a number that no file can have becomes `MAX_LINE`."""
+    return int(digits) if len(digits) < 10 else MAX_LINE
+
+
+def to_range(first: str, last: str | None) -> Range:
+    """Return a line or a range."""
+    return to_number(first), to_number(last) if last else None
+
+
+def _listed(text: str) -> tuple[Range, ...]:
+    return tuple(to_range(found[1], found[2]) for found in _LISTED_ONE.finditer(text))

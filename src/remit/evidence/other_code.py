@@ -1,0 +1,107 @@
+"""Leave out references that say nothing about the checkout: submodules, another code base, alternatives of a path."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+from remit.evidence.model import Reference
+from remit.evidence.path_resolution import MIN_ROOTED, is_there
+from remit.lazy import lazy_pattern
+from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.paths import is_absolute
+
+#: Fewer references than this are reported one by one.
+MIN_OTHER_CODE = 5
+#: The references that must be lost if nearly all of them are.
+MIN_ALL_LOST = 10
+#: A text often names the same files again: the answers for this many paths are kept.
+_MEMORY = 2_048
+_SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
+
+
+def without_alternatives(references: list[Reference]) -> list[Reference]:
+    """Leave out the files of `a.{h,mm}:12` that do not have the line, if another one of them has it."""
+    holding = {_written_at(one) for one in references if one.outcome in ("verified", "abbreviated")}
+    return [
+        one
+        for one in references
+        if one.outcome not in ("out-of-range", "missing-file") or "{" not in one.text or _written_at(one) not in holding
+    ]
+
+
+def _written_at(reference: Reference) -> tuple[int, str, int | None, int | None]:
+    return reference.at, reference.text, reference.line, reference.end_line
+
+
+def excuse_submodules(references: list[Reference], workspace: Workspace) -> None:
+    """Leave references into submodules that are not checked out unchecked, and short forms of the same paths."""
+    lost = [one for one in references if one.outcome == "missing-file"]
+    listed = workspace.read(".gitmodules") if lost else None
+    if not isinstance(listed, SourceFile):
+        return
+    folders = [
+        path.strip("/") for path in _SUBMODULE.findall(listed.text) if workspace.is_empty_folder(path.strip("/"))
+    ]
+    inside: dict[str, str] = {}
+    for one in lost:
+        if folder := next((folder for folder in folders if one.path.startswith(f"{folder}/")), None):
+            inside[one.path] = folder
+    ends = {path[at:]: folder for path, folder in inside.items() for at in _part_starts(path)}
+    endings = _endings_of(inside)
+    named: set[str] = set()
+    for one in lost:
+        folder = ends.get(one.path, "")
+        guessed = "" if folder or "/" in one.path else endings.get(one.path.rpartition(".")[2], "")
+        if folder or guessed:
+            one.outcome, one.found, one.is_silent = "unchecked", None, folder in named
+            named.add(folder)
+            verb = "is" if folder else "may be"
+            one.why = f"it {verb} in the submodule {folder or guessed}, which is not checked out"
+
+
+def _endings_of(inside: dict[str, str]) -> dict[str, str]:
+    """Map the endings of files that the text often names in a submodule to its folder: a name alone may be one."""
+    counts = Counter((folder, path.rpartition(".")[2]) for path, folder in inside.items())
+    return {ending: folder for (folder, ending), count in counts.items() if count >= MIN_ROOTED}
+
+
+def _part_starts(path: str) -> Iterator[int]:
+    yield 0
+    yield from (at + 1 for at, character in enumerate(path) if character == "/")
+
+
+def join_other_code(references: list[Reference], workspace: Workspace) -> None:
+    """Report references to another code base once: most of them do not exist and share a folder that is not here."""
+    lost = [one for one in references if one.outcome in ("missing-file", "outside")]
+    if len(lost) < MIN_OTHER_CODE or 2 * len(lost) <= len(references):
+        return
+    counted = Counter(_first_folder(one.path) for one in lost).most_common()
+    root, count = next((one for one in counted if one[0] and not is_there(one[0], workspace)), ("", 0))
+    # A name without a folder may be short for a path below the same root.
+    same = [one for one in lost if (_first_folder(one.path) or (root if count >= MIN_ROOTED else "")) == root != ""]
+    why = f"there is no {root}/ here"
+    if len(same) < MIN_OTHER_CODE or 2 * len(same) <= len(references):
+        same, why = _without_folder(lost, workspace), "almost none of these files exists here"
+        if len(same) < MIN_ALL_LOST or 5 * len(same) < 4 * len(references):
+            return
+    first, *others = same
+    first.why, first.found = f"these {len(same)} references point to another code base: {why}", None
+    for one in others:
+        one.outcome, one.found, one.is_silent = "unchecked", None, True
+        one.why = f"it points to another code base, as the reference in line {first.at} does"
+
+
+def _without_folder(lost: list[Reference], workspace: Workspace) -> list[Reference]:
+    """Return the references that name a folder that is not in the checkout, or no folder if another one names one."""
+    folders = {one.path: one.path.rpartition("/")[0] for one in lost}
+    found = [one for one in lost if not folders[one.path] or not is_there(folders[one.path], workspace)]
+    return found if any(folders[one.path] for one in found) else []
+
+
+@lru_cache(_MEMORY)
+def _first_folder(path: str) -> str:
+    """Return the folder that a path starts with; of an absolute path, the first three folders."""
+    parts = path.split("/")
+    return "/".join(parts[: min(4 if is_absolute(path) else 1, len(parts) - 1)])
