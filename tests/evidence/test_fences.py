@@ -376,6 +376,83 @@ PROPOSING = [
 ]
 
 
+BELOW_PROPOSALS = [
+    "## 修复建议\n### 1. 登录\n修改 src/app.py:14：",
+    "## 高优先级修复建议\n### 1. 登录\n`src/app.py:14`",
+    "## RECOMENDAÇÕES CONCRETAS\n### 1. Login\n`src/app.py:14`",
+    "## Konkrete Empfehlungen\n### Anmeldung\nIn `src/app.py:14`",
+    "## 2. Pistes de correction\n### Connexion\n`src/app.py:14`",
+    "## Soluciones\n### Acceso\n`src/app.py:14`",
+    "## Raccomandazioni finali\n### Accesso\n`src/app.py:14`",
+    "## Aanbevelingen\n### Inloggen\n`src/app.py:14`",
+    "## Zalecenia\n### Logowanie\n`src/app.py:14`",
+    "## Рекомендации по коду\n### Вход\n`src/app.py:14`",
+    "## Пропозиції\n### Вхід\n`src/app.py:14`",
+    "## ログインの改善案\n### 1. 検索\n`src/app.py:14`",
+    "## 로그인 개선안\n### 1. 조회\n`src/app.py:14`",
+    "## Önerilen düzeltmeler\n### Giriş\n`src/app.py:14`",
+    "## Đề xuất\n### Đăng nhập\n`src/app.py:14`",
+    "## Saran\n### Masuk\n`src/app.py:14`",
+    "## Suggested fixes\n### The login\n#### The lookup\n`src/app.py:14`",
+    "修改 `src/app.py:14`",
+    "Ändern in `src/app.py:14`",
+    "Modifier le fichier `src/app.py:14`",
+    "Изменить файл src/app.py:14",
+]
+
+
+@pytest.mark.parametrize("above", BELOW_PROPOSALS)
+def test_code_below_a_heading_or_a_verb_that_proposes_is_a_quote_only_if_it_is_there(above: str, tree: Path) -> None:
+    assert evidence_of(f"{above}\n{fence(NEW)}", tree).quotes == []
+    assert outcomes(f"{above}\n{fence(LOOKUP)}", tree) == ["src/app.py:14 verified"]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "## 修复建议\n### 1. 登录\n\n## 登录\n`src/app.py:14`",
+        "## Recommendations\n### The login\n#### Current code\n`src/app.py:14`",
+        "## Recommendations\n### The login\n**Problem:** `src/app.py:14`",
+        "## Recomendações\n### Problema\n`src/app.py:14`",
+        "# Recommendations\n\n## The login\n`src/app.py:14`",
+        "## 建议 — 已实现\n### 登录\n`src/app.py:14`",
+        "Modifier keys are in `src/app.py:14`",
+        "修改的原因在这里，参见 `src/app.py:14`",
+    ],
+)
+def test_code_below_another_heading_is_a_quote_though_one_above_proposes(above: str, tree: Path) -> None:
+    assert outcomes(f"{above}\n{fence('launch(the_missiles, now=True)')}", tree) == ["src/app.py:14 mismatch"]
+
+
+@pytest.mark.parametrize(
+    "remark", [" - corrigido", " (nachher, korrigiert)", "（修正後）", " — исправлено", " (수정 후)"]
+)
+def test_a_remark_in_another_language_can_call_the_code_proposed(remark: str, tree: Path) -> None:
+    assert evidence_of(fence(f"# src/app.py:14{remark}", NEW), tree).quotes == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Vorher", "Nachher"),
+        ("Avant", "Après"),
+        ("Antes", "Depois"),
+        ("Prima", "Dopo"),
+        ("Было", "Стало"),
+        ("Önce", "Sonra"),
+        ("Trước", "Sau"),
+        ("Sebelum", "Sesudah"),
+        ("수정 전", "수정 후"),
+        ("改前", "改后"),
+    ],
+)
+def test_a_fence_with_code_before_and_after_in_another_language_is_a_proposal(
+    before: str, after: str, tree: Path
+) -> None:
+    shown_code = fence(f"# {before}:", "launch(1)", f"# {after}:", "start_all(2)", "wait()")
+    assert evidence_of(f"`src/app.py:14`\n{shown_code}", tree).quotes == []
+
+
 @pytest.mark.parametrize("above", PROPOSING)
 def test_code_below_a_request_for_a_change_is_a_quote_only_if_it_is_there(above: str, tree: Path) -> None:
     found = evidence_of(f"{above}\n{fence(NEW)}", tree)

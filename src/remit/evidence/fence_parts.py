@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
 from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
+from remit.evidence.proposal_words import AFTER_WORDS, BEFORE_WORDS, CORRECTED
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 
@@ -33,7 +34,7 @@ _PROPOSED_REMARK = lazy_pattern(
     r"(?:[(\[（–—:,-]\s*(?:refactored|proposed|new|after(?=\s*[)\]:）]|$)|fixed|updated|modified|suggested|"
     r"simplified|improved|planned|hypothetical|illustrative|conceptual|sketch|pseudo-?code|examples?|"
     r"to (?:add|create|change)|add|create|insert|change|replace)\b|"
-    r"\b(?:after|before) line \d)",
+    rf"\b(?:after|before) line \d|[(\[（–—:,-]\s*(?:{CORRECTED})(?!\w))",
     re.IGNORECASE,
 )
 _OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE)
@@ -69,14 +70,13 @@ _NEW_REMARK = lazy_pattern(
 _SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
 _END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"
 _BEFORE = lazy_pattern(
-    rf"{_SIGN}(?:before|old|bad|wrong|current(?:ly)?|was|vulnerable|original|slow|"
-    rf"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)前|旧代码|旧コード|原代码|旧){_END}",
+    rf"{_SIGN}(?:before|old|bad|wrong|current(?:ly)?|was|vulnerable|original|slow|{BEFORE_WORDS}){_END}",
     re.IGNORECASE,
 )
 _AFTER = lazy_pattern(
     rf"{_SIGN}(?:(?:after|new|good|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
-    rf"fix|solution|replace with|optimi[sz]ed|refactored|(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)[后後]|"
-    rf"新代码|新コード|新){_END}|(?:should|could|would) be(?:come)?\b|应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
+    rf"fix|solution|replace with|optimi[sz]ed|refactored|{AFTER_WORDS}){_END}|"
+    rf"(?:should|could|would) be(?:come)?\b|应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
     re.IGNORECASE,
 )
 #: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.

@@ -7,14 +7,60 @@ import re
 from remit.lazy import lazy_pattern
 
 _LEAD = r"[\s*_>#\-–—+\d.)§✅❌🔧💡]*+"
-#: The same labels in Spanish, Portuguese, French, German and Russian: `Solución propuesta`, `Vorgeschlagene Lösung`.
-_FOREIGN = (
-    r"(?:(?:vorgeschlagener?|empfohlener?|mögliche|posible|possível|(?-i:[Пп]редлагаем|[Рр]екомендуем|[Вв]озможн)\w{2})\s)?"
-    r"(?:soluci[óo]n(?:es)?|alternativas?|propuestas?|correcci[óo]n(?:es)?|recomendaci[óo]n(?:es)?|sugerencias?|después|"
-    r"solu[çc](?:[ãa]o|[õo]es)|corre[çc](?:[ãa]o|[õo]es)|propostas?|recomenda[çc](?:[ãa]o|[õo]es)|sugest[ãa]o|depois|"
-    r"corrections?|correctifs?|propositions?|recommandations?|après|lösung(?:en|svorschlag)?|vorschl(?:ag|äge)|"
-    r"alternativen?|empfehlung(?:en)?|korrektur|nachher|(?-i:[Рр]ешени[ея]|[Ии]справлени[ея]|[Пп]редложени[ея]|"
-    r"[Рр]екомендаци[ия]|[Аа]льтернатив[аы]|[Пп]осле))(?:\s(?!src|lib)\w{1,20}){0,2}"
+#: A recommendation, a fix, a solution and a proposal, by language. Folding the case of Cyrillic letters takes long.
+_PROPOSALS = {
+    "de": r"lösung(?:en|svorschl(?:ag|äge))?|(?:verbesserungs|korrektur)?vorschl(?:ag|äge)|alternativen?|"
+    r"empfehlung(?:en)?|korrektur(?:en)?|behebung|maßnahmen",
+    "fr": r"corrections?|correctifs?|propositions?|recommandations?|suggestions?",
+    "es": r"soluci[óo]n(?:es)?|alternativas?|propuestas?|correcci[óo]n(?:es)?|recomendaci[óo]n(?:es)?|sugerencias?",
+    "pt": r"solu[çc](?:[ãa]o|[õo]es)|corre[çc](?:[ãa]o|[õo]es)|propostas?|recomenda[çc](?:[ãa]o|[õo]es)|"
+    r"sugest(?:[ãa]o|[õo]es)",
+    "it": r"soluzion[ei]|correzion[ei]|propost[ae]|raccomandazion[ei]|suggeriment[oi]",
+    "nl": r"oplossing(?:en)?|aanbeveling(?:en)?|voorstel(?:len)?|suggesties?|correcties?",
+    "pl": r"rozwiązani[ea]|poprawk[ai]|rekomendacj[ae]|zaleceni[ae]|propozycj[ae]|sugesti[ae]",
+    "ru": r"(?-i:[Рр]ешени[ея]|РЕШЕНИ[ЕЯ]|[Ии]справлени[ея]|ИСПРАВЛЕНИ[ЕЯ]|[Пп]редложени[ея]|ПРЕДЛОЖЕНИ[ЕЯ]|"
+    r"[Рр]екомендаци[ия]|РЕКОМЕНДАЦИ[ИЯ]|[Аа]льтернатив[аы])",
+    "uk": r"(?-i:[Рр]ішення|РІШЕННЯ|[Вв]иправлення|ВИПРАВЛЕННЯ|[Пп]ропозиці[яї]|[Рр]екомендаці[яї]|РЕКОМЕНДАЦІ[ЯЇ])",
+    "tr": r"çözüm(?:ler)?|düzeltme(?:ler)?|öneri(?:ler)?|tavsiye(?:ler)?",
+    "vi": r"giải pháp|đề xuất|khuyến nghị|gợi ý|cách (?:sửa|khắc phục)",
+    "id": r"solusi|perbaikan|rekomendasi|saran|usulan",
+}
+_ANY_PROPOSAL = "|".join(_PROPOSALS.values())
+#: The code after a change, as a label.
+_AFTERWARDS = (
+    r"nachher|après|después|depois|dopo|daarna|erna|(?-i:[Пп]осле|ПОСЛЕ|[Сс]тало|[Пп]ісля)|sonra|sau(?: khi sửa)?|"
+    r"sesudah|setelah"
+)
+#: What comes before such a word: `Vorgeschlagene Lösung`, `Önerilen düzeltme`.
+_PROPOSED_BEFORE = (
+    r"(?:vorgeschlagene[rn]?|empfohlene[rn]?|konkrete[rn]?|mögliche|posible|possível|aanbevolen|voorgestelde|proponowane|"
+    r"zalecane|sugerowane|önerilen|(?-i:[Пп]редлагаем|[Рр]екомендуем|[Вв]озможн|[Рр]екомендован|[Зз]апропонован)\w{2})"
+)
+_FOREIGN = rf"(?:{_PROPOSED_BEFORE}\s)?(?:{_ANY_PROPOSAL}|{_AFTERWARDS})(?:\s(?!src|lib)\w{{1,20}}){{0,2}}"
+#: An example in the same languages.
+_FOREIGN_EXAMPLES = (
+    r"ejemplos?|exemplos?|exemples?|esempi[oi]?|beispiele?|voorbeeld(?:en)?|przykład(?:y|owy)?|"
+    r"(?-i:[Пп]ример\w?|[Пп]риклад\w?)|örnek(?:ler)?|ví dụ|contoh|例子?|示例|样例|サンプル|예시|예제"
+)
+#: What a remark after a location calls code that is to be written: `// src/app.ts - corrigido`.
+CORRECTED = (
+    r"korrigiert|verbessert|neu|behoben|vorgeschlagen|corrigée?|proposée?|nouveau|modifiée?|corregid[oa]|propuest[oa]|"
+    r"sugerid[oa]|nuev[oa]|corrigid[oa]|propost[oa]|nov[oa]|atualizad[oa]|corrett[oa]|aggiornat[oa]|nuov[oa]|"
+    r"gecorrigeerd|voorgesteld|nieuw|poprawion[eya]|nowy|"
+    r"(?-i:[Ии]справлен\w{0,2}|[Вв]иправлен\w{0,2}|[Пп]редлагаем\w{0,2}|[Нн]ов\w{2})|düzeltilmiş|yeni|đã sửa|"
+    r"sau khi sửa|mới|diperbaiki|baru|(?:修正|変更|改善)(?:後|版|案)|(?:修改|修复|优化|改进)后|建议|新增|"
+    r"(?:수정|변경)\s?후|개선안"
+)
+#: The code before and after a change, as a title: `// Vorher`, `# После`.
+BEFORE_WORDS = (
+    r"vorher|alt|avant|ancien|antes|prima|vecchio|oud|voorheen|przed|stary|(?-i:[Дд]о|[Бб]ыло|[Бб]уло|[Рр]аніше)|önce|"
+    r"eski|trước|cũ|sebelum|lama|(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)前|改前|之前|原来|旧代码|旧コード|原代码|旧|"
+    r"이전|기존|(?:수정|변경|개선)\s?전"
+)
+AFTER_WORDS = (
+    r"nachher|neu|après|nouveau|después|depois|nuevo|novo|dopo|nuovo|nieuw|daarna|potem|nowy|"
+    r"(?-i:[Пп]осле|[Сс]тало|[Пп]ісля)|sonra|yeni|sau|mới|sesudah|setelah|baru|"
+    r"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)[后後]|改后|之后|新代码|新コード|新|이후|(?:수정|변경|개선)\s?후"
 )
 _NOUNS = (
     rf"(?:{_FOREIGN}|c[óo]digo\s(?:propuesto|sugerido|corregido|proposto|corrigido)|"
@@ -30,7 +76,7 @@ _KINDS = (
     r"poc|proof of concept|request|response|output|suggested|recommended|proposed|should be|instead|"
     r"changes?(?: required| needed)?|modifications?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
     r"(?:usage\s)?examples?(?:\s(?:usage|fix|implementation|solution|code))?|usage|template|sketch|pseudo-?code|"
-    rf"例|示例|ejemplos?|exemplos?|exemples?|esempi[oi]?|beispiele?|{_NOUNS})"
+    rf"{_FOREIGN_EXAMPLES}|{_NOUNS})"
 )
 #: The label of proposed code, or of the input or output of a program: `**Suggested fix** (...):`.
 PROPOSED_LABEL = lazy_pattern(
@@ -74,6 +120,16 @@ INTRODUCTION = lazy_pattern(
     re.IGNORECASE,
 )
 _CLEAR_CHANGE = r"(?:add|insert|append|prepend|replace|extend|pass|remove|delete|rename|move|emit)"
+#: A change that a text asks for in other languages, before a location: `修改 src/app.py:12`, `Ändern in src/app.py:12`.
+_CHANGE_VERBS = (
+    r"(?:修改|更改|更新|替换|调整|编辑|变更|変更|修正|置換|수정|변경|교체|추가|ändern?|ersetzen?|anpassen|modifier|remplacer|"
+    r"corriger|modificar|reemplazar|cambiar|corregir|alterar|substituir|corrigir|modificare|sostituire|correggere|"
+    r"wijzig(?:en)?|vervang(?:en)?|zmień|zmienić|zamień|popraw|değiştir|güncelle|düzelt|sửa|thay thế|cập nhật|ubah|"
+    r"ganti|perbaiki|(?-i:[Ии]зменить|[Зз]аменить|[Ии]справить|[Зз]мінити|[Зз]амінити|[Вв]иправити))"
+    r"(?:\s?(?:文件|ファイル|파일)|\s(?:in|im|dans|en|em|no|na|nel|w|в|у|trong|di|le|la|el|o|il|das|die|den|het|datei|fichier|"
+    r"archivo|arquivo|file|bestand|plik|tệp|(?-i:файл\w?)))"
+    "{0,3}"
+)
 #: A clause that asks for a change, and words for code that is not an excerpt: `the loop (line 9), pass `x` to ...:`.
 ASKS_FOR_CHANGE = lazy_pattern(
     rf"(?:(?:^{_LEAD}|[:：]\**\s|\s[—–-]\s|[.;]\s|\*\*\s)(?:(?:then|now|and|also)\s)?"
@@ -86,7 +142,8 @@ ASKS_FOR_CHANGE = lazy_pattern(
     rf"^{_LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
     r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap)\s\S|"
     r"\b(?:after|before|near|next to) the (?:existing|last|first|\w{1,20} block)\b|"
-    r"(?:新增|增加|添加|追加|增一个|改为|改成|替换为|扩展为|引入|加上|补上)[^\n]{0,60}[:：]\s*$",
+    r"(?:新增|增加|添加|追加|增一个|改为|改成|替换为|扩展为|引入|加上|补上)[^\n]{0,60}[:：]\s*$|"
+    rf"^{_LEAD}{_CHANGE_VERBS}\s?[:：]?\s?[*_]{{0,2}}(?:`x`|\[|[\w./\-]{{1,200}}\.\w{{1,8}}\b)",
     re.IGNORECASE,
 )
 #: A line that introduces code as it is: `src/app.py:8 currently says:`
@@ -126,8 +183,26 @@ CHANGE_HEADING = lazy_pattern(
     r"[^\n]{0,60}\b(?:patch(?:es)?|recommendations|remediations?|(?:suggested|proposed|recommended)\s(?:fix|change)e?s?)\b)",
     re.IGNORECASE,
 )
+#: Words in a heading, at any place, below which code that is not there is to be written: `Quick fixes, suggested`.
+PROPOSING_HEADING = lazy_pattern(
+    r"\b(?:recommend(?:ed(?!\sarchitecture)|ations?)|suggest(?:ed|ions?)|propos(?:ed|als?)|remediations?|solutions?|"
+    r"to-?dos?|how to fix|fixes|corrected)\b|\bfix\s*(?:[:：(]|$)|"
+    rf"\b(?:{_ANY_PROPOSAL}|{_PROPOSED_BEFORE}|à faire|por hacer|a fazer|da fare|zu tun|te doen|do zrobienia|"
+    r"yapılacaklar|cần làm)\b|(?:修复|修改|改进|优化|解决)(?:方案|办法)|建议|推荐|待办|"
+    r"修正案|改善案|修正方法|対策|推奨|提案|対応方針|수정안|개선안|해결\s?방안|해결책|권장|제안|수정\s?방법|할 일",
+    re.IGNORECASE,
+)
+#: Words for the code as it is in such headings: a section on the problem below one on recommendations.
+STATES_PROBLEM = lazy_pattern(
+    r"\b(?:problem[ae]?s?|problèmes?|probleme|befunde?|ursachen?|constats?|hallazgos?|causas?|achados?|riscontri|oorzaak|"
+    r"przyczyn[ay]|(?-i:[Пп]роблем\w{0,2}|[Пп]ричин\w{0,2})|sorun(?:lar)?|vấn đề|nguyên nhân|masalah)\b|"
+    r"问题|原因|問題|문제|원인|现状|現状",
+    re.IGNORECASE,
+)
 #: A heading above code that shows how something is used.
-EXAMPLES = lazy_pattern(rf"{_LEAD}(?:(?:code|usage)\s)?examples?\b[^\n]{{0,30}}$", re.IGNORECASE)
+EXAMPLES = lazy_pattern(
+    rf"{_LEAD}(?:(?:code|usage)\s)?(?:examples?\b|(?:{_FOREIGN_EXAMPLES})(?!\w))[^\n]{{0,30}}$", re.IGNORECASE
+)
 #: A heading that is an instruction: `1.4 Fix the login`. Code below it without a line is to be written.
 TASK_HEADING = lazy_pattern(
     rf"{_LEAD}(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S", re.IGNORECASE

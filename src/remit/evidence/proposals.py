@@ -35,6 +35,8 @@ from remit.evidence.proposal_words import (
     PROBLEM,
     PROPOSED_HEADING,
     PROPOSED_LABEL,
+    PROPOSING_HEADING,
+    STATES_PROBLEM,
     TASK_HEADING,
 )
 from remit.evidence.removals import DONE_HEADING, GONE_HEADING
@@ -83,7 +85,8 @@ class Proposals:
                     self._parents.append(stack[-1][0])
                     stack.append((len(self._headings), len(found[1])))
                     self._headings.append((number, len(found[1]), found[2]))
-        title = next((text for _, level, text in self._headings if level == 1), "")
+        self._title = next((at for at, (_, level, _) in enumerate(self._headings) if level == 1), -1)
+        title = self._headings[self._title][2] if self._title >= 0 else ""
         self._is_fix = bool(FIX_REPORT.search(title)) and not NO_FIX_REPORT.search(title)
         #: Whether its title or its file calls it a plan.
         self.is_plan = bool(PLAN.search(title) or PLAN_FILE.search(path))
@@ -144,21 +147,24 @@ class Proposals:
         if ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above)):
             return True
         at = bisect_left(self._headings, (line, 0, "")) - 1
-        shows_existing = _LABEL.match(above) and EXISTING.search(above) and not LOCATION_LABEL.match(above)
+        label = self._label_above(line)
+        shows_existing = any(map(_is_label_of_existing, (above, label)))
         if at >= 0 and not shows_existing and CHANGE_HEADING.match(self._headings[at][2]):
             return True
-        if self._has_above(at, EXAMPLES):
+        if self._has_above(at, EXAMPLES) or (not shows_existing and self._is_below_proposal(at)):
             return True
-        texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
-        label = next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
         return bool(FIX_LABEL.match(label))
+
+    def _label_above(self, line: int) -> str:
+        """Return the nearest label above a fence, or the fence or heading that is nearer."""
+        texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
+        return next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
 
     def shows_existing(self, line: int) -> bool:
         """Return whether the sentence, the label or the heading above a fence calls its code the current one."""
         if INTRODUCES_EXISTING.match(self._sentence_above(line)):
             return True
-        texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
-        label = next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
+        label = self._label_above(line)
         return bool(CURRENT.search(label)) and not _FENCE.match(label)
 
     def _follows_sentence(self, line: int) -> bool:
@@ -194,6 +200,22 @@ class Proposals:
             at = self._parents[at]
         return False
 
+    def _is_below_proposal(self, at: int) -> bool:
+        """Return whether a heading, or one above it, proposes something; one on the code as it is ends the search.
+
+        The title of the document is not counted: it is above all of its code.
+        """
+        while at >= 0 and not (self._parents[at] < 0 and at == self._title):
+            text = self._headings[at][2]
+            if CURRENT.search(text) or IS_DONE.search(text):
+                return False
+            if PROPOSING_HEADING.search(text):
+                return True
+            if EXISTING.search(text) or STATES_PROBLEM.search(text):
+                return False
+            at = self._parents[at]
+        return False
+
     def _under_proposal(self, line: int, *, has_line: bool) -> bool:
         """Return whether a heading above a line proposes code: the nearest if a line is cited, else all.
 
@@ -213,3 +235,8 @@ class Proposals:
                 return False
             at = self._parents[at]
         return self.is_plan and (not has_line or self._follows_sentence(line))
+
+
+def _is_label_of_existing(text: str) -> bool:
+    """Return whether a line is a label of code as it is: `**Vulnerable code** (src/app.py:12):`."""
+    return bool(_LABEL.match(text) and EXISTING.search(text)) and not LOCATION_LABEL.match(text)
