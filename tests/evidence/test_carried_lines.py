@@ -724,3 +724,35 @@ def test_a_count_after_a_range_is_not_a_line(tree: Path) -> None:
     table = "| File | Notes |\n|---|---|\n| `src/app.py` | Done. Lines 1-90, {} |\n"
     assert found(table.format("4 table_changes channels"), tree)[1:] == ["src/app.py:1-90"]
     assert found(table.format("95 and 97"), tree)[1:] == ["src/app.py:1-90", "src/app.py:95", "src/app.py:97"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See [the plan](docs/page.md) Part B (L1–L10).",
+        "[Page](docs/page.md) (L1-L10)",
+        "[page.md](docs/page.md#part-b) (L1-L10)",
+        "`docs/page.md` has the labels (L1–L10)",
+        "Criticals (C1–C3) and lows (L1–L10) of `src/app.py`",
+        "In `src/app.py`: highs (H1-H4), lows (L1-L9)",
+        "| File | Items |\n|---|---|\n| src/app.py | Part B (L1–L10) |",
+        "`src/app.py`, Tier 1 (L1-L5)",
+    ],
+)
+def test_a_range_of_labels_after_a_text_or_a_part_is_not_a_range_of_lines(text: str, tree: Path) -> None:
+    assert [one for one in found(text, tree) if one != "src/app.py"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[app](src/app.py) (L1-L10)", ["src/app.py:1-10"]),
+        ("`docs/page.md` (L1-L10)", ["docs/page.md:1-10"]),
+        ("[page.md](docs/page.md) (L1-L10)", ["docs/page.md:1-10"]),
+        ("`src/app.py` reads the key (L12-L18)", ["src/app.py:12-18"]),
+        ("`src/app.py`, Step 3 (L12-L18)", ["src/app.py:12-18"]),
+        ("P0: `src/app.py` reads S3 (L1-L10)", ["src/app.py:1-10"]),
+    ],
+)
+def test_a_range_with_letters_next_to_its_file_is_one_of_lines(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected

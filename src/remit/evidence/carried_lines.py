@@ -39,6 +39,7 @@ from remit.evidence.line_owners import (
     CarriedLine,
     Place,
     file_in_segment,
+    is_label,
     is_of_other_text,
     is_tag,
     place_of,
@@ -135,7 +136,7 @@ class LineCarrier:
             if SECTION.search(segment.text, max(0, mention.start - LOOK_BACK), mention.start):
                 continue  # of a text with numbered sections
             self._has_tags |= mention.is_letter and is_tag(mention, own)
-            if mention.is_letter and file is None and (self._has_tags or self._is_id(mention, segment, row)):
+            if mention.is_letter and self._is_no_line(mention, segment, row, file):
                 continue
             is_here = file is not None
             if file is None and not is_of_other_text(segment.text, mention):
@@ -224,6 +225,14 @@ class LineCarrier:
             step = self._step.last_file(self._named_files, segment)
             file = file if step is None or step.path == file.path else None
         return file, is_far
+
+    def _is_no_line(
+        self, mention: Mention, segment: Segment, row: Iterable[Segment], file: WrittenReference | None
+    ) -> bool:
+        """Return whether `L12` is a label, and not a line of the file that the segment names before it."""
+        if is_label(segment.text, mention, file):
+            return True
+        return file is None and (self._has_tags or self._is_id(mention, segment, row))
 
     def _is_id(self, mention: Mention, segment: Segment, row: Iterable[Segment]) -> bool:
         """Return whether a mention is all that a cell has, and no cell before it names a file: the ID of its row."""

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from remit.evidence.file_names import (
     MAX_PATH,
+    TEXTS,
     Exists,
     has_known_ending,
     has_letter,
@@ -78,6 +79,7 @@ _MARK = lazy_pattern(
     rf"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|[행줄行]|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
 )
 _DIGIT = lazy_pattern(r"\d")
+_LETTERED = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?L\d")
 #: A member of a file before its line: `a/b.py::Login::open:12`.
 _MEMBER = lazy_pattern(r"(?:::\w++(?:\(\))?){1,6}+(?=:\d)")
 _METHOD = lazy_pattern(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[`*_\s:|]{1,6}$")
@@ -326,11 +328,19 @@ def _link_references(
         return start, end, own
     mention: LineMention | None = None
     ranges = lines_at_end(link[1]) or (lines_alone(link[1]) if _LINE_WORD.search(link[1]) else ())
-    if not ranges and (mention := lines_after(text, end) or lines_before(text, start, end)):
+    if not ranges and (mention := _lines_after_link(text, link, path) or lines_before(text, start, end)):
         start, end, ranges = min(start, mention.start), max(end, mention.end), mention.ranges
     if ranges:
         return start, end, _written(text, start, end, path, ranges)
     return start, end, [WrittenReference(start, end, path, path, None, None)] if bare else []
+
+
+def _lines_after_link(text: str, link: re.Match[str], path: str) -> LineMention | None:
+    """Return the lines after a link; after one to a text, they may be labels: `[the plan](plan.md) (L1-L10)`."""
+    mention = lines_after(text, link.end())
+    is_name = _name(link[1].strip("`*_ ")) == _name(path) and "#" not in (link[2] or link[3] or link[4])
+    is_label = mention is not None and path.lower().endswith(TEXTS) and not is_name
+    return None if is_label and _LETTERED.match(text, link.end()) else mention
 
 
 def _name(path: str) -> str:

@@ -69,6 +69,9 @@ _MARKER = lazy_pattern(r"\s*+(?:(?:[-+*]|\d{1,9}[.)])\s++)?+(?:\[[ xX]\]\s++)?+"
 _BOLD = ("**", "__")
 #: The same labels inside a text, also as a range: `L1-L3`. A path, an anchor and `:L3` are not labels.
 _USE = lazy_pattern(rf"(?<![\w/.#:\-@])L-?(\d{{1,3}})((?:\s?{DASH}\s?L?\d{{1,3}})?)(?!\w|[/.]\w|-[\w-]*\.\w)")
+#: A range of labels from the first one: `H1-H5`.
+_LABEL_RANGE = lazy_pattern(rf"(?<![\w/.#:\-@])([A-Z])-?1\s?{DASH}\s?\1-?(\d{{1,2}})(?!\w|[/.]\w)")
+_L_RANGE = lazy_pattern(rf"(?<![\w/.#:\-@])L-?1\s?{DASH}\s?L")
 #: This many labels in sequence are a numbering, and one is if the text has labels with other letters: `H1`, `M1`.
 _SEQUENCE = 3
 #: At most this many numbers of a sequence may be missing: findings that were withdrawn.
@@ -146,11 +149,25 @@ def without_label_ids(pieces: list[Segment]) -> list[Segment]:
     return [_masked(piece, ids) if piece.kind != "code" and "L" in piece.text else piece for piece in pieces]
 
 
-def _ids(pieces: Iterable[Segment]) -> frozenset[int]:
+def _label_ranges(pieces: list[Segment]) -> dict[str, int]:
+    """Return the last numbers of the ranges of labels that start with 1: `criticals (C1-C3), lows (L1-L10)`."""
+    last: dict[str, int] = {}
+    if not any(piece.kind != "code" and _L_RANGE.search(piece.text) for piece in pieces):
+        return last
+    for piece in pieces:
+        for found in _LABEL_RANGE.finditer(piece.text) if piece.kind != "code" else ():
+            last[found[1]] = max(last.get(found[1], 0), int(found[2]))
+    return last
+
+
+def _ids(pieces: list[Segment]) -> frozenset[int]:
     """Return the numbers of the labels with L; none if they do not number anything."""
     found: dict[str, set[int]] = defaultdict(set)
     for letter, number in _labels(pieces):
         found[letter].add(number)
+    listed = _label_ranges(pieces)
+    if len(listed) > 1:
+        found["L"].update(range(1, listed.get("L", 0) + 1))
     numbers = found.pop("L", set())
     if not numbers or max(numbers) > len(numbers) + _MISSING:
         return frozenset()

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from remit.evidence.file_names import TEXTS
 from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_mentions import Mention, ranges_in
 from remit.evidence.line_numbers import DASH
@@ -34,6 +35,8 @@ _OTHER_TEXT = lazy_pattern(
 SECTION = lazy_pattern(r"\b(?:section|§)\s?[\d.]{1,8},\s(?:at\s)?$", re.IGNORECASE)
 #: What may come between a file and its line: `src/app.py` (line 12), `src/app.py` at line 12.
 _NEXT_TO = lazy_pattern(r"[`*_)\]\s\"',:：–—-]*+(?:(?:at|on|@)\s)?[\s(（\[`*_]*+$")
+#: A numbered part of a text before a bracket: `Part B (L1-L10)`.
+_PART = lazy_pattern(r"\b[A-Z][a-z]{2,15}\s(?:[A-Z]|\d{1,2}|[IVX]{2,4})[*_]{0,2}:?\s?[(（\[]\s?$")
 #: The end of a sentence, and words for another text that has lines: "fails when the input has an error on line 3".
 _ENDS = lazy_pattern(
     r"[.!?]\s|[。！？]|\b(?:files?|inputs?|outputs?|logs?|tracebacks?|documents?|texts?|changelog|readme)\b",
@@ -126,6 +129,20 @@ def file_in_segment(mention: Mention, text: str, named: list[WrittenReference]) 
         return named[at - 1]
     is_joined = bool(named) and not mention.is_colon and _JOINS.match(text[mention.end : named[0].start][:MAX_JOIN])
     return named[0] if is_joined else None
+
+
+def is_label(text: str, mention: Mention, file: WrittenReference | None) -> bool:
+    """Return whether `L1-L10` is a range of labels: those of a numbered part, or of a text that is not next to it.
+
+    `file` is the file that the same segment names before it: `[the plan](plan.md), Part B (L1-L10)`.
+    """
+    if mention.ranges[0][0] == 1 and _PART.search(text, max(0, mention.start - LOOK_BACK), mention.start):
+        return True
+    if file is None or file.line is not None or not file.path.lower().endswith(TEXTS) or file.end > mention.start:
+        return False
+    is_next = _NEXT_TO.match(text[file.end : mention.start][:MAX_JOIN])
+    is_link = text.startswith("[", file.start)
+    return not is_next or (is_link and text[mention.start - 1 : mention.start] in ("(", "（", "["))
 
 
 def is_tag(mention: Mention, own: list[WrittenReference]) -> bool:
