@@ -157,9 +157,15 @@ def test_a_line_past_the_end_of_a_near_file_is_out_of_range(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"), [(108, ["src/app.py:88-109", "src/app.py:108"]), (999, ["src/app.py:88-109"])]
+    ("line", "expected"),
+    [
+        (108, ["src/app.py:88-109", "src/app.py:108"]),
+        (999, ["src/app.py:88-109", "src/app.py:999 unchecked"]),
+    ],
 )
-def test_a_line_far_below_its_file_counts_only_if_the_file_has_it(line: int, expected: list[str], tree: Path) -> None:
+def test_a_line_far_below_its_file_is_unchecked_if_the_file_lacks_it(
+    line: int, expected: list[str], tree: Path
+) -> None:
     text = f"#### A conflict\n**File**: `src/app.py:88-109`\n\nIt is wrong. The logic at line {line} returns early."
     assert found(text, tree) == expected
 
@@ -756,3 +762,36 @@ def test_a_range_of_labels_after_a_text_or_a_part_is_not_a_range_of_lines(text: 
 )
 def test_a_range_with_letters_next_to_its_file_is_one_of_lines(text: str, expected: list[str], tree: Path) -> None:
     assert found(text, tree) == expected
+
+
+def test_the_reason_of_a_line_that_the_file_above_lacks_is_stated(tree: Path) -> None:
+    text = "**File**: `src/app.py`\n\nIt is wrong. The logic at line 999 returns early."
+    (verdict,) = check_text(text, "-", Options(profile="claims"), Sources(workspace=WorkTree(tree)))
+    assert [one.why for one in verdict.evidence.references] == [
+        "the file that the text names for it does not have this line; it may be one of another file"
+    ]
+    assert verdict.accepted
+
+
+def test_a_number_that_may_be_something_else_is_not_unchecked(tree: Path) -> None:
+    assert found("`src/app.py:12` starts the server :999 and waits", tree) == ["src/app.py:12"]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("`src/app.py` is short. `RecordStore` opens it in line 40.", "unchecked"),
+        ("`src/app.py` is short. `load_table()` is slow. See line 40.", "unchecked"),
+        ("`src/app.py:12` is short. In `stores.open_all()`, see line 40.", "unchecked"),
+        ("- `src/app.py`\n  - `open_store` opens it (line 40)", "unchecked"),
+        ("`src/app.py` is short. `value` is set in line 40.", "verified"),
+        ("`src/app.py` is short. `RecordStore` reads `the_value = 1` and `value()` in line 40.", "verified"),
+        ("`src/app.py` calls `RecordStore` in line 40.", "verified"),
+        ("`src/app.py` is short. It returns `true` in line 40.", "verified"),
+    ],
+)
+def test_a_line_after_a_sentence_about_names_that_the_file_lacks_is_unchecked(
+    text: str, outcome: str, tree: Path
+) -> None:
+    (verdict,) = check_text(text, "-", Options(), Sources(workspace=WorkTree(tree)))
+    assert [one.outcome for one in verdict.evidence.references if one.line == 40] == [outcome]

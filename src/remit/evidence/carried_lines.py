@@ -42,6 +42,7 @@ from remit.evidence.line_owners import (
     is_label,
     is_of_other_text,
     is_tag,
+    names_about,
     place_of,
     second_ranges,
 )
@@ -152,13 +153,13 @@ class LineCarrier:
                 words = tuple(HUMPS.findall(segment.text[max(0, mention.start - MAX_LEAD) : mention.start]))[
                     -MAX_OTHERS:
                 ]
+                about = names_about(segment.text, mention, file if is_here else None)
                 for line, last in mention.ranges:
                     written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
-                    is_loose = is_far or mention.is_loose
-                    where: Place = "far" if is_loose else place
+                    where: Place = "loose" if mention.is_loose else "far" if is_far else place
                     listed = () if is_here else file.listed_with
                     called = name[1] if name else ""
-                    yield CarriedLine(written, where, around, further, is_doubtful, called, listed, words)
+                    yield CarriedLine(written, where, around, further, is_doubtful, called, listed, about, words)
 
     def _settled(
         self, segment: Segment, mention: Mention, file: WrittenReference, *, is_far: bool

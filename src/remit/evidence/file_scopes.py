@@ -24,7 +24,7 @@ _KEY = lazy_pattern(
     re.IGNORECASE,
 )
 _WORD = lazy_pattern(r"\w++(?:[-'’]\w++)*+")
-_SENTENCE_ENDS = lazy_pattern(r"[.!?][)*_`]{0,3}\s+(?=\S)|[。！？]")
+SENTENCE_ENDS = lazy_pattern(r"[.!?][)*_`]{0,3}\s+(?=\S)|[。！？]")
 #: A label has at most this many words besides its file.
 _MAX_LABEL_WORDS = 8
 _MAX_LABEL = 300
@@ -74,7 +74,7 @@ class Scope:
             yield from files if is_key_line(last.text) or not _WORD.search(masked(last.text, files)) else ()
             return
         for segment in self._segments[: -_MAX_LEAD_LINES - 1 : -1]:
-            start = max((found.end() for found in _SENTENCE_ENDS.finditer(segment.text)), default=0)
+            start = max((found.end() for found in SENTENCE_ENDS.finditer(segment.text)), default=0)
             yield from (file for file in named_files(segment) if file.end > start)
             if start:
                 return
@@ -163,7 +163,7 @@ def _is_short(text: str, files: list[WrittenReference]) -> bool:
     """Return whether a line has only a few words besides its file, and mentions no line: `In a/b.py:`."""
     rest = masked(text, files)
     is_label = len(_WORD.findall(rest)) <= _MAX_LABEL_WORDS and not has_hint(rest)
-    return is_label and not _SENTENCE_ENDS.search(rest)
+    return is_label and not SENTENCE_ENDS.search(rest)
 
 
 def with_lists(text: str, files: list[WrittenReference]) -> list[WrittenReference]:

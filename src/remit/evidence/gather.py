@@ -239,6 +239,8 @@ def _settle_carried(
             continue
         if reference.carried and reference.named and reference.outcome in ("verified", "abbreviated"):
             _settle_named(reference, workspace, in_file)
+        if reference.about and reference.outcome in ("verified", "abbreviated"):
+            _settle_about(reference, workspace)
         if not reference.carried or reference.outcome not in ("out-of-range", "mismatch", "outside", "missing-file"):
             continue
         if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
@@ -263,7 +265,7 @@ def _settle_listed(reference: Reference, in_file: Callable[[Reference, str], Ref
     found = [one for path in (reference.path, *reference.listed) if (one := in_file(reference, path)) is not None]
     if len(found) == 1:
         _take(reference, found[0])
-    elif found and reference.carried == "far":
+    elif found and reference.is_far:
         reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
     elif found:
         reference.candidates, reference.target = tuple(one.file for one in found)[:MAX_SHOWN], ""
@@ -287,8 +289,15 @@ def _settle_named(
         return
     if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
         _take(reference, other)
-    elif reference.carried == "far" and reference.named not in file.text:
+    elif reference.is_far and reference.named not in file.text:
         reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
+
+
+def _settle_about(reference: Reference, workspace: Workspace) -> None:
+    """Leave a line unchecked if the sentences between its file and the line are about names that the file lacks."""
+    file = workspace.read(reference.file)
+    if isinstance(file, SourceFile) and not any(name in file.text for name in reference.about):
+        reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
 
 
 def _files_called(words: tuple[str, ...], workspace: Workspace) -> Iterator[tuple[str, ...]]:

@@ -11,13 +11,16 @@ from typing import Literal
 import msgspec
 
 from remit.evidence.file_names import TEXTS
+from remit.evidence.file_scopes import SENTENCE_ENDS
 from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_mentions import Mention, ranges_in
 from remit.evidence.line_numbers import DASH
 from remit.evidence.segments import Segment
 from remit.lazy import lazy_pattern
 
-Place = Literal["near", "start", "bare", "far"]
+#: Where the file of a line is named: next to it, at the start of its entry, without a line, far above, or so that the
+#: line may be another number.
+Place = Literal["near", "start", "bare", "far", "loose"]
 #: The words between a line and a file that follows it: `line 12, in the loop of a/b.py`.
 _JOINS = lazy_pattern(
     r"[)\]`*_,\s]{0,6}(?:\([^()]{0,40}\)\s?)?(?:in|of|from|at|within|inside)\s+"
@@ -28,6 +31,10 @@ _JOINS = lazy_pattern(
 _SECOND = lazy_pattern(rf"`?\s?(?:,|;|/|&|\band\b|\bor\b)\s?(?:and\s)?`(\d{{1,6}}{DASH}\d{{1,6}})`", re.IGNORECASE)
 #: A name in code marks directly before a line: `Store` lines 12-18.
 NAME_BEFORE = lazy_pattern(r"`([A-Za-z_]\w{2,80})(?:\(\))?`\s?[(,]?\s?(?:(?:at|around|on)\s)?`?$")
+#: A name in code marks: `Store`, `Store.open()`, `open_store`. Of several parts the last one is taken.
+_NAME_IN_CODE = lazy_pattern(r"`(?:\w{1,80}(?:\.|::)){0,3}([A-Za-z_]\w{2,80})(\([^()`\n]{0,80}\))?`")
+_HUMP = lazy_pattern(r"[a-z][A-Z]")
+_MAX_NAMES = 8
 #: Words before a line of another text: `Plan reference: task 7, line 595`.
 _OTHER_TEXT = lazy_pattern(
     r"\b(?:plan|spec|specification|rfc|ticket|story)s?\b[^.;|`]{0,40}[,:：]\W{0,4}$", re.IGNORECASE
@@ -93,6 +100,8 @@ class CarriedLine(msgspec.Struct, frozen=True):
     name: str = ""
     #: The files that a text above lists together with its file: it may be a line of each of them.
     listed: tuple[str, ...] = ()
+    #: The names in the sentences between its file and the line.
+    about: tuple[str, ...] = ()
     #: The names before it that may be those of other files without their ending: `ReadingList calls it (line 304)`.
     words: tuple[str, ...] = ()
 
@@ -143,6 +152,21 @@ def is_label(text: str, mention: Mention, file: WrittenReference | None) -> bool
     is_next = _NEXT_TO.match(text[file.end : mention.start][:MAX_JOIN])
     is_link = text.startswith("[", file.start)
     return not is_next or (is_link and text[mention.start - 1 : mention.start] in ("(", "（", "["))
+
+
+def names_about(text: str, mention: Mention, file: WrittenReference | None) -> tuple[str, ...]:
+    """Return the names in code marks in the sentences between the file and a line: `RecordStore` opens it in line 40.
+
+    `file` is the file that the same segment names before the line, if it does; its own sentence is not one of them.
+    """
+    start = max(0, mention.start - MAX_LEAD)
+    if file is not None:
+        ends = SENTENCE_ENDS.search(text, max(start, file.end), mention.start)
+        if ends is None:
+            return ()
+        start = ends.end()
+    found = _NAME_IN_CODE.finditer(text, start, mention.start)
+    return tuple(one[1] for one in found if one[2] or "_" in one[1].strip("_") or _HUMP.search(one[1]))[-_MAX_NAMES:]
 
 
 def is_tag(mention: Mention, own: list[WrittenReference]) -> bool:

@@ -70,14 +70,16 @@ class Reference(msgspec.Struct):
     target: str = ""
     #: Some of the files that may be meant, if there are several.
     candidates: tuple[str, ...] = ()
-    #: Where the text names the file of a line without one: next to it, at the start of its entry, without a line, or
-    #: far above.
-    carried: Literal["", "near", "start", "bare", "far"] = ""
+    #: Where the text names the file of a line without one: next to it, at the start of its entry, without a line, far
+    #: above, or so that the line may be another number.
+    carried: Literal["", "near", "start", "bare", "far", "loose"] = ""
     #: The other files that the text names around a line without a file, and whether its file is only mentioned.
     others: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
     #: The files that are listed together with the file of such a line: it may be a line of each of them.
     listed: tuple[str, ...] = ()
+    #: The names in the sentences between the file of such a line and the line.
+    about: tuple[str, ...] = ()
     #: The names in camel case before such a line.
     words: tuple[str, ...] = ()
     is_doubtful: bool = False
@@ -115,6 +117,11 @@ class Reference(msgspec.Struct):
     def file(self) -> str:
         """The path of the file in the checkout."""
         return self.target or self.path
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the file of its line is named far above, or the line may be another number."""
+        return self.carried in ("far", "loose")
 
     @property
     def display_text(self) -> str:

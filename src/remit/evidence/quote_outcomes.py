@@ -48,7 +48,7 @@ def check_quotes(
         quote.location = reference
         if one.is_past and quote.outcome in ("mismatch", "missing-file"):
             quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
-        elif reference.carried == "far" and quote.outcome not in ("verified", "unchecked"):
+        elif reference.is_far and quote.outcome not in ("verified", "unchecked"):
             quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
         elif reference.is_elsewhere or (reference.candidates and not reference.target):
             quote.outcome, quote.found, quote.why = "unchecked", None, reference.why

@@ -10,6 +10,7 @@ from remit.workspace.files import Absent, SourceFile, Workspace
 #: Why a loose reference that does not hold is left unchecked.
 UNNAMED = "the text does not name the file next to the line"
 DOUBTFUL = "the text only mentions this file; the line may be one of another file"
+LACKING = "the file that the text names for it does not have this line; it may be one of another file"
 PLACEHOLDER = "the path stands for any file"
 PAST = "the text shows it as the code before a change, or as removed"
 NOT_EXPECTED = "the text states that the file does not exist yet, or no longer"
@@ -37,7 +38,7 @@ def look_up(
     if reference.candidates and not reference.target:
         shown = ", ".join(reference.candidates)
         reference.outcome, reference.why = "ambiguous", f"several files end with this path: {shown}"
-        if reference.carried == "far":
+        if reference.is_far:
             reference.outcome, reference.why = "unchecked", UNNAMED
         return
     file = workspace.read(reference.file)
@@ -63,9 +64,10 @@ def look_up(
     if reference.is_past and reference.outcome in ("missing-file", "out-of-range", "mismatch"):
         reference.outcome, reference.found, reference.why = "unchecked", None, PAST
     is_passing = reference.carried == "bare" and reference.outcome == "missing-file"
-    if is_passing or (reference.carried == "far" and reference.outcome not in ("verified", "abbreviated")):
-        reference.outcome, reference.found = "unchecked", None
-        reference.why = UNNAMED
+    if is_passing or (reference.is_far and reference.outcome not in ("verified", "abbreviated")):
+        is_lacking = reference.carried == "far" and reference.outcome == "out-of-range"
+        reference.outcome, reference.found, reference.found_end = "unchecked", None, None
+        reference.why = LACKING if is_lacking else UNNAMED
 
 
 def _explain_absent(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
@@ -81,19 +81,16 @@ def find_references(
             row=segment.row,
             section=segment.section,
             block=segment.block,
-            carried=carried[one].place if one in carried else "bare" if is_passing(segment.text, one, written) else "",
-            others=tuple(map(shown, carried[one].others)) if one in carried else (),
-            further=tuple(map(shown, carried[one].further)) if one in carried else (),
-            listed=tuple(map(shown, carried[one].listed)) if one in carried else (),
-            words=carried[one].words if one in carried else (),
-            is_doubtful=one in carried and carried[one].is_doubtful,
-            named=carried[one].name if one in carried else "",
+            carried="bare" if one not in carried and is_passing(segment.text, one, written) else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
             is_planned=one.line is None and (creates or _is_new(segment.text, one, workspace)),
             is_past=is_gone(one.start, one.end),
         )
         for one in written
     ]
+    for one, reference in zip(written, found, strict=True):
+        if one in carried:
+            _set_carried(reference, carried[one], shown)
     spans = [(one.start, one.end) for one in written]
     for (start, end), group in groupby(zip(spans, found, strict=True), key=itemgetter(0)):
         listed = [reference for _, reference in group]
@@ -106,6 +103,15 @@ def find_references(
                 one.is_plain = is_plain_word(segment.text, end)
                 one.is_word = may_be_remark(segment.text, start, end, one.path)
     return found
+
+
+def _set_carried(reference: Reference, line: CarriedLine, display: Callable[[str], str]) -> None:
+    """Record where the text names the file of a line, and what else may be its file."""
+    reference.carried, reference.is_doubtful = line.place, line.is_doubtful
+    reference.others = tuple(map(display, line.others))
+    reference.further = tuple(map(display, line.further))
+    reference.listed = tuple(map(display, line.listed))
+    reference.words, reference.about, reference.named = line.words, line.about, line.name
 
 
 def _may_be_absent(segment: Segment, row: Iterable[Segment]) -> bool:
