@@ -242,3 +242,23 @@ def test_the_code_before_a_fix_may_be_gone(head: str, outcomes: list[str], tree:
     (document,) = parse(f"{head}\n\n`src/shop.py:4`:\n\n{fence('launch(missiles)')}")
     quotes = gather(document, KINDS["generic"], Sources(workspace=WorkTree(tree))).quotes
     assert [one.outcome for one in quotes] == outcomes
+
+
+# --- A later comment with a path and no line
+
+
+@pytest.mark.parametrize("remark", ["", " - the lookup", " (excerpt)", ": the lookup", "（抜粋）"])
+def test_a_later_comment_with_a_path_and_a_remark_starts_a_quote(remark: str, tree: Path) -> None:
+    lines = ("# src/shop.py:4", "self.key = key", "", f"# src/app.py{remark}", LOOKUP)
+    references, quotes = found(fence(*lines), tree)
+    assert [one.split()[0] for one in references] == ["src/shop.py:4", "src/app.py"]
+    assert quotes == ["verified", "verified"]
+
+
+@pytest.mark.parametrize(
+    "comment", ["# src/app.py calls it", "# see src/app.py", "# other.py - it is new", "# src/app"]
+)
+def test_a_later_comment_with_other_words_is_part_of_the_quote(comment: str, tree: Path) -> None:
+    references, quotes = found(fence("# src/shop.py:4", "self.key = key", comment, "self.log = []"), tree)
+    assert references == ["src/shop.py:4 verified"]
+    assert quotes == ["verified"]

@@ -27,6 +27,7 @@ _COMMENT = lazy_pattern(
 _COMMENT_END = lazy_pattern(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
 #: What may follow a path without a line in a location comment: the end, or a remark after a dash or bracket.
 _REMARK = lazy_pattern(r"\s*(?:$|[-–—:(|,])")
+_LATER_REMARK = lazy_pattern(r"[`*]{0,3}\s*(?:$|[-–—:|]+\s|[(（]|:$)")
 _NOTHING = lazy_pattern(r"[\s`*:]*$")
 #: What may come between words and a location at the end of a comment: `In login() - a/b.py:12`, `login (a/b.py:12)`.
 _LOCATION_FOLLOWS = lazy_pattern(r"(?:\s[-–—]+\s|[:：]\s|[(（]\s?)[`*]{0,3}$")
@@ -228,7 +229,8 @@ def _in_info(info: str, exists: Exists) -> WrittenReference | None:
 def _in_comment(line: str, exists: Exists, *, is_first: bool, may_follow: bool) -> list[WrittenReference]:
     """Parse the locations at the start of a comment; with `may_follow`, also at its end: `In login() - a/b.py:12`.
 
-    Words after the location are ignored. Below the first line, a path without a line must be the whole comment.
+    Words after the location are ignored. Below the first line, a path without a line may have a remark after a dash,
+    a colon or in brackets; a name without a folder that does not exist must be the whole comment.
     A sentence inside the quoted code may end with a path, too, so `may_follow` is set if the fence starts like that.
     """
     comment = _COMMENT.match(line) if len(line) < _MAX_COMMENT else None
@@ -251,7 +253,7 @@ def _in_comment(line: str, exists: Exists, *, is_first: bool, may_follow: bool) 
     if first.start > 1:
         return []
     is_name = has_known_ending(first.path) or exists(first.path)
-    follows = _REMARK if is_first else _NOTHING
+    follows = _REMARK if is_first else _LATER_REMARK if "/" in first.path or exists(first.path) else _NOTHING
     return [first] if is_name and follows.match(words, first.end) and not _DIFF_HEAD.match(line) else []
 
 
