@@ -159,7 +159,7 @@ async def _floor(database: Database) -> float:
     for number in range(200):
         begun = time.perf_counter()
         for statement in (wait, wait, unsafe):
-            async with database._connection() as connection:  # noqa: SLF001 (without a transaction around it)
+            async with database.connection() as connection:
                 await connection.execute(statement, [number])
         taken.append(time.perf_counter() - begun)
     async with database.transaction() as connection:

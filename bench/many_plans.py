@@ -53,9 +53,9 @@ class _CountingDatabase(Database):
     visits = 0
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Any]:
+    async def connection(self) -> AsyncIterator[Any]:
         self.visits += 1
-        async with super()._connection() as connection:
+        async with super().connection() as connection:
             yield connection
 
 

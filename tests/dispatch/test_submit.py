@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.pq import TransactionStatus
 from support.running import Play
 
 from remit.dispatch.settings import load_settings
@@ -156,7 +158,7 @@ async def test_a_dead_connection_does_not_prevent_a_submission(play: Play, queue
 
 
 def lose_the_end(monkeypatch: pytest.MonkeyPatch, kill: Any) -> None:
-    """Lose the connection between a submission and its commit, once."""
+    """Lose the connection, once: between a submission and its commit, or the reply if the statement has committed."""
     real = submissions.rows
     lost: list[bool] = []
 
@@ -165,6 +167,8 @@ def lose_the_end(monkeypatch: pytest.MonkeyPatch, kill: Any) -> None:
         if name == "jobs.submit" and not lost:
             lost.append(True)
             await kill("SELECT pg_terminate_backend(%s)", connection.info.backend_pid)
+            if connection.info.transaction_status is TransactionStatus.IDLE:
+                raise psycopg.OperationalError("server closed the connection unexpectedly")
         return found
 
     monkeypatch.setattr(submissions, "rows", losing)
@@ -181,12 +185,74 @@ async def test_a_submission_with_an_unknown_outcome_is_reported(
             await fleet.submit(queueing=Queueing(**queueing))
 
 
+@pytest.mark.parametrize("state", [psycopg.errors.CrashShutdown, psycopg.errors.ConnectionFailure])
+async def test_an_error_that_may_follow_the_commit_is_reported(
+    play: Play, monkeypatch: pytest.MonkeyPatch, state: type[psycopg.Error]
+) -> None:
+    async def failing(*_: Any, **__: Any) -> Any:
+        raise state("terminating connection because of crash of another server process")
+
+    async with play({"text": "never"}) as fleet:
+        monkeypatch.setattr(submissions, "rows", failing)
+        with pytest.raises(EnvironmentBroken, match="may or may not be in the queue"):
+            await fleet.submit()
+
+
+async def test_a_submission_that_the_server_rolled_back_is_repeated(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        await fleet.rows("CREATE SEQUENCE remit.ended")
+        await fleet.rows(
+            "CREATE FUNCTION end_session() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "IF nextval('remit.ended') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(1); END IF; "
+            "RETURN NEW; END $$"
+        )
+        await fleet.rows("CREATE TRIGGER ended AFTER INSERT ON remit.jobs FOR EACH ROW EXECUTE FUNCTION end_session()")
+        assert (await fleet.job(await fleet.submit())).state == "queued"
+        assert await fleet.rows("SELECT last_value FROM remit.ended") == [(2,)]
+        assert await fleet.rows(COUNT) == [(1,)]
+
+
+async def test_a_stored_submission_is_returned_although_its_connection_is_lost(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = submissions.rows
+
+    async def closing(connection: Any, name: str, /, **values: Any) -> Any:
+        found = await real(connection, name, **values)
+        await connection.close()
+        return found
+
+    async with play({"text": "never"}) as fleet:
+        monkeypatch.setattr(submissions, "rows", closing)
+        assert await fleet.submit()
+        assert await fleet.rows(COUNT) == [(1,)]
+
+
 async def test_with_a_key_the_submission_is_repeated(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     async with play({"text": "never"}) as fleet:
         lose_the_end(monkeypatch, fleet.rows)
         number = await fleet.submit(queueing=Queueing(key="k"))
         assert (await fleet.job(number)).idempotency_key == "k"
         assert await fleet.rows(COUNT) == [(1,)]
+
+
+async def test_a_brief_is_sent_once_and_again_after_it_was_pruned(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = submissions.rows
+    sent: list[bool] = []
+
+    async def noting(connection: Any, name: str, /, **values: Any) -> Any:
+        sent.append(values["brief_json"] is not None)
+        return await real(connection, name, **values)
+
+    monkeypatch.setattr(submissions, "rows", noting)
+    async with play({"text": "done"}) as fleet:
+        await fleet.submit()
+        await fleet.submit()
+        await fleet.rows("DELETE FROM remit.jobs")
+        await fleet.rows("DELETE FROM remit.briefs")
+        number = await fleet.submit()
+        assert sent == [True, False, False, True]
+        assert (await fleet.brief(await fleet.job(number))).system
 
 
 async def test_a_brief_pruned_during_a_submission_is_written_again(play: Play) -> None:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 from psycopg_pool import AsyncConnectionPool
 from support.running import Fleet, Play, tools
@@ -30,7 +31,7 @@ MAX_PER_TURN = 3
 def visits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count the connections that a job takes from the pool; what its worker does from time to time is left out."""
     counted: Counter[str] = Counter()
-    real = Database._connection
+    real = Database.connection
 
     async def nothing(*_: object) -> None:
         pass
@@ -44,7 +45,7 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         async with real(self) as one:
             yield one
 
-    monkeypatch.setattr(Database, "_connection", connection)
+    monkeypatch.setattr(Database, "connection", connection)
     return counted
 
 
@@ -67,8 +68,8 @@ async def test_a_turn_with_a_tool_call_visits_the_database_three_times(play: Pla
     assert (many - few) / 30 <= MAX_PER_TURN + 0.5
 
 
-#: A job that only ends: its ticket twice, claim, brief, two events, limits, end.
-MAX_PER_JOB = 10
+#: A job that only ends: its ticket, claim, brief, two events, limits, end.
+MAX_PER_JOB = 9
 
 
 async def _nothing(_: AttemptParts) -> RunEnd:
@@ -109,6 +110,37 @@ async def test_a_job_costs_the_same_number_of_visits_among_ten_times_as_many(
         [(finished,)] = await fleet.rows("SELECT count(*) FROM remit.jobs WHERE state = 'finished'")
     assert finished == 56
     assert (needed[50] - needed[5]) / 45 <= MAX_PER_JOB
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the statements that are sent, in their order."""
+    sent: list[str] = []
+    real = psycopg.AsyncCursor.execute
+
+    async def execute(self: Any, statement: Any, *given: Any, **named: Any) -> Any:
+        sent.append(str(statement))
+        return await real(self, statement, *given, **named)
+
+    monkeypatch.setattr(psycopg.AsyncCursor, "execute", execute)
+    return sent
+
+
+async def test_a_job_takes_four_statements_besides_those_of_its_conversation(play: Play, statements: list[str]) -> None:
+    async with play({"text": "done"}) as fleet:
+        brief = msgspec.structs.replace(await fleet.brief(await fleet.job(await fleet.submit())), runner="nothing")
+        await fleet.work()
+        request = JobRequest(prompt="task", subagent_def="keeper")
+        wanted = submissions.Submission(request=request, brief=brief, workspace=str(fleet.project), queue="default")
+        statements.clear()
+        await submissions.submit(fleet.database, wanted)
+        assert statements == [query("jobs.submit")], "no BEGIN and COMMIT"
+        await Worker(fleet.database, fleet.settings, runners={"nothing": _nothing}).run(until_idle=True)
+        assert await fleet.rows("SELECT count(*) FROM procrastinate_jobs") == [(0,)]
+
+    assert [statements.count(query(name)) for name in ("jobs.claim", "jobs.finish")] == [1, 1]
+    assert "" not in statements, "no connection is checked by a round trip"
+    assert not any("procrastinate_finish_job" in one for one in statements), "the end of a job removes its ticket"
 
 
 #: Waiting jobs with their tickets.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +98,16 @@ def test_a_server_that_is_starting_up_is_waited_for(
         with pytest.raises(EnvironmentBroken, match=said):
             asyncio.run(work())
     assert refusals == (0 if is_waited_for else 1)
+
+
+@pytest.mark.anyio
+async def test_a_connection_that_the_server_closed_while_it_was_idle_is_not_used(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    async with open_database(postgres.database(), tmp_path) as database:
+        async with database.connection() as connection:
+            process, descriptor = connection.info.backend_pid, connection.fileno()
+        postgres.execute(f"SELECT pg_terminate_backend({process}, 10000)")
+        assert select.select([descriptor], [], [], 10)[0]
+
+        assert await database.once("workers.clock"), "`once` does not repeat a statement"

@@ -24,6 +24,7 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 from procrastinate.jobs import Status
 from procrastinate.manager import JobManager
+from psycopg_pool import AsyncConnectionPool
 
 from remit.aio import cancel_and_wait
 from remit.configuration import load
@@ -37,7 +38,7 @@ from remit.dispatch.telemetry import open_telemetry
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.models import full_name
 from remit.store import jobs, ledger, review_dismissals, workers
-from remit.store.connecting import ConnectionTarget
+from remit.store.connecting import ConnectionTarget, check_idle
 from remit.store.database import CONNECTION_ERRORS, RECONNECT_SECONDS, Database, DatabaseUnavailable
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.workers import HeartbeatThread
@@ -108,6 +109,8 @@ class Worker:
         self._strays = jobs.StrayScan()
         #: Jobs that this worker runs or is about to claim, with the number of their tickets.
         self._active: Counter[int] = Counter()
+        #: Tickets that the statement which ended their job has removed.
+        self._removed: set[int] = set()
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -179,7 +182,7 @@ class Worker:
         """Run the queue's worker, and start it again after the database was unavailable."""
         while not self._stopping.is_set():
             try:
-                async with _queue_app(self._database.target) as app:
+                async with _queue_app(self._database.target, self._removed) as app:
                     app.task(name=TASK, pass_context=True)(self._run_ticket)
                     await self._until_stopped(self._queue_worker(app, until_idle=until_idle))
                 if until_idle and not await self._is_work_left():
@@ -262,6 +265,8 @@ class Worker:
     async def _run(self, job: Job, context: procrastinate.JobContext) -> None:
         try:
             await Attempt(self._database, job, self._settings, self._runners).run()
+            if context.job.id is not None and not job.is_cancelled:  # the end of a cancelled job may not be stored
+                self._removed.add(context.job.id)
         except AttemptFenced as error:
             log.warning("%s", error)
         except asyncio.CancelledError:
@@ -345,8 +350,9 @@ class Worker:
 
 
 @asynccontextmanager
-async def _queue_app(target: ConnectionTarget) -> AsyncIterator[procrastinate.App]:
+async def _queue_app(target: ConnectionTarget, removed: set[int]) -> AsyncIterator[procrastinate.App]:
     connector = procrastinate.PsycopgConnector(
+        pool_factory=_queue_pool,
         conninfo=target.address,
         kwargs=dict(target.parameters),
         min_size=1,
@@ -356,7 +362,7 @@ async def _queue_app(target: ConnectionTarget) -> AsyncIterator[procrastinate.Ap
         configure=_without_transactions,
     )
     app = procrastinate.App(connector=connector)
-    app.job_manager = _Tickets(connector)
+    app.job_manager = _Tickets(connector, removed)
     async with app.open_async():
         yield app
 
@@ -364,14 +370,26 @@ async def _queue_app(target: ConnectionTarget) -> AsyncIterator[procrastinate.Ap
 class _Tickets(JobManager):
     """The tickets of the queue; that of a job which another worker has taken over may be gone when the job ends."""
 
+    def __init__(self, connector: procrastinate.PsycopgConnector, removed: set[int]) -> None:
+        super().__init__(connector)
+        self._removed = removed
+
     async def finish_job_by_id_async(self, job_id: int, status: Status, delete_job: bool) -> None:  # noqa: FBT001 (theirs)
         """Remove a ticket, if it is there."""
+        if job_id in self._removed:
+            self._removed.discard(job_id)
+            return
         try:
             await super().finish_job_by_id_async(job_id, status, delete_job)
         except ConnectorException as error:
             if not isinstance(error.__cause__, psycopg.errors.RaiseException):
                 raise
             log.debug("ticket %s was removed before", job_id)
+
+
+def _queue_pool(**named: Any) -> AsyncConnectionPool[Any]:
+    """Return the queue's pool. Its own check of a connection is a round trip for each ticket."""
+    return AsyncConnectionPool(**{**named, "check": check_idle})
 
 
 async def _without_transactions(connection: psycopg.AsyncConnection[Any]) -> None:

@@ -7,11 +7,13 @@ limits, a statement would wait for a quarter of an hour, and a dead client would
 from __future__ import annotations
 
 import asyncio
+import select
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import AsyncConnectionPool
 
 from remit.errors import EnvironmentBroken
 
@@ -125,6 +127,17 @@ async def session_facts(connection: psycopg.AsyncConnection[Any]) -> SessionFact
     is_pooled = row["pid"] != connection.info.backend_pid
     is_local = connection.info.host.startswith("/") or connection.info.hostaddr in _LOOPBACK
     return SessionFacts(is_pooled, bool(connection.pgconn.ssl_in_use), is_local)
+
+
+async def check_idle(connection: psycopg.AsyncConnection[Any]) -> None:
+    """Raise OperationalError if the server has closed an idle connection. Takes no round trip if it is open.
+
+    A server sends nothing to an idle connection but its end, and seldom a notice or a changed setting.
+    """
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    if poll.poll(0):
+        await AsyncConnectionPool.check_connection(connection)
 
 
 async def keeps_sessions(target: ConnectionTarget) -> bool:

@@ -17,7 +17,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from remit.errors import EnvironmentBroken
-from remit.store.connecting import ConnectionTarget, connection_target, is_refused_option, session_facts
+from remit.store.connecting import ConnectionTarget, check_idle, connection_target, is_refused_option, session_facts
 from remit.store.migrate import is_empty, migrate
 from remit.store.server import EmbeddedServer
 from remit.workspace.git_folder import keep_out_of_git
@@ -39,6 +39,10 @@ CONNECTION_ERRORS = (
     psycopg.errors.IdleInTransactionSessionTimeout,
     PoolTimeout,
 )
+#: The state of an error with which a crashing server ends its connections, perhaps after a commit.
+_CRASH_STATE = "57P02"
+#: The class of errors of a connection, which poolers report.
+_CONNECTION_CLASS = "08"
 _NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
 _SHARED = re.compile(r"\{(\w+)\}")
 
@@ -69,8 +73,8 @@ class Database:
         self._holders: set[asyncio.Task[Any] | None] = set()
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
-        """Return a connection of the pool, in turn if all are in use."""
+    async def connection(self) -> AsyncIterator[Connection]:
+        """Return a connection of the pool, in turn if all are in use. Each of its statements is a transaction."""
         task = asyncio.current_task()
         if task in self._holders:  # it would wait for itself
             async with self._pooled() as connection:
@@ -101,7 +105,7 @@ class Database:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         """Open a transaction and return its connection."""
-        async with self._connection() as connection, connection.transaction():
+        async with self.connection() as connection, connection.transaction():
             yield connection
 
     @asynccontextmanager
@@ -111,7 +115,7 @@ class Database:
         The whole transaction takes one round trip, if its rows are fetched after it. The library's own transactions
         wait for the server at their start, before their end and after it.
         """
-        async with self._connection() as connection:
+        async with self.connection() as connection:
             try:
                 async with connection.pipeline():
                     await connection.execute("BEGIN")
@@ -128,14 +132,14 @@ class Database:
 
     async def once(self, name: str, /, **values: Any) -> list[DictRow]:
         """Return the rows of a named query that must not be repeated. Raises the connection's errors."""
-        async with self._connection() as connection:  # in autocommit mode a statement is a transaction
+        async with self.connection() as connection:
             return await rows(connection, name, **values)
 
     async def filtered(self, name: str, /, **values: Any) -> list[DictRow]:
         """Return the rows of a query with optional filters. It is planned for these values, not once for all."""
 
         async def work() -> list[DictRow]:
-            async with self._connection() as connection:
+            async with self.connection() as connection:
                 cursor = await connection.execute(query(name), values, prepare=False)
                 return await cursor.fetchall()
 
@@ -170,6 +174,12 @@ class Database:
             raise _unavailable(error) from error
 
 
+def is_rolled_back(error: Exception) -> bool:
+    """Return whether an error of a statement proves that its transaction was rolled back: the server reported it."""
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    return state is not None and state != _CRASH_STATE and not state.startswith(_CONNECTION_CLASS)
+
+
 def _unavailable(error: Exception) -> DatabaseUnavailable:
     return DatabaseUnavailable(f"the database does not answer: {' '.join(str(error).split())}")
 
@@ -177,7 +187,8 @@ def _unavailable(error: Exception) -> DatabaseUnavailable:
 async def rows(connection: Connection, name: str, /, **values: Any) -> list[DictRow]:
     """Return the rows of a named query in an open transaction."""
     cursor = await connection.execute(query(name), values)
-    return await cursor.fetchall() if cursor.description else []
+    # Not `description`: it builds an object for each column.
+    return await cursor.fetchall() if cursor.rownumber is not None else []
 
 
 async def send(connection: Connection, name: str, /, **values: Any) -> Cursor:
@@ -294,6 +305,7 @@ async def _pool(target: ConnectionTarget, connections: int) -> AsyncIterator[Asy
         open=False,
         timeout=5,
         reconnect_timeout=RECONNECT_SECONDS,
+        check=check_idle,
     )
     async with pool:
         yield pool

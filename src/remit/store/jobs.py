@@ -69,13 +69,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ticket: int | None
 
 
+#: The columns with a decimal value.
+_NUMERIC = ("cost", "max_seconds")
+
+
 def as_job(row: DictRow) -> Job:
     """Return a job from its row."""
-    return Job(**{name: _plain(row[name]) for name in Job.__struct_fields__})
-
-
-def _plain(value: Any) -> Any:
-    return float(value) if type(value).__name__ == "Decimal" else value
+    fields = {name: row[name] for name in Job.__struct_fields__}
+    for name in _NUMERIC:
+        if fields[name] is not None:
+            fields[name] = float(fields[name])
+    return Job(**fields)
 
 
 def due_at(delay: float) -> datetime | None:

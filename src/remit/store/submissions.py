@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 from psycopg.errors import ForeignKeyViolation
@@ -10,8 +11,8 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.errors import EnvironmentBroken, UsageError
-from remit.registry.model import Brief, JobRequest
-from remit.store.database import CONNECTION_ERRORS, Connection, Database, rows
+from remit.registry.model import Brief, JobRequest, digest_of
+from remit.store.database import CONNECTION_ERRORS, Connection, Database, is_rolled_back, rows
 from remit.store.jobs import AttemptFenced, Job, as_job, due_at
 from remit.store.storable import to_storable
 
@@ -22,6 +23,9 @@ MAX_CHILDREN = 50
 #: The key of a stored request whose definition is looked up by the worker that first claims the job. Workers of
 #: earlier versions ignore it and run the provisional brief.
 _DEFERRED = "resolve"
+#: The digests of briefs that this process has submitted to a database. They are not sent again.
+_sent_briefs: WeakKeyDictionary[Database, set[str]] = WeakKeyDictionary()
+_MAX_SENT_BRIEFS = 1_000
 
 
 class DeferredResolution(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +69,8 @@ async def submit(database: Database, wanted: Submission) -> tuple[int, bool]:
             return int(found[0]["id"]), False
         try:
             inserted = await database.with_retry(lambda: _insert(database, wanted))
-        except ForeignKeyViolation:  # the brief had no other job and was pruned at this moment
+        except ForeignKeyViolation:  # the brief had no other job and was pruned
+            _sent_briefs.pop(database, None)
             inserted = await database.with_retry(lambda: _insert(database, wanted))
         if inserted:
             return int(inserted[0]["id"]), True
@@ -73,24 +78,71 @@ async def submit(database: Database, wanted: Submission) -> tuple[int, bool]:
 
 
 async def _insert(database: Database, wanted: Submission) -> list[DictRow]:
-    """Insert a job while its parent is locked, so that children that are submitted at the same time are counted.
+    """Insert a job. Raises the connection's error if a retry is possible.
 
-    A retry is possible if nothing was inserted for certain, or if the job has a key.
+    It is possible if nothing was inserted for certain, or if the job has a key.
     """
-    is_inserted = False
+    insert = _insert_child if wanted.parent is not None else _insert_alone
+    sent = _sent_briefs.setdefault(database, set())
+    columns = _columns(wanted)
+    brief = columns["brief"]
+    if brief in sent:
+        columns["brief_json"] = None
     try:
-        async with database.transaction() as connection:
-            parent = await _lock_parent(connection, wanted.parent) if wanted.parent is not None else None
-            inserted = await rows(connection, "jobs.submit", **_columns(wanted, parent))
-            is_inserted = bool(inserted)
-        return inserted
-    except CONNECTION_ERRORS as error:
-        if not is_inserted or wanted.key is not None:
-            raise
+        inserted = await insert(database, wanted, columns)
+    except _OutcomeUnknown as unknown:
+        error = unknown.error
+        if wanted.key is not None:
+            raise error from None
         raise EnvironmentBroken(
             f"the connection to the database was lost ({' '.join(str(error).split())}), so the job may or may not be "
             "in the queue: check with `remit jobs list`"
         ) from error
+    if len(sent) >= _MAX_SENT_BRIEFS:
+        sent.clear()
+    sent.add(brief)
+    return inserted
+
+
+class _OutcomeUnknown(Exception):
+    """The connection was lost when the job may have been inserted."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+async def _insert_alone(database: Database, _: Submission, columns: dict[str, Any]) -> list[DictRow]:
+    """Insert a job without a parent: one statement, without BEGIN and COMMIT."""
+    inserted: list[DictRow] | None = None
+    try:
+        async with database.connection() as connection:
+            try:
+                inserted = await rows(connection, "jobs.submit", **columns)
+            except CONNECTION_ERRORS as error:
+                if is_rolled_back(error):
+                    raise
+                raise _OutcomeUnknown(error) from error
+    except CONNECTION_ERRORS:
+        if inserted is None:
+            raise  # nothing was sent, or the server has rolled it back
+    return inserted or []
+
+
+async def _insert_child(database: Database, wanted: Submission, columns: dict[str, Any]) -> list[DictRow]:
+    """Insert a job while its parent is locked, so that children that are submitted at the same time are counted."""
+    is_inserted = False
+    try:
+        async with database.transaction() as connection:
+            parent = await _lock_parent(connection, wanted.parent or 0)
+            place = {"root": parent["root"], "depth": parent["depth"] + 1}
+            inserted = await rows(connection, "jobs.submit", **{**columns, **place})
+            is_inserted = bool(inserted)
+        return inserted
+    except CONNECTION_ERRORS as error:
+        if is_inserted:
+            raise _OutcomeUnknown(error) from error
+        raise
 
 
 async def tree_cost(database: Database, job: int) -> float | None:
@@ -123,18 +175,19 @@ async def pin_brief(database: Database, job: Job, request: JobRequest, brief: Br
 
 def _brief_columns(request: JobRequest, brief: Brief, agent: str | None) -> dict[str, Any]:
     definition = brief.definition
+    encoded = msgspec.json.encode(msgspec.structs.replace(brief, warnings=()))
     return {
         "agent": to_storable(definition.name if definition else request.subagent_def or agent or "generic"),
-        "definition": Jsonb(msgspec.to_builtins(definition)) if definition else None,
-        "brief": brief.digest,
-        "brief_json": Jsonb(msgspec.to_builtins(msgspec.structs.replace(brief, warnings=()))),
+        "definition": Jsonb(definition, dumps=msgspec.json.encode) if definition else None,
+        "brief": digest_of(encoded),
+        "brief_json": Jsonb(encoded, dumps=bytes),
         "max_tokens": brief.limits.tokens,
         "max_cost": brief.limits.cost,
         "max_seconds": brief.limits.seconds,
     }
 
 
-def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
+def _columns(wanted: Submission) -> dict[str, Any]:
     request = wanted.request
     # The system prompt is stored in the brief, once for all jobs that share it.
     stored = {name: value for name, value in msgspec.to_builtins(request).items() if name != "system"}
@@ -152,8 +205,8 @@ def _columns(wanted: Submission, parent: DictRow | None) -> dict[str, Any]:
         "priority": wanted.priority,
         "key": wanted.key,
         "parent": wanted.parent,
-        "root": parent["root"] if parent else wanted.tree,
-        "depth": parent["depth"] + 1 if parent else 0,
+        "root": wanted.tree,
+        "depth": 0,
         "tree_max_tokens": wanted.tree_max_tokens,
         "tree_max_cost": wanted.tree_max_cost,
         "tree_max_turns": wanted.tree_max_turns,

@@ -14,9 +14,12 @@ SELECT id FROM remit.jobs
 WHERE idempotency_key = %(key)s AND (state <> 'finished' OR outcome = 'completed')
 
 -- name: submit
--- Insert the brief if it is new, the job, and a ticket that wakes a worker up, in one transaction.
+-- Insert the brief if it is new, the job, and a ticket that wakes a worker up, in one transaction. A caller that has
+-- stored the brief before leaves it out.
 WITH kept AS (
-    INSERT INTO remit.briefs (digest, brief) VALUES (%(brief)s, %(brief_json)s) ON CONFLICT (digest) DO NOTHING
+    INSERT INTO remit.briefs (digest, brief)
+    SELECT %(brief)s::text, %(brief_json)s::jsonb WHERE %(brief_json)s::jsonb IS NOT NULL
+    ON CONFLICT (digest) DO NOTHING
 ), made AS (
     INSERT INTO remit.jobs (
         agent, definition, brief, request, prompt, workspace, isolation, queue, priority, idempotency_key,
@@ -212,16 +215,19 @@ SELECT id, procrastinate_cancel_job_v1(ticket, true, false) AS aborted,
 FROM ended
 
 -- name: finish
--- The end and its event are one statement, so that listeners receive it even if the worker dies right after.
+-- The end, its event and the removal of its ticket are one statement, so that listeners receive it even if the worker
+-- dies right after.
 WITH ended AS (
     UPDATE remit.jobs SET
         state = 'finished', outcome = %(outcome)s, error = %(error)s, verdict = %(verdict)s, result = %(result)s,
         diff = %(diff)s, finished = now(), checkpoint = now()
     WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
-    RETURNING id, outcome, error, verdict
+    RETURNING id, outcome, error, verdict, ticket
 ), added AS (
     INSERT INTO remit.events (job, kind, data)
     SELECT id, 'finished', jsonb_build_object('outcome', outcome, 'error', error, 'verdict', verdict) FROM ended
+), dropped AS (
+    DELETE FROM procrastinate_jobs USING ended WHERE procrastinate_jobs.id = ended.ticket
 )
 SELECT id, pg_notify('remit_events', id::text), pg_notify('remit_ended', id::text) FROM ended
 
