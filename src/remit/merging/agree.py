@@ -24,6 +24,9 @@ from remit.merging.model import (
 UNSCORED_TOOL = 80.0
 #: Before a second statement of an agent on the same finding.
 ALSO = "Also: "
+_SEVERITY_RANKS: dict[Severity, int] = {severity: at for at, severity in enumerate(SCALE)}
+#: The flag of a finding that this many agents report; more have that of three.
+_AGREEMENT_FLAGS: tuple[tuple[str, ...], ...] = ((), (), ("agreed",), ("confirmed",))
 #: The most agents that a reason names.
 _MAX_NAMED = 3
 
@@ -32,15 +35,12 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
     """Combine rows into one finding; `answered` is the number of agents that took part in the merge."""
     if len(rows) == 1:
         return _single(rows[0], settings, answered)
-    by_agent: dict[str, list[ReportedFinding]] = defaultdict(list)
-    for row in rows:
-        by_agent[row.opinion.agent].append(row)
-    per_agent = [_combine_agent(by_agent[agent]) for agent in sorted(by_agent)]
+    per_agent = _by_agent(rows)
     opinions = tuple(row.opinion for row in per_agent)
     leader = min(per_agent, key=lambda row: (-row.opinion.confidence, row.opinion.agent, row.opinion.id))
     best = leader.opinion
     mean = _weighted(opinions, leader.category, settings)
-    located = _best_location(per_agent, best)
+    located = leader if best.line is not None else _best_location(per_agent, best)
     severity = worst(opinion.severity for opinion in opinions)
     confidence = _agreed(mean, best.confidence, len(opinions), settings)
     reason = rows[0].reason or _reason(confidence, severity, settings.threshold)
@@ -65,6 +65,17 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
         members=_members(rows, located.opinion.line),
         reason=reason,
     )
+
+
+def _by_agent(rows: Sequence[ReportedFinding]) -> list[ReportedFinding]:
+    """Return one row for each agent, sorted by agent."""
+    one, other = rows[0], rows[1]
+    if len(rows) == 2 and one.opinion.agent != other.opinion.agent:
+        return [one, other] if one.opinion.agent < other.opinion.agent else [other, one]
+    found: dict[str, list[ReportedFinding]] = defaultdict(list)
+    for row in rows:
+        found[row.opinion.agent].append(row)
+    return [_combine_agent(found[agent]) for agent in sorted(found)]
 
 
 def _members(rows: Sequence[ReportedFinding], line: int | None) -> tuple[Member, ...]:
@@ -152,7 +163,7 @@ def _share(agents: int, answered: int) -> float:
 
 def worst(severities: Iterable[Severity | None]) -> Severity | None:
     """Return the highest severity; None without any."""
-    return max((severity for severity in severities if severity), key=SCALE.index, default=None)
+    return max((one for one in severities if one), key=_SEVERITY_RANKS.__getitem__, default=None)
 
 
 def _combine_agent(rows: list[ReportedFinding]) -> ReportedFinding:
@@ -218,13 +229,12 @@ def _verified(rows: Sequence[ReportedFinding]) -> bool | None:
 
 
 def _flags(rows: Sequence[ReportedFinding], per_agent: Sequence[ReportedFinding], agents: int) -> tuple[str, ...]:
+    agreement = _AGREEMENT_FLAGS[min(agents, 3)]
+    if not any(row.flags or row.opinion.flags for row in rows):
+        return agreement
     flags = {flag for row in rows for flag in row.flags}
     flags.update(flag for row in per_agent for flag in row.opinion.flags)
-    if agents >= 3:
-        flags.add("confirmed")
-    elif agents == 2:
-        flags.add("agreed")
-    return tuple(sorted(flags))
+    return tuple(sorted(flags.union(agreement)))
 
 
 def merge_texts(ordered: Sequence[Opinion]) -> str:

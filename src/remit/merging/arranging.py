@@ -1,13 +1,13 @@
 """The order of the findings in a report, and their counts.
 
 A merge of many findings does not fit into the caches of a processor: each pass over them takes longer for each finding
-than over a few. Findings are therefore read once, and sorted by numbers that are noted then.
+than over a few. What sorts and counts them is therefore noted when they are made, and only these notes are sorted.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -37,37 +37,52 @@ class Arranged(NamedTuple):
     dropped_tally: Tally
 
 
-def location_ranks(findings: Iterable[MergedFinding]) -> list[int]:
-    """Return the rank of each finding by path and line; those on the same line have the same rank."""
-    by_file: dict[str, list[int]] = defaultdict(list)
-    lines: list[int] = []
-    for at, finding in enumerate(findings):
-        by_file[finding.path or ""].append(at)
-        lines.append(finding.line or 0)
-    ranks = [0] * len(lines)
-    rank = 0
-    for _, own in sorted(by_file.items()):
-        last = None
-        for at in sorted(own, key=lines.__getitem__):
-            line = lines[at]
-            rank += line != last
-            ranks[at] = rank
-            last = line
-    return ranks
+class Arrangement:
+    """What sorts and counts the findings of a merge. They are added in the order of their numbers."""
 
+    def __init__(self) -> None:
+        self._by_file: dict[str, list[int]] = defaultdict(list)
+        self._lines: list[int] = []
+        self._kept, self._dropped = _Alike(), _Alike()
 
-def arrange(findings: Sequence[MergedFinding], ranks: Sequence[int]) -> Arranged:
-    """Sort by severity, then by confidence, then by location, whose order is `ranks`."""
-    kept, dropped = _Alike(), _Alike()
-    for at, finding in enumerate(findings):
-        alike = kept if finding.reason is msgspec.UNSET else dropped
+    def add(self, at: int, finding: MergedFinding) -> None:
+        """Note a finding by its number."""
+        self._by_file[finding.path or ""].append(at)
+        self._lines.append(finding.line or 0)
+        alike = self._kept if finding.reason is msgspec.UNSET else self._dropped
         alike.numbers[finding.severity, finding.confidence].append(at)
         alike.rows += len(finding.members)
         if finding.flags:
             alike.dismissed += "dismissed" in finding.flags
-    return Arranged(
-        tuple(kept.ordered(findings, ranks)), tuple(dropped.ordered(findings, ranks)), kept.tally(), dropped.tally()
-    )
+
+    def ranks(self) -> list[int]:
+        """Return the rank of each finding by path and line; those on the same line have the same rank."""
+        lines = self._lines
+        ranks = [0] * len(lines)
+        rank = 0
+        for _, own in sorted(self._by_file.items()):
+            last = None
+            for at in sorted(own, key=lines.__getitem__):
+                line = lines[at]
+                rank += line != last
+                ranks[at] = rank
+                last = line
+        return ranks
+
+    def arranged(self, findings: Sequence[MergedFinding], ranks: Sequence[int]) -> Arranged:
+        """Sort by severity, then by confidence, then by location, whose order is `ranks`."""
+        kept, dropped = self._kept, self._dropped
+        return Arranged(
+            tuple(kept.ordered(findings, ranks)), tuple(dropped.ordered(findings, ranks)), kept.tally(), dropped.tally()
+        )
+
+
+def arrange(findings: Sequence[MergedFinding]) -> Arranged:
+    """Return findings in the order of the report, counted."""
+    arrangement = Arrangement()
+    for at, finding in enumerate(findings):
+        arrangement.add(at, finding)
+    return arrangement.arranged(findings, arrangement.ranks())
 
 
 class _Alike:

@@ -8,16 +8,26 @@ Both give the findings of a merge unique ids and put them in the order of the re
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Protocol, overload
 
 import msgspec
 
 from remit.contract.findings import Severity
-from remit.merging.arranging import SEVERITY_RANKS, Arranged, Tally, arrange, location_key, location_ranks
+from remit.merging.arranging import SEVERITY_RANKS, Arranged, Arrangement, Tally, location_key
 from remit.merging.model import MergedFinding, ReportedFinding
-from remit.merging.naming import Naming, id_parts, leading_opinion, naming_order, naming_prefix, settle_ties, unique_ids
+from remit.merging.naming import (
+    Naming,
+    NotedIds,
+    id_parts,
+    leading_opinion,
+    naming_order,
+    naming_prefix,
+    settle_ties,
+    unique_ids,
+)
 
 _SEVERITIES = {rank: severity for severity, rank in SEVERITY_RANKS.items()}
 #: Rows that are written or read at a time.
@@ -69,20 +79,26 @@ class MemoryDrafts:
 
     def __init__(self) -> None:
         self._findings: list[MergedFinding] = []
+        self._arrangement = Arrangement()
+        self._noted_ids: NotedIds = defaultdict(partial(defaultdict, list))
         self._ranks: list[int] = []
 
     def add(self, finding: MergedFinding) -> int:
         """See `Drafts`."""
+        at = len(self._findings)
         self._findings.append(finding)
-        return len(self._findings) - 1
+        self._arrangement.add(at, finding)
+        self._noted_ids[finding.id, bool(leading_opinion(finding).rule)][finding.agents].append(at)
+        return at
 
     def name_all(self) -> None:
         """See `Drafts`."""
         findings = self._findings
-        self._ranks = location_ranks(findings)
-        # As a list, so that all ids are found by the old ones.
-        for at, name in list(unique_ids(findings, self._ranks)):
-            findings[at] = msgspec.structs.replace(findings[at], id=name)
+        self._ranks = self._arrangement.ranks()
+        # As a list, so that all ids are found by the old ones. No other object has these findings yet: a copy of each
+        # would take as much memory again.
+        for at, name in list(unique_ids(self._noted_ids, findings, self._ranks)):
+            msgspec.structs.force_setattr(findings[at], "id", name)
 
     def id_of(self, at: int) -> str:
         """See `Drafts`."""
@@ -90,7 +106,7 @@ class MemoryDrafts:
 
     def arranged(self) -> Arranged:
         """See `Drafts`."""
-        return arrange(self._findings, self._ranks)
+        return self._arrangement.arranged(self._findings, self._ranks)
 
 
 class StoredDrafts:

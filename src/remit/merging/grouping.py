@@ -72,7 +72,7 @@ class Components:
 def group_findings(
     rows: Sequence[ReportedFinding], order: Callable[[ReportedFinding], object], window: int = 0
 ) -> Iterator[Sequence[ReportedFinding]]:
-    """Yield groups of rows of the same finding. `order` is a key by the content of a row, for ties.
+    """Yield groups of rows of the same finding. `order` is a key by the content of a row that begins with `place_key`.
 
     Rows of different files are never in one group.
     """
@@ -101,8 +101,23 @@ def group_findings(
         if members is None:
             yield (row,)  # a tuple of such rows is not tracked by the garbage collector, a list is
         elif members[0] == at:
-            ordered = sorted((rows[member] for member in members), key=order)  # type: ignore[arg-type]
+            ordered = _by_content([rows[member] for member in members], order)
             yield from _pair(ordered[0], ordered[1], near) if len(ordered) == 2 else _findings(ordered, near)
+
+
+def place_key(row: ReportedFinding) -> tuple[int, int, bool, str, str]:
+    """Return the beginning of the sort key of a row, which nearly always decides."""
+    opinion, last = row.opinion, row.end_line
+    return opinion.line or 0, last or 0, last is None, opinion.agent, opinion.id
+
+
+def _by_content(rows: list[ReportedFinding], order: Callable[[ReportedFinding], object]) -> Sequence[ReportedFinding]:
+    keys = [place_key(row) for row in rows]
+    if len(set(keys)) < len(keys):
+        return sorted(rows, key=order)  # type: ignore[arg-type]
+    if len(rows) == 2:
+        return rows if keys[0] < keys[1] else rows[::-1]
+    return [row for _, row in sorted(zip(keys, rows, strict=True))]
 
 
 def _clusters(touching: Iterable[list[int]], joined: Components) -> dict[int, list[int]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from remit.merging.agree import combine, is_disputed
-from remit.merging.arranging import Arranged, arrange, location_ranks
+from remit.merging.arranging import Arranged, arrange
 from remit.merging.conflicts import (
     Denials,
     compliance_conflicts,
@@ -19,7 +19,7 @@ from remit.merging.conflicts import (
 )
 from remit.merging.content import Sections, combine_sections
 from remit.merging.drafts import Change, Drafts, MemoryDrafts, StoredFindings
-from remit.merging.grouping import group_by_mark, group_findings, merge_of_row
+from remit.merging.grouping import group_by_mark, group_findings, merge_of_row, place_key
 from remit.merging.model import (
     NOT_COUNTED,
     SKIPPED,
@@ -136,7 +136,7 @@ def revise(merge: Merge, change: Change) -> Merge:
     else:
         by_file = sorted((*merge.findings, *merge.dropped), key=lambda finding: finding.path or "")
         changed = [change(finding) for finding in by_file]  # so that a file that is looked at is read once
-        arranged = arrange(changed, location_ranks(changed))
+        arranged = arrange(changed)
     counts = _counts(merge.counts.inputs, arranged, merge.conflicts)
     return msgspec.structs.replace(merge, findings=arranged.kept, dropped=arranged.dropped, counts=counts)
 
@@ -183,12 +183,9 @@ def _order(report: AgentReport) -> tuple[object, ...]:
 
 
 def row_order(row: ReportedFinding) -> tuple[object, ...]:
-    """Return the sort key of a row, so that the order of the inputs does not matter."""
+    """Return the sort key of a row, so that the order of the inputs does not matter. It begins with `place_key`."""
     opinion = row.opinion
-    location = (opinion.line or 0, row.end_line or 0, row.end_line is None)
     texts = (
-        opinion.agent,
-        opinion.id,
         opinion.title,
         opinion.details,
         opinion.confidence,
@@ -202,7 +199,7 @@ def row_order(row: ReportedFinding) -> tuple[object, ...]:
         opinion.flags,
     )
     rest = (str(row.verified), row.flags, row.fingerprint, opinion.rule, row.category, row.path or "", row.reason)
-    return (*location, *texts, *claimed, *rest)
+    return (*place_key(row), *texts, *claimed, *rest)
 
 
 def _status(reports: Sequence[Report]) -> MergeStatus:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from remit.merging.model import MergedFinding, Opinion
@@ -17,31 +18,49 @@ _NO_ID = "F"
 T = TypeVar("T")
 
 
-def unique_ids(findings: Sequence[MergedFinding], ranks: Sequence[int]) -> Iterator[tuple[int, str]]:
+#: The numbers of findings by their agents.
+ByAgents = dict[tuple[str, ...], list[int]]
+#: The same by their id and whether it is a tool's rule.
+NotedIds = dict[tuple[str, bool], ByAgents]
+
+
+def unique_ids(noted: NotedIds, findings: Sequence[MergedFinding], ranks: Sequence[int]) -> Iterator[tuple[int, str]]:
     """Yield new ids for the findings that cannot keep theirs: ids differ in all letters and digits.
 
     A second SEC-001 is SEC2-001, a second result of a tool's rule B608 is B608-2, and a finding without an id is F-001.
     The first is the first by agent, path and line, so that severities and scores do not change an id. `ranks` are
-    those of `location_ranks`.
+    those of `Arrangement`.
     """
-    parts: list[IdParts] = []
-    by_id: dict[str, dict[tuple[str, ...], list[int]]] = defaultdict(lambda: defaultdict(list))
-    for at, finding in enumerate(findings):
-        own = id_parts(finding.id, is_rule=bool(leading_opinion(finding).rule))
-        parts.append(own)
-        by_id[own.folded][finding.agents].append(at)
+    by_id: dict[str, list[tuple[IdParts, ByAgents]]] = defaultdict(list)
+    for (own_id, is_rule), by_agents in noted.items():
+        own = id_parts(own_id, is_rule=is_rule)
+        by_id[own.folded].append((own, by_agents))
     taken = set(by_id)
 
     def take(name: str) -> bool:
         return name not in taken and not taken.add(name)  # type: ignore[func-returns-value]
 
     naming = Naming(take)
-    for _, by_agents in sorted(by_id.items()):
+    for _, alike in sorted(by_id.items()):
+        own, by_agents = alike[0]
+        parts: dict[int, IdParts] = {}
+        if len(alike) > 1:
+            parts = {at: one for one, numbers in alike for at in chain.from_iterable(numbers.values())}
+            by_agents = _joined([numbers for _, numbers in alike])
         for _, numbers in sorted(by_agents.items()):
             for at in by_rank(numbers, ranks, lambda at: naming_order(findings[at])):
-                name = naming.next(parts[at])
+                name = naming.next(parts.get(at, own))
                 if name is not None:
                     yield at, name
+
+
+def _joined(parts: Iterable[ByAgents]) -> ByAgents:
+    """Return the numbers by agents of ids that differ in case only, or are a rule and a row's id."""
+    joined: ByAgents = defaultdict(list)
+    for by_agents in parts:
+        for agents, numbers in by_agents.items():
+            joined[agents] += numbers
+    return {agents: sorted(numbers) for agents, numbers in joined.items()}
 
 
 def by_rank(numbers: Iterable[int], ranks: Sequence[int], whole: Callable[[int], Any]) -> Iterable[int]:
