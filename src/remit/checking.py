@@ -21,7 +21,7 @@ from remit.evidence.model import Evidence
 from remit.evidence.receipts import Receipt
 from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources, open_sources
-from remit.rules.base import Case, Rule, Violation
+from remit.rules.base import Case, Need, Rule, Violation
 from remit.rules.catalog import BY_CODE, BY_NAME, CATALOG, CLAIMS, ENTRY, expand, find
 
 if TYPE_CHECKING:
@@ -290,12 +290,14 @@ def _named_kind(agent: str, options: Options) -> str | None:
 
 def _run(case: Case) -> list[Violation]:
     rules = CATALOG if case.document.has_content else (*ENTRY, *CLAIMS)
+    available = _available(case.evidence)
     found: dict[str, list[Violation]] = {}
     for rule in rules:
-        level = rule.level_in(case.profile)
-        if level is None or any(found.get(name) for name in rule.requires) or not _can_run(rule, case.evidence):
+        if rule.needs not in available or any(map(found.__contains__, rule.requires)):
             continue
-        found[rule.name] = _violations(rule, level, case)
+        level = rule.level_in(case.profile)
+        if level is not None and (violations := _violations(rule, level, case)):
+            found[rule.name] = violations
     unfilled = {violation.line for violation in found.get("placeholder-left", ())}
     return [
         violation
@@ -305,27 +307,25 @@ def _run(case: Case) -> list[Violation]:
     ]
 
 
-def _can_run(rule: type[Rule], evidence: Evidence) -> bool:
-    match rule.needs:
-        case "repository":
-            return evidence.has_repository
-        case "receipts":
-            return evidence.has_receipts
-        case "runs":
-            return evidence.has_receipts or evidence.has_rerun
-        case "changes":
-            return evidence.has_receipts or evidence.has_snapshot
-        case "document":
-            return True
+def _available(evidence: Evidence) -> frozenset[Need]:
+    """Return what the rules that can run may need."""
+    has: dict[Need, bool] = {
+        "document": True,
+        "repository": evidence.has_repository,
+        "receipts": evidence.has_receipts,
+        "runs": evidence.has_receipts or evidence.has_rerun,
+        "changes": evidence.has_receipts or evidence.has_snapshot,
+    }
+    return frozenset(need for need, is_there in has.items() if is_there)
 
 
 def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
     """Return the rules that could not be checked, each with the missing source."""
-    wanted = _selection(options)
+    wanted, available = _selection(options), _available(case.evidence)
     return tuple(
         NotRun(rule.name, _missing(rule, case.evidence))
         for rule in (CATALOG if case.document.has_content else CLAIMS)
-        if rule.level_in(case.profile) is not None and wanted(rule.name) and not _can_run(rule, case.evidence)
+        if rule.needs not in available and rule.level_in(case.profile) is not None and wanted(rule.name)
     )
 
 

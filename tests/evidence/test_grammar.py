@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from remit.evidence.file_names import EXTENSIONS, unwrap
-from remit.evidence.grammar import WrittenReference, cursor_reference, looks_like_file, never_exists, references_in
+from remit.evidence.grammar import looks_like_file, never_exists, references_in
 from remit.evidence.line_numbers import lines_alone
+from remit.evidence.written import WrittenReference, cursor_reference
 from remit.workspace.paths import normalize_path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))

@@ -46,14 +46,12 @@ FLAG_WORDS = {
 }
 
 #: One of these is in every such word, in lower case: most findings have none, and are not searched with expressions.
-_FLAG_PARTS = (
-    *("uncerta", "unsure", "not certa", "assum", "corrobora"),
-    *("不確実", "不确定", "仮定", "推測", "假设", "要確認", "需要佐证"),
-)
+_FLAG_PART = lazy_pattern("uncerta|unsure|not certa|assum|corrobora|不確実|不确定|仮定|推測|假设|要確認|需要佐证")
 
 _ID = lazy_pattern(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
 #: A rule of a tool may have colons in its ID: `java:S2068`.
 _MAX_COLONS = 4
+_NO_LETTER = lazy_pattern(r"[^a-z]")
 _PREFIX = lazy_pattern(r"^([A-Za-z]+)")
 _DETAIL = lazy_pattern(r"^[*_\s]*([A-Za-z][A-Za-z0-9]{0,15}-\d{1,6})\b[*_\s]*[:：.–—-]?\s*(.*)$")
 
@@ -91,7 +89,8 @@ class FindingDetail(msgspec.Struct, frozen=True):
 
 def severity_of(word: str) -> Severity | None:
     """Return the severity that a raw word stands for, or None."""
-    return SEVERITIES.get(re.sub(r"[^a-z]", "", plain_text(word).lower()))
+    plain = plain_text(word).lower()
+    return SEVERITIES.get(plain) or SEVERITIES.get(_NO_LETTER.sub("", plain))
 
 
 def blocks(result: Result, key: str) -> list[Block]:
@@ -142,26 +141,26 @@ def findings_of(result: Result) -> list[Finding]:
 
 
 def _rows(result: Result, table: Table) -> list[Finding]:
-    positions = {
-        key: column_index(table.columns, key)
-        for key in ("id", "issue", "location", "severity", "confidence", "category")
-    }
+    # A column that is missing is the empty cell after the last one.
+    columns = ("id", "issue", "location", "severity", "confidence", "category")
+    positions = [-1 if (at := column_index(table.columns, key)) is None else at for key in columns]
     found = []
     for row in table.rows:
-        cells = {key: row.cells[at] if at is not None else "" for key, at in positions.items()}
-        if all(is_none_text(cell) for cell in row.cells):
+        if all(map(is_none_text, row.cells)):
             continue
-        score = read_score(cells["confidence"])[0] if cells["confidence"] else None
-        name = plain_text(cells["id"])
+        cells = (*row.cells, "")
+        stated_id, title, location, severity, confidence, category = [cells[at] for at in positions]
+        score = read_score(confidence)[0] if confidence else None
+        name = plain_text(stated_id)
         found.append(
             Finding(
                 id=name,
-                title=plain_text(cells["issue"]),
-                location=cells["location"],
-                severity=severity_of(cells["severity"]),
-                severity_text=cells["severity"],
+                title=plain_text(title),
+                location=location,
+                severity=severity_of(severity),
+                severity_text=severity,
                 confidence=score if isinstance(score, float) else None,
-                category=category_of(plain_text(cells["category"]), name, result.agent),
+                category=category_of(plain_text(category), name, result.agent),
                 flags=flags_in(" ".join(row.cells)),
                 line=row.line,
                 source="row",
@@ -183,7 +182,7 @@ def category_of(stated: str, name: str, agent: str) -> str:
 def flags_in(words: str) -> tuple[str, ...]:
     """Return the flags whose words occur in a finding's text."""
     folded = words.casefold()
-    if not any(part in folded for part in _FLAG_PARTS):
+    if not _FLAG_PART.search(folded):
         return ()
     return tuple(flag for flag, pattern in FLAG_WORDS.items() if pattern.search(words))
 

@@ -80,7 +80,9 @@ class Document(msgspec.Struct, frozen=True, dict=True):
 
     def line_text(self, line: int) -> str:
         """Return a line of the file, of the result or around it; an empty string for any other number."""
-        for text, first, lines in ((self.text, self.first_line, self.lines), *self._lines_around):
+        if 0 <= line - self.first_line < len(self.lines) and self.text:
+            return self.lines[line - self.first_line]
+        for text, first, lines in self._lines_around:
             if first <= line < first + len(lines) and text:
                 return lines[line - first]
         return ""

@@ -34,6 +34,7 @@ from remit.contract.model import (
 from remit.lazy import lazy_pattern
 
 _NUMBER = lazy_pattern(r"^[~≈]?[ ]*([+-]?\d{1,9}(?:\.\d{1,9})?)(?!\d)(?:[ ]*(?:%|/[ ]*100(?!\d)))?")
+_MAX_DIGITS = 9
 _RANGE_AFTER = lazy_pattern(r"^(?:[-–—]|\.\.| to )\d")
 _AFTER_SCORE = lazy_pattern(r"^[\s:：,;.–—-]+")
 _HEADLINE_NAME = lazy_pattern(
@@ -65,6 +66,8 @@ def is_not_applicable(score: Score | None) -> bool:
 
 def read_score(text: str) -> tuple[Score, str]:
     """Return a score and the text after it; words instead of a number are returned as they are."""
+    if text.isdecimal() and len(text) <= _MAX_DIGITS:
+        return float(text), ""
     bare = plain_text(text)
     found = _NUMBER.match(bare)
     if not found or _RANGE_AFTER.match(bare[found.end() :]):

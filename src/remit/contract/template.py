@@ -12,7 +12,7 @@ from functools import cache
 from remit.contract.headings import BOXES, SECTIONS
 from remit.contract.kinds import KINDS, BlockSpec, Kind
 from remit.contract.lines import Line, lines_of
-from remit.contract.model import Code, Content
+from remit.contract.model import Code, Content, Items, Table
 from remit.contract.parse import Document
 from remit.lazy import lazy_pattern
 
@@ -118,21 +118,38 @@ def _block(spec: BlockSpec) -> str:
 
 
 def filled_lines(document: Document) -> Iterator[Line]:
-    """Yield every line of a result: title, headings and section content; of fences only unfilled placeholders."""
+    """Yield the lines of a result that may have a placeholder: title, headings and section content with a bracket.
+
+    Of fences, only unfilled placeholders are yielded.
+    """
     yield Line(document.result.agent, document.title_line)
     for section in document.outline.sections:
         yield Line(section.heading, section.line)
         yield from (Line(block.heading, block.line) for block in section.blocks)
-        yield from lines_of(section.content)
+        yield from lines_of(filter(_has_bracket, section.content))
         yield from _unfilled_fences(section.content)
 
 
+def _has_bracket(part: Content) -> bool:
+    if isinstance(part, Table):
+        return any("[" in cell for row in (part.columns, *(row.cells for row in part.rows)) for cell in row)
+    if isinstance(part, Items):
+        return any("[" in item.text for item in part.items)
+    return "[" in part.text
+
+
 def _unfilled_fences(content: list[Content]) -> Iterator[Line]:
-    hints = {QUOTE, *(f"[{block.hint}]" for kind in KINDS.values() for block in kind.blocks if block.form == "fence")}
     for part in content:
         if isinstance(part, Code) and "[" in part.text:
+            hints = _fence_hints()
             rows = enumerate(part.text.split("\n"), part.line + 1)
             yield from (Line(row.strip(), line) for line, row in rows if row.strip() in hints)
+
+
+@cache
+def _fence_hints() -> frozenset[str]:
+    blocks = (block for kind in KINDS.values() for block in kind.blocks)
+    return frozenset((QUOTE, *(f"[{block.hint}]" for block in blocks if block.form == "fence")))
 
 
 def find_placeholders(text: str) -> Iterator[str]:

@@ -27,7 +27,6 @@ from remit.evidence.file_scopes import (
     masked,
     may_be_label,
 )
-from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_mentions import Mention, has_hint, mentions_in
 from remit.evidence.line_owners import (
     HUMPS,
@@ -47,6 +46,7 @@ from remit.evidence.line_owners import (
     second_ranges,
 )
 from remit.evidence.segments import Segment
+from remit.evidence.written import WrittenReference
 
 #: At most this many cells of a row are searched for a file.
 _MAX_CELLS = 40
@@ -115,11 +115,15 @@ class LineCarrier:
         self._entries[-1].lines.add(segment)
         self._siblings.add(segment)
 
-    def carried(self, segment: Segment, own: list[WrittenReference], row: Iterable[Segment]) -> Iterator[CarriedLine]:
-        """Yield the references of a segment whose file is named elsewhere; `own` are its other references."""
+    def cite(self, own: Iterable[WrittenReference]) -> None:
+        """Take references with their own file into account."""
         for one in own:
             if one.line is not None:
                 self._cited.setdefault((one.line, one.end_line), set()).add(one.path)
+
+    def carried(self, segment: Segment, own: list[WrittenReference], row: Iterable[Segment]) -> Iterator[CarriedLine]:
+        """Yield the references of a segment whose file is named elsewhere; `own` are its other references."""
+        self.cite(own)
         if segment.states_lines or not has_hint(segment.text):
             return
         yield from second_ranges(segment.text, own)
@@ -150,9 +154,8 @@ class LineCarrier:
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
                 name = NAME_BEFORE.search(segment.text, max(0, mention.start - MAX_JOIN), mention.start)
                 text = segment.text[mention.start : mention.end]
-                words = tuple(HUMPS.findall(segment.text[max(0, mention.start - MAX_LEAD) : mention.start]))[
-                    -MAX_OTHERS:
-                ]
+                before = segment.text[max(0, mention.start - MAX_LEAD) : mention.start]
+                words = tuple(HUMPS.findall(before))[-MAX_OTHERS:]
                 about = names_about(segment.text, mention, file if is_here else None)
                 for line, last in mention.ranges:
                     written = WrittenReference(mention.start, mention.end, text, file.path, line, last)

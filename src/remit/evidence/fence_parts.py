@@ -14,8 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
-from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
+from remit.evidence.grammar import references_in
 from remit.evidence.proposal_words import AFTER_WORDS, BEFORE_WORDS, CORRECTED
+from remit.evidence.written import WrittenReference, cursor_reference
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 

@@ -9,9 +9,9 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_mentions import has_hint
 from remit.evidence.segments import Segment
+from remit.evidence.written import WrittenReference
 from remit.lazy import lazy_pattern
 
 #: The files that a segment names, with or without a line, in order.

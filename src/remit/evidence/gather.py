@@ -35,7 +35,7 @@ from remit.evidence.quote_locations import (
 )
 from remit.evidence.quote_outcomes import NOT_QUOTES, check_quotes
 from remit.evidence.reference_lookup import DOUBTFUL, PLACEHOLDER, UNNAMED, look_up
-from remit.evidence.references import attach_symbols, display_path, find_references, named_files
+from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments
 from remit.evidence.sources import Sources
@@ -43,6 +43,7 @@ from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.support import supported_confidence
 from remit.evidence.symbols import SymbolFinder, occurs_near
 from remit.evidence.tables import planned_rows
+from remit.evidence.written import may_cite
 from remit.workspace.files import SourceFile, Workspace
 
 #: Lines that their file lacks are looked up in other files at most this often.
@@ -98,17 +99,22 @@ def _references(
     here: list[Reference] = []  # references of the current list or paragraph
     before: list[Reference] = []  # references of the previous one
     group = 0
-    carrier = LineCarrier(lambda piece: named_files(piece, workspace))
-    for _, run in groupby(pieces, key=lambda piece: (piece.row, piece.group if not piece.row else 0)):
-        row: list[Segment] = [piece for piece in run if piece.kind != "code" and not _is_empty(piece.text)]
+    files = DocumentFiles(workspace)
+    carrier = LineCarrier(lambda piece: named_files(piece, files))
+    for row in _rows(pieces):
         own_of_row: list[Reference] = []
         for piece in row:
             if piece.group != group:
                 before, here = here if piece.group == group + 1 else [], []
             group = piece.group
-            piece, linked = permalinks.extract(piece)  # noqa: PLW2901 (the rest of the text)
-            carrier.add(piece)
-            own = [*linked, *find_references(piece, workspace, carrier, row)]
+            is_new_place = piece is row[0] or not piece.row  # all cells of a row have the same place
+            if may_claim := _may_claim(piece):
+                piece, linked = permalinks.extract(piece)  # noqa: PLW2901 (the rest of the text)
+            if is_new_place:
+                carrier.add(piece)
+            if not may_claim:
+                continue
+            own = [*linked, *find_references(piece, files, carrier, row)]
             own_of_row.extend(own)
             if "ode match" in piece.text:
                 quotes.extend(inline_quotes(piece, here or before, own))
@@ -116,21 +122,47 @@ def _references(
             by_line.setdefault(piece.line, []).extend(own)
             if piece.kind == "item":
                 by_list.setdefault(piece.group, []).extend(own[-1:])
-        if row and row[0].row:
+        if own_of_row and row[0].row:
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
     proposals = Proposals(document, path)
-    for reference in references:
-        reference.is_past |= proposals.is_gone(reference.at)
-        if reference.line is None and not reference.block:
-            is_folder = proposals.is_plan and reference.text.rstrip("`").endswith("/")
-            reference.is_planned |= is_folder or proposals.lists_new_files(reference.at)
+    _mark_proposed(references, proposals)
     for claims in _claims_of_fences(document, pieces, workspace, list(references), by_line, by_list, proposals):
         quotes.extend(claims.quotes)
         references.extend(claims.references)
     references.sort(key=lambda reference: reference.at)
     quotes.sort(key=lambda located: located.quote.at)
     return references, quotes
+
+
+def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
+    """Set which references are to things that were removed, or are to be created, according to the headings above."""
+    for reference in references:
+        reference.is_past |= proposals.is_gone(reference.at)
+        if reference.line is None and not reference.block:
+            is_folder = proposals.is_plan and reference.text.rstrip("`").endswith("/")
+            reference.is_planned |= is_folder or proposals.lists_new_files(reference.at)
+
+
+def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
+    """Yield the segments of each table row, list and paragraph, without code and without cells that say nothing."""
+    row: list[Segment] = []
+    number = group = 0
+    for piece in pieces:
+        if piece.row != number or (not number and piece.group != group):
+            if row:
+                yield row
+            row, number, group = [], piece.row, piece.group
+        if piece.kind != "code" and not _is_empty(piece.text):
+            row.append(piece)
+    if row:
+        yield row
+
+
+def _may_claim(piece: Segment) -> bool:
+    """Return whether a segment may have a reference, a line, a link or a quote; most cells of a table do not."""
+    text = piece.text
+    return piece.is_location or may_cite(text) or "://" in text or "ode match" in text
 
 
 def _is_empty(text: str) -> bool:

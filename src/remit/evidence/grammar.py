@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import msgspec
 from msgspec.structs import replace
 
 from remit.evidence.file_names import (
@@ -39,9 +38,10 @@ from remit.evidence.line_numbers import (
     lines_in_brackets,
 )
 from remit.evidence.line_ranges import lines_after, next_path
+from remit.evidence.written import WrittenReference, canonical_reference, may_cite
 from remit.lazy import lazy_pattern
 
-__all__ = ["Exists", "WrittenReference", "cursor_reference", "looks_like_file", "never_exists", "references_in"]
+__all__ = ["Exists", "looks_like_file", "never_exists", "references_in"]
 
 #: Combining accents and vowel signs.
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a"
@@ -78,7 +78,6 @@ _LINE_WORD = lazy_pattern(rf"\b(?:lines?|ln|ll?|{LINE_WORDS})\b|\bL\d|\bz\.|[行
 _MARK = lazy_pattern(
     rf"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|[행줄行]|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
 )
-_DIGIT = lazy_pattern(r"\d")
 _LETTERED = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?L\d")
 #: A member of a file before its line: `a/b.py::Login::open:12`.
 _MEMBER = lazy_pattern(r"(?:::\w++(?:\(\))?){1,6}+(?=:\d)")
@@ -86,7 +85,6 @@ _METHOD = lazy_pattern(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[`*_\s:|]{1
 #: A part of a path that stands for a value: `users/{id}.json`.
 _TEMPLATE = lazy_pattern(r"\{[\w-]{1,40}\}")
 _GLOB = lazy_pattern(r"\*{1,2}[\w./]")
-_CURSOR = lazy_pattern(r"^(?:[\w+#.\-]{1,20}:)?(\d{1,9})[:-](\d{1,9}):([^\s:]+)$")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.
 _MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
 
@@ -98,19 +96,6 @@ _AFTER = 400
 _MAX_KNOWN = 1_000
 
 
-class WrittenReference(msgspec.Struct, frozen=True):
-    """A reference as written: its position in the text and its target. `line` is None for a whole file."""
-
-    start: int
-    end: int
-    text: str
-    path: str
-    line: int | None
-    end_line: int | None
-    #: The files that the text lists together with it: `a/b.py and c/d.py`.
-    listed_with: tuple[str, ...] = ()
-
-
 def never_exists(_: str) -> bool:
     """Return False: the `exists` function for a text without a repository."""
     return False
@@ -118,8 +103,10 @@ def never_exists(_: str) -> bool:
 
 def references_in(text: str, exists: Exists = never_exists, *, bare: bool = False) -> list[WrittenReference]:
     """Return every reference in one line of text, in order; with `bare`, also paths without a line."""
-    if not bare and not (_DIGIT.search(text) and _MARK.search(text)):
+    if not bare and not (may_cite(text) and _MARK.search(text)):
         return []
+    if (canonical := canonical_reference(text)) is not None:
+        return [canonical]
     found: list[WrittenReference] = []
     if "](" in text:
         text = _extract(text, _links(text, exists, bare=bare), found)
@@ -131,14 +118,6 @@ def references_in(text: str, exists: Exists = never_exists, *, bare: bool = Fals
         text = _extract(text, _braces(text, exists, bare=bare), found)
     in_runs = _in_runs(text, exists, bare=bare)
     return sorted([*found, *in_runs], key=lambda written: written.start) if found else in_runs
-
-
-def cursor_reference(info: str) -> WrittenReference | None:
-    """Parse `12:18:a/b.py` or `py:12-18:a/b.py`, which some editors write after an opening fence."""
-    found = _CURSOR.match(info)
-    if not found:
-        return None
-    return WrittenReference(0, len(info), info, found.group(3), int(found.group(1)), int(found.group(2)))
 
 
 def _extract(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]], found: list[WrittenReference]) -> str:

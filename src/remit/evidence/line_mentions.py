@@ -17,6 +17,7 @@ from remit.evidence.file_names import CJK
 from remit.evidence.line_numbers import DASH, LINE_WORDS, MAX_LINE
 from remit.evidence.line_ranges import COUNTS, is_count_next
 from remit.evidence.segments import Segment
+from remit.evidence.written import may_cite
 from remit.lazy import lazy_pattern
 
 _NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
@@ -139,7 +140,7 @@ def ranges_in(listed: str) -> tuple[tuple[int, int | None], ...]:
 
 def has_hint(text: str) -> bool:
     """Return whether a text may state a line without its file."""
-    return _MAYBE.search(text) is not None and _HINT.search(text) is not None
+    return may_cite(text) and _MAYBE.search(text) is not None and _HINT.search(text) is not None
 
 
 def without_label_ids(pieces: list[Segment]) -> list[Segment]:

@@ -12,10 +12,10 @@ import msgspec
 
 from remit.evidence.file_names import TEXTS
 from remit.evidence.file_scopes import SENTENCE_ENDS
-from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_mentions import Mention, ranges_in
 from remit.evidence.line_numbers import DASH
 from remit.evidence.segments import Segment
+from remit.evidence.written import WrittenReference
 from remit.lazy import lazy_pattern
 
 #: Where the file of a line is named: next to it, at the start of its entry, without a line, far above, or so that the

@@ -6,9 +6,9 @@ The nearest label above a fence decides (`**Fix:**`, `**Current code:**`), else 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
-from remit.contract.fences import FenceSpan, read_fences
+from remit.contract.fences import read_fences
 from remit.contract.parse import Document
 from remit.evidence.proposal_words import (
     ASKS_FOR_CHANGE,
@@ -68,17 +68,19 @@ class Proposals:
         """Read the headings of a document; `path` is its file, whose name may call it a plan."""
         self._document = document
         self._headings: list[tuple[int, int, str]] = []
+        #: For each heading whether it or one above it states that something was removed.
+        self._gone: dict[int, bool] = {}
         #: For each heading the index of the heading above it; -1 at the top.
         self._parents: list[int] = []
         stack = [(-1, 0)]
         for first, lines in document.line_runs:
             fences = read_fences(lines)
-            spans, end = iter([*fences, FenceSpan(len(lines), len(lines))]), 0
-            span = next(spans)
+            starts = [fence.start for fence in fences]
             for at, line in enumerate(lines):
-                if at == span.start:
-                    end, span = span.end, next(spans, span)
-                if at >= end and line.lstrip().startswith("#") and (found := _HEADING.match(line)):
+                if "#" not in line or not (found := _HEADING.match(line)):
+                    continue
+                before = bisect_right(starts, at)
+                if not before or at >= fences[before - 1].end:
                     number = first + at
                     while stack[-1][1] >= len(found[1]):
                         stack.pop()
@@ -190,7 +192,10 @@ class Proposals:
 
     def is_gone(self, line: int) -> bool:
         """Return whether a heading above a line states that what is below it was removed."""
-        return self._has_above(bisect_left(self._headings, (line, 0, "")) - 1, GONE_HEADING)
+        at = bisect_left(self._headings, (line, 0, "")) - 1
+        if at not in self._gone:
+            self._gone[at] = self._has_above(at, GONE_HEADING)
+        return self._gone[at]
 
     def _has_above(self, at: int, pattern: re.Pattern[str]) -> bool:
         """Return whether a pattern matches a heading or one that is above it."""

@@ -12,12 +12,12 @@ import msgspec
 from remit.contract.parse import Document
 from remit.evidence.fence_parts import FenceText, before_and_after, fence_parts, marks_new_lines
 from remit.evidence.file_names import is_placeholder
-from remit.evidence.grammar import WrittenReference
 from remit.evidence.model import Quote, Reference
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_text import is_code, quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
+from remit.evidence.written import WrittenReference
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Workspace
 

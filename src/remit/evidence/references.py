@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, is_usual_name, looks_like_route
 from remit.evidence.file_scopes import with_lists
-from remit.evidence.grammar import WrittenReference, never_exists, references_in
+from remit.evidence.grammar import never_exists, references_in
 from remit.evidence.line_numbers import lines_alone
 from remit.evidence.line_owners import CarriedLine, is_passing
 from remit.evidence.model import Location, Reference, format_location
 from remit.evidence.path_resolution import is_system_path
 from remit.evidence.planned import creates_file, deletes_file, is_instruction, is_new, moved_to
-from remit.evidence.removals import gone_places, quoted_places
-from remit.evidence.segments import Segment
+from remit.evidence.removals import gone_places, quoted_places, states_gone
+from remit.evidence.segments import Segment, is_proposal
 from remit.evidence.symbols import (
     is_plain_word,
     may_be_remark,
@@ -28,6 +28,7 @@ from remit.evidence.symbols import (
     symbol_after,
     symbols_called,
 )
+from remit.evidence.written import WrittenReference, canonical_reference
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import is_absolute, normalize_path
@@ -46,35 +47,37 @@ _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 _AROUND = 30
 
 
+class DocumentFiles:
+    """The files that the paths of one document name. Each path is looked up once."""
+
+    def __init__(self, workspace: Workspace | None) -> None:
+        self.workspace = workspace
+        self.exists: Exists = _known_files(workspace)
+        self.shown: Callable[[str], str] = cache(lambda path: display_path(path, workspace))
+
+
 def find_references(
-    segment: Segment, workspace: Workspace | None, carrier: LineCarrier | None = None, row: Iterable[Segment] = ()
+    segment: Segment, files: DocumentFiles, carrier: LineCarrier, row: list[Segment]
 ) -> list[Reference]:
     """Return the references in one segment, not yet looked up; `row` are the segments of its table row."""
-    exists = known_files(workspace)
-    written = references_in(segment.text, exists, bare=segment.is_location)
-    if segment.may_be_route:
-        written = [one for one in written if not looks_like_route(one.path) or exists(one.path.lstrip("/"))]
-    if segment.lines and len(written) == 1 and written[0].line is None:
-        own = written[0]
-        written = [replace(own, line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
-    cited = min((one.end for one in written if one.line is not None), default=len(segment.text))
-    # An absolute path after a line is a value: `config.yaml:11` has `/home/me/data`.
-    written = [one for one in written if one.line is not None or one.start < cited or not is_absolute(one.path)]
-    written = [one for one in written if one.line is not None or _is_path(segment, one, workspace, exists)]
+    if not segment.lines and (canonical := canonical_reference(segment.text)) is not None:
+        carrier.cite((canonical,))
+        return [_as_reference(canonical, segment, row)]
+    written = _written_in(segment, files)
     carried: dict[WrittenReference, CarriedLine] = {}
-    if carrier is not None and (lines := list(carrier.carried(segment, written, row))):
+    if lines := list(carrier.carried(segment, written, row)):
         carried = {one.written: one for one in lines}
         written = sorted([*written, *carried], key=attrgetter("start"))
     if not written:
         return []
+    workspace = files.workspace
     creates = any(one.line is None for one in written) and _may_be_absent(segment, row)
-    shown = cache(lambda path: display_path(path, workspace))
     is_quoted = quoted_places(segment.text)
-    is_gone = gone_places(segment.text, (cell.text for cell in islice(row, _MAX_CELLS)))
+    is_gone = gone_places(segment.text, (cell.text for cell in row[:_MAX_CELLS]))
     found = [
         Reference(
             text=one.text,
-            path=shown(one.path),
+            path=files.shown(one.path),
             line=one.line,
             end_line=one.end_line,
             at=segment.line,
@@ -88,9 +91,10 @@ def find_references(
         )
         for one in written
     ]
-    for one, reference in zip(written, found, strict=True):
-        if one in carried:
-            _set_carried(reference, carried[one], shown)
+    if carried:
+        for one, reference in zip(written, found, strict=True):
+            if (line := carried.get(one)) is not None:
+                _set_carried(reference, line, files)
     spans = [(one.start, one.end) for one in written]
     for (start, end), group in groupby(zip(spans, found, strict=True), key=itemgetter(0)):
         listed = [reference for _, reference in group]
@@ -105,13 +109,49 @@ def find_references(
     return found
 
 
-def _set_carried(reference: Reference, line: CarriedLine, display: Callable[[str], str]) -> None:
-    """Record where the text names the file of a line, and what else may be its file."""
+def _written_in(segment: Segment, files: DocumentFiles) -> list[WrittenReference]:
+    """Return the references of a segment that name their file."""
+    workspace, exists = files.workspace, files.exists
+    written = references_in(segment.text, exists, bare=segment.is_location)
+    if not written:
+        return []
+    if segment.may_be_route:
+        written = [one for one in written if not looks_like_route(one.path) or exists(one.path.lstrip("/"))]
+    if segment.lines and len(written) == 1 and written[0].line is None:
+        own = written[0]
+        written = [replace(own, line=line, end_line=last) for line, last in lines_alone(segment.lines)] or written
+    cited = min((one.end for one in written if one.line is not None), default=len(segment.text))
+    # An absolute path after a line is a value: `config.yaml:11` has `/home/me/data`.
+    written = [one for one in written if one.line is not None or one.start < cited or not is_absolute(one.path)]
+    return [one for one in written if one.line is not None or _is_path(segment, one, workspace, exists)]
+
+
+def _set_carried(reference: Reference, line: CarriedLine, files: DocumentFiles) -> None:
+    """Set what is known about the file of a line that is named elsewhere."""
     reference.carried, reference.is_doubtful = line.place, line.is_doubtful
-    reference.others = tuple(map(display, line.others))
-    reference.further = tuple(map(display, line.further))
-    reference.listed = tuple(map(display, line.listed))
+    reference.others = tuple(map(files.shown, line.others))
+    reference.further = tuple(map(files.shown, line.further))
+    reference.listed = tuple(map(files.shown, line.listed))
     reference.words, reference.about, reference.named = line.words, line.about, line.name
+
+
+def _as_reference(one: WrittenReference, segment: Segment, row: list[Segment]) -> Reference:
+    """Return the reference of a segment that has nothing else, in the canonical form, which is also the shown path."""
+    cells = (cell.text for cell in row[:_MAX_CELLS])
+    return Reference(
+        text=one.text,
+        path=one.path,
+        line=one.line,
+        end_line=one.end_line,
+        at=segment.line,
+        row=segment.row,
+        section=segment.section,
+        block=segment.block,
+        label=one.text,
+        is_placeholder=is_placeholder(one.path),
+        # Behind a code mark, no word of the reference itself can state that something was removed.
+        is_past=states_gone(cells) or (not one.start and gone_places(segment.text)(one.start, one.end)),
+    )
 
 
 def _may_be_absent(segment: Segment, row: Iterable[Segment]) -> bool:
@@ -168,7 +208,7 @@ def _around(text: str, one: WrittenReference) -> tuple[str, str]:
     return text[max(0, one.start - _AROUND) : one.start], text[one.end : one.end + _AROUND]
 
 
-def known_files(workspace: Workspace | None) -> Exists:
+def _known_files(workspace: Workspace | None) -> Exists:
     """Return a function that looks files up; one that is known by its name may be in any folder."""
     if workspace is None:
         return never_exists
@@ -177,11 +217,11 @@ def known_files(workspace: Workspace | None) -> Exists:
     )
 
 
-def named_files(segment: Segment, workspace: Workspace | None) -> list[WrittenReference]:
+def named_files(segment: Segment, files: DocumentFiles) -> list[WrittenReference]:
     """Return the files that a segment names, with or without a line."""
     if not _NAMES_FILE.search(segment.text):
         return []
-    exists = known_files(workspace)
+    workspace, exists = files.workspace, files.exists
     written = references_in(segment.text, exists, bare=True)
     named = (
         one
@@ -215,7 +255,8 @@ def attach_symbols(references: list[Reference], row: list[Segment], workspace: W
 
     A cell that proposes something names symbols that are to be written, and a sentence may name any symbol.
     """
-    cells = [cell for cell in row if cell.is_location or not (cell.proposes or _is_prose(cell.text))]
+    calling = [cell for cell in row if "()" in cell.text]
+    cells = [cell for cell in calling if cell.is_location or not (is_proposal(cell) or _is_prose(cell.text))]
     called = [symbol for cell in cells for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)

@@ -32,6 +32,8 @@ _GONE = lazy_pattern(
     rf"\bno longer (?:exists?|there|present)\b|[(（]\s?(?:削除|已删除|已移除)",
     re.IGNORECASE,
 )
+#: Matches in an ASCII text in lower case wherever `_GONE` does, in a tenth of the time.
+_GONE_HINT = lazy_pattern(r"removed|deleted|dropped|eliminated|no longer")
 _BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
 _STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
 _MAX_AROUND = 300
@@ -41,12 +43,17 @@ _MAX_TEXT = 20_000
 _MIN_WORDS = 3
 
 
+def states_gone(row: Iterable[str]) -> bool:
+    """Return whether a cell states that its row is about something that is gone."""
+    return any(map(_GONE_CELL.match, row))
+
+
 def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool]:
     """Return a function: does the text state that what it cites from `start` to `end` was removed, or strike it out?"""
-    if any(map(_GONE_CELL.match, row)):
+    if states_gone(row):
         return lambda start, end: True
     struck = [found.span() for found in _STRUCK.finditer(text)] if "~~" in text else []
-    states_it = _GONE.search(text) is not None
+    states_it = _may_state_it(text) and _GONE.search(text) is not None
 
     def is_gone(start: int, end: int) -> bool:
         at = bisect_right(struck, (start, len(text)))
@@ -60,6 +67,10 @@ def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool
         return bool(_GONE.search(text[before : after.start() if after else last]))
 
     return is_gone
+
+
+def _may_state_it(text: str) -> bool:
+    return not text.isascii() or _GONE_HINT.search(text.lower()) is not None
 
 
 def quoted_places(text: str) -> Callable[[int, int], bool]:

@@ -116,14 +116,22 @@ class Segment(msgspec.Struct, frozen=True):
     states_lines: bool = False
     #: Whether it is in a column of addresses: a path is a file only if it looks like no address.
     may_be_route: bool = False
-    #: Whether it is in a column of proposals, or begins like one: `Create a helper`.
+    #: Whether it is in a column of proposals.
     proposes: bool = False
+
+
+def is_proposal(cell: Segment) -> bool:
+    """Return whether a cell proposes something: it is in a column of proposals, or begins like one."""
+    return cell.proposes or _PROPOSAL.match(cell.text) is not None
 
 
 def segments(document: Document) -> Iterator[Segment]:
     """Yield every segment of a text, in order. A `Lines:` line below a `File:` line belongs to that file."""
     pending: Segment | None = None
     for segment in _segments(document):
+        if pending is None and segment.row:
+            yield segment
+            continue
         if pending is not None:
             lines = _LINES_LINE.match(segment.text) if segment.group == pending.group else None
             yield replace(pending, is_location=True, lines=lines[1]) if lines else pending
@@ -215,9 +223,11 @@ class _Walker:
         routes = [name in _ROUTE_COLUMNS for name in names]
         proposals = [name in _PROPOSAL_COLUMNS for name in names]
         spread = _spread_columns(names, table)
+        has_lines = not (_LINE_COLUMNS.isdisjoint(names) and _LINES_COLUMNS.isdisjoint(names))
+        heads = [column if "." in column else "" for column in table.columns]
         for row in table.rows:
             cells = self._cells(row, len(names))
-            lines = _lines_of_row(names, cells, spread)
+            lines = _lines_of_row(names, cells, spread) if has_lines else ""
             section, block = self.places.at(row.line)
             is_request = any(map(_METHOD.match, cells))
             for at, cell in enumerate(cells[: len(names)]):
@@ -234,9 +244,9 @@ class _Walker:
                         is_location=is_location,
                         lines=lines if is_location else "",
                         may_be_route=routes[at] or is_request,
-                        proposes=proposals[at] or bool(_PROPOSAL.match(cell)),
-                        states_lines=bool(locations) and cell == lines,
-                        column=table.columns[at] if "." in table.columns[at] else "",
+                        proposes=proposals[at],
+                        states_lines=has_lines and bool(locations) and cell == lines,
+                        column=heads[at],
                     )
 
     def _cells(self, row: Row, count: int) -> tuple[str, ...]:

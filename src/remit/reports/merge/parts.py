@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple, Protocol
 
-from remit.evidence.grammar import Exists, WrittenReference, looks_like_file, references_in
+from remit.evidence.grammar import Exists, looks_like_file, references_in
 from remit.evidence.line_mentions import without_line_mentions
+from remit.evidence.written import WrittenReference
 from remit.merging.conflicts import name_of
 from remit.merging.model import (
     NOT_COUNTED,

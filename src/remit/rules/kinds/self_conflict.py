@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from remit.contract.findings import tables
@@ -10,12 +9,16 @@ from remit.contract.headings import column_index
 from remit.contract.lines import plain_text
 from remit.contract.model import Result
 from remit.evidence.changes import summary_contradicts_tests
+from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
+
+#: What two spellings of a location may differ in.
+_NO_PART = lazy_pattern(r"^\./|[\s`]")
 
 
 def normal_location(location: str) -> str:
     """Return a location without emphasis marks, so that its spellings are equal."""
-    return re.sub(r"^\./|[\s`]", "", plain_text(location))
+    return _NO_PART.sub("", plain_text(location))
 
 
 def rows(result: Result, block: str, subject: str, value: str) -> Iterator[tuple[str, str | None, int]]:
