@@ -33,6 +33,9 @@ _NEAR_LINES = 2_000
 _MAX_TOKEN_FILES = 8
 #: A span of up to this many characters is scanned even if the limit is reached.
 _GLANCE = 100_000
+#: So few lines and characters are searched without the rest of the file.
+_FEW_LINES = 60
+_FEW_CHARACTERS = 4_000
 _BRACKETS = frozenset(")]}")
 _NO_WORD = lazy_pattern(r"\W")
 
@@ -104,7 +107,7 @@ class QuoteChecker:
         low, high = (first - REACH, last + REACH) if quote.line is not None else cited
         for pieces in readings:
             best: QuoteMatch | None = None
-            for hit in self._hits(file.collapsed, pieces, low, high):
+            for hit in self._hits(_searched(file, pieces, low, high), pieces, low, high):
                 if best is None or hit.gap(first, last) < best.gap(first, last):
                     best = hit
                 if best.gap(first, last) == 0:
@@ -217,6 +220,17 @@ class _LaterPieces:
                 self._positions[index] = at
             start = self._positions[index] + len(needle)
         return list(self._positions)
+
+
+def _searched(file: SourceFile, pieces: list[str], low: int, high: int) -> Collapsed:
+    """Return the text that is searched for pieces that touch some lines: these lines and enough around them.
+
+    Several pieces may be anywhere in the file, and many lines are collapsed once for all quotes.
+    """
+    is_short = len(pieces) == 1 and high - low <= _FEW_LINES and len(pieces[0]) <= _FEW_CHARACTERS
+    if not is_short or sum(map(len, file.lines[max(0, low - 1) : high])) > _FEW_CHARACTERS:
+        return file.collapsed
+    return file.collapsed_near(low, high, len(pieces[0]) + 2)
 
 
 def cited_lines(quote: Quote, file: SourceFile) -> tuple[int, int] | None:

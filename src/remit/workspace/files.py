@@ -38,7 +38,8 @@ class SourceFile:
         self.path = path
         #: How many of its lines end with a carriage return, which `text` does not have.
         self.returns = data.count(b"\r\n")
-        self.text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+        text = data.decode("utf-8", "replace")
+        self.text = text.replace("\r\n", "\n") if self.returns else text
 
     @cached_property
     def lines(self) -> list[str]:
@@ -58,16 +59,30 @@ class SourceFile:
         """The text with each run of white space replaced by one space."""
         return Collapsed(self.lines)
 
+    def collapsed_near(self, first: int, last: int, margin: int) -> Collapsed:
+        """Return the collapsed text of some lines, with at least `margin` characters before and after them."""
+        lines = self.lines
+        low, high = max(0, first - 1), min(len(lines), last)
+        missing = margin
+        while low > 0 and missing > 0:
+            low -= 1
+            missing -= len("".join(lines[low].split()))
+        missing = margin
+        while high < len(lines) and missing > 0:
+            missing -= len("".join(lines[high].split()))
+            high += 1
+        return Collapsed(lines[low:high], low + 1)
+
 
 class Collapsed:
-    """Text with collapsed white space, which maps offsets back to line numbers."""
+    """Text with collapsed white space, which maps offsets back to line numbers. `first` is the number of its line 1."""
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], first: int = 1) -> None:
         words: list[str] = []
         self._starts: list[int] = []
         self._numbers: list[int] = []
         length = 0
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(lines, first):
             bare = " ".join(line.split())
             if bare:
                 self._starts.append(length)
@@ -202,12 +217,17 @@ class WorkTree(Workspace):
     def __init__(self, root: str | os.PathLike[str]) -> None:
         super().__init__(root)
         self._folders: dict[str, dict[str, str] | Why] = {}
+        #: The path without links of each folder whose names are known.
+        self._real_folders: dict[str, str] = {}
 
     def _load(self, path: str) -> SourceFile | Absent:
         exact = self._exact(path)
         if isinstance(exact, Absent):
             return exact
-        full = os.path.realpath(os.path.join(self.folder, exact))
+        folder, _, name = exact.rpartition("/")
+        full = os.path.join(self._real_folders[folder], name)
+        if os.path.islink(full):
+            full = os.path.realpath(full)
         return _read(path, full) if self._holds(full) else Absent(path, "outside")
 
     def _holds(self, full: str) -> bool:
@@ -243,7 +263,7 @@ class WorkTree(Workspace):
         return names
 
     def _listed(self, folder: str) -> dict[str, str] | Why:
-        full = os.path.realpath(os.path.join(self.folder, folder))
+        full = self._real_folders[folder] = os.path.realpath(os.path.join(self.folder, folder))
         if not self._holds(full):
             return "outside"
         try:
@@ -300,8 +320,7 @@ def _read(path: str, full: str) -> SourceFile | Absent:
             return Absent(path, "special")
         if about.st_size > MAX_FILE:
             return Absent(path, "large")
-        with os.fdopen(opened, "rb", closefd=False) as file:
-            data = file.read(MAX_FILE + 1)
+        data = _content(opened, about.st_size)
     except OSError:
         return Absent(path, "forbidden")
     finally:
@@ -309,10 +328,20 @@ def _read(path: str, full: str) -> SourceFile | Absent:
     return from_bytes(path, data)
 
 
+def _content(opened: int, size: int) -> bytes:
+    """Return the content of an open file, at most one byte more than the limit; `size` is what it had a moment ago."""
+    parts: list[bytes] = []
+    left = MAX_FILE + 1
+    while left > 0 and (part := os.read(opened, min(left, size + _BINARY_PROBE))):
+        parts.append(part)
+        left -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def from_bytes(path: str, data: bytes) -> SourceFile | Absent:
     """Return a text file, or the reason why it is not one."""
     if len(data) > MAX_FILE:
         return Absent(path, "large")
-    if b"\0" in data[:_BINARY_PROBE]:
+    if data.find(b"\0", 0, _BINARY_PROBE) >= 0:
         return Absent(path, "binary")
     return SourceFile(path, data)
