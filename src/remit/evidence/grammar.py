@@ -65,6 +65,7 @@ _BRACES = lazy_pattern(
     r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
 )
 _SPAN_PATH = lazy_pattern(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
+_PATH_SIGN = lazy_pattern(r"[./\\]")
 _PATH_LIKE = lazy_pattern(r"[./\\(\[@]")
 _LINE_SIGN = lazy_pattern(r"[`*]{0,3}[:：#]")
 _BRACKET_TAIL = lazy_pattern(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
@@ -107,6 +108,8 @@ def references_in(text: str, exists: Exists = never_exists, *, bare: bool = Fals
         return []
     if (canonical := canonical_reference(text)) is not None:
         return [canonical]
+    if exists is never_exists and not _PATH_SIGN.search(text):
+        return []  # only a file that exists has a name without a slash or an ending
     found: list[WrittenReference] = []
     if "](" in text:
         text = _extract(text, _links(text, exists, bare=bare), found)

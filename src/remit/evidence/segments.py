@@ -84,7 +84,6 @@ _SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 _CELL_ENDS = lazy_pattern(r"(?<!\\)\|")
 _FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
-_QUOTE_MARK = lazy_pattern(r"^[ \t]*>[ \t]?")
 #: At most this many lines without text are skipped in a paragraph.
 _MAX_BLANK = 1_000
 _MARKER = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
@@ -208,7 +207,7 @@ class _Walker:
         number = first
         blank_left = _MAX_BLANK
         for row in text.split("\n"):
-            while blank_left and not _QUOTE_MARK.sub("", self._document.line_text(number)).strip(" \t>"):
+            while blank_left and not self._document.line_text(number).strip(" \t>"):
                 number, blank_left = number + 1, blank_left - 1
             yield number, row
             number += 1
@@ -267,6 +266,9 @@ class _Walker:
     def _lines(self, kind: SegmentKind, lines: Iterator[tuple[int, str]]) -> Iterator[Segment]:
         """Yield the lines of a paragraph or entry; a fence inside an entry or a block quote is a code segment."""
         rows = list(lines)
+        if not any("```" in line or "~~~" in line for _, line in rows):
+            yield from (self._segment(kind, line, number) for number, line in rows if line.strip())
+            return
         spans = {span.start: span for span in read_fences([line for _, line in rows])}
         done = 0
         for at, (number, line) in enumerate(rows):
