@@ -153,7 +153,8 @@ def without_label_ids(pieces: list[Segment]) -> list[Segment]:
 def _label_ranges(pieces: list[Segment]) -> dict[str, int]:
     """Return the last numbers of the ranges of labels that start with 1: `criticals (C1-C3), lows (L1-L10)`."""
     last: dict[str, int] = {}
-    if not any(piece.kind != "code" and _L_RANGE.search(piece.text) for piece in pieces):
+    texts = [piece.text for piece in pieces if piece.kind != "code" and ("L1" in piece.text or "L-1" in piece.text)]
+    if not any(map(_L_RANGE.search, texts)):
         return last
     for piece in pieces:
         for found in _LABEL_RANGE.finditer(piece.text) if piece.kind != "code" else ():
