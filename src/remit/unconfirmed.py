@@ -8,7 +8,6 @@ noticed even if its worker is killed.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -126,6 +125,8 @@ def _locked() -> Iterator[None]:
 def _read(name: str) -> dict[str, dict[str, Any]]:
     try:
         with (state_folder() / name).open("rb") as opened:
+            import json  # late, here and below: every process loads the settings, and few find such a list
+
             listed = json.loads(opened.read(_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
@@ -134,6 +135,8 @@ def _read(name: str) -> dict[str, dict[str, Any]]:
 
 
 def _write(name: str, listed: Mapping[str, Mapping[str, Any]]) -> None:
+    import json
+
     file = state_folder() / name
     draft = file.with_name(f"{name}.{os.getpid()}")
     try:

@@ -162,7 +162,7 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
             fence.first + at,
             fence.first + at + 1,
             [],
-            is_proposed=bool(_PROPOSED_REMARK.search(line, end)),
+            is_proposed=end < len(line) and bool(_PROPOSED_REMARK.search(line, end)),
             is_old=bool(_OLD_REMARK.match(line)),
             is_inside=bool(_INSIDE_REMARK.match(line)),
             others=tuple(others),

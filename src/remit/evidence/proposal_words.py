@@ -83,6 +83,8 @@ PROPOSED_LABEL = lazy_pattern(
     rf"{_LEAD}(?:正しい|正确的?|具体的な?|推奨される|推荐的|建议的)?{_KINDS}[\s*_]{{0,4}}(?:[(（].{{0,120}}?[)）][\s*_]{{0,4}})?(?:[:：]|$)",
     re.IGNORECASE,
 )
+#: The form of such a label, which takes a tenth of the time to compile: words up to a colon, a bracket or the end.
+LABEL_FORM = lazy_pattern(rf"{_LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(（:：]|$)")
 #: A word ends, and it is not the beginning of a file's name: `update.go`, `create-user.sh`.
 _WORD_ENDS = r"\b(?![./_-]\w)"
 #: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
@@ -93,7 +95,9 @@ FIX_LABEL = lazy_pattern(
     r"extract|modify|remove|write|corregir|agregar|añadir|implementar|crear)\b[^*\n]{0,80})\*\*",
     re.IGNORECASE,
 )
-#: An instruction that introduces code: `Then add this to src/app.py:`, `After line 12, insert:`
+#: An instruction that introduces code, an introduction of proposed and one of existing code: each ends with a colon.
+LINE_ENDS_WITH_COLON = lazy_pattern(r".*[:：][\s*_]{0,4}$", re.DOTALL)
+#: `Then add this to src/app.py:`, `After line 12, insert:`
 _LINE_END = r"[:：][\s*_]{0,4}$"
 INSTRUCTION = lazy_pattern(
     rf"{_LEAD}(?:\*\*)?(?:(?:then|now|next|first|second|third|finally|also|please|and|instead|step \d{{1,2}}|you|we|i|"

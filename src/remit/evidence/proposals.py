@@ -25,6 +25,8 @@ from remit.evidence.proposal_words import (
     INTRODUCES_EXISTING,
     INTRODUCTION,
     IS_DONE,
+    LABEL_FORM,
+    LINE_ENDS_WITH_COLON,
     LOCATION_LABEL,
     NEW_FILES,
     NO_FIX_REPORT,
@@ -102,10 +104,13 @@ class Proposals:
                 continue
             if _FENCE.match(text) or _HEADING.match(text):
                 break
-            if PROPOSED_LABEL.match(text) or INSTRUCTION.match(text) or INTRODUCTION.match(text):
+            if LABEL_FORM.match(text) and PROPOSED_LABEL.match(text):
                 return True
-            if INTRODUCES_EXISTING.match(text):
-                return False
+            if LINE_ENDS_WITH_COLON.match(text):
+                if INSTRUCTION.match(text) or INTRODUCTION.match(text):
+                    return True
+                if INTRODUCES_EXISTING.match(text):
+                    return False
             if _STEP.match(text):
                 return True
             if _LABEL.match(text):
@@ -144,7 +149,7 @@ class Proposals:
     def may_be_proposed(self, line: int) -> bool:
         """Return whether the text above a fence may ask for a change: then code that is not there is new."""
         above = self._sentence_above(line)
-        if INTRODUCES_EXISTING.match(above):
+        if LINE_ENDS_WITH_COLON.match(above) and INTRODUCES_EXISTING.match(above):
             return False
         if ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above)):
             return True
@@ -164,7 +169,8 @@ class Proposals:
 
     def shows_existing(self, line: int) -> bool:
         """Return whether the sentence, the label or the heading above a fence calls its code the current one."""
-        if INTRODUCES_EXISTING.match(self._sentence_above(line)):
+        above = self._sentence_above(line)
+        if LINE_ENDS_WITH_COLON.match(above) and INTRODUCES_EXISTING.match(above):
             return True
         label = self._label_above(line)
         return bool(CURRENT.search(label)) and not _FENCE.match(label)

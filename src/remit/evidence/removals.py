@@ -32,8 +32,8 @@ _GONE = lazy_pattern(
     rf"\bno longer (?:exists?|there|present)\b|[(（]\s?(?:削除|已删除|已移除)",
     re.IGNORECASE,
 )
-#: Matches in an ASCII text in lower case wherever `_GONE` does, in a tenth of the time.
-_GONE_HINT = lazy_pattern(r"removed|deleted|dropped|eliminated|no longer")
+#: Matches in an ASCII text in lower case wherever `_GONE` and `_GONE_CELL` do, in a tenth of the time.
+_GONE_HINT = lazy_pattern(r"removed|deleted|dropped|eliminated|no longer|gone|eliminad|entfernt|supprime|removid")
 _BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
 _STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
 _MAX_AROUND = 300
@@ -45,7 +45,7 @@ _MIN_WORDS = 3
 
 def states_gone(row: Iterable[str]) -> bool:
     """Return whether a cell states that its row is about something that is gone."""
-    return any(map(_GONE_CELL.match, row))
+    return any(_may_state_it(cell) and _GONE_CELL.match(cell) for cell in row)
 
 
 def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool]:
