@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, partial
 from pathlib import Path
 
@@ -9,8 +10,10 @@ from measure import Bench, medians, ratio, seconds
 
 from remit.checking import check_text
 from remit.contract.parse import parse
+from remit.evidence.segments import segments
 from remit.rules.examples import sample_text
 
+_DIGIT = re.compile(r"\d")
 _ROW = "| QA-{0:03} | The name of customer {0} is kept whole | `shop/account.py:{0}` | Minor | 80 |\n"
 _LAST_ROW = "| SEC-002 | Passwords compared in variable time | `app/login.py:19` | Minor | 85 |\n"
 
@@ -39,6 +42,17 @@ def per_byte() -> list[float]:
     return [time / len(text) for time, text in zip(taken, texts, strict=True)]
 
 
+def floor(text: str) -> float:
+    """Parsing, splitting into segments and one search for each: what a check that finds nothing has to do."""
+
+    def searched() -> None:
+        for document in parse(text):
+            for segment in segments(document):
+                _DIGIT.search(segment.text)
+
+    return ratio(searched, lambda: parse(text))
+
+
 def benches() -> list[Bench]:
     """Reading and checking."""
     five, real = review(5 << 10), real_review()
@@ -56,6 +70,9 @@ def benches() -> list[Bench]:
             "x",
             2.5,
             lambda: ratio(lambda: check_text(real), lambda: parse(real)),
+        ),
+        Bench(
+            "these checks, their floor: segments, one search each", "parsing it alone", "x", None, lambda: floor(five)
         ),
         Bench("checks of that 5 KB review", "a second", "/s", None, lambda: 1 / seconds(lambda: check_text(five))),
         Bench(

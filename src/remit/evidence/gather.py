@@ -108,8 +108,8 @@ def _references(
                 before, here = here if piece.group == group + 1 else [], []
             group = piece.group
             is_new_place = piece is row[0] or not piece.row  # all cells of a row have the same place
-            if may_claim := _may_claim(piece):
-                piece, linked = permalinks.extract(piece)  # noqa: PLW2901 (the rest of the text)
+            may_claim = _may_claim(piece)
+            piece, linked = permalinks.extract(piece) if may_claim else (piece, [])  # noqa: PLW2901 (the rest)
             if is_new_place:
                 carrier.add(piece)
             if not may_claim:

@@ -92,8 +92,8 @@ def find_references(
         for one in written
     ]
     if carried:
-        for one, reference in zip(written, found, strict=True):
-            if (line := carried.get(one)) is not None:
+        for own, reference in zip(written, found, strict=True):
+            if (line := carried.get(own)) is not None:
                 _set_carried(reference, line, files)
     spans = [(one.start, one.end) for one in written]
     for (start, end), group in groupby(zip(spans, found, strict=True), key=itemgetter(0)):
