@@ -795,3 +795,47 @@ def test_a_line_after_a_sentence_about_names_that_the_file_lacks_is_unchecked(
 ) -> None:
     (verdict,) = check_text(text, "-", Options(), Sources(workspace=WorkTree(tree)))
     assert [one.outcome for one in verdict.evidence.references if one.line == 40] == [outcome]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- the cache of `gone.mjs` is filled (`:24-29`)", ["gone.mjs:24-29 unchecked"]),
+        ("`src/app.py` (~55-95)", ["src/app.py:55-95"]),
+        ("linea 121 y 71 de src/app.py", ["src/app.py:121", "src/app.py:71"]),
+        ("Zeilen 12 und 71 in src/app.py", ["src/app.py:12", "src/app.py:71"]),
+        ("`src/app.py` 行 89-90 和 99-103", ["src/app.py:89-90", "src/app.py:99-103"]),
+        ("`src/app.py` 读取它（行 89-90 和 99-103）", ["src/app.py:89-90", "src/app.py:99-103"]),
+        ("`src/app.py` le lit (l.68-70)", ["src/app.py:68-70"]),
+        ("src/app.py line 3, 65", ["src/app.py:3", "src/app.py:65"]),
+    ],
+)
+def test_more_forms_of_lines_are_read(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`src/app.py` (~55-95 MB)", []),
+        ("`src/app.py` 行数 89-90", []),
+        ("`src/app.py` 读取它（行 89-90，3 个）", ["src/app.py:89-90"]),
+        ("`src/app.py` et al.68-70", []),
+        ("src/app.py line 30, 65 tests fail", ["src/app.py:30"]),
+        ("src/app.py line 30, 5", ["src/app.py:30"]),
+    ],
+)
+def test_similar_numbers_are_not_lines(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected
+
+
+@pytest.mark.parametrize("cell", ["Removed", "removed in 2.0", "**Deleted** (unused)", "Dropped: it was old", "已删除"])
+def test_a_row_that_calls_its_file_removed_does_not_claim_it(cell: str, tree: Path) -> None:
+    assert found(f"| File | What |\n|---|---|\n| src/old.py:3 | {cell} |", tree) == ["src/old.py:3 unchecked"]
+
+
+@pytest.mark.parametrize(
+    "cell", ["Removed validation of keys", "Deleted rows stay", "gone.py calls it", "Dropped frames"]
+)
+def test_a_row_about_something_removed_from_the_file_claims_the_file(cell: str, tree: Path) -> None:
+    assert found(f"| File | What |\n|---|---|\n| src/old.py:3 | {cell} |", tree)[0] == "src/old.py:3 missing-file"

@@ -262,3 +262,16 @@ def test_a_later_comment_with_other_words_is_part_of_the_quote(comment: str, tre
     references, quotes = found(fence("# src/shop.py:4", "self.key = key", comment, "self.log = []"), tree)
     assert references == ["src/shop.py:4 verified"]
     assert quotes == ["verified"]
+
+
+@pytest.mark.parametrize("label", ["Fichier: ", "Fichier : ", "Archivo: ", "文件：", "Quelle: `"])
+def test_one_word_with_a_colon_may_come_before_the_location_in_a_comment(label: str, tree: Path) -> None:
+    lines = ("# src/shop.py:4", "self.key = key", f"# {label}src/app.py:14", LOOKUP)
+    assert found(fence(*lines), tree)[1] == ["verified", "verified"]
+    assert found(fence(f"# {label}src/app.py", LOOKUP), tree) == (["src/app.py verified"], ["verified"])
+
+
+@pytest.mark.parametrize("comment", ["# TODO: src/app.py:14 is slow", "# see also: src/app.py:14", "# Keys: src/app"])
+def test_other_words_before_a_location_in_a_later_comment_are_part_of_the_quote(comment: str, tree: Path) -> None:
+    references, quotes = found(fence("# src/shop.py:4", "self.key = key", comment, "self.log = []"), tree)
+    assert (references, quotes) == (["src/shop.py:4 verified"], ["verified"])

@@ -466,7 +466,7 @@ def test_the_end_of_a_name_is_suggested(tmp_path: Path) -> None:
 
 def test_the_tag_of_a_container_image_is_not_a_line(tree: Path) -> None:
     assert outcomes("It uses a bare `gotenberg/gotenberg:8` image.", tree) == []
-    assert outcomes("It is in `gotenberg/gotenberg:8`.", tree) == ["gotenberg/gotenberg:8 missing-file"]
+    assert outcomes("It is in `docs/gotenberg:8`.", tree) == ["docs/gotenberg:8 missing-file"]
 
 
 def test_a_file_that_the_text_calls_new_is_planned_wherever_it_is_named(tree: Path) -> None:

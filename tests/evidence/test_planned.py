@@ -238,9 +238,10 @@ def test_a_name_that_the_text_gives_to_a_folder_is_left_out(tree: Path) -> None:
 def test_the_title_of_a_text_about_one_file_names_the_file_of_its_lines(tree: Path) -> None:
     text = "# {}\n\n### An arrow, line 72\n\nIt is long."
     assert outcomes(text.format("src/app.py"), tree)[0].split()[:2] == ["src/app.py:72", "out-of-range"]
-    assert outcomes(text.format("How src/app.py came to be what it is"), tree) == []
+    far = text.format("How src/app.py came to be what it is")
+    assert outcomes(far, tree) == ["src/app.py:72 unchecked"]
     other = text.replace("\n\n###", "\n\nIt is like `src/store.py`.\n\n###")
-    assert outcomes(other.format("src/app.py"), tree) == []
+    assert outcomes(other.format("src/app.py"), tree) == ["src/app.py:72 unchecked"]
 
 
 def test_a_symbol_in_a_column_of_replacements_is_to_be_written(tree: Path) -> None:

@@ -709,3 +709,13 @@ def test_a_condensed_quote_of_the_only_other_file_of_that_name_is_relocated(tmp_
     (tmp_path / "more").mkdir()
     (tmp_path / "more/Makefile").write_text("\n".join(code), encoding="utf-8")
     assert outcomes(f"Makefile:2-6:\n{fence(quoted)}", tmp_path)[0].startswith("Makefile:2-6 mismatch")
+
+
+def test_a_line_that_is_elsewhere_in_the_file_is_not_called_unlike_all_of_its_lines(tmp_path: Path) -> None:
+    lines = [f"the_value_of_number_{number} = compute_{number * 7919 % 10007}()" for number in range(1, 101)]
+    lines[90] = "raise NotImplementedError(message) from None"
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    quoted = "\n".join([lines[10], lines[90], lines[11].replace("compute", "count")])
+    (quote,) = evidence_of(at("a.py:11", quoted), tmp_path).quotes
+    assert quote.outcome == "mismatch"
+    assert quote.why.endswith(f"; none of these lines is like `{lines[90]}`")

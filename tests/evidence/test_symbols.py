@@ -329,3 +329,11 @@ def test_a_word_that_is_not_written_like_a_name_is_not_accused(word: str, tree: 
 @pytest.mark.parametrize("name", ["noun()", "find_noun", "findNoun", "FindNoun", "noun.find", "noun2"])
 def test_a_name_that_does_not_occur_is_accused(name: str, tree: Path) -> None:
     assert outcomes(f"- src/app.py:12 ({name})", tree) == ["src/app.py:12 mismatch"]
+
+
+def test_a_plain_word_in_wide_brackets_is_a_remark_unless_the_file_defines_it(tmp_path: Path) -> None:
+    lines = [*["x = 1"] * 30, 'state = "Approve"', "def transfer():", "    pass"]
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    assert outcomes("- a.py:3（Approve）", tmp_path) == ["a.py:3 verified"]
+    assert outcomes("- a.py:3（transfer）", tmp_path) == ["a.py:3 relocated > a.py:32"]
+    assert outcomes("- a.py:3（find_user）", tmp_path)[0].startswith("a.py:3 mismatch")

@@ -50,6 +50,8 @@ from remit.evidence.written import WrittenReference
 
 #: At most this many cells of a row are searched for a file.
 _MAX_CELLS = 40
+#: A colon and the number of a port: `compose.yml` exposes `:5432`.
+_PORTS = frozenset((port, None) for port in PORTS if port > 1_000)
 
 
 class LineCarrier:
@@ -136,7 +138,8 @@ class LineCarrier:
         for mention in found:
             file, is_far = file_in_segment(mention, segment.text, named), False
             is_cited = file is not None and (file.line is not None or segment.text.startswith("::", file.end))
-            if mention.is_loose and (not is_cited or mention.ranges[0][0] in PORTS):
+            may_be_port = mention.is_colon and not is_cited and mention.ranges[0] in _PORTS
+            if may_be_port or (mention.is_loose and (not is_cited or mention.ranges[0][0] in PORTS)):
                 continue
             if SECTION.search(segment.text, max(0, mention.start - LOOK_BACK), mention.start):
                 continue  # of a text with numbered sections

@@ -45,6 +45,7 @@ _INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
 _DIRECT = lazy_pattern(
     r"\W*+(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*|\s+))?\W?$", re.I
 )
+_WORD_LABEL = lazy_pattern(r"[^\W\d_]{2,20}\s?[:：]\s?")
 _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 #: Fences in these languages show a text or a change as a whole; comments inside are part of it.
 _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
@@ -252,10 +253,18 @@ def _in_comment(line: str, exists: Exists, *, is_first: bool, may_follow: bool) 
     ):
         return [last]
     if first.start > 1:
-        return []
+        return [first] if _is_labelled(words, first, exists, is_first=is_first) else []
     is_name = has_known_ending(first.path) or exists(first.path)
     follows = _REMARK if is_first else _LATER_REMARK if "/" in first.path or exists(first.path) else _NOTHING
     return [first] if is_name and follows.match(words, first.end) and not _DIFF_HEAD.match(line) else []
+
+
+def _is_labelled(words: str, location: WrittenReference, exists: Exists, *, is_first: bool) -> bool:
+    """Return whether a comment is one word, a colon and a location: `Fichier : a/b.py:12`, `Archivo: a/b.py`."""
+    label = _WORD_LABEL.match(words)
+    if label is None or location.start - label.end() not in (0, 1) or words[location.end :].strip(" )`*."):
+        return False
+    return location.line is not None or (is_first and exists(location.path))
 
 
 def _joined(words: str, found: list[WrittenReference]) -> Iterator[WrittenReference]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from remit.evidence.file_names import CJK
 from remit.evidence.line_numbers import DASH, LINE_WORDS, MAX_LINE
-from remit.evidence.line_ranges import COUNTS, is_count_next
+from remit.evidence.line_ranges import COUNTS, is_count_next, measures
 from remit.evidence.segments import Segment
 from remit.evidence.written import may_cite
 from remit.lazy import lazy_pattern
@@ -31,16 +31,19 @@ _AFTER = r"(?![\w%]|[.:]\d|-[\w])"
 #: With regard to case, which these scripts do not have: else each of their characters is folded, which takes long.
 _CJK = rf"(?-i:[{CJK}])"
 _OPENS = rf"(?-i:[`(（【「，、；：{CJK}])"
-_HINT = lazy_pattern(rf"(?:lines?|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行", re.IGNORECASE)
+_HINT = lazy_pattern(rf"(?:lines?|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行", re.IGNORECASE)
 #: Matches wherever `_HINT` does, and takes a tenth of the time to compile: most reports need only this one.
-_MAYBE = lazy_pattern(rf"(?:lines?|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE)
+_MAYBE = lazy_pattern(
+    rf"(?:lines?|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE
+)
 _ROW = rf"\d{{1,6}}(?:\s?(?:{DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
 _MENTION = lazy_pattern(
-    rf"(?<![\w\-.])(?P<word>(?:lines?|ln)(?!\d)|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
+    rf"(?<![\w\-.])(?P<word>(?:lines?|ln)(?!\d)|l(?=\.\s?\d)|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
     rf"|(?<![\w/.\-:#@])(?P<letter>(?:L(?!0)\d{{2,6}}+(?:{DASH}L?\d{{1,6}}+)?+|L[1-9]{DASH}L?\d{{1,6}}+)"
     rf"(?:(?:\s?[/,、，]\s?L|/)\d{{1,6}}+(?:{DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[+&]\s)|(?<=[`\d](?:,|/)\s)|(?<={_CJK}\s)|(?P<loose>(?<=\w\s))):"
     rf"(?P<colon>\d{{1,6}}(?:{DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
+    rf"|(?<!\w)行(?:号|番号)?\s?[:：]?\s?(?P<labelled>{_ROW}(?:\s?[,，、和]\s?{_ROW}(?!\s?[个個件处処])){{0,19}})(?![\w%.])"
     rf"|第\s?(?P<row>{_ROW}(?:\s?[,，、和]\s?第?\s?{_ROW}){{0,19}})\s?行"
     rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目",
     re.IGNORECASE,
@@ -55,7 +58,7 @@ _OTHER_OWNER = lazy_pattern(
     re.IGNORECASE,
 )
 _OTHER_LINE = lazy_pattern(
-    r"(?:command|workflow|plan|spec|design|log|tag|subject|status|product|bus|phone|punch|first|last|top|bottom|dead|base)[\s-]$",
+    r"(?:total|command|workflow|plan|spec|design|log|tag|subject|status|product|bus|phone|punch|first|last|top|bottom|dead|base)[\s-]$",
     re.IGNORECASE,
 )
 _PORT = lazy_pattern(
@@ -96,10 +99,10 @@ def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
     """Yield the lines in a text. In a cell or heading, which may have IDs, `L2-1` is not a line."""
     for found in _MENTION.finditer(text):
         start, end = found.span()
-        listed = next(filter(None, found.group("listed", "letter", "colon", "row", "rows")))
+        listed = next(filter(None, found.group("listed", "letter", "colon", "labelled", "row", "rows")))
         if found["word"]:
             is_count = found["word"].lower() in COUNTS and found["sign"] == ":" and listed.isdigit()
-            if is_count or _OTHER_LINE.search(text, max(0, start - _LOOK_BACK), start):
+            if is_count or measures(text, end) or _OTHER_LINE.search(text, max(0, start - _LOOK_BACK), start):
                 continue
         if found["colon"] and _PORT.search(text, max(0, start - _LOOK_BACK), start):
             continue
@@ -121,7 +124,7 @@ def without_line_mentions(text: str) -> str:
 
 def _separated(found: re.Match[str]) -> str:
     whole = found[0]
-    if found["row"] or found["rows"]:
+    if found["row"] or found["rows"] or found["labelled"]:
         return whole.replace("行", "・行", 1)
     first = next(at for at, character in enumerate(whole) if character.isdigit())
     return f"{whole[:first].rstrip()} no. {whole[first:]}"

@@ -26,7 +26,7 @@ TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
 _LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
 _BEFORE = lazy_pattern(
     rf"\b(?:lines?|ll?|ln|{LINE_WORDS})\.?\s?[:#]?\s?~?"
-    rf"({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})"
+    rf"({_LISTED}(?:(?:,\s?(?:and\s)?|\s(?:and|y|e|und|et|i|и)\s|\s?&\s?){_LISTED}){{0,9}})"
     r"(?:\s(?:of|in|from|at|@|del?|du|do|da|no|en|em|von|der|dans|di|в|файла)\s"
     r"(?:(?:(?:the|le|el|la|o)\s)?(?:file|archivo|fichero|arquivo|datei|fichier)\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)[`\"'*_“‘\[]{0,4}$",
     re.IGNORECASE,

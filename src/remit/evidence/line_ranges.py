@@ -20,7 +20,9 @@ _ONE = lazy_pattern(
 _NEXT = r"(?:,\s?(?:and|or)|[,;/&、，和と]|and|or|及び|および|以及)"
 
 #: A wide colon also comes before a statement: `app.ts`：2 処.
-_ANY_COLON = r"(?::|：(?=\s?`?[~≈]?L?\d[\d ,、~～〜–—-]{0,40}(?:行|$|[`)）；;。，、|,(（\]\n])))"
+_ANY_COLON = (
+    r"(?::|：(?!\s?`?[~≈]?\d{1,6}行(?!目))(?=\s?`?[~≈]?L?\d[\d ,、~～〜–—-]{0,40}(?:行|$|[`)）；;。，、|,(（\]\n])))"
+)
 _COLON = lazy_pattern(rf"[`*]{{0,3}}{_ANY_COLON}`?(?=[~≈]?L?\d)", re.IGNORECASE)
 _LOOSE_COLON = lazy_pattern(rf"[`*]{{0,3}}\s?{_ANY_COLON}\s?(?=[~≈]?L?\d)", re.IGNORECASE)
 _MORE_COLON = lazy_pattern(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
@@ -43,6 +45,7 @@ _COUNTED = lazy_pattern(
     r"chars|characters|bytes|tokens|cases)\b",
     re.IGNORECASE,
 )
+_MEASURED = lazy_pattern(r"[\s-](?:chars?|characters?|columns?|cols|bytes|words|px|wide|long)\b", re.IGNORECASE)
 _UP_TO = lazy_pattern(
     rf"`\s?{DASH}\s?`:?L?(\d++)`|`{DASH}(\d++)(?![\w.])|`?\s(?:{DASH}|to|through|until)\s`?:L?(\d++)"
     rf"|\s(?:{DASH}|to|through|until)\sL?(\d++)(?=\s*(?:$|[`)\]|;,.<]))",
@@ -60,8 +63,11 @@ _WORDS = lazy_pattern(
     rf"(lines?|ln|ll?|{LINE_WORDS}|z(?=\.))[`*_\"']{{0,3}}\.?\s?[:#=]?\s?[`*_\"']{{0,3}}\s?(?=[~≈]?\d)",
     re.IGNORECASE,
 )
-#: A description, not a line: `proxy.cfg`: L4 proxy.
-_LAYER = lazy_pattern(r"[`\"'”’*_)\]]{0,3}\s{0,2}(?:[:：–—→]|-{1,2}>?)\s{1,2}L\d\s+[A-Za-z]")
+#: A description, not a line: `proxy.cfg`: L4 proxy, `store.py` (L1/L2 cache).
+_LAYER = lazy_pattern(
+    r"[`\"'”’*_)\]]{0,3}(?:\s{0,2}(?:[:：–—→]|-{1,2}>?)\s{1,2}|\s{1,2}[(（]?)(?-i:L)\d(?:\s?[/&,]\s?L\d|\sand\sL\d){0,4}\s+[A-Za-z]",
+    re.IGNORECASE,
+)
 _WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNORECASE)
 #: `líneas 12 a 18`, `Zeilen 12 bis 18`, `строки 12 по 18`.
 _FOREIGN_RANGE = lazy_pattern(r"\s(?:al?|à|bis|по|до)\s(\d++)(?![\w.\-])", re.IGNORECASE)
@@ -72,6 +78,7 @@ _MORE_WORDS = lazy_pattern(rf"`?\s?(?:{_NEXT}|(?:vs\.?|y|e|und|et|и)(?=\s))\s?(
 _REMARKED = lazy_pattern(
     rf"\s?\([^()\d\n]{{1,60}}\)(?:\s?,\s?(?:and\s)?|\s(?:and|&)\s)`?(?=\d++{DASH}\d)", re.IGNORECASE
 )
+_MORE_OF_LINE = lazy_pattern(r",\s(?=\d)")
 _WORDS_END = lazy_pattern(r"[`*_\"']{0,3}[)\]）]?")
 _NEXT_PATH = lazy_pattern(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
 #: `(line 12 c/d.py)`
@@ -81,6 +88,7 @@ _ROW = lazy_pattern(rf"(\d++)(?:{TO_ROW}(\d++))?")
 _ROWS = lazy_pattern(
     r"[`\"'*_)\]」』】]{0,3}\s?(?:ファイル|文件)?(?:の|的|中的|中|里的|里)?[\s、，,:：]{0,2}[(（]?\s?(?:第|约|約)?\s?(?=\d)"
 )
+_ABOUT = lazy_pattern("[约約]")
 _ROW_WORD = lazy_pattern(r"\s?行目?")
 _MORE_ROWS = lazy_pattern(r"\s?(?:、|，|,|と|和|及び|および|以及)\s?第?\s?(?=\d)")
 _ROWS_LABEL = lazy_pattern(r"[`\"'*_)\]」』】]{0,3}[\s、，,:：(（]{0,3}行(?:番号|号)?\s?[:：]?\s?(?=\d)")
@@ -98,7 +106,10 @@ _LOOK_AHEAD = 200
 _RANGE_SIGNS = frozenset("-‑‒–—tuTU")
 _LIST_SIGNS = frozenset(",;/&、，和と及お以aoAO")
 
-_RANGE_IN_BRACKETS = lazy_pattern(rf"[`*]{{0,3}}\s[(\[]L?(\d++){DASH}L?(\d++)[)\]]", re.IGNORECASE)
+_RANGE_IN_BRACKETS = lazy_pattern(rf"[`*]{{0,3}}\s[(\[][~≈]?L?(\d++){DASH}L?(\d++)[)\]](?!/\d)", re.IGNORECASE)
+#: Years, not lines: `report.py` (2024-2025).
+_YEARS = range(1990, 2040)
+_MAX_YEARS = 5
 
 
 def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool = False) -> LineMention | None:
@@ -117,6 +128,11 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
         or _after_korean_rows(text, at)
         or (_after_colon(text, at, _LOOSE_COLON) if in_column else None)
     )
+
+
+def measures(text: str, end: int) -> bool:
+    """Return whether the number that ends at `end` is the length of a line: `line 80 characters`."""
+    return _MEASURED.match(text, end) is not None
 
 
 def is_count_next(text: str, end: int) -> bool:
@@ -222,7 +238,7 @@ def _after_words(text: str, at: int) -> LineMention | None:
     if mark is None or first is None:
         return None
     (line, last), end = first
-    if last is None and line < 10 and _LAYER.match(text, mark.start()):
+    if (last is None and line < 10 and _LAYER.match(text, mark.start())) or measures(text, end):
         return None
     word = mark[2].lower()
     is_foreign = word not in ("line", "lines", "ln", "ll", "l")
@@ -237,7 +253,7 @@ def _after_words(text: str, at: int) -> LineMention | None:
         if up_to:
             last, end = to_number(up_to[1]), up_to.end()
     ranges: list[Range] = [(line, last)]
-    end = _more_words(text, end, ranges) if many else end
+    end = _more_words(text, end, ranges) if many else _more_of_line(text, end, ranges) if word == "line" else end
     if word in COUNTS and ":" in text[mark.end(2) : mark.end()] and ranges == [(line, None)]:
         return None  # a number of lines
     closing = _WORDS_END.match(text, end)
@@ -258,6 +274,16 @@ def _more_words(text: str, start: int, ranges: list[Range]) -> int:
     return end
 
 
+def _more_of_line(text: str, start: int, ranges: list[Range]) -> int:
+    """Add the further lines of `line 3, 65` and return their end; before other words a number may be a count."""
+    listed = list(ranges)
+    end = _more(text, start, listed, _MORE_OF_LINE, ascending=True)
+    if end == start or not _LIST_ENDS.match(text, end):
+        return start
+    ranges[:] = listed
+    return end
+
+
 #: Words with a colon and one number behind them that are a number of lines: `Lines: 120`.
 COUNTS = frozenset(("lines", "líneas", "lineas", "linhas", "zeilen", "lignes", "строк", "줄", "라인"))
 
@@ -270,7 +296,11 @@ def _after_korean_rows(text: str, at: int) -> LineMention | None:
 def _after_brackets(text: str, at: int) -> LineMention | None:
     """Parse a range in brackets; a single number in brackets may be a count and is ignored."""
     found = _RANGE_IN_BRACKETS.match(text, at)
-    return LineMention((to_range(found[1], found[2]),), at, found.end()) if found else None
+    if found is None:
+        return None
+    first, last = to_number(found[1]), to_number(found[2])
+    is_years = first in _YEARS and last in _YEARS and 0 < last - first <= _MAX_YEARS and "L" not in found[0].upper()
+    return None if is_years else LineMention(((first, last),), at, found.end())
 
 
 def next_path(text: str, mention: LineMention) -> str:
@@ -292,13 +322,17 @@ def _after_rows(text: str, at: int) -> LineMention | None:
     end = position = at
     mark = _ROWS.match(text, at)
     label = _ROWS_LABEL.match(text, at) if mark is None else None
+    has_label = label is not None
     while (mark := mark or label) and (row := _ROW.match(text, mark.end())):
         ranges.append(to_range(row[1], row[2]))
         position = row.end()
         is_ordinal |= "第" in text[mark.start() : mark.end()]
-        if (word := _ROW_WORD.match(text, position)) or label:
+        if not is_ordinal and _ABOUT.search(text, mark.start(), mark.end()):
+            return None  # a number of lines
+        is_labelled = label is not None or (has_label and row[2] is not None)
+        if (word := _ROW_WORD.match(text, position)) or is_labelled:
             position = word.end() if word else position
-            is_line = bool(label or row[2]) or text[position - 1] == "目" or is_ordinal
+            is_line = bool(is_labelled or row[2]) or text[position - 1] == "目" or is_ordinal
             if not is_line and not counted:
                 return None
             counted, end = len(ranges), position

@@ -142,5 +142,5 @@ def _difference_text(difference: Difference | None) -> str:
     if difference is None:
         return ""
     if not difference.actual:
-        return f"; no line of the file is like `{difference.quoted}`"
+        return f"; none of these lines is like `{difference.quoted}`"
     return f"; the quote has `{difference.quoted}`, but line {difference.line} is `{difference.actual}`"

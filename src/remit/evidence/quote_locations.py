@@ -42,6 +42,8 @@ _COMMAND = lazy_pattern(
     r"dotnet|mvn|gradle|\./gradlew|bundle|rake|composer|php|ruby|node|deno|terraform|helm|curl|wget|cd|ls|cat|grep|rg|"
     r"bash|sh|ssh|brew|apt|apt-get)\s+(?![=(:.])[\w\-./~\"'$]|#\s)"
 )
+#: A frame of a stack trace: `at com.acme.Shop.open(Shop.java:12)`, `File "app.py", line 12, in open`.
+_FRAME = lazy_pattern(r"\s*+(?:at\s[\w.$<>\[\] /]{1,200}\([^()\n]{1,300}\)\s*$|File \"[^\"\n]{1,300}\", line \d)")
 _SCRIPTS = (*(".sh", ".bash", ".zsh", ".ksh", ".bats", ".fish", ".ps1", ".bat", ".cmd", ".mk"), ".yml", ".yaml", ".md")
 _COMMAND_FILES = frozenset(("makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", "package.json"))
 _UNNAMED = frozenset(("", "console", "terminal", "shell-session"))
@@ -197,10 +199,15 @@ def _may_quote(fence: Fence, path: str) -> bool:
     """Return whether a fence that does not name a location may quote a file: it is not output."""
     language = fence.segment.info.split(" ")[0].lower()
     if fence.segment.block == "test_results" or (
-        language in _UNNAMED and _shows_commands(fence.segment.text.split("\n"), path)
+        language in _UNNAMED and _shows_output(fence.segment.text.split("\n"), path)
     ):
         return False
     return language not in _OUTPUT or path.lower().endswith(_OUTPUT[language])
+
+
+def _shows_output(code: list[str], path: str) -> bool:
+    """Return whether code in no language is commands, or has a frame of a stack trace."""
+    return _shows_commands(code, path) or any(_FRAME.match(line) for line in islice(code, _MAX_COMMANDS))
 
 
 def _shows_commands(code: list[str], path: str) -> bool:

@@ -11,6 +11,7 @@ from remit.workspace.files import Absent, SourceFile, Workspace
 UNNAMED = "the text does not name the file next to the line"
 DOUBTFUL = "the text only mentions this file; the line may be one of another file"
 LACKING = "the file that the text names for it does not have this line; it may be one of another file"
+MISSING = "the file that the text names for it does not exist; the line may be one of another file"
 PLACEHOLDER = "the path stands for any file"
 PAST = "the text shows it as the code before a change, or as removed"
 NOT_EXPECTED = "the text states that the file does not exist yet, or no longer"
@@ -67,7 +68,8 @@ def look_up(
     if is_passing or (reference.is_far and reference.outcome not in ("verified", "abbreviated")):
         is_lacking = reference.carried == "far" and reference.outcome == "out-of-range"
         reference.outcome, reference.found, reference.found_end = "unchecked", None, None
-        reference.why = LACKING if is_lacking else UNNAMED
+        is_passing &= reference.text.startswith(":") and not reference.is_placeholder
+        reference.why = LACKING if is_lacking else MISSING if is_passing else UNNAMED
 
 
 def _explain_absent(

@@ -42,6 +42,7 @@ _MAX_CELLS = 40
 #: A cell with more words than this, without its code, is a sentence.
 _MAX_WORDS = 8
 _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
+_OPENS = lazy_pattern("[(（]")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
@@ -99,8 +100,7 @@ def find_references(
     for (start, end), group in groupby(zip(spans, found, strict=True), key=itemgetter(0)):
         listed = [reference for _, reference in group]
         _label_list(listed, is_in_column=bool(segment.lines))
-        file = workspace.read(listed[-1].path) if workspace is not None and "(" in segment.text[end : end + 6] else None
-        source = file if isinstance(file, SourceFile) else None
+        source = _source(listed[-1].path, workspace) if _OPENS.search(segment.text, end, end + 6) else None
         if symbol := symbol_after(segment.text, end, source, has_line=listed[-1].line is not None):
             _assign_symbols([symbol], listed[::-1], workspace)
             for one in listed:
@@ -123,7 +123,12 @@ def _written_in(segment: Segment, files: DocumentFiles) -> list[WrittenReference
     cited = min((one.end for one in written if one.line is not None), default=len(segment.text))
     # An absolute path after a line is a value: `config.yaml:11` has `/home/me/data`.
     written = [one for one in written if one.line is not None or one.start < cited or not is_absolute(one.path)]
-    return [one for one in written if one.line is not None or _is_path(segment, one, workspace, exists)]
+    return [one for one in written if _names_file(segment, one, workspace, exists)]
+
+
+def _source(path: str, workspace: Workspace | None) -> SourceFile | None:
+    file = workspace.read(path) if workspace is not None else None
+    return file if isinstance(file, SourceFile) else None
 
 
 def _set_carried(reference: Reference, line: CarriedLine, files: DocumentFiles) -> None:
@@ -172,6 +177,28 @@ def _label_list(references: list[Reference], *, is_in_column: bool) -> None:
             one.label = one.text.replace("`", "")
 
 
+def _names_file(segment: Segment, one: WrittenReference, workspace: Workspace | None, exists: Exists) -> bool:
+    """Return whether a path names a file. With a line, one without an ending does if its first folder exists.
+
+    `svc/shop:80`, `origin/main:12` and `/api/v1/users:12` do not.
+    """
+    if one.line is None:
+        return _is_path(segment, one, workspace, exists)
+    path = one.path.replace("\\", "/")
+    if workspace is None or "/" not in path or "." in path.rpartition("/")[2] or exists(one.path):
+        return True
+    if path.startswith("/"):
+        inside = workspace.normal(path)
+        return is_system_path(path) or inside is not None or _is_folder(path.strip("/").partition("/")[0], workspace)
+    is_place = is_absolute(path) or path.startswith((".", "…"))
+    return is_place or _is_folder(path.partition("/")[0], workspace) or bool(workspace.index.ending_with(path))
+
+
+def _is_folder(name: str, workspace: Workspace) -> bool:
+    found = workspace.read(name)
+    return isinstance(found, Absent) and found.why != "missing"
+
+
 def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | None, exists: Exists) -> bool:
     """Return whether a path without a line names a file; `RFC-053/097` and the new name of a moved file do not."""
     if exists(one.path):
@@ -186,8 +213,7 @@ def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | Non
         return not path.startswith("/") or is_system_path(path)
     if segment.text[one.start - 1 : one.start] != "`" and len(segment.text.split()) > 1:
         return bool(workspace.index.ending_with(path.strip("/")))  # `the docs/scripts` are two words
-    first = workspace.read(path.partition("/")[0])
-    return (isinstance(first, Absent) and first.why != "missing") or bool(workspace.index.ending_with(path.strip("/")))
+    return _is_folder(path.partition("/")[0], workspace) or bool(workspace.index.ending_with(path.strip("/")))
 
 
 def _is_new(text: str, one: WrittenReference, workspace: Workspace | None) -> bool:

@@ -19,10 +19,12 @@ GONE_HEADING = lazy_pattern(
     r".{0,200}(?:\b(?:REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:removed|deleted)\b|削除済み?|已(?:删除|移除))"
 )
 _GONE_WORDS = r"(?:removed|deleted|dropped|eliminated)"
-#: A cell that states that its row is about something that is gone.
+#: A cell that states that its row is about something that is gone; `Removed validation` is about a part of it.
 _GONE_CELL = lazy_pattern(
     rf"[\s*_`~✅☑✓🗑️-]*+(?:{_GONE_WORDS}|gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
-    r"eliminad[oa]s?|gelöscht|entfernt|supprimée?s?|removid[oa]s?|(?-i:[Уу]дал[её]н\w{0,2})|삭제(?:됨|완료)?)(?!\w)",
+    r"eliminad[oa]s?|gelöscht|entfernt|supprimée?s?|removid[oa]s?|(?-i:[Уу]дал[её]н\w{0,2})|삭제(?:됨|완료)?)"
+    r"(?:[\s*_`~]*$|[\s*_`~]*(?:[,;:：(（\[。—–→✅]|\.(?!\w)|-\s)|"
+    r"\s(?:in|from|by|since|on|at|as|with|during|after|and|or|because|due|entirely|completely|already)\s)",
     re.IGNORECASE,
 )
 #: The same in a sentence: `was removed`, `(deleted)`, `Removed src/app.py:12`.

@@ -99,8 +99,11 @@ def is_plain_word(text: str, end: int) -> bool:
 def may_be_remark(text: str, start: int, end: int, path: str) -> bool:
     """Return whether a plain word after a reference is likely a remark: `It fails in src/app.py:12 (crash)`.
 
-    It is in lower case, and the reference does not start its line, or is to a text: `docs/page.md:58 (table)`.
+    It is in lower case, and the reference does not start its line, or is to a text: `docs/page.md:58 (table)`. In wide
+    brackets, a plain word is a remark in any case: `src/app.py:12`（Approve）.
     """
+    if "（" in text[end : end + 5] and is_plain_word(text, end):
+        return True
     is_inside = path.lower().endswith(_PROSE) or bool(_WORD.search(text[:start][:_LOOK_BACK]))
     found = _AFTER.match(text, end) if is_inside and is_plain_word(text, end) else None
     return found is not None and found[2].islower()
