@@ -219,10 +219,11 @@ async def test_a_stored_submission_is_returned_although_its_connection_is_lost(
 
     async def closing(connection: Any, name: str, /, **values: Any) -> Any:
         found = await real(connection, name, **values)
-        await connection.close()
+        await kill("SELECT pg_terminate_backend(%s, 10000)", connection.info.backend_pid)
         return found
 
     async with play({"text": "never"}) as fleet:
+        kill = fleet.rows
         monkeypatch.setattr(submissions, "rows", closing)
         assert await fleet.submit()
         assert await fleet.rows(COUNT) == [(1,)]

@@ -114,19 +114,13 @@ class _OutcomeUnknown(Exception):
 
 async def _insert_alone(database: Database, _: Submission, columns: dict[str, Any]) -> list[DictRow]:
     """Insert a job without a parent: one statement, without BEGIN and COMMIT."""
-    inserted: list[DictRow] | None = None
-    try:
-        async with database.connection() as connection:
-            try:
-                inserted = await rows(connection, "jobs.submit", **columns)
-            except CONNECTION_ERRORS as error:
-                if is_rolled_back(error):
-                    raise
-                raise _OutcomeUnknown(error) from error
-    except CONNECTION_ERRORS:
-        if inserted is None:
-            raise  # nothing was sent, or the server has rolled it back
-    return inserted or []
+    async with database.connection() as connection:
+        try:
+            return await rows(connection, "jobs.submit", **columns)
+        except CONNECTION_ERRORS as error:
+            if is_rolled_back(error):
+                raise
+            raise _OutcomeUnknown(error) from error
 
 
 async def _insert_child(database: Database, wanted: Submission, columns: dict[str, Any]) -> list[DictRow]:
