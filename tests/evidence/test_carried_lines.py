@@ -839,3 +839,55 @@ def test_a_row_that_calls_its_file_removed_does_not_claim_it(cell: str, tree: Pa
 )
 def test_a_row_about_something_removed_from_the_file_claims_the_file(cell: str, tree: Path) -> None:
     assert found(f"| File | What |\n|---|---|\n| src/old.py:3 | {cell} |", tree)[0] == "src/old.py:3 missing-file"
+
+
+# --- What is a number of something else
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("## Checkout (`src/app.py`)\n\n**Lines Changed**: 63-85, 202", ["src/app.py:63-85", "src/app.py:202"]),
+        ("## Checkout (`src/app.py`)\n\nLines modified: 63-85", ["src/app.py:63-85"]),
+        ("## Checkout (`src/app.py`)\n\n**Lines Changed**: 63", []),
+        ("## Checkout (`src/app.py`)\n\n**Lines Changed**: 63, 202", []),
+        ("In `src/app.py`, add the line 0008", []),
+        ("In `src/app.py`, see line 8", ["src/app.py:8"]),
+    ],
+)
+def test_lines_that_were_changed_are_lines_and_counts_and_ids_are_not(
+    text: str, expected: list[str], tree: Path
+) -> None:
+    assert found(text, tree) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("### src/app.py\n\n| Method | Line |\n|---|---|\n| get | 54 |", ["src/app.py:54"]),
+        ("### src/app.py\n\n| Метод | Строки |\n|---|---|\n| get | 54, 116 |", ["src/app.py:54", "src/app.py:116"]),
+        ("In `src/app.py`:\n\n| Reason | Line |\n|---|---|\n| empty | ~54 |", ["src/app.py:54"]),
+        ("### The parser\n\n| Method | Line |\n|---|---|\n| get | 54 |", []),
+        ("### src/app.py\n\n| Method | Lines |\n|---|---|\n| get | 54 |", []),
+        ("### src/app.py\n\n| Method | Line |\n|---|---|\n| get | 54 km |", []),
+        ("### src/app.py\n\n| File | Line |\n|---|---|\n| src/store.py | 54 |", ["src/store.py:54"]),
+    ],
+)
+def test_a_column_of_lines_without_files_belongs_to_the_file_above(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ("- Modify: `src/app.py:17-22`", ["src/app.py:17-22", "src/app.py:88-92"]),
+        ("- Modify: `src/app.py`\n- Test: `docs/page.md`", ["src/app.py:88-92"]),
+        ("- Modify: `src/app.py`\n- Modify: `src/store.py`", []),
+        ("- Read: `src/app.py`", []),
+    ],
+)
+def test_lines_in_the_steps_of_a_task_belong_to_the_only_file_that_it_modifies(
+    files: str, expected: list[str], tree: Path
+) -> None:
+    text = f"### Task 1\n\n**Files:**\n{files}\n\n- [ ] **Step 1**\n\nIn the method (around line 88-92), return it.\n"
+    assert found(text, tree) == expected

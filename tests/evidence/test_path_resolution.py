@@ -500,3 +500,18 @@ def test_a_row_that_begins_like_a_remark_on_a_file_is_accused(remark: str, tree:
 def test_a_row_that_states_that_a_file_is_gone_is_not_accused(remark: str, tree: Path) -> None:
     assert outcomes(f"| File | Result |\n|---|---|\n| `old.ts` | {remark} |\n", tree) == ["old.ts planned"]
     assert outcomes("| File | Result |\n|---|---|\n| `old.ts` | slow |\n", tree) == ["old.ts missing-file"]
+
+
+# --- A name that the root and the folder of the heading have
+
+
+def test_a_name_below_a_heading_with_a_folder_may_be_that_of_the_folder(tmp_path: Path) -> None:
+    root = plant(tmp_path, {"README.md": 40, "docs/api/README.md": 30, "docs/api/routes.md": 10})
+    text = "## 3.1 docs/api/ — README.md, routes.md\n\n{}`README.md:{}` is out of date.\n"
+    assert outcomes(text.format("", 11), root) == ["README.md:11 ambiguous"]
+    assert outcomes(text.format("See docs/api/README.md. ", 11), root) == [
+        "README.md:11 abbreviated > docs/api/README.md:11"
+    ]
+    assert outcomes(text.format("", 35), root) == ["README.md:35 verified"]
+    assert outcomes("## The API\n\n`README.md:11` is out of date.\n", root) == ["README.md:11 verified"]
+    assert outcomes("## docs/api/*.md\n\n`README.md:11` is out of date.\n", root) == ["README.md:11 verified"]

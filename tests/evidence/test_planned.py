@@ -26,6 +26,11 @@ def outcomes(body: str, tree: Path) -> list[str]:
     return [shown(one) for one in evidence_of(body, tree).references]
 
 
+def claims(body: str, tree: Path) -> list[str]:
+    (verdict,) = check_text(body, "-", Options(profile="claims"), Sources(workspace=WorkTree(tree)))
+    return [shown(one) for one in verdict.evidence.references]
+
+
 # --- New files
 
 
@@ -296,3 +301,79 @@ def test_files_that_a_session_creates_are_planned(tree: Path) -> None:
     text = "## §6 — New Files This Session {}\n\n| File | Notes |\n|---|---|\n| `src/more.py` | a script |\n"
     assert outcomes(text.format("Creates"), tree) == ["src/more.py planned"]
     assert outcomes(text.format("Reads"), tree) == ["src/more.py missing-file"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "**Deleted files:**",
+        "Removed test files:",
+        "**Удалённые файлы:**",
+        "**Fichiers supprimés** :",
+        "**已删除的文件**",
+        "### Deleted files",
+        "## Archivos eliminados",
+    ],
+)
+def test_files_below_a_label_that_calls_them_deleted_may_be_gone(label: str, tree: Path) -> None:
+    body = f"{label}\n\n| File | Lines |\n|---|---|\n| `src/clock.py` | 12 |\n"
+    assert outcomes(body, tree) == ["src/clock.py unchecked"]
+
+
+@pytest.mark.parametrize(
+    "label", ["**Changed files:**", "Deleted files are restored by:", "**Deleted rows:**", "### How files are deleted"]
+)
+def test_files_below_another_label_must_exist(label: str, tree: Path) -> None:
+    body = f"{label}\n\n| File | Lines |\n|---|---|\n| `src/clock.py` | 12 |\n"
+    assert outcomes(body, tree) == ["src/clock.py missing-file"]
+
+
+def test_a_label_for_deleted_files_ends_with_its_list(tree: Path) -> None:
+    table = "| File |\n|---|\n| `src/clock.py` |\n"
+    body = f"**Deleted files:**\n\n- none\n\nThe other files are:\n\n{table}"
+    assert outcomes(body, tree) == ["src/clock.py missing-file"]
+
+
+# --- Files that the text calls missing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`src/clock.py:3` does not exist",
+        "The report cites `src/clock.py:3`, but the file does not exist.",
+        "The report cites `src/clock.py:3`. Neither the file nor the type exists.",
+        "cite `src/clock.py:3` : ni le fichier ni le type n'existent",
+        "missing page `src/clock.py:3`",
+        "`src/clock.py:3` 不存在",
+    ],
+)
+def test_a_file_that_the_text_calls_missing_is_not_accused(text: str, tree: Path) -> None:
+    assert outcomes(text, tree) == ["src/clock.py:3 planned"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`src/clock.py:3` does not check the time",
+        "missing check in `src/clock.py:3`",
+        "`src/clock.py:3` fails if the key exists",
+        "the key does not exist: see `src/clock.py:3`",
+    ],
+)
+def test_a_file_is_missing_if_something_else_is_called_missing(text: str, tree: Path) -> None:
+    assert outcomes(text, tree) == ["src/clock.py:3 missing-file"]
+
+
+# --- Folders, and folders that a variable names
+
+
+def test_a_folder_in_a_column_of_files_is_accused_only_in_a_result(tree: Path) -> None:
+    assert claims(TABLE.format("Prompts", "`src/`"), tree) == ["src unchecked"]
+    assert claims(TABLE.format("Prompts", "`src/clocks/`"), tree) == ["src/clocks missing-file"]
+    assert outcomes(TABLE.format("Prompts", "`src/`"), tree)[0].startswith("src missing-file")
+
+
+def test_a_path_in_a_folder_that_a_variable_names_is_not_checked(tree: Path) -> None:
+    assert outcomes("as in `$GOROOT/src/math/big/nat.go:48`", tree) == ["$GOROOT/src/math/big/nat.go:48 unchecked"]
+    assert outcomes("as in `$SHOP/src/app.py:3`", tree) == ["$SHOP/src/app.py:3 abbreviated > src/app.py:3"]

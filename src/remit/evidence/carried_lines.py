@@ -24,6 +24,7 @@ from remit.evidence.file_scopes import (
     NamedFiles,
     Scope,
     is_key_line,
+    is_modified_file,
     masked,
     may_be_label,
 )
@@ -110,7 +111,7 @@ class LineCarrier:
         least = 0 if segment.starts_item else 1
         while closes and len(self._entries) > least and self._entries[-1].depth >= segment.depth:
             self._entries.pop()
-        if segment.starts_item and is_key_line(segment.text):
+        if segment.starts_item and (is_key_line(segment.text) or is_modified_file(segment.text)):
             (self._entries[-1] if self._entries else self._headings[-1]).labels.add(segment)
         if segment.starts_item or not self._entries:
             self._entries.append(EntryScope(segment.depth, Scope(), Labels()))

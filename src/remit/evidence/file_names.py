@@ -19,6 +19,8 @@ EXTENSIONS = frozenset(
     ts tsv tsx twig txt v vb vhd vim vue xaml xhtml xml xsd yaml yml zig zsh
     asm bicep cppm cshtml cts cuh dts dtsi f90 frag gdshader glsl heex hlsl inl ino jsonnet liquid metal mts njk psd1
     psm1 qml razor sbt sv svh tpp tres tscn vert vhdl wgsl
+    abap adoc arb avsc cairo capnp cls cob cypher dpr drawio eex f95 fbs g4 j2 jinja jinja2 kql luau mdc mermaid mmd
+    odin pbxproj phtml plantuml prefab psql puml resx rmd slint smithy storyboard tpl uproject vy xib xsl xslt
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 #: Products, code and plain words that look like file names.

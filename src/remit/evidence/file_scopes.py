@@ -23,6 +23,8 @@ _KEY = lazy_pattern(
     r"(?:files?|paths?|locations?|ファイル|場所|文件|位置)(?:\([s]\))?[*_]{0,2}\s?[:：])",
     re.IGNORECASE,
 )
+#: An entry of a plan's list of files: `- Modify: a/b.py`.
+_MODIFIED = lazy_pattern(r"[\s*_>\-+]*+(?:modify|edit|update|change)[*_]{0,2}\s?[:：]", re.IGNORECASE)
 _WORD = lazy_pattern(r"\w++(?:[-'’]\w++)*+")
 SENTENCE_ENDS = lazy_pattern(r"[.!?][)*_`]{0,3}\s+(?=\S)|[。！？]")
 #: A label has at most this many words besides its file.
@@ -108,6 +110,8 @@ class Labels:
     def __init__(self) -> None:
         self._segments: list[Segment] = []
         self._file: WrittenReference | None = None
+        #: The list that names the file of the last label as modified.
+        self._modified_in = 0
 
     def add(self, segment: Segment) -> None:
         """Add a line that `may_be_label`."""
@@ -118,7 +122,10 @@ class Labels:
         for segment in self._segments:
             if segment is not current and (files := named_files(segment)):
                 is_one = len({file.path for file in files}) == 1
-                if is_key_line(segment.text):
+                if is_modified_file(segment.text):
+                    is_only = is_one and self._modified_in != segment.group
+                    self._file, self._modified_in = files[0] if is_only else None, segment.group
+                elif is_key_line(segment.text):
                     self._file = files[0] if is_one else None
                 elif is_one and _is_short(segment.text, files):
                     self._file = files[0]
@@ -146,6 +153,11 @@ class EntryScope(msgspec.Struct, frozen=True):
 def is_key_line(text: str) -> bool:
     """Return whether a line states the file of what is below it: `**File:** a/b.py`."""
     return len(text) <= _MAX_LABEL and _KEY.match(text) is not None
+
+
+def is_modified_file(text: str) -> bool:
+    """Return whether an entry of a list names a file that the steps below it modify: `- Modify: a/b.py`."""
+    return len(text) <= _MAX_LABEL and _MODIFIED.match(text) is not None
 
 
 def may_be_label(text: str, *, is_alone: bool) -> bool:

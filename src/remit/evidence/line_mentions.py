@@ -20,7 +20,7 @@ from remit.evidence.segments import Segment
 from remit.evidence.written import may_cite
 from remit.lazy import lazy_pattern
 
-_NUMBER = rf"[~≈]?L?(?:\d{{1,6}})(?:\s?(?:{DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
+_NUMBER = rf"[~≈]?L?(?!0\d)\d{{1,6}}(?:\s?(?:{DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
 _REMARK = r"\s?\([^()\d\n]{1,60}\)"
 _LIST = (
     rf"{_NUMBER}(?:(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&|vs\.?|y|e|und|et|и)\s|\s?/\s?)|{_REMARK}(?:,\s|\sand\s))"
@@ -31,14 +31,18 @@ _AFTER = r"(?![\w%]|[.:]\d|-[\w])"
 #: With regard to case, which these scripts do not have: else each of their characters is folded, which takes long.
 _CJK = rf"(?-i:[{CJK}])"
 _OPENS = rf"(?-i:[`(（【「，、；：{CJK}])"
-_HINT = lazy_pattern(rf"(?:lines?|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行", re.IGNORECASE)
+#: `Lines changed: 12-18` states lines; `Lines changed: 120` is a count.
+_DONE = r"(?: (?:changed|modified|affected|edited|touched|updated))?"
+_HINT = lazy_pattern(
+    rf"(?:lines?{_DONE}|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行", re.IGNORECASE
+)
 #: Matches wherever `_HINT` does, and takes a tenth of the time to compile: most reports need only this one.
 _MAYBE = lazy_pattern(
-    rf"(?:lines?|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE
+    rf"(?:lines?{_DONE}|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE
 )
 _ROW = rf"\d{{1,6}}(?:\s?(?:{DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
 _MENTION = lazy_pattern(
-    rf"(?<![\w\-.])(?P<word>(?:lines?|ln)(?!\d)|l(?=\.\s?\d)|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
+    rf"(?<![\w\-.])(?P<word>(?:lines?{_DONE}|ln)(?!\d)|l(?=\.\s?\d)|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
     rf"|(?<![\w/.\-:#@])(?P<letter>(?:L(?!0)\d{{2,6}}+(?:{DASH}L?\d{{1,6}}+)?+|L[1-9]{DASH}L?\d{{1,6}}+)"
     rf"(?:(?:\s?[/,、，]\s?L|/)\d{{1,6}}+(?:{DASH}L?\d{{1,6}}+)?+){{0,19}}+)(?![\w.\-/]\w|\w)"
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[+&]\s)|(?<=[`\d](?:,|/)\s)|(?<={_CJK}\s)|(?P<loose>(?<=\w\s))):"
@@ -49,6 +53,7 @@ _MENTION = lazy_pattern(
     re.IGNORECASE,
 )
 _IN_BRACKETS = lazy_pattern(r"\([^()]*+\)")
+_DASHED = lazy_pattern(DASH)
 _RANGE = lazy_pattern(rf"(\d{{1,6}})(?:\s?(?:{DASH}|[~～〜至到]|to|through)\s?第?\s?L?(\d{{1,6}}))?", re.IGNORECASE)
 #: Words that give a number another owner: `line 12 of the log`, `line 3 in this plan`.
 _OTHER_OWNER = lazy_pattern(
@@ -101,7 +106,9 @@ def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
         start, end = found.span()
         listed = next(filter(None, found.group("listed", "letter", "colon", "labelled", "row", "rows")))
         if found["word"]:
-            is_count = found["word"].lower() in COUNTS and found["sign"] == ":" and listed.isdigit()
+            word = found["word"].lower()
+            is_count = word in COUNTS and found["sign"] == ":" and listed.isdigit()
+            is_count |= " " in word and not _DASHED.search(listed)
             if is_count or measures(text, end) or _OTHER_LINE.search(text, max(0, start - _LOOK_BACK), start):
                 continue
         if found["colon"] and _PORT.search(text, max(0, start - _LOOK_BACK), start):

@@ -6,6 +6,7 @@ machine; the only file whose path ends with it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -23,6 +24,7 @@ from remit.workspace.paths import is_absolute, normalize_path
 #: At most this many candidates of an ambiguous path are shown.
 MAX_SHOWN = 5
 _MAX_DEPTH = 30
+_MAX_HEADING = 500
 #: The references that must name a folder that does not exist.
 MIN_ROOTED = 3
 #: At most this many candidates of one path, and of all paths of a document, are read to see if a line is in range.
@@ -33,9 +35,11 @@ _SYSTEM_FOLDERS = frozenset(
     {"etc", "usr", "var", "proc", "sys", "dev", "root", "home", "Users", "boot", "run", "tmp", "mnt"}
 )
 #: Names that build tools or the text give to a folder: `@/app/page.ts`, `$lib/button.ts`, `ORIG/Button.java`.
-_ALIAS = lazy_pattern(r"(?:\$[a-z]{1,20}|[@~#])/(?=[^/]+/)|([A-Z]{2,12})/(?=[^/])")
+_ALIAS = lazy_pattern(r"(?:\$[A-Za-z_]{1,40}|[@~#])/(?=[^/]+/)|([A-Z]{2,12})/(?=[^/])")
 #: Where a text states what such a name means: `ORIG = the old module`.
 _ALIAS_MEANING = lazy_pattern(r"\b([A-Z]{2,12})\b[`*]{0,3}\s?(?:[=:：→–—]|->|is\b|means\b|stands\b)")
+#: A folder in a heading: `## docs/api/`, `### 3.1 docs/api/ — README.md`.
+_FOLDER = lazy_pattern(r"(?<![\w./-])((?:[\w.@-]{1,60}/){1,20})(?![\w.*])")
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 _path = attrgetter("path")
 _PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
@@ -77,15 +81,17 @@ class PathResolver:
         alone = {one.path for one in references if "/" not in one.path}
         absolute = (one.path for one in references if is_absolute(one.path))
         self._roots += _shared_roots(absolute, self._workspace, alone)
+        folders = _folders_of_headings(text)
         for one in references:
             found = self._resolve_once(one.path)
             one.path, one.target, one.candidates = found.path, found.target, found.candidates
             if "/" not in one.path and one.line is not None:
                 self._prefer_line(one)
+                self._add_namesake(one, folders)
         self._take_named_outside(references)
         several = [one for one in references if one.candidates]
         if several:
-            named = {path.removeprefix("./") for path in _PATH.findall(text)}
+            named = {path.removeprefix("./").rstrip(".") for path in _PATH.findall(text)}
             for _, group in groupby(sorted(several, key=_path), key=_path):
                 same = list(group)
                 known = _only_known(same[0].candidates, (named, self._opened))
@@ -109,6 +115,15 @@ class PathResolver:
         if len(having) == 1:
             one.target = having[0]
         one.candidates = tuple(having) if len(having) > 1 else ()
+
+    def _add_namesake(self, one: Reference, folders: list[tuple[int, str]]) -> None:
+        """Add the file of the same name in the folder that the heading is about: either of both may be meant."""
+        at = bisect_right(folders, (one.at, "")) - 1
+        if at < 0 or not folders[at][1] or one.target or one.candidates or not self._exists(one.path):
+            return
+        other = folders[at][1] + one.path
+        if self._exists(other) and self._has_line(other, one):
+            one.candidates = (one.path, other)
 
     def resolve(self, path: str) -> Resolved:
         """Return what a path means, without regard to the rest of the document."""
@@ -292,6 +307,13 @@ def _root_by_end(path: str, workspace: Workspace) -> Iterator[str]:
         if parts[cut] and len(workspace.index.ending_with("/".join(parts[cut:]))) == 1:
             yield "/".join(parts[:cut])
             return
+
+
+def _folders_of_headings(text: str) -> list[tuple[int, str]]:
+    """Return the line of each heading, and the folder that it names with a slash at the end; "" for none."""
+    headings = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.startswith("#"))
+    found = ((number, _FOLDER.search(line[:_MAX_HEADING])) for number, line in headings)
+    return [(number, folder[1].removeprefix("./") if folder else "") for number, folder in found]
 
 
 def is_there(path: str, workspace: Workspace) -> bool:

@@ -41,6 +41,33 @@ _NEW = lazy_pattern(
 _NEW_FILE = lazy_pattern(r"(?<![\w./@+-])([\w./@+-]++)[`*_]{0,3}\s?\((?:new|new file|to be created)[),]")
 _CREATE = lazy_pattern(r"\b[Cc]reate[*_]{0,2}\s?[:：][\s*_`]{0,6}([\w./@+-]++)")
 _MAX_BEFORE = 200
+#: Words that state that the file next to them does not exist: `missing page`, `the file does not exist`.
+_ABSENT_BEFORE = lazy_pattern(
+    r"\b(?:missing|absent|non-?existent|nonexistent|inexistante?|fehlende[rsn]?|inexistente)\s"
+    r"(?:(?!(?:in|of|for|to|from|at|into|on|by|via|with|and|or|en|de|da|do|para|dans)\s)[\w-]{2,20}\s){0,2}[`*_\"']{0,3}$|"
+    r"(?-i:[Оо]тсутству\w{1,6}\s(?:файл\s)?|缺失的?|缺少的?|存在しない)[`*_\"']{0,3}$",
+    re.IGNORECASE,
+)
+_NOT_THERE = (
+    r"(?:does(?: not|n't) exist|is(?: not|n't) there|n'existe(?:nt)?|no existe|não existe|existiert nicht|non esiste)"
+)
+_ABSENT_AFTER = lazy_pattern(
+    rf"[`*_)\]\"']{{0,4}}\s?(?:[—–:-]\s?|\(|which\s)?"
+    rf"(?:{_NOT_THERE}\b|(?-i:не существует|отсутствует|不存在|[がは]存在しない))",
+    re.IGNORECASE,
+)
+_FILE = r"(?:file|fichier|archivo|fichero|arquivo|datei)"
+_NO_FILE = lazy_pattern(
+    rf"\b(?:(?:the|this|that|le|ce|el|este|o|die)\s{_FILE}\s(?:{_NOT_THERE}|is missing|fehlt)|no such file|"
+    rf"(?:neither the|ni le|ni el|nem o|weder die)\s{_FILE}\s(?:nor|ni|nem|noch)|"
+    r"(?-i:файл(?:а нет|\s(?:не существует|отсутствует))))\b|(?:文件|ファイル)[はが]?(?:不存在|存在しない)",
+    re.IGNORECASE,
+)
+#: Any text that one of these patterns can match.
+_MAY_BE_ABSENT = lazy_pattern(
+    r"miss|absent|exist|fehl|no such|isn.t there|is not there|esiste|(?-i:тсутств|файл|существ|存在|缺)", re.IGNORECASE
+)
+_MAX_AFTER = 200
 #: What a file is moved to: `a/b.py` → `c/d.py`.
 _MOVED_TO = lazy_pattern(r"[`*_)]{0,3}\s?(?:→|⇒|->|=>)\s?[`*_(]{0,3}([\w./@+-]++)")
 
@@ -63,6 +90,18 @@ def deletes_file(cell: str) -> bool:
 def is_new(text: str, start: int, end: int) -> bool:
     """Return whether the words around a path state that it is new: `2 new (a.py, b.py)`, `a.py (new)`."""
     return bool(_NEW.match(text, end) or _NEW_BEFORE.search(text[max(0, start - _MAX_BEFORE) : start]))
+
+
+def may_call_absent(text: str) -> bool:
+    """Return whether a text may state that a file does not exist."""
+    return _MAY_BE_ABSENT.search(text) is not None
+
+
+def is_called_absent(text: str, start: int, end: int) -> bool:
+    """Return whether the words around a path state that there is no such file. `may_call_absent` is true then."""
+    if _ABSENT_BEFORE.search(text[max(0, start - _MAX_BEFORE) : start]) or _ABSENT_AFTER.match(text, end):
+        return True
+    return _NO_FILE.search(text, end, end + _MAX_AFTER) is not None
 
 
 def new_files(text: str) -> frozenset[str]:

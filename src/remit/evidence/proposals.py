@@ -41,7 +41,7 @@ from remit.evidence.proposal_words import (
     STATES_PROBLEM,
     TASK_HEADING,
 )
-from remit.evidence.removals import DONE_HEADING, GONE_HEADING
+from remit.evidence.removals import DONE_HEADING, GONE_HEADING, lists_of_removed_files
 from remit.lazy import lazy_pattern
 
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
@@ -75,7 +75,10 @@ class Proposals:
         #: For each heading the index of the heading above it; -1 at the top.
         self._parents: list[int] = []
         stack = [(-1, 0)]
+        #: The lists of files that the text calls removed.
+        self._removed: list[tuple[int, int]] = []
         for first, lines in document.line_runs:
+            self._removed.extend(lists_of_removed_files(lines, first))
             fences = read_fences(lines)
             starts = [fence.start for fence in fences]
             for at, line in enumerate(lines):
@@ -197,7 +200,10 @@ class Proposals:
         return bool(FILES_TO_CREATE.match(text) or (self.is_plan and NEW_FILES.match(text)))
 
     def is_gone(self, line: int) -> bool:
-        """Return whether a heading above a line states that what is below it was removed."""
+        """Return whether a heading or a label above a line states that what is below it was removed."""
+        listed = bisect_left(self._removed, (line, 0)) - 1
+        if listed >= 0 and line <= self._removed[listed][1]:
+            return True
         at = bisect_left(self._headings, (line, 0, "")) - 1
         if at not in self._gone:
             self._gone[at] = self._has_above(at, GONE_HEADING)

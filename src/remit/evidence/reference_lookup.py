@@ -5,6 +5,7 @@ from __future__ import annotations
 from remit.evidence.model import Location, Reference
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.symbols import SymbolFinder, defines, is_near
+from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 
 #: Why a loose reference that does not hold is left unchecked.
@@ -14,9 +15,12 @@ LACKING = "the file that the text names for it does not have this line; it may b
 MISSING = "the file that the text names for it does not exist; the line may be one of another file"
 PLACEHOLDER = "the path stands for any file"
 PAST = "the text shows it as the code before a change, or as removed"
+FOLDER = "it is a folder"
 NOT_EXPECTED = "the text states that the file does not exist yet, or no longer"
 #: Folders of installed dependencies; a checkout without them cannot show what is in them.
 _DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", "Pods"})
+#: `$GOROOT/src/os/file.go`, `%APPDATA%/app.ini`.
+_VARIABLE = lazy_pattern(r"\$[A-Za-z_]\w*/|%[A-Za-z_]\w*%/")
 #: Endings of `.env` files that a repository has.
 _SHARED_ENV = (".example", ".sample", ".template", ".dist", ".defaults")
 _WHY = {
@@ -72,6 +76,11 @@ def look_up(
         reference.why = LACKING if is_lacking else MISSING if is_passing else UNNAMED
 
 
+def names_folder(reference: Reference) -> bool:
+    """Return whether a reference that was looked up names an existing folder, without a line."""
+    return reference.outcome == "missing-file" and reference.line is None and reference.why == FOLDER
+
+
 def _explain_absent(
     reference: Reference,
     absent: Absent,
@@ -92,7 +101,7 @@ def _explain_absent(
         if why := _why_not_committed(reference.path, workspace):
             reference.outcome, reference.why = "unchecked", why
             return
-        reference.why = "it is a folder" if absent.why == "folder" else "there is no such file"
+        reference.why = FOLDER if absent.why == "folder" else "there is no such file"
         suggested = suggestions.suggest(reference.path)
         if suggested is not None:
             reference.found = Location(suggested, _line_in(workspace, suggested, reference, symbols))
@@ -100,6 +109,8 @@ def _explain_absent(
 
 def _why_not_committed(path: str, workspace: Workspace) -> str:
     """Return why a missing file is not expected in a checkout; empty if it is."""
+    if _VARIABLE.match(path):
+        return "the path starts in a folder that a variable names"
     name = path.rpartition("/")[2]
     if name == ".env" or (name.startswith(".env.") and not name.endswith(_SHARED_ENV)):
         return "a file with the settings of a machine is not in the checkout"

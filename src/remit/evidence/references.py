@@ -18,7 +18,15 @@ from remit.evidence.line_numbers import lines_alone
 from remit.evidence.line_owners import CarriedLine, is_passing
 from remit.evidence.model import Location, Reference, format_location
 from remit.evidence.path_resolution import is_system_path
-from remit.evidence.planned import creates_file, deletes_file, is_instruction, is_new, moved_to
+from remit.evidence.planned import (
+    creates_file,
+    deletes_file,
+    is_called_absent,
+    is_instruction,
+    is_new,
+    may_call_absent,
+    moved_to,
+)
 from remit.evidence.removals import gone_places, quoted_places, states_gone
 from remit.evidence.segments import Segment, is_proposal
 from remit.evidence.symbols import (
@@ -73,6 +81,7 @@ def find_references(
         return []
     workspace = files.workspace
     creates = any(one.line is None for one in written) and _may_be_absent(segment, row)
+    may_be_missing = may_call_absent(segment.text)
     is_quoted = quoted_places(segment.text)
     is_gone = gone_places(segment.text, (cell.text for cell in row[:_MAX_CELLS]))
     found = [
@@ -87,7 +96,8 @@ def find_references(
             block=segment.block,
             carried="bare" if one not in carried and is_passing(segment.text, one, written) else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
-            is_planned=one.line is None and (creates or _is_new(segment.text, one, workspace)),
+            is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))
+            or (may_be_missing and is_called_absent(segment.text, one.start, one.end)),
             is_past=is_gone(one.start, one.end),
         )
         for one in written

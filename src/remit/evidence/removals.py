@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from remit.lazy import lazy_pattern
 
@@ -14,10 +14,24 @@ DONE_HEADING = lazy_pattern(
     r".{0,200}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}"
     r"(?i:fixed|resolved|done|removed|deleted|completed?|implemented)\b|(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))"
 )
+_FILES = r"(?:files?|modules?|scripts?|folders?|directories|components?|tests?|assets?|migrations?|pages?)"
+_REMOVED_FILES = (
+    rf"(?i:(?:deleted|removed|obsolete)\s(?:[\w-]{{1,20}}\s){{0,2}}{_FILES}|{_FILES}\s(?:that\swere\s|already\s)?(?:deleted|removed)|"
+    r"(?:archivos|ficheros|arquivos|file)\s(?:eliminados|borrados|removidos|excluídos|deletados|eliminati|rimossi)|"
+    r"fichiers\ssupprimés|(?:gelöschte|entfernte)\sdateien|verwijderde\sbestanden|usunięte\spliki|silinen\sdosyalar|"
+    r"(?-i:[Уу]дал[её]нн?ые\s(?:\w{1,20}\s)?файлы|[Вв]идалені\sфайли)|"
+    r"削除(?:済み?の?|した|された)?ファイル|(?:已)?(?:删除|移除|刪除)的?(?:文件|檔案)|삭제(?:된|한)\s?파일)"
+)
 #: A heading of something that is gone.
 GONE_HEADING = lazy_pattern(
-    r".{0,200}(?:\b(?:REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:removed|deleted)\b|削除済み?|已(?:删除|移除))"
+    r".{0,200}(?:\b(?:REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:removed|deleted)\b|削除済み?|已(?:删除|移除))|"
+    rf"{_LEAD}{_REMOVED_FILES}(?!\w)"
 )
+#: The same as a label above a list or a table: `**Deleted files:**`.
+_GONE_LABEL = lazy_pattern(
+    rf"{_LEAD}{_REMOVED_FILES}[\s*_]*+(?:[(（][^)）\n]{{0,40}}[)）])?[\s*_]*+(?:[:：][\s*_]*+|(?<=\*\*)\s*+)$"
+)
+_LISTS = ("|", "-", "*", "+", " ", "\t", ">")
 _GONE_WORDS = r"(?:removed|deleted|dropped|eliminated)"
 #: A cell that states that its row is about something that is gone; `Removed validation` is about a part of it.
 _GONE_CELL = lazy_pattern(
@@ -48,6 +62,21 @@ _MIN_WORDS = 3
 def states_gone(row: Iterable[str]) -> bool:
     """Return whether a cell states that its row is about something that is gone."""
     return any(_may_state_it(cell) and _GONE_CELL.match(cell) for cell in row)
+
+
+def lists_of_removed_files(lines: Iterable[str], first: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last line of each list or table below a label such as `**Deleted files:**`."""
+    begun = last = 0
+    for number, line in enumerate(lines, first):
+        is_listed = not line.strip() or line.startswith(_LISTS) or line[:1].isdigit()
+        if begun and (not is_listed or line.startswith("**")):
+            yield begun, last
+            begun = 0
+        if ":" in line or "：" in line or "**" in line:
+            begun = number if _GONE_LABEL.match(line) else begun
+        last = number
+    if begun:
+        yield begun, last
 
 
 def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool]:

@@ -80,6 +80,8 @@ _PROPOSAL = lazy_pattern(
     re.IGNORECASE,
 )
 _SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
+#: A cell with nothing but lines. In a table without a column of files, they belong to a file above it.
+_NUMBERS = lazy_pattern(r"[`*~≈\s]*+L?\d{1,6}(?:(?:\s?[-–—,]\s?|\s(?:and|&)\s)L?\d{1,6}){0,19}[`*\s]*+$")
 #: A code span with a pipe in it, which ends the cell in most programs that show Markdown, and the ends of cells.
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 _CELL_ENDS = lazy_pattern(r"(?<!\\)\|")
@@ -232,9 +234,10 @@ class _Walker:
             for at, cell in enumerate(cells[: len(names)]):
                 if cell:
                     is_location = at in locations
+                    is_line = not locations and cell == lines and _NUMBERS.match(cell)
                     yield Segment(
                         "cell",
-                        cell,
+                        f"line {cell}" if is_line else cell,
                         row.line,
                         section,
                         block,
