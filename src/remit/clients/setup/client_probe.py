@@ -14,10 +14,13 @@ import secrets
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from remit.gate.state_file import SPARE
 
 #: The prompt of the session; adapters do not record a prompt that begins like this.
 PROMPT = "remit: doctor tests whether hooks run"
@@ -26,6 +29,8 @@ _DENIED = "guarded-state"
 _SECONDS = 60.0
 #: How long a client may take to end by itself.
 _ENDING_SECONDS = 15.0
+#: How long killed processes may take to end.
+_KILLED_SECONDS = 5.0
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_SESSIONS = 1000
 
@@ -137,8 +142,7 @@ def is_running_hooks(model: _Model, command: Sequence[str], folder: Path, variab
         ending.start()
         model.answered.wait(_SECONDS)
         ending.join(_ENDING_SECONDS if model.has_own_groups else 0.0)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _end_group(process.pid)
     if not model.result:
         raise OSError("it ended before it called a tool" if model.answered.is_set() else f"no answer in {_SECONDS:g} s")
     return _DENIED in model.result
@@ -149,11 +153,31 @@ def _wait_for_end(process: subprocess.Popen[bytes], model: _Model) -> None:
     model.answered.set()
 
 
+def _end_group(group: int) -> None:
+    """Kill the processes of a group and wait until they are gone.
+
+    A killed process finishes its system call first. On a slow disk, that may be the one that saves a session's state.
+    """
+    deadline = time.monotonic() + _KILLED_SECONDS
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        while time.monotonic() < deadline:
+            os.killpg(group, signal.SIGKILL)
+            time.sleep(0.02)
+
+
 def _remove_session(folder: Path, token: str) -> None:
     """Remove the state of the session that names the file of this test."""
-    with contextlib.suppress(OSError):
-        files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for file in files[:_MAX_SESSIONS]:
+    files = [*folder.glob("*.json"), *folder.glob(f"*.json{SPARE}")]
+    for file in sorted(files, key=_changed_at, reverse=True)[:_MAX_SESSIONS]:
+        with contextlib.suppress(OSError):
             if token.encode() in file.read_bytes()[:_MAX_BYTES]:
-                for one in (file, file.with_suffix(".lock")):
+                for one in (file, folder / f"{file.name.partition('.')[0]}.lock"):
                     one.unlink(missing_ok=True)
+
+
+def _changed_at(path: Path) -> float:
+    """Return when a file was changed, 0 if it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
