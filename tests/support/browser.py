@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.waiting import PATIENCE
 from support.web import RunningSite
 
 from remit.store.access import Role
@@ -56,7 +57,7 @@ class Visitor:
         self.problems: list[str] = []
         self.context = browser.new_context(viewport={"width": width, "height": height}, **options)
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
+        self.page.set_default_timeout(PATIENCE * 1000)
         self.page.on("console", self._note)
         self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         self.page.add_init_script(_REPORT_VIOLATIONS)

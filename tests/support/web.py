@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import httpx2 as httpx
 import psycopg
 from psycopg.types.json import Jsonb
+from support.waiting import PATIENCE
 
 from remit.clients.hooks.session_watch import watching_sessions
 from remit.dispatch.settings import load_settings
@@ -112,7 +113,7 @@ class RunningSite:
         return self._opened({})
 
     def _opened(self, headers: dict[str, str]) -> httpx.Client:
-        return self._clients.enter_context(httpx.Client(base_url=self.url, headers=headers, timeout=30))
+        return self._clients.enter_context(httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE))
 
 
 def add_job(site: RunningSite, **columns: Any) -> int:

@@ -94,6 +94,7 @@ def test_old_and_new_workers_take_over_each_others_jobs(
 ) -> None:
     server = model({"conversations": {"<first>": gated("first"), "<second>": gated("second"), "<third>": CONVERSATION}})
     team = fleet(server, address=postgres.empty_database())
+    team.environment["REMIT_TAKEOVER_SECONDS"] = "6"  # a worker that waits for a processor is not a dead one
     _, _, text = BUILDER.partition("---\n")[2].partition("---\n")
     team.define("builder", text, tools="Read, Write, Edit, Bash")
     first, second, third = (workspace(team.folder / name) for name in ("first", "second", "third"))
