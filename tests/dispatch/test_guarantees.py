@@ -14,7 +14,7 @@ from support.commands import Commands
 from support.running import Fleet, Play
 from support.waiting import until_async
 
-from remit.dispatch.attempt import MAX_DEATHS
+from remit.dispatch.attempt import MAX_DEATHS, MAX_DEATHS_IN_TURN
 from remit.dispatch.events import EventWriter
 from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
@@ -62,18 +62,23 @@ async def test_a_retry_gets_its_full_time(play: Play) -> None:
         assert (done.outcome, done.error) == ("completed", None)
 
 
-async def test_a_retry_resets_the_count_of_dead_workers(play: Play) -> None:
+@pytest.mark.parametrize(
+    ("deaths", "in_turn"),
+    [(MAX_DEATHS_IN_TURN, MAX_DEATHS_IN_TURN), (MAX_DEATHS, 1)],
+    ids=["all in one turn", "in many turns"],
+)
+async def test_a_retry_resets_the_count_of_dead_workers(play: Play, deaths: int, in_turn: int) -> None:
     async with play(DONE) as fleet:
         number = await fleet.submit()
-        await fleet.rows("UPDATE remit.jobs SET deaths = %s", MAX_DEATHS)
+        await fleet.rows("UPDATE remit.jobs SET deaths = %s, deaths_in_turn = %s", deaths, in_turn)
         await fleet.work()
         stopped = await fleet.job(number)
         assert (stopped.outcome, fleet.requests) == ("error", [])
-        assert f"stopped after {MAX_DEATHS} attempts died" in str(stopped.error)
+        assert f"stopped after {deaths} attempts died" in str(stopped.error)
         await jobs.retry(fleet.database, number)
         await fleet.work()
         done = await fleet.job(number)
-        assert (done.outcome, done.deaths) == ("completed", 0)
+        assert (done.outcome, done.deaths, done.deaths_in_turn) == ("completed", 0, 0)
 
 
 @pytest.mark.parametrize("leave", LEFT.values(), ids=LEFT)

@@ -19,7 +19,7 @@ from remit.contract import feedback
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import LEVELS, PROFILES
 from remit.contract.tokens import estimate_tokens
-from remit.dispatch.attempt import MAX_DEATHS
+from remit.dispatch.attempt import MAX_DEATHS, MAX_DEATHS_IN_TURN
 from remit.dispatch.model_client import PAUSES
 from remit.dispatch.models import OUTPUT_TOKENS
 from remit.dispatch.runners import PRESETS
@@ -316,7 +316,7 @@ def test_numbers_of_jobs_are_those_of_the_code() -> None:
         in text
     )
     assert f"at most {MAX_DEPTH} deep, and a job has at most {MAX_CHILDREN} children" in text
-    assert f"after {MAX_DEATHS} deaths" in text
+    assert f"after {MAX_DEATHS_IN_TURN} deaths in one turn, or {MAX_DEATHS} in all" in text
     assert f"({OUTPUT_TOKENS:,} tokens" in text
     assert "after about {:g}, {:g} and {:g} seconds".format(*PAUSES) in text
     for preset in PRESETS:

@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     from remit.ledger.items import NewItem
 
 log = logging.getLogger("remit.worker")
-#: A job whose worker died this many times is not tried again.
-MAX_DEATHS = 5
+#: A job whose worker died this often without a finished turn in between is not tried again: it may be the cause.
+MAX_DEATHS_IN_TURN = 5
+#: Nor is a job whose worker died this often in all.
+MAX_DEATHS = 25
 _FLUSH_SECONDS = 1.0
 _READING = frozenset({"Read", "Grep", "Glob", "LS", "GitLog", "GitDiff", "GitShow", "GitBlame"})
 #: The beginning of the key of a plan's jobs.
@@ -93,9 +95,11 @@ class Attempt:
         failpoint("claimed")
         job = self._job
         if job.is_cancelled:
+            await self._end_watch()
             await stop_job(self._database, job, self._settings, is_shutdown=False)
             return
-        if job.deaths >= MAX_DEATHS:
+        if job.deaths_in_turn >= MAX_DEATHS_IN_TURN or job.deaths >= MAX_DEATHS:
+            await self._end_watch()
             text = await partial_output(self._database, job.id)
             await self._finish(RunEnd("error", text, f"stopped after {job.deaths} attempts died: {job.last_death}"))
             return
@@ -144,6 +148,10 @@ class Attempt:
         except OSError as error:  # no writable home: a change is still noticed when the job ends
             log.warning("job %s: its settings are not watched if this worker is killed: %s", self._job.id, error)
         return before
+
+    async def _end_watch(self) -> None:
+        """End the watch of an earlier attempt, whose worker died: this attempt does not run."""
+        await self._mark_changed_settings(await asyncio.to_thread(watched_settings, Path(self._job.workspace)))
 
     async def _mark_changed_settings(self, before: Mapping[str, str]) -> None:
         """Make sure that settings which changed while this job could write are not obeyed until a person confirms."""

@@ -54,6 +54,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     is_cancelled: bool
     attempt: int
     deaths: int
+    deaths_in_turn: int
     last_death: str | None
     turns: int
     tool_calls: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from conversation import SCRIPT
+from conversation import CONVERSATION, EFFECTS, SCRIPT, effects
 from support.fixtures import MakeFleet
 from support.model_process import RemoteServer
 from support.waiting import PATIENCE
@@ -30,6 +30,22 @@ def test_a_job_stops_after_five_dead_workers(fleet: MakeFleet, model: Model) -> 
     assert end["error"].startswith("stopped after 5 attempts died: attempt 5 stopped responding after turn 1")
     assert end["result"] == "I begin.", "the partial output is kept"
     assert worker.is_alive
+
+
+def test_a_job_that_makes_progress_survives_more_deaths(fleet: MakeFleet, model: Model) -> None:
+    turns = [{"tools": [{"name": "Bash", "input": {"command": f"echo {number} >> {EFFECTS}"}}]} for number in range(6)]
+    server = model({"conversations": {"": [*turns, *CONVERSATION[-1:]]}})
+    team = fleet(server)
+    team.environment["REMIT_TAKEOVER_SECONDS"] = "0.5"
+    job = begun(team)
+    for _ in turns:
+        assert team.start("worker", REMIT_STOP_AT="model-asked:2").wait() == -9
+    team.worker()
+    team.until(lambda: team.store.is_finished(job))
+
+    end = team.store.job(job)
+    assert (end["outcome"], end["deaths"], end["deaths_in_turn"]) == ("completed", len(turns), 1)
+    assert effects(team.folder / "go") == [str(number) for number in range(6)]
 
 
 def test_a_job_without_progress_is_ended_as_hung(fleet: MakeFleet, model: Model) -> None:

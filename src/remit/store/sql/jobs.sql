@@ -3,7 +3,7 @@
     jobs.id, jobs.agent, jobs.definition, jobs.brief, jobs.request, jobs.prompt, jobs.workspace, jobs.isolation,
     jobs.worktree, jobs.queue, jobs.priority, jobs.idempotency_key, jobs.parent, jobs.root, jobs.depth, jobs.state,
     jobs.outcome, jobs.error, jobs.verdict, jobs.result, jobs.diff, jobs.is_cancelled, jobs.attempt, jobs.deaths,
-    jobs.last_death, jobs.turns, jobs.tool_calls, jobs.input_tokens, jobs.output_tokens, jobs.cached_tokens, jobs.cost,
+    jobs.deaths_in_turn, jobs.last_death, jobs.turns, jobs.tool_calls, jobs.input_tokens, jobs.output_tokens, jobs.cached_tokens, jobs.cost,
     jobs.is_priced, jobs.max_seconds, jobs.created, jobs.started, jobs.finished, jobs.ticket
 
 -- name: brief
@@ -175,7 +175,8 @@ RETURNING id, queue, priority
 -- name: take_over
 -- Jobs of workers without a heartbeat.
 UPDATE remit.jobs SET
-    state = 'queued', worker = NULL, deaths = deaths + 1,
+    state = 'queued', worker = NULL, deaths = deaths + 1, turns_at_death = turns,
+    deaths_in_turn = CASE WHEN turns_at_death = turns THEN deaths_in_turn + 1 ELSE 1 END,
     last_death = 'attempt ' || attempt || ' stopped responding after turn ' || turns || ', last sign of life at '
         || checkpoint
 WHERE id IN (
@@ -286,7 +287,7 @@ ORDER BY jobs.id
 -- Queue a finished job that did not complete, to continue from its transcript.
 UPDATE remit.jobs SET
     state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
-    is_cancelled = false, attempt = attempt + 1, deaths = 0, started = NULL
+    is_cancelled = false, attempt = attempt + 1, deaths = 0, deaths_in_turn = 0, started = NULL
 WHERE id = %(job)s AND state = 'finished' AND outcome <> 'completed'
 RETURNING id, queue, priority
 
@@ -298,7 +299,7 @@ SELECT {columns} FROM remit.jobs WHERE id = %(job)s
 SELECT
     id, agent, definition, brief, '{}'::jsonb AS request, left(prompt, 1000) AS prompt, workspace, isolation, worktree,
     queue, priority, idempotency_key, parent, root, depth, state, outcome, error, verdict, NULL AS result, NULL AS diff,
-    is_cancelled, attempt, deaths, last_death, turns, tool_calls, input_tokens, output_tokens, cached_tokens, cost,
+    is_cancelled, attempt, deaths, deaths_in_turn, last_death, turns, tool_calls, input_tokens, output_tokens, cached_tokens, cost,
     is_priced, max_seconds, created, started, finished, ticket
 FROM remit.jobs
 WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
@@ -367,7 +368,8 @@ DELETE FROM remit.briefs WHERE NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.b
 WITH reopened AS (
     UPDATE remit.jobs SET
         state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
-        is_cancelled = false, attempt = attempt + 1, deaths = 0, started = CASE WHEN %(is_answer)s THEN NULL ELSE started END
+        is_cancelled = false, attempt = attempt + 1, deaths = 0, deaths_in_turn = 0,
+        started = CASE WHEN %(is_answer)s THEN NULL ELSE started END
     WHERE id = %(job)s AND state = 'finished' AND outcome = 'completed' AND NOT EXISTS (
         SELECT 1 FROM remit.messages WHERE job = %(job)s AND number = %(number)s)
     RETURNING id, queue, priority
