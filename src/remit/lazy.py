@@ -11,12 +11,16 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from collections.abc import Iterator
     from typing import Any
 
 
-def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
-    """Return an object that behaves like `re.compile(text, flags)`; an invalid expression raises at its first use."""
-    return _LazyPattern(text, flags)  # type: ignore[return-value]
+def lazy_pattern(text: str, flags: int = 0, words: tuple[str, ...] = ()) -> re.Pattern[str]:
+    """Return an object that behaves like `re.compile(text, flags)`; an invalid expression raises at its first use.
+
+    Every match must contain one of the `words`, in lower case: texts without them do not compile the expression.
+    """
+    return _GuardedPattern(text, flags, words) if words else _LazyPattern(text, flags)  # type: ignore[return-value]
 
 
 class _LazyPattern:
@@ -29,16 +33,60 @@ class _LazyPattern:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        compiled = self.__dict__.get("_compiled")
+        found = self.__dict__[name] = getattr(self._compile(), name)
+        return found
+
+    def _compile(self) -> re.Pattern[str]:
+        compiled: re.Pattern[str] | None = self.__dict__.get("_compiled")
         if compiled is None:
             import re  # late: it takes longer to load than a hook runs
 
             compiled = self.__dict__["_compiled"] = re.compile(self._text, self._flags)
-        found = self.__dict__[name] = getattr(compiled, name)
-        return found
+        return compiled
 
     def __repr__(self) -> str:
         return f"lazy_pattern({self._text!r}, {self._flags!r})"
+
+
+#: After this number of texts, an expression is faster than a search for its words, even with the time to compile it.
+_MAX_UNCOMPILED = 500
+#: Letters that match i, s and k if case is ignored; the lower case of the first one is two characters.
+_SAME_LETTERS = {0x130: "i", 0x131: "i", 0x17F: "s", 0x212A: "k"}
+
+
+class _GuardedPattern(_LazyPattern):
+    """A pattern that is compiled at the first text that it may match."""
+
+    def __init__(self, text: str, flags: int, words: tuple[str, ...]) -> None:
+        super().__init__(text, flags)
+        self._words = words
+        self._texts = 0
+
+    def _may_match(self, text: str) -> bool:
+        self._texts += 1
+        if self._texts < _MAX_UNCOMPILED:
+            folded = (text if text.isascii() else text.translate(_SAME_LETTERS)).lower()
+            if not any(word in folded for word in self._words):
+                return False
+        compiled = self._compile()
+        for name in ("search", "match", "fullmatch", "finditer", "sub"):
+            self.__dict__[name] = getattr(compiled, name)  # found before the methods below
+        return True
+
+    def search(self, text: str, *limits: int) -> re.Match[str] | None:
+        return self._compile().search(text, *limits) if self._may_match(text) else None
+
+    def match(self, text: str, *limits: int) -> re.Match[str] | None:
+        return self._compile().match(text, *limits) if self._may_match(text) else None
+
+    def fullmatch(self, text: str, *limits: int) -> re.Match[str] | None:
+        return self._compile().fullmatch(text, *limits) if self._may_match(text) else None
+
+    def finditer(self, text: str, *limits: int) -> Iterator[re.Match[str]]:
+        return self._compile().finditer(text, *limits) if self._may_match(text) else iter(())
+
+    def sub(self, new: Any, text: str, *count: int) -> str:
+        return self._compile().sub(new, text, *count) if self._may_match(text) else text
 
 
 def digest(data: bytes) -> str:

@@ -46,7 +46,11 @@ FLAG_WORDS = {
 }
 
 #: One of these is in every such word, in lower case: most findings have none, and are not searched with expressions.
-_FLAG_PART = lazy_pattern("uncerta|unsure|not certa|assum|corrobora|不確実|不确定|仮定|推測|假设|要確認|需要佐证")
+_FLAG_WORDS = (
+    *("uncerta", "unsure", "not certa", "assum", "corrobora"),
+    *("不確実", "不确定", "仮定", "推測", "假设", "要確認", "需要佐证"),
+)
+_FLAG_PART = lazy_pattern("|".join(_FLAG_WORDS), words=_FLAG_WORDS)
 
 _ID = lazy_pattern(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
 #: A rule of a tool may have colons in its ID: `java:S2068`.

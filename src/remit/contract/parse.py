@@ -31,7 +31,7 @@ _MAX_SEARCHED = 5_000
 #: Bytes that are examined to recognise binary data.
 _PROBED = 8192
 
-_JSON_FENCE = lazy_pattern(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
+_JSON_FENCE = lazy_pattern(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL, ("```json",))
 
 
 class Document(msgspec.Struct, frozen=True, dict=True):

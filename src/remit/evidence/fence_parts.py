@@ -39,7 +39,7 @@ _PROPOSED_REMARK = lazy_pattern(
     rf"\b(?:after|before) line \d|[(\[（–—:,-]\s*(?:{CORRECTED})(?!\w))",
     re.IGNORECASE,
 )
-_OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE)
+_OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE, ("old", "previously", "was"))
 _INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
 #: What precedes a location at the start of a comment.
 _DIRECT = lazy_pattern(
@@ -81,10 +81,18 @@ _AFTER = lazy_pattern(
     rf"fix|solution|replace with|optimi[sz]ed|refactored|{AFTER_WORDS}){_END}|"
     rf"(?:should|could|would) be(?:come)?\b|应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
     re.IGNORECASE,
+    (
+        *("after", "new", "good", "correct", "fix", "proposed", "suggested", "recommended", "better", "improved"),
+        *("secure", "becomes", "instead", "solution", "replace with", "optimi", "refactored", " be", "nachher", "neu"),
+        *("après", "nouveau", "después", "depois", "nuevo", "novo", "dopo", "nuovo", "nieuw", "daarna", "potem"),
+        *("nowy", "после", "стало", "після", "sonra", "yeni", "sau", "mới", "sesudah", "setelah", "baru"),
+        *("修改", "修正", "修复", "变更", "変更", "优化", "改善", "改进", "重构", "改后", "之后", "新", "이후"),
+        *("수정", "변경", "개선", "应该", "改为", "建议", "推荐", "推奨"),
+    ),
 )
 #: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
-_CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)")
-_TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)")
+_CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)", words=tuple("❌✗🚫"))
+_TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)", words=tuple("✅✓"))
 #: A short comment that is a title of the code below it, in a fence of at most this many lines.
 _WHOLE_COMMENT = lazy_pattern(r"\s*+(?://+|#+(?=\s)|--+|;+|/\*+|<!--)\s*+\S")
 _MAX_TITLE = 30

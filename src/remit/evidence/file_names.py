@@ -72,6 +72,7 @@ _PLACEHOLDER = lazy_pattern(
     r"(?:your|some)[-_]?(?:file|module|project|repo|repository|app|path|code|component|package|script|folder|dir|"
     r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$))",
     re.IGNORECASE,
+    ("/to/", "some", "your"),
 )
 _ANY_NAME = lazy_pattern(
     r"(?:(?:src|lib|app|tests?|foo|bar|baz|path|dir|folder|a|b|x)/)*+"

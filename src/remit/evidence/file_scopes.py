@@ -22,9 +22,14 @@ _KEY = lazy_pattern(
     r"[\s*_>\-+]*+(?:<(?:files?|path)>|(?:(?:primary|main|affected|target|source)\s)?"
     r"(?:files?|paths?|locations?|ファイル|場所|文件|位置)(?:\([s]\))?[*_]{0,2}\s?[:：])",
     re.IGNORECASE,
+    ("file", "path", "location", "ファイル", "場所", "文件", "位置"),
 )
 #: An entry of a plan's list of files: `- Modify: a/b.py`.
-_MODIFIED = lazy_pattern(r"[\s*_>\-+]*+(?:modify|edit|update|change)[*_]{0,2}\s?[:：]", re.IGNORECASE)
+_MODIFIED = lazy_pattern(
+    r"[\s*_>\-+]*+(?:modify|edit|update|change)[*_]{0,2}\s?[:：]",
+    re.IGNORECASE,
+    ("modify", "edit", "update", "change"),
+)
 _WORD = lazy_pattern(r"\w++(?:[-'’]\w++)*+")
 SENTENCE_ENDS = lazy_pattern(r"[.!?][)*_`]{0,3}\s+(?=\S)|[。！？]")
 #: A label has at most this many words besides its file.

@@ -65,7 +65,9 @@ _NO_FILE = lazy_pattern(
 )
 #: Any text that one of these patterns can match.
 _MAY_BE_ABSENT = lazy_pattern(
-    r"miss|absent|exist|fehl|no such|isn.t there|is not there|esiste|(?-i:тсутств|файл|существ|存在|缺)", re.IGNORECASE
+    r"miss|absent|exist|fehl|no such|isn.t there|is not there|esiste|(?-i:тсутств|файл|существ|存在|缺)",
+    re.IGNORECASE,
+    ("miss", "absent", "exist", "fehl", "no such", " there", "esiste", "тсутств", "файл", "существ", "存在", "缺"),
 )
 _MAX_AFTER = 200
 #: What a file is moved to: `a/b.py` → `c/d.py`.

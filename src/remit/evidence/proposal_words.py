@@ -96,7 +96,7 @@ FIX_LABEL = lazy_pattern(
     re.IGNORECASE,
 )
 #: An instruction that introduces code, an introduction of proposed and one of existing code: each ends with a colon.
-LINE_ENDS_WITH_COLON = lazy_pattern(r".*[:：][\s*_]{0,4}$", re.DOTALL)
+LINE_ENDS_WITH_COLON = lazy_pattern(r".*[:：][\s*_]{0,4}$", re.DOTALL, (":", "："))
 #: `Then add this to src/app.py:`, `After line 12, insert:`
 _LINE_END = r"[:：][\s*_]{0,4}$"
 INSTRUCTION = lazy_pattern(
@@ -214,6 +214,10 @@ TASK_HEADING = lazy_pattern(
 PLAN = lazy_pattern(
     r"\b(?:plan|proposals?|rfc|roadmap|strategy|specification|(?-i:[Пп]лан|[Сс]пецификация))\b|計画|提案|计划|方案|계획|제안",
     re.IGNORECASE,
+    (
+        *("plan", "proposal", "rfc", "roadmap", "strategy", "specification", "план", "спецификация"),
+        *("計画", "提案", "计划", "方案", "계획", "제안"),
+    ),
 )
 FILES_TO_CREATE = lazy_pattern(
     rf"{_LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:creat|add)|"
@@ -227,7 +231,9 @@ NEW_FILES = lazy_pattern(
 )
 #: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
 PLAN_FILE = lazy_pattern(
-    r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|proposal|rfc|spec)(?=[-_.])", re.IGNORECASE
+    r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|proposal|rfc|spec)(?=[-_.])",
+    re.IGNORECASE,
+    ("plan", "proposal", "rfc", "spec"),
 )
 #: A heading of a plan below which code is to be written.
 PLANNED_HEADING = lazy_pattern(
@@ -244,12 +250,14 @@ EXISTING = lazy_pattern(
 PAST_LABEL = lazy_pattern(
     r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be)\b",
     re.IGNORECASE,
+    ("before", "previously", "used to be"),
 )
 #: A text that reports a fix, and its sections on the code before it.
 FIX_REPORT = lazy_pattern(
     r"\bfix(?:e(?-i:[sdSD]))?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e(?-i:[sdSD]))?\b|"
     r"(?:修复|修正)(?:完成|報告|报告|总结)",
     re.IGNORECASE,
+    ("fix", "修复", "修正"),
 )
 NO_FIX_REPORT = lazy_pattern(r"\b(?:plan|review|audit|research|analysis|to fix)\b", re.IGNORECASE)
 PROBLEM = lazy_pattern(
@@ -257,7 +265,11 @@ PROBLEM = lazy_pattern(
     r"cause racine|causa(?: raíz)?|problema|problème|原因|根因|根本原因|问题|問題)\b(?!\s?fix)",
     re.IGNORECASE,
 )
-BEFORE_LABEL = lazy_pattern(rf"{_LEAD}(?:before|old|previous|変更前|修正前|修改前|修复前)\b", re.IGNORECASE)
+BEFORE_LABEL = lazy_pattern(
+    rf"{_LEAD}(?:before|old|previous|変更前|修正前|修改前|修复前)\b",
+    re.IGNORECASE,
+    ("before", "old", "previous", "変更前", "修正前", "修改前", "修复前"),
+)
 #: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
 IS_DONE = lazy_pattern(
     r"已(?:实现|完成|实施|修复)|(?:実装|対応|完了)済み?|\b(?:implemented|completed|applied)\b", re.IGNORECASE

@@ -47,7 +47,7 @@ from remit.lazy import lazy_pattern
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
-_FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})")
+_FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})", words=("`", "~"))
 #: A step of a plan that is still to be done.
 _STEP = lazy_pattern(r"\s*[-*+]\s\[ \]\s")
 #: At most this many lines above a fence are searched for its label.

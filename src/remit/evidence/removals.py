@@ -12,7 +12,8 @@ _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
 #: A heading of something that is settled.
 DONE_HEADING = lazy_pattern(
     r".{0,200}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}"
-    r"(?i:fixed|resolved|done|removed|deleted|completed?|implemented)\b|(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))"
+    r"(?i:fixed|resolved|done|removed|deleted|completed?|implemented)\b|(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))",
+    words=("fixed", "resolved", "removed", "deleted", "done", "complete", "implemented", "修复", "修正", "対応", "已"),
 )
 _FILES = r"(?:files?|modules?|scripts?|folders?|directories|components?|tests?|assets?|migrations?|pages?)"
 _REMOVED_FILES = (
@@ -22,14 +23,22 @@ _REMOVED_FILES = (
     r"(?-i:[Уу]дал[её]нн?ые\s(?:\w{1,20}\s)?файлы|[Вв]идалені\sфайли)|"
     r"削除(?:済み?の?|した|された)?ファイル|(?:已)?(?:删除|移除|刪除)的?(?:文件|檔案)|삭제(?:된|한)\s?파일)"
 )
+#: Texts without these words do not compile the two expressions below.
+_GONE_FILES_WORDS = (
+    *("deleted", "removed", "obsolete", "eliminados", "borrados", "removidos", "excluídos", "deletados", "eliminati"),
+    *("rimossi", "supprimés", "dateien", "bestanden", "usunięte", "silinen", "удал", "видалені"),
+    *("削除", "删除", "移除", "刪除", "삭제"),
+)
 #: A heading of something that is gone.
 GONE_HEADING = lazy_pattern(
     r".{0,200}(?:\b(?:REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:removed|deleted)\b|削除済み?|已(?:删除|移除))|"
-    rf"{_LEAD}{_REMOVED_FILES}(?!\w)"
+    rf"{_LEAD}{_REMOVED_FILES}(?!\w)",
+    words=_GONE_FILES_WORDS,
 )
 #: The same as a label above a list or a table: `**Deleted files:**`.
 _GONE_LABEL = lazy_pattern(
-    rf"{_LEAD}{_REMOVED_FILES}[\s*_]*+(?:[(（][^)）\n]{{0,40}}[)）])?[\s*_]*+(?:[:：][\s*_]*+|(?<=\*\*)\s*+)$"
+    rf"{_LEAD}{_REMOVED_FILES}[\s*_]*+(?:[(（][^)）\n]{{0,40}}[)）])?[\s*_]*+(?:[:：][\s*_]*+|(?<=\*\*)\s*+)$",
+    words=_GONE_FILES_WORDS,
 )
 _LISTS = ("|", "-", "*", "+", " ", "\t", ">")
 _GONE_WORDS = r"(?:removed|deleted|dropped|eliminated)"
@@ -40,6 +49,10 @@ _GONE_CELL = lazy_pattern(
     r"(?:[\s*_`~]*$|[\s*_`~]*(?:[,;:：(（\[。—–→✅]|\.(?!\w)|-\s)|"
     r"\s(?:in|from|by|since|on|at|as|with|during|after|and|or|because|due|entirely|completely|already)\s)",
     re.IGNORECASE,
+    (
+        *("removed", "deleted", "dropped", "eliminat", "gone", "no longer", "eliminad", "gelöscht", "entfernt"),
+        *("supprim", "removid", "удал", "削除", "已", "삭제"),
+    ),
 )
 #: The same in a sentence: `was removed`, `(deleted)`, `Removed src/app.py:12`.
 _GONE = lazy_pattern(
@@ -47,9 +60,13 @@ _GONE = lazy_pattern(
     rf"{_GONE_WORDS}\b(?!\()|"
     rf"\bno longer (?:exists?|there|present)\b|[(（]\s?(?:削除|已删除|已移除)",
     re.IGNORECASE,
+    ("removed", "deleted", "dropped", "eliminated", "no longer", "削除", "已"),
 )
 #: Matches in an ASCII text in lower case wherever `_GONE` and `_GONE_CELL` do, in a tenth of the time.
-_GONE_HINT = lazy_pattern(r"removed|deleted|dropped|eliminated|no longer|gone|eliminad|entfernt|supprime|removid")
+_GONE_HINT = lazy_pattern(
+    r"removed|deleted|dropped|eliminated|no longer|gone|eliminad|entfernt|supprime|removid",
+    words=("removed", "deleted", "dropped", "elimina", "no longer", "gone", "entfernt", "supprim", "removid"),
+)
 _BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
 _STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
 _MAX_AROUND = 300

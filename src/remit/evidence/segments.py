@@ -28,6 +28,7 @@ SegmentKind = Literal["heading", "text", "item", "cell", "code"]
 _FILE_LINE = lazy_pattern(
     r"[\s*_>\-+]*+(?:file|path|location|ファイル|文件|archivo|datei|fichier|arquivo|файл|파일)[*_]{0,2}\s?[:：]",
     re.IGNORECASE,
+    ("file", "path", "location", "ファイル", "文件", "archivo", "datei", "fichier", "arquivo", "файл", "파일"),
 )
 #: One number after `Lines:` is the length of the file.
 _LINES_LINE = lazy_pattern(
@@ -49,7 +50,10 @@ _FILE_COLUMNS = frozenset(
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 #: A cell with the method of an HTTP request: its row is about an address.
-_METHOD = lazy_pattern(r"[`*\s]*+(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\b[`*]*+(?:\s*+$|\s++[`*]*+/|\s?[,/|])")
+_METHOD = lazy_pattern(
+    r"[`*\s]*+(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\b[`*]*+(?:\s*+$|\s++[`*]*+/|\s?[,/|])",
+    words=("get", "post", "put", "patch", "delete", "head", "options"),
+)
 #: Columns of addresses; a column Path has either files or addresses.
 _ROUTE_COLUMNS = frozenset(
     {
