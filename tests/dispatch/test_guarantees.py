@@ -63,18 +63,21 @@ async def test_a_retry_gets_its_full_time(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    ("deaths", "in_turn"),
-    [(MAX_DEATHS_IN_TURN, MAX_DEATHS_IN_TURN), (MAX_DEATHS, 1)],
-    ids=["all in one turn", "in many turns"],
+    ("deaths", "in_turn", "reason"),
+    [
+        (12, MAX_DEATHS_IN_TURN, f"{MAX_DEATHS_IN_TURN} attempts died in one turn"),
+        (MAX_DEATHS, 1, f"{MAX_DEATHS} attempts died"),
+    ],
+    ids=["in one turn", "in many turns"],
 )
-async def test_a_retry_resets_the_count_of_dead_workers(play: Play, deaths: int, in_turn: int) -> None:
+async def test_a_retry_resets_the_count_of_dead_workers(play: Play, deaths: int, in_turn: int, reason: str) -> None:
     async with play(DONE) as fleet:
         number = await fleet.submit()
         await fleet.rows("UPDATE remit.jobs SET deaths = %s, deaths_in_turn = %s", deaths, in_turn)
         await fleet.work()
         stopped = await fleet.job(number)
         assert (stopped.outcome, fleet.requests) == ("error", [])
-        assert f"stopped after {deaths} attempts died" in str(stopped.error)
+        assert f"stopped after {reason}:" in str(stopped.error)
         await jobs.retry(fleet.database, number)
         await fleet.work()
         done = await fleet.job(number)

@@ -185,7 +185,9 @@ async def test_a_submission_with_an_unknown_outcome_is_reported(
             await fleet.submit(queueing=Queueing(**queueing))
 
 
-@pytest.mark.parametrize("state", [psycopg.errors.CrashShutdown, psycopg.errors.ConnectionFailure])
+@pytest.mark.parametrize(
+    "state", [psycopg.errors.CrashShutdown, psycopg.errors.ConnectionFailure, psycopg.errors.SystemError]
+)
 async def test_an_error_that_may_follow_the_commit_is_reported(
     play: Play, monkeypatch: pytest.MonkeyPatch, state: type[psycopg.Error]
 ) -> None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("remit.worker")
 #: A job whose worker died this often without a finished turn in between is not tried again: it may be the cause.
 MAX_DEATHS_IN_TURN = 5
-#: Nor is a job whose worker died this often in all.
+#: The same limit for all turns together.
 MAX_DEATHS = 25
 _FLUSH_SECONDS = 1.0
 _READING = frozenset({"Read", "Grep", "Glob", "LS", "GitLog", "GitDiff", "GitShow", "GitBlame"})
@@ -101,7 +101,10 @@ class Attempt:
         if job.deaths_in_turn >= MAX_DEATHS_IN_TURN or job.deaths >= MAX_DEATHS:
             await self._end_watch()
             text = await partial_output(self._database, job.id)
-            await self._finish(RunEnd("error", text, f"stopped after {job.deaths} attempts died: {job.last_death}"))
+            died = f"{job.deaths} attempts died"
+            if job.deaths_in_turn >= MAX_DEATHS_IN_TURN:
+                died = f"{job.deaths_in_turn} attempts died in one turn"
+            await self._finish(RunEnd("error", text, f"stopped after {died}: {job.last_death}"))
             return
         try:
             job = await self._resolve()

@@ -39,10 +39,10 @@ CONNECTION_ERRORS = (
     psycopg.errors.IdleInTransactionSessionTimeout,
     PoolTimeout,
 )
-#: The state of an error with which a crashing server ends its connections, perhaps after a commit.
-_CRASH_STATE = "57P02"
-#: The class of errors of a connection, which poolers report.
-_CONNECTION_CLASS = "08"
+#: Errors with which PostgreSQL rolls a statement back: invalid or failed transaction, no resources, a lock, a cancelled
+#: statement, an orderly shutdown, a starting server. Others may follow a commit, such as a crash (57P02), or be errors
+#: of a pooler that does not know (08, 58).
+_ROLLED_BACK = ("25", "40", "53", "55", "57014", "57P01", "57P03", "57P05")
 _NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
 _SHARED = re.compile(r"\{(\w+)\}")
 
@@ -175,9 +175,9 @@ class Database:
 
 
 def is_rolled_back(error: Exception) -> bool:
-    """Return whether an error of a statement proves that its transaction was rolled back: the server reported it."""
+    """Return whether an error of a statement proves that its transaction was rolled back."""
     state = error.sqlstate if isinstance(error, psycopg.Error) else None
-    return state is not None and state != _CRASH_STATE and not state.startswith(_CONNECTION_CLASS)
+    return state is not None and state.startswith(_ROLLED_BACK)
 
 
 def _unavailable(error: Exception) -> DatabaseUnavailable:

@@ -82,14 +82,16 @@ async def _insert(database: Database, wanted: Submission) -> list[DictRow]:
 
     It is possible if nothing was inserted for certain, or if the job has a key.
     """
-    insert = _insert_child if wanted.parent is not None else _insert_alone
     sent = _sent_briefs.setdefault(database, set())
     columns = _columns(wanted)
     brief = columns["brief"]
     if brief in sent:
         columns["brief_json"] = None
     try:
-        inserted = await insert(database, wanted, columns)
+        if wanted.parent is None:
+            inserted = await _insert_alone(database, columns)
+        else:
+            inserted = await _insert_child(database, wanted.parent, columns)
     except _OutcomeUnknown as unknown:
         error = unknown.error
         if wanted.key is not None:
@@ -112,7 +114,7 @@ class _OutcomeUnknown(Exception):
         self.error = error
 
 
-async def _insert_alone(database: Database, _: Submission, columns: dict[str, Any]) -> list[DictRow]:
+async def _insert_alone(database: Database, columns: dict[str, Any]) -> list[DictRow]:
     """Insert a job without a parent: one statement, without BEGIN and COMMIT."""
     async with database.connection() as connection:
         try:
@@ -123,12 +125,12 @@ async def _insert_alone(database: Database, _: Submission, columns: dict[str, An
             raise _OutcomeUnknown(error) from error
 
 
-async def _insert_child(database: Database, wanted: Submission, columns: dict[str, Any]) -> list[DictRow]:
+async def _insert_child(database: Database, number: int, columns: dict[str, Any]) -> list[DictRow]:
     """Insert a job while its parent is locked, so that children that are submitted at the same time are counted."""
     is_inserted = False
     try:
         async with database.transaction() as connection:
-            parent = await _lock_parent(connection, wanted.parent or 0)
+            parent = await _lock_parent(connection, number)
             place = {"root": parent["root"], "depth": parent["depth"] + 1}
             inserted = await rows(connection, "jobs.submit", **{**columns, **place})
             is_inserted = bool(inserted)

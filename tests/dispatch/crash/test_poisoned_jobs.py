@@ -27,7 +27,9 @@ def test_a_job_stops_after_five_dead_workers(fleet: MakeFleet, model: Model) -> 
 
     end = team.store.job(job)
     assert (end["outcome"], end["deaths"], end["attempt"]) == ("error", 5, 6)
-    assert end["error"].startswith("stopped after 5 attempts died: attempt 5 stopped responding after turn 1")
+    assert end["error"].startswith(
+        "stopped after 5 attempts died in one turn: attempt 5 stopped responding after turn 1"
+    )
     assert end["result"] == "I begin.", "the partial output is kept"
     assert worker.is_alive
 

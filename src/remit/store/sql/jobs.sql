@@ -3,8 +3,8 @@
     jobs.id, jobs.agent, jobs.definition, jobs.brief, jobs.request, jobs.prompt, jobs.workspace, jobs.isolation,
     jobs.worktree, jobs.queue, jobs.priority, jobs.idempotency_key, jobs.parent, jobs.root, jobs.depth, jobs.state,
     jobs.outcome, jobs.error, jobs.verdict, jobs.result, jobs.diff, jobs.is_cancelled, jobs.attempt, jobs.deaths,
-    jobs.deaths_in_turn, jobs.last_death, jobs.turns, jobs.tool_calls, jobs.input_tokens, jobs.output_tokens, jobs.cached_tokens, jobs.cost,
-    jobs.is_priced, jobs.max_seconds, jobs.created, jobs.started, jobs.finished, jobs.ticket
+    jobs.deaths_in_turn, jobs.last_death, jobs.turns, jobs.tool_calls, jobs.input_tokens, jobs.output_tokens,
+    jobs.cached_tokens, jobs.cost, jobs.is_priced, jobs.max_seconds, jobs.created, jobs.started, jobs.finished, jobs.ticket
 
 -- name: brief
 SELECT brief FROM remit.briefs WHERE digest = %(digest)s
@@ -299,8 +299,8 @@ SELECT {columns} FROM remit.jobs WHERE id = %(job)s
 SELECT
     id, agent, definition, brief, '{}'::jsonb AS request, left(prompt, 1000) AS prompt, workspace, isolation, worktree,
     queue, priority, idempotency_key, parent, root, depth, state, outcome, error, verdict, NULL AS result, NULL AS diff,
-    is_cancelled, attempt, deaths, deaths_in_turn, last_death, turns, tool_calls, input_tokens, output_tokens, cached_tokens, cost,
-    is_priced, max_seconds, created, started, finished, ticket
+    is_cancelled, attempt, deaths, deaths_in_turn, last_death, turns, tool_calls, input_tokens, output_tokens,
+    cached_tokens, cost, is_priced, max_seconds, created, started, finished, ticket
 FROM remit.jobs
 WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
 ORDER BY id DESC LIMIT %(limit)s
