@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from dispatch import brief_of_a_job, places, scratch, submission
+from dispatch import bare_commits, bare_table, brief_of_a_job, places, scratch, submission
 from measure import Bench
 
 from remit.dispatch.conversation import Conversation
@@ -42,6 +42,9 @@ _TAKEOVER_SECONDS = 3.0
 _WAITING = 500
 _WORKER = [sys.executable, "-c", "from remit.surfaces.cli import main; main()", "worker"]
 _notes: list[str] = []
+_ROUNDS = 6
+#: Address -> milliseconds of the bare transactions of a turn, measured with the turns.
+_floors: dict[str | None, float] = {}
 
 
 def _read(lines: int = 5) -> dict[str, Any]:
@@ -130,41 +133,33 @@ async def _turn_cost(address: str | None, where: str) -> float:
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
         folder = Path(name)
         with _model([*map(_read, range(1, _TURNS + 1)), {"text": "done"}], folder):
-            async with scratch(address) as (database, _):
-                durable, plain = [], []
-                for _round in range(7):
+            async with scratch(address) as (database, _), bare_table(database):
+                durable, plain, bare = [], [], []
+                for _round in range(_ROUNDS):
                     number, _new = await submit(database, _submission(0))
                     job = await jobs.claim(database, number, "00000000-0000-0000-0000-000000000000", None)
                     if not isinstance(job, jobs.Job):
                         raise RuntimeError("the job could not be claimed")
                     plain.append(await _conversed(database, job, folder, is_durable=False))
                     durable.append(await _conversed(database, job, folder, is_durable=True))
-                floor = await _floor(database)
-    own, other = (statistics.median(times[1:]) * 1000 for times in (durable, plain))  # the first one warms up
-    _notes.append(f"a turn with one tool call{where}: {own:.1f} ms durable, {other:.1f} ms without")
-    _notes.append(f"the floor{where}: as many transactions that each store one number take {floor:.1f} ms")
+                    # Those of the request and of the response wait for the disk; the start of the call does not.
+                    turns = [await bare_commits(database, 2, unsafe=1) for _ in range(_TURNS + 1)]
+                    bare.append(statistics.mean(turns))
+    # The first round warms up.
+    own, other, floor = (statistics.median(times[1:]) * 1000 for times in (durable, plain, bare))
+    _floors[address] = floor
+    _notes.append(
+        f"a turn with one tool call{where}: {own:.1f} ms durable, {other:.1f} ms without; bare commits {floor:.1f} ms"
+    )
     return own - other
 
 
-async def _floor(database: Database) -> float:
-    """Milliseconds of the transactions of a turn if each stores one number: client, server and disk alone.
-
-    Those of the request and of the response wait for the disk, that of the start of the call does not.
-    """
-    wait = "INSERT INTO remit_bench VALUES (%s)"
-    unsafe = f"WITH stored AS ({wait}) SELECT set_config('synchronous_commit', 'off', true)"
-    taken = []
-    async with database.transaction() as connection:
-        await connection.execute("CREATE TABLE IF NOT EXISTS remit_bench (number bigint)")
-    for number in range(200):
-        begun = time.perf_counter()
-        for statement in (wait, wait, unsafe):
-            async with database.connection() as connection:
-                await connection.execute(statement, [number])
-        taken.append(time.perf_counter() - begun)
-    async with database.transaction() as connection:
-        await connection.execute("DROP TABLE remit_bench")
-    return statistics.median(taken) * 1000
+async def _turn_floor(address: str | None, where: str) -> float:
+    """Milliseconds of the transactions of a turn if each stores one number: client, server and disk alone."""
+    if address not in _floors:
+        await _turn_cost(address, where)
+        _notes.clear()
+    return _floors[address]
 
 
 @asynccontextmanager
@@ -259,6 +254,7 @@ def benches() -> list[Bench]:
     """What is measured here."""
     measured: tuple[tuple[str, str, str, float | None, Callable[..., Any]], ...] = (
         ("what durability adds to a turn with one tool call", "the same turn without", "ms", 5, _turn_cost),
+        ("what durability adds to a turn, its floor: bare commits", "client, server and disk", "ms", None, _turn_floor),
         (
             "a killed worker's job, until another asks the model",
             f"the configured {_TAKEOVER_SECONDS:g} s",

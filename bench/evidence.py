@@ -12,7 +12,7 @@ import tracemalloc
 from functools import cache
 from pathlib import Path
 
-from measure import Bench, ratio
+from measure import Bench, ratio, sized
 
 from remit.checking import Options, check_text
 from remit.contract.parse import parse
@@ -124,17 +124,17 @@ def _transcript_memory() -> float:
     return peak / path.stat().st_size
 
 
-_FILES = 150_000
+FILES = sized(150_000, 30_000)
 _IN_FOLDER = 100
 _CITED = 200
 
 
 @cache
 def _many_files() -> Path:
-    """A checkout of 150,000 files: names for the same few files, because only the names matter."""
+    """A checkout of many files: names for the same few files, because only the names matter."""
     root = Path(tempfile.mkdtemp(prefix="remit-bench-"))
     subprocess.run(["git", "init", "-q", root], check=True)
-    for number in range(_FILES):
+    for number in range(FILES):
         folder = root / f"packages/p{number // 3000}/src/d{number // _IN_FOLDER}"
         own = root / f"seed_{number // 50_000}.txt"  # a file system limits the names of one file
         if number % 50_000 == 0:
@@ -153,7 +153,7 @@ def _name(number: int) -> str:
 
 def _cited() -> list[str]:
     """Return 200 paths without their first folders."""
-    numbers = range(0, _FILES, _FILES // _CITED)
+    numbers = range(0, FILES, FILES // _CITED)
     return [f"d{number // _IN_FOLDER}/{_name(number)}" for number in numbers]
 
 
@@ -161,9 +161,7 @@ def _in_many_files() -> float:
     """A document with 200 short paths against listing the files and reading the cited ones."""
     root = _many_files()
     text = "\n".join(f"- `{path}:{1 + number % 60}`" for number, path in enumerate(_cited()))
-    full = [
-        root / f"packages/p{n // 3000}/src/d{n // _IN_FOLDER}" / _name(n) for n in range(0, _FILES, _FILES // _CITED)
-    ]
+    full = [root / f"packages/p{n // 3000}/src/d{n // _IN_FOLDER}" / _name(n) for n in range(0, FILES, FILES // _CITED)]
     listing = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
 
     def baseline() -> None:
@@ -185,7 +183,11 @@ def benches() -> list[Bench]:
         Bench("full check, 40 references and 10 quotes", "parsing alone", "x", 5, _against_parsing),
         Bench("500 references into a file of 200,000 lines", "1 reference into it", "x", 3, _into_large_file),
         Bench(
-            "200 short paths in a checkout of 150,000 files", "git ls-files, reading the files", "x", 2, _in_many_files
+            f"200 short paths in a checkout of {FILES:,} files",
+            "git ls-files, reading the files",
+            "x",
+            2,
+            _in_many_files,
         ),
         Bench("reading a transcript of 50 MB", "json.loads of its lines", "x", 1.2, _against_json),
         Bench("reading a transcript of 50 MB", "a second", "MB/s", None, _transcript_speed),

@@ -6,10 +6,19 @@ A number of seconds depends on the machine more than on the code; a ratio does n
 from __future__ import annotations
 
 import gc
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+#: Set by --long: parts with a size then use the full one.
+LONG = "REMIT_BENCH_LONG"
+
+
+def sized(full: int, short: int) -> int:
+    """Return the size of a part: the full one takes minutes and is measured with --long."""
+    return full if os.environ.get(LONG) else short
 
 
 class NotMeasured(Exception):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import os
 import platform
 import sys
@@ -19,7 +20,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
-from measure import Bench, NotMeasured  # noqa: E402 (the path must be known first)
+from measure import LONG, Bench, NotMeasured  # noqa: E402 (the path must be known first)
 
 LAST = HERE.parent / ".cache/bench/last.json"
 PREVIOUS = LAST.with_name("previous.json")
@@ -57,6 +58,8 @@ def change(row: Row, before: Before) -> float | None:
 def as_line(row: Row) -> str:
     """Return a figure as a line of the table."""
     value, goal = row["figure"], row["goal"]
+    if value is None:
+        return f"{row['name']:<68} {row['against']:<38} {'FAILED':>12}"
     figure = f"{value:,.2f} {row['unit']}" if value < 100 else f"{value:,.0f} {row['unit']}"
     limit = "" if goal is None else f"{'≤' if goal > 0 else '≥'} {abs(goal):g}"
     met = {None: "", True: "met", False: "NOT MET"}[row["is_met"]]
@@ -76,23 +79,38 @@ def measure(part: str, before: Before, *, with_long: bool, is_quiet: bool) -> li
             started = time.monotonic()
             try:
                 value = bench.measure()
+                notes = bench.explain() if bench.explain else []
             except NotMeasured as reason:
                 print(f"{bench.name}: not measured: {reason}", file=sys.stderr, flush=True)
                 continue
+            except Exception as error:  # noqa: BLE001 - the other parts are still measured
+                print(f"{bench.name}: FAILED: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                value, notes = math.nan, []
             row: Row = {
+                "part": file,
                 "name": bench.name,
                 "against": bench.baseline,
-                "figure": round(value, 4),
+                "figure": None if math.isnan(value) else round(value, 4),
                 "unit": bench.unit,
                 "goal": bench.goal,
                 "is_met": is_met(value, bench.goal),
-                "notes": bench.explain() if bench.explain else [],
+                "notes": notes,
                 "seconds": round(time.monotonic() - started, 1),
             }
             row["change"] = change(row, before)
             rows.append(row)
             print(bench.name if is_quiet else as_line(row), file=sys.stderr if is_quiet else sys.stdout, flush=True)
     return rows
+
+
+def times_of_parts(rows: list[Row]) -> list[str]:
+    """Return how long each part took, the longest first, and all of them together."""
+    taken: dict[str, float] = {}
+    for row in rows:
+        taken[row["part"]] = taken.get(row["part"], 0.0) + row["seconds"]
+    parts = sorted(taken.items(), key=lambda part: -part[1])
+    lines = [f"measured in {sum(taken.values()):.0f} s, each part by its file (seconds)"]
+    return lines + [f"  {seconds:6.1f}  {part}" for part, seconds in parts]
 
 
 def keep(report: Row) -> None:
@@ -113,14 +131,18 @@ def figures_of(path: Path) -> Before:
 
 
 def main() -> int:
-    """Measure and print; with --strict, the exit code is 1 if a goal is not met or a figure got worse."""
+    """Measure and print. The exit code is 1 if a part failed; with --strict, also if a goal is missed."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
     parser.add_argument("part", nargs="?", default="", help="part of a bench's file or name; default: all")
-    parser.add_argument("--long", action="store_true", help="also measure what takes minutes; give a part")
+    parser.add_argument(
+        "--long", action="store_true", help="also measure what takes minutes, with full sizes; give a part"
+    )
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is not met or a figure got worse")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument("--compare", metavar="FILE", help="show the ratio to the figures of an earlier run")
     arguments = parser.parse_args()
+    if arguments.long:
+        os.environ[LONG] = "1"
     is_json = arguments.format == "json"
     before = figures_of(Path(arguments.compare)) if arguments.compare else {}
     if not is_json:
@@ -133,9 +155,10 @@ def main() -> int:
     if is_json:
         print(json.dumps(report, indent=1))
     else:
-        print(*(note for row in rows for note in row["notes"]), sep="\n")
+        print(*(note for row in rows for note in row["notes"]), *times_of_parts(rows), sep="\n")
+    has_failed = any(row["figure"] is None for row in rows)
     is_worse = any(row["is_met"] is False or (row["change"] or 0) > REGRESSION for row in rows)
-    return 1 if arguments.strict and is_worse else 0
+    return 1 if has_failed or (arguments.strict and is_worse) else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The store with a million waiting and a million finished jobs, compared with a thousand of each."""
+"""The store with many waiting and as many finished jobs (with --long a million), compared with a thousand of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 from dispatch import brief_of_a_job, submission
-from measure import Bench
+from measure import Bench, sized
 from psycopg.conninfo import make_conninfo
 
 from remit.dispatch.settings import load_settings
@@ -23,7 +23,7 @@ from remit.store import jobs, workers
 from remit.store.database import Database, open_database
 from remit.store.submissions import submit
 
-FEW, MANY = 1_000, 1_000_000
+FEW, MANY = 1_000, sized(1_000_000, 100_000)
 _REPEATS = 25
 _notes: list[str] = []
 #: Rows without triggers; every waiting job has its ticket.

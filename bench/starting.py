@@ -11,9 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
-from measure import Bench, ratio
+from measure import Bench, medians
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "examples/results/review-security.md"
@@ -22,7 +23,7 @@ PARTS = "import click, msgspec, pathlib, pyromark"
 #: The libraries of the command line; a report on a terminal needs rich.
 LIBRARIES = "import click, msgspec, rich.console"
 COMMAND = "import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import main; main()"
-RUNS = 15
+RUNS = 11
 #: How many of the slowest imports are named.
 NAMED = 15
 
@@ -45,9 +46,28 @@ def spent() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def start_up(*arguments: str, baseline: str = "pass") -> float:
-    """How many times as long as a bare Python, or one that only runs `baseline`, it takes."""
-    return ratio(python(*arguments), python("-c", baseline), RUNS, spent)
+#: What is started, by the names that the benches use.
+STARTS: dict[str, tuple[str, ...]] = {
+    "pass": ("-c", "pass"),
+    "libraries": ("-c", LIBRARIES),
+    "floor": ("-c", PARTS),
+    "check": ("-c", COMMAND, "check", str(RESULT)),
+    "verify": ("-c", COMMAND, "verify", str(RESULT)),
+    "help": ("-c", COMMAND, "--help"),
+    "import": ("-c", "import remit"),
+    "import check": ("-c", "import remit; remit.check"),
+}
+
+
+@cache
+def processor_times() -> dict[str, float]:
+    """The median processor time of each process, all of them started in turns."""
+    return dict(zip(STARTS, medians([python(*words) for words in STARTS.values()], RUNS, spent), strict=True))
+
+
+def start_up(name: str, baseline: str = "pass") -> float:
+    """How many times as long as a bare Python, or another process, it takes."""
+    return processor_times()[name] / processor_times()[baseline]
 
 
 def imports() -> list[str]:
@@ -109,7 +129,7 @@ def benches() -> list[Bench]:
             "python -c pass",
             "x",
             6.0,
-            lambda: start_up("-c", COMMAND, "check", str(RESULT)),
+            lambda: start_up("check"),
             imports,
         ),
         Bench(
@@ -117,23 +137,23 @@ def benches() -> list[Bench]:
             LIBRARIES,
             "x",
             1.3,
-            lambda: start_up("-c", COMMAND, "check", str(RESULT), baseline=LIBRARIES),
+            lambda: start_up("check", "libraries"),
         ),
-        Bench("remit check FILE, its floor: " + PARTS, "python -c pass", "x", None, lambda: start_up("-c", PARTS)),
+        Bench("remit check FILE, its floor: " + PARTS, "python -c pass", "x", None, lambda: start_up("floor")),
         Bench(
             "remit verify FILE, from start to end",
             "python -c pass",
             "x",
             6.0,
-            lambda: start_up("-c", COMMAND, "verify", str(RESULT)),
+            lambda: start_up("verify"),
         ),
-        Bench("remit --help", "python -c pass", "x", None, lambda: start_up("-c", COMMAND, "--help")),
-        Bench("import remit", "python -c pass", "x", 1.2, lambda: start_up("-c", "import remit")),
+        Bench("remit --help", "python -c pass", "x", None, lambda: start_up("help")),
+        Bench("import remit", "python -c pass", "x", 1.2, lambda: start_up("import")),
         Bench(
             "import remit; remit.check",
             "python -c pass",
             "x",
             None,
-            lambda: start_up("-c", "import remit; remit.check"),
+            lambda: start_up("import check"),
         ),
     ]

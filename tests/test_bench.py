@@ -12,6 +12,7 @@ import pytest
 BENCH = Path(__file__).resolve().parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
 
+import measure  # type: ignore[import-not-found]  # noqa: E402 (the path must be known first)
 import run  # type: ignore[import-not-found]  # noqa: E402 (the path must be known first)
 
 
@@ -73,3 +74,39 @@ def test_a_figure_that_cannot_be_measured_here_is_left_out_with_the_reason(
 
     assert [row["name"] for row in run.measure("", {}, with_long=False, is_quiet=True)] == ["a job"]
     assert "a page: not measured: there is no browser" in capsys.readouterr().err
+
+
+def test_a_part_that_fails_is_reported_and_the_others_are_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def fail() -> float:
+        raise TimeoutError("the worker does not answer")
+
+    benches = [run.Bench("a page", "nothing", "s", 2, fail), run.Bench("a job", "nothing", "s", 2, lambda: 1.0)]
+    monkeypatch.setattr(run, "registry", lambda: {"pages": benches})
+    monkeypatch.setattr(run, "LAST", tmp_path / "last.json")
+    monkeypatch.setattr(run.platform, "platform", lambda: "Linux")  # it starts a program
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+
+    assert run.main() == 1
+    printed = capsys.readouterr()
+    assert "a page: FAILED: TimeoutError: the worker does not answer" in printed.err
+    assert [line.split()[-1] for line in printed.out.splitlines()[1:3]] == ["FAILED", "met"]
+    assert "measured in 0 s" in printed.out
+
+
+def test_the_time_of_each_part_is_the_sum_of_its_rows() -> None:
+    rows = [{"part": "pages", "seconds": 1.0}, {"part": "jobs", "seconds": 5.0}, {"part": "pages", "seconds": 1.5}]
+
+    assert run.times_of_parts(rows) == [
+        "measured in 8 s, each part by its file (seconds)",
+        "     5.0  jobs",
+        "     2.5  pages",
+    ]
+
+
+@pytest.mark.parametrize(("value", "size"), [("", 10), ("1", 100)])
+def test_the_full_size_of_a_part_is_measured_with_long(monkeypatch: pytest.MonkeyPatch, value: str, size: int) -> None:
+    monkeypatch.setenv(measure.LONG, value)
+
+    assert measure.sized(100, 10) == size

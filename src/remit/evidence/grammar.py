@@ -104,7 +104,7 @@ def never_exists(_: str) -> bool:
 
 def references_in(text: str, exists: Exists = never_exists, *, bare: bool = False) -> list[WrittenReference]:
     """Return every reference in one line of text, in order; with `bare`, also paths without a line."""
-    if not bare and not (may_cite(text) and _MARK.search(text)):
+    if not bare and not (may_cite(text) and (":" in text or _MARK.search(text))):  # most have a colon
         return []
     if (canonical := canonical_reference(text)) is not None:
         return [canonical]
