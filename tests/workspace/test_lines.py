@@ -61,3 +61,8 @@ def test_collapsed_text_maps_each_word_to_its_line() -> None:
     assert [collapsed.line_at(collapsed.text.index(word)) for word in ("one", "two", "three")] == [2, 2, 4]
     assert collapsed.span(3, 4) == (8, 13)
     assert collapsed.span(5, 9) == (13, 13)
+
+
+@pytest.mark.parametrize("data", [b"", b"a", b"a\n", b"\n", b"a\n\n", b"a\r\nb", b"a\r\nb\r\n", b"\x0ca\x85\n"])
+def test_lines_are_counted_as_they_are_split(data: bytes) -> None:
+    assert SourceFile("a.txt", data).line_count == len(lines(data))

@@ -49,6 +49,8 @@ def plain_text(text: str) -> str:
     """Return the text without emphasis marks."""
     if "*" not in text and "`" not in text and "__" not in text:
         return text.strip()
+    if "*" not in text and "__" not in (bare := text.replace("`", "")):
+        return bare.strip()
     for _ in range(4):  # nested marks
         bare = _EMPHASIS.sub("", text)
         if bare == text:

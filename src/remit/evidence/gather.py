@@ -347,7 +347,7 @@ def _may_be_in(reference: Reference, candidates: tuple[str, ...], workspace: Wor
     """Return whether one of several files that end with a path has the line of a reference."""
     files = (workspace.read(path) for path in candidates[:MAX_SHOWN])
     last = reference.end_line or reference.line or 0
-    return any(isinstance(file, SourceFile) and last <= len(file.lines) for file in files)
+    return any(isinstance(file, SourceFile) and last <= file.line_count for file in files)
 
 
 def _is_about(reference: Reference, file: SourceFile) -> bool:

@@ -246,7 +246,7 @@ class PathResolver:
         file = self._workspace.read(path)
         if isinstance(file, Absent):
             return file.why not in ("missing", "folder", "outside")
-        return 1 <= reference.line <= (reference.end_line or reference.line) <= len(file.lines)
+        return 1 <= reference.line <= (reference.end_line or reference.line) <= file.line_count
 
 
 def is_system_path(path: str) -> bool:

@@ -138,7 +138,7 @@ def _line_in(workspace: Workspace, path: str, reference: Reference, symbols: Sym
 
 
 def _range_problem(reference: Reference, file: SourceFile) -> str | None:
-    line, last, count = reference.line, reference.end_line, len(file.lines)
+    line, last, count = reference.line, reference.end_line, file.line_count
     if line is None:
         return None
     if line < 1:

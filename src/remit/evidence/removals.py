@@ -78,7 +78,8 @@ _MIN_WORDS = 3
 
 def states_gone(row: Iterable[str]) -> bool:
     """Return whether a cell states that its row is about something that is gone."""
-    return any(_may_state_it(cell) and _GONE_CELL.match(cell) for cell in row)
+    cells = list(row)
+    return _may_state_it("\n".join(cells)) and any(map(_GONE_CELL.match, cells))
 
 
 def lists_of_removed_files(lines: Iterable[str], first: int) -> Iterator[tuple[int, int]]:

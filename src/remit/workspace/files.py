@@ -50,6 +50,11 @@ class SourceFile:
         return lines
 
     @cached_property
+    def line_count(self) -> int:
+        """How many lines it has. Most cited files are only counted."""
+        return self.text.count("\n") + (self.text[-1:] not in ("", "\n"))
+
+    @cached_property
     def bare_lines(self) -> frozenset[str]:
         """The different lines without the white space around them."""
         return frozenset(line.strip() for line in self.lines)

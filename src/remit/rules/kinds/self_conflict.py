@@ -18,7 +18,10 @@ _NO_PART = lazy_pattern(r"^\./|[\s`]")
 
 def normal_location(location: str) -> str:
     """Return a location without emphasis marks, so that its spellings are equal."""
-    return _NO_PART.sub("", plain_text(location))
+    plain = plain_text(location)
+    if len(plain.split()) == 1 and not plain.startswith("./") and "`" not in plain:  # the usual case
+        return plain
+    return _NO_PART.sub("", plain)
 
 
 def rows(result: Result, block: str, subject: str, value: str) -> Iterator[tuple[str, str | None, int]]:
