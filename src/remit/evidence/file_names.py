@@ -92,6 +92,9 @@ _ESCAPE = lazy_pattern(r"\\([_\[\](){}.+\-~$@&])")
 _GLUED = lazy_pattern(rf"\.([A-Za-z0-9]{{1,12}})(?=[{CJK}])")
 _WORDS = lazy_pattern(rf"[{CJK}]*")
 _LEAD = lazy_pattern(rf"[^/\\]*[{CJK}](?=[A-Za-z0-9_@.$~+(\[])")
+#: A character that ends most paths, and an ending that is not one of `EXTENSIONS`.
+_ODD = lazy_pattern(r"[:,'!;#^ ]")
+_ODD_ENDING = lazy_pattern(r"[\w.-]*\w\.[a-z][a-z0-9]{1,9}$")
 
 Exists = Callable[[str], bool]
 
@@ -111,6 +114,14 @@ def is_usual_name(path: str) -> bool:
     """Return whether a path without an ending is the usual name of a file: `Dockerfile`, `.eslintrc`."""
     name = path.rpartition("/")[2].lower()
     return name in _USUAL_NAMES or name.endswith(".org") or bool(_HIDDEN.match(name))
+
+
+@lru_cache(_MEMORY)
+def has_odd_name(path: str) -> bool:
+    """Return whether a name is that of a file only if there is such a file: `a:b/c.ts`, `My page.md`, `api.tsp`."""
+    if odd := _ODD.search(path):
+        return not has_known_ending(path[: odd.start()]) and _EXTENSION.search(path) is not None
+    return _ODD_ENDING.match(path) is not None and not has_known_ending(path)
 
 
 def is_host(name: str, port: int) -> bool:

@@ -38,6 +38,7 @@ from remit.evidence.line_numbers import (
     lines_in_brackets,
 )
 from remit.evidence.line_ranges import lines_after, next_path
+from remit.evidence.odd_names import SIGNS, joined_end, spaced_start
 from remit.evidence.written import WrittenReference, canonical_reference, may_cite
 from remit.lazy import lazy_pattern
 
@@ -145,7 +146,7 @@ def _in_runs(text: str, exists: Exists, *, bare: bool) -> list[WrittenReference]
     """Return the references in the runs of a text. In a long line, text that occurs again is not parsed again."""
     runs = _runs(text, exists, bare=bare)
     if len(text) < _LONG:
-        return [one for run in runs for one in _from_run(text, *run, exists, bare=bare)]
+        return _without_covered([one for run in runs for one in _from_run(text, *run, exists, bare=bare)])
     found: list[WrittenReference] = []
     known: dict[tuple[str, int, int], list[WrittenReference]] = {}
     for start, end in runs:
@@ -158,14 +159,30 @@ def _in_runs(text: str, exists: Exists, *, bare: bool) -> list[WrittenReference]
         found += own
         if len(known) < _MAX_KNOWN and all(one.end <= end + _AFTER // 2 for one in own):
             known[key] = [replace(one, start=one.start - first, end=one.end - first) for one in own]
-    return found
+    return _without_covered(found)
+
+
+def _without_covered(found: list[WrittenReference]) -> list[WrittenReference]:
+    """Return references without those that are the start of a later one, a name with spaces."""
+    kept: list[WrittenReference] = []
+    for one in found:
+        while kept and one.start <= kept[-1].start and kept[-1].end < one.end and "/" in kept[-1].path:
+            kept.pop()
+        kept.append(one)
+    return kept
 
 
 def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]:
     """Yield the spans that may contain a path."""
     in_words = bare or bool(_LINE_WORD.search(text))
+    done = 0
     for run in _RUN.finditer(text):
         name, end = run.group(), run.end()
+        if run.start() < done:
+            continue
+        if text[end : end + 1] in SIGNS and exists is not never_exists:
+            done = end = joined_end(text, run.start(), end, exists)
+            name = text[run.start() : end]
         if not (in_words or _PATH_LIKE.search(name) or _LINE_SIGN.match(text, end)) or not has_letter(name):
             continue
         start = run.start()
@@ -198,6 +215,9 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
         return
     if mention is not None and is_host(path, mention.ranges[0][0]) and not exists(path):
         return
+    if (mention is not None or bare) and exists is not never_exists and not exists(path):
+        first = spaced_start(text, start, end, exists)
+        path, start = text[first:end] if first < start else path, first
     if mention is not None:
         if path[0] == "_" and text[mention.end : mention.end + 1] == "_" and not exists(path):
             path, start = path[1:], start + 1  # emphasis

@@ -11,7 +11,14 @@ from operator import attrgetter, itemgetter
 from msgspec.structs import replace
 
 from remit.evidence.carried_lines import LineCarrier
-from remit.evidence.file_names import Exists, has_known_ending, is_placeholder, is_usual_name, looks_like_route
+from remit.evidence.file_names import (
+    Exists,
+    has_known_ending,
+    has_odd_name,
+    is_placeholder,
+    is_usual_name,
+    looks_like_route,
+)
 from remit.evidence.file_scopes import with_lists
 from remit.evidence.grammar import never_exists, references_in
 from remit.evidence.line_numbers import lines_alone
@@ -245,11 +252,14 @@ def _around(text: str, one: WrittenReference) -> tuple[str, str]:
 
 
 def _known_files(workspace: Workspace | None) -> Exists:
-    """Return a function that looks files up; one that is known by its name may be in any folder."""
+    """Return a function that looks files up; one that only its name can show to be a file may be in any folder."""
     if workspace is None:
         return never_exists
     return cache(
-        lambda path: workspace.exists(path) or (is_usual_name(path) and bool(workspace.index.ending_with(path)))
+        lambda path: (
+            workspace.exists(path)
+            or ((is_usual_name(path) or has_odd_name(path)) and bool(workspace.index.ending_with(path)))
+        )
     )
 
 
