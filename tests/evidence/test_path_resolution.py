@@ -68,7 +68,7 @@ def outcomes(text: str, tree: Path, document: str = "") -> list[str]:
         ("api/node_modules/x/gone.js:3", "api/node_modules/x/gone.js:3 missing-file"),
         ("web/.../app.ts:12", "web/.../app.ts:12 abbreviated > web/src/app.ts:12"),
         ("api/.../app.ts:12", "api/.../app.ts:12 missing-file > web/src/app.ts:12"),
-        ("api/main.py:12", "api/main.py:12 missing-file > api/src/main.py:12"),
+        ("api/main.py:12", "api/main.py:12 unchecked > api/src/main.py:12"),
         ("README.md:3", "README.md:3 verified"),
     ],
 )

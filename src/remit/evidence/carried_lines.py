@@ -39,7 +39,9 @@ from remit.evidence.line_owners import (
     CarriedLine,
     Place,
     file_in_segment,
+    is_after_code,
     is_label,
+    is_next_to,
     is_of_other_text,
     is_tag,
     names_about,
@@ -161,12 +163,26 @@ class LineCarrier:
                 before = segment.text[max(0, mention.start - MAX_LEAD) : mention.start]
                 words = tuple(HUMPS.findall(before))[-MAX_OTHERS:]
                 about = names_about(segment.text, mention, file if is_here else None)
+                is_next = is_here and is_next_to(segment.text, mention, file)
+                is_after = not is_next and is_after_code(segment.text, mention)
                 for line, last in mention.ranges:
                     written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
                     where: Place = "loose" if mention.is_loose else "far" if is_far else place
                     listed = () if is_here else file.listed_with
                     called = name[1] if name else ""
-                    yield CarriedLine(written, where, around, further, is_doubtful, called, listed, about, words)
+                    yield CarriedLine(
+                        written,
+                        where,
+                        around,
+                        further,
+                        is_doubtful,
+                        called,
+                        listed,
+                        about,
+                        words,
+                        is_next,
+                        is_after,
+                    )
 
     def _settled(
         self, segment: Segment, mention: Mention, file: WrittenReference, *, is_far: bool

@@ -16,6 +16,7 @@ from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
+from remit.evidence.excuses import Excuses
 from remit.evidence.grammar import references_in
 from remit.evidence.line_mentions import without_label_ids
 from remit.evidence.line_owners import SOURCES
@@ -34,7 +35,7 @@ from remit.evidence.quote_locations import (
     inline_quotes,
 )
 from remit.evidence.quote_outcomes import NOT_QUOTES, check_quotes
-from remit.evidence.reference_lookup import DOUBTFUL, PLACEHOLDER, UNNAMED, look_up, names_folder
+from remit.evidence.reference_lookup import DOUBTFUL, PLACEHOLDER, UNNAMED, look_up
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments
@@ -238,13 +239,14 @@ def _check_in_workspace(
         reference.is_planned |= reference.line is None and reference.path in announced
         reference.is_planned &= kind.name in ("generic", "design")
         look_up(reference, workspace, suggestions, symbols, planned)
-        if not document.result.agent and names_folder(reference):
-            # The location of a finding must be a file; the author of another text may name a folder on purpose.
-            reference.outcome, reference.found = "unchecked", None
     _settle_carried(here, workspace, resolver, symbols)
     if sources.on_disk is not None:
         _look_up_on_disk(here, sources.on_disk, symbols)
     excuse_submodules(here, workspace)
+    excuses = Excuses(workspace)
+    blamed = [] if document.result.agent else here  # a finding must name a file, in full
+    for reference in blamed:
+        excuses.apply(reference)
     evidence.references = without_alternatives(evidence.references)
     join_other_code([one for one in here if one.why != UNNAMED], workspace)
     check_quotes(quotes, workspace, document.text.strip(), permalinks)

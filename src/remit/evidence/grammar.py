@@ -268,7 +268,7 @@ def _is_decoy(text: str, start: int, end: int, path: str) -> bool:
         return True
     if before == ":":
         return path[:1].isdigit() or text[start - 2 : start] == "::"
-    if before == "#":
+    if before == "#" or (before == "…" and path[:1] in "/\\" and text[start - 2 : start - 1] in ("/", "\\")):
         return True
     if text[end : end + 1] != "*" or before == "*":
         return False

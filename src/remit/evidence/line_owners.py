@@ -42,6 +42,8 @@ _OTHER_TEXT = lazy_pattern(
 SECTION = lazy_pattern(r"\b(?:section|§)\s?[\d.]{1,8},\s(?:at\s)?$", re.IGNORECASE)
 #: What may come between a file and its line: `src/app.py` (line 12), `src/app.py` at line 12.
 _NEXT_TO = lazy_pattern(r"[`*_)\]\s\"',:：–—-]*+(?:(?:at|on|@)\s)?[\s(（\[`*_]*+$")
+_AFTER_CODE = lazy_pattern(r"`[*_]{0,2}\s?[(（,:]?\s?$")
+_LINES_ONLY = lazy_pattern(r"(?:[\W\d_]|L(?=\d)|\b(?:and|or|at|on|to|through|lines?|y|e|und|et|и)\b|[行第和と])*+")
 #: A numbered part of a text before a bracket: `Part B (L1-L10)`.
 _PART = lazy_pattern(r"\b[A-Z][a-z]{2,15}\s(?:[A-Z]|\d{1,2}|[IVX]{2,4})[*_]{0,2}:?\s?[(（\[]\s?$")
 #: The end of a sentence, and words for another text that has lines: "fails when the input has an error on line 3".
@@ -104,6 +106,10 @@ class CarriedLine(msgspec.Struct, frozen=True):
     about: tuple[str, ...] = ()
     #: The names before it that may be those of other files without their ending: `ReadingList calls it (line 304)`.
     words: tuple[str, ...] = ()
+    #: Whether there are only other lines between its file and the line.
+    is_next: bool = False
+    #: Whether code marks end directly before the line: migration `0019` L12.
+    is_after_code: bool = False
 
 
 def is_of_other_text(text: str, mention: Mention) -> bool:
@@ -169,6 +175,17 @@ def names_about(text: str, mention: Mention, file: WrittenReference | None) -> t
     return tuple(one[1] for one in found if one[2] or "_" in one[1].strip("_") or _HUMP.search(one[1]))[-_MAX_NAMES:]
 
 
+def is_next_to(text: str, mention: Mention, file: WrittenReference) -> bool:
+    """Return whether there are only other lines between a file and a line: `a.py` (lines 12-18 and 30), `:40`."""
+    between = text[file.end : mention.start]
+    return file.end <= mention.start and len(between) <= MAX_LEAD and _LINES_ONLY.fullmatch(between) is not None
+
+
+def is_after_code(text: str, mention: Mention) -> bool:
+    """Return whether code marks end directly before a line: migration `0019` L12."""
+    return _AFTER_CODE.search(text, max(0, mention.start - 6), mention.start) is not None
+
+
 def is_tag(mention: Mention, own: list[WrittenReference]) -> bool:
     """Return whether a mention names the reference directly after it, which has its own line: `L12 src/app.py:30`."""
     return any(one.line is not None and 0 < one.start - mention.end <= _TAG_GAP for one in own)
@@ -184,7 +201,8 @@ def second_ranges(text: str, own: list[WrittenReference]) -> Iterator[CarriedLin
             end = second.end()
             for line, last in ranges_in(second[1]):
                 start = second.start(1)
-                yield CarriedLine(WrittenReference(start, end, second[1], written.path, line, last), "near")
+                one = WrittenReference(start, end, second[1], written.path, line, last)
+                yield CarriedLine(one, "near", is_next=True)
 
 
 def is_passing(text: str, one: WrittenReference, named: list[WrittenReference]) -> bool:

@@ -83,6 +83,10 @@ class Reference(msgspec.Struct):
     #: The names in camel case before such a line.
     words: tuple[str, ...] = ()
     is_doubtful: bool = False
+    #: Whether the same text names the file of such a line directly before it: `a.py:12`, `:15`.
+    is_next: bool = False
+    #: Whether code marks end directly before such a line, but not those of its file: migration `0019` L12.
+    is_after_code: bool = False
     #: The name that such a line is about: `Store` lines 12-18.
     named: str = ""
     #: Whether it is the location of code as it was before a change, which may be gone.

@@ -53,7 +53,8 @@ _NOT_THERE = (
 )
 _ABSENT_AFTER = lazy_pattern(
     rf"[`*_)\]\"']{{0,4}}\s?(?:[—–:-]\s?|\(|which\s)?"
-    rf"(?:{_NOT_THERE}\b|(?-i:не существует|отсутствует|不存在|[がは]存在しない))",
+    rf"(?:{_NOT_THERE}\b|(?-i:не существует|отсутствует|不存在|[がは]存在しない))|"
+    r"[`*_]{0,3}\s?[(（\[]\s?(?:absente?|missing|manquante?|ausente|fehlt|(?-i:не найден|缺失|未找到))\b",
     re.IGNORECASE,
 )
 _FILE = r"(?:file|fichier|archivo|fichero|arquivo|datei)"
@@ -65,9 +66,13 @@ _NO_FILE = lazy_pattern(
 )
 #: Any text that one of these patterns can match.
 _MAY_BE_ABSENT = lazy_pattern(
-    r"miss|absent|exist|fehl|no such|isn.t there|is not there|esiste|(?-i:тсутств|файл|существ|存在|缺)",
+    r"miss|absent|exist|fehl|no such|isn.t there|is not there|esiste|manquant|ausente|"
+    r"(?-i:тсутств|файл|существ|не найден|存在|缺|未找到)",
     re.IGNORECASE,
-    ("miss", "absent", "exist", "fehl", "no such", " there", "esiste", "тсутств", "файл", "существ", "存在", "缺"),
+    (
+        *("miss", "absent", "exist", "fehl", "no such", " there", "esiste", "manquant", "ausente"),
+        *("тсутств", "файл", "существ", "не найден", "存在", "缺", "未找到"),
+    ),
 )
 _MAX_AFTER = 200
 #: What a file is moved to: `a/b.py` → `c/d.py`.

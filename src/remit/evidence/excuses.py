@@ -1,0 +1,164 @@
+"""Reasons why a reference that does not hold is no fault of the text.
+
+Only the author of a result has to write paths in full. Another text may leave out folders, name what a build writes,
+or a file in the home folder of its author.
+"""
+
+from __future__ import annotations
+
+import re
+
+from remit.evidence.model import Location, Reference
+from remit.evidence.path_resolution import is_there
+from remit.evidence.reference_lookup import LACKING, names_folder
+from remit.globs import part_matches
+from remit.lazy import lazy_pattern
+from remit.workspace.files import Absent, SourceFile, Workspace
+
+#: A file in the home folder of the author that is not part of any checkout, and an installed package.
+_HOME = lazy_pattern(
+    r"~[\w.-]*/|/(?:Users|home)/[^/]+/\.[\w-]+/|[A-Za-z]:/Users/[^/]+/AppData/|.*/(?:site|dist)-packages/",
+    re.IGNORECASE,
+)
+#: A file of a package: `@scope/name/lib/index.js`.
+_PACKAGE = lazy_pattern(r"@[\w-]+/[\w.-]+/.")
+#: Folders that only a build writes.
+_BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
+#: The name that a source file has after it was compiled.
+_COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+#: `File "/srv/app.py", line 12` shows the file at the time of the error.
+_TRACEBACK = lazy_pattern(r"\w\", line \d")
+_ABOUT = lazy_pattern(r"[~≈]|\b(?:about|around|approx\w*|roughly|circa|ca\.)\s", re.IGNORECASE)
+#: At most this many files with the same name are compared with a path.
+_MAX_NAMESAKES = 200
+_MAX_PATTERNS = 2_000
+_SHORT = "the path leaves out folders of the file"
+_BUILD = "a build writes it; it is not in the checkout"
+_IGNORED = "the repository ignores it, so it is not in the checkout"
+_SOURCE = "it is compiled from the file"
+_INSTALLED = "it is in an installed package"
+_AT_HOME = "it is in the home folder of the author, or an installed package"
+_EARLIER = "a traceback shows the file as it was"
+_BELOW = "the range ends at the empty line that editors show below the last one"
+_ROUGH = "the text gives the lines as an estimate"
+
+
+class Excuses:
+    """Sets references of one document to unchecked for which their author cannot be blamed."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._ignored: dict[str, list[str]] = {}
+
+    def apply(self, reference: Reference) -> None:
+        """Set the reason if a missing file or line is excused by what the checkout has."""
+        if names_folder(reference):
+            reference.outcome, reference.found = "unchecked", None
+        elif reference.outcome == "missing-file":
+            self._excuse_missing(reference)
+        elif reference.outcome == "out-of-range":
+            self._excuse_range(reference)
+        elif reference.outcome == "outside" and _HOME.match(reference.path):
+            _excuse(reference, _AT_HOME)
+
+    def _excuse_missing(self, reference: Reference) -> None:
+        path = reference.path
+        if found := self._longer(reference) or self._source(reference):
+            name = found.rpartition("/")[2]
+            _excuse(reference, f"{_SHORT if name == path.rpartition('/')[2] else _SOURCE} {found}")
+            reference.found = Location(found, reference.line)
+        elif _PACKAGE.match(path):
+            _excuse(reference, _INSTALLED)
+        elif self._is_built(path):
+            _excuse(reference, _BUILD)
+        elif self._is_ignored(path):
+            _excuse(reference, _IGNORED)
+        elif _TRACEBACK.search(reference.text):
+            _excuse(reference, _EARLIER)
+
+    def _excuse_range(self, reference: Reference) -> None:
+        if reference.carried and not reference.is_next and (reference.others or reference.is_after_code):
+            _excuse(reference, LACKING)
+        elif _TRACEBACK.search(reference.text):
+            _excuse(reference, _EARLIER)
+        elif reference.found is not None and reference.found.line == reference.line:
+            if _ABOUT.search(reference.text):
+                _excuse(reference, _ROUGH)
+            elif self._ends_below_last_line(reference):
+                _excuse(reference, _BELOW)
+
+    def _ends_below_last_line(self, reference: Reference) -> bool:
+        """Return whether a range ends at the empty line that editors show below the last one."""
+        file = self._workspace.read(reference.file)
+        if not isinstance(file, SourceFile) or reference.end_line is None:
+            return False
+        return reference.end_line == len(file.lines) + 1 and file.text.endswith("\n")
+
+    def _longer(self, reference: Reference) -> str:
+        """Return the only file with the same name that has all folders of a path in their order, and the line."""
+        *folders, name = reference.path.split("/")
+        if not folders or folders[0] in ("", "~", ".."):
+            return ""
+        named = self._workspace.index.ending_with(name)[:_MAX_NAMESAKES]
+        found = [path for path in named if _has_in_order(path.split("/")[:-1], folders)]
+        return found[0] if len(found) == 1 and self._has_line(found[0], reference) else ""
+
+    def _source(self, reference: Reference) -> str:
+        """Return the only source file that is compiled to the file of a reference."""
+        stem, dot, ending = reference.path.rpartition(".")
+        if not dot or reference.line is not None:
+            return ""
+        ends = [stem.removeprefix("./") + other for other in _COMPILED.get(f".{ending}", ())]
+        found = [path for end in ends for path in self._workspace.index.ending_with(end)]
+        return found[0] if len(found) == 1 else ""
+
+    def _has_line(self, path: str, reference: Reference) -> bool:
+        if reference.line is None:
+            return True
+        file = self._workspace.read(path)
+        last = reference.end_line or reference.line
+        return isinstance(file, SourceFile) and 1 <= reference.line <= last <= len(file.lines)
+
+    def _is_built(self, path: str) -> bool:
+        """Return whether a path is below a folder that a build writes and that the checkout does not have."""
+        parts = path.split("/")[:-1]
+        at = next((at for at, part in enumerate(parts) if part in _BUILT), None)
+        return at is not None and not is_there("/".join(parts[: at + 1]), self._workspace)
+
+    def _is_ignored(self, path: str) -> bool:
+        """Return whether a pattern of `.gitignore` matches a path or a folder above it."""
+        parts = path.split("/")
+        for depth in range(len(parts)):
+            rest = parts[depth:]
+            for pattern in self._patterns("/".join(parts[:depth])):
+                pieces = pattern.strip("/").split("/")
+                if "/" not in pattern.rstrip("/"):
+                    is_match = any(part_matches(part, pieces[0]) for part in rest)
+                else:
+                    is_match = len(pieces) <= len(rest) and all(map(part_matches, rest, pieces))
+                if is_match:
+                    return True
+        return False
+
+    def _patterns(self, folder: str) -> list[str]:
+        """Return the patterns of the `.gitignore` of a folder, without those that match every file."""
+        if folder not in self._ignored:
+            file = self._workspace.read(f"{folder}/.gitignore".lstrip("/"))
+            lines = [] if isinstance(file, Absent) else [line.strip() for line in file.text.split("\n")]
+            self._ignored[folder] = [
+                line.removeprefix("**/") for line in lines[:_MAX_PATTERNS] if line.strip("*/") and line[0] not in "#!"
+            ]
+        return self._ignored[folder]
+
+
+def _excuse(reference: Reference, why: str) -> None:
+    reference.outcome, reference.found, reference.found_end, reference.why = "unchecked", None, None, why
+
+
+def _has_in_order(parts: list[str], folders: list[str]) -> bool:
+    """Return whether a path has all folders in their order; `worker` may stand for `shop-worker`."""
+    at = 0
+    for part in parts:
+        if at < len(folders) and (part == folders[at] or part.endswith((f"-{folders[at]}", f"_{folders[at]}"))):
+            at += 1
+    return at == len(folders)

@@ -1,0 +1,110 @@
+"""References that do not hold, although nothing speaks against their author."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus.tree import shown
+
+from remit.checking import Options, check_text
+from remit.evidence.sources import Sources
+from remit.workspace.files import WorkTree
+
+FILES = {
+    "crates/shop-core/src/types.rs": 40,
+    "modules/cart/http/service.rs": 40,
+    "modules/cart/domain/service.rs": 40,
+    "src/crypto.ts": 40,
+    "src/app.py": 40,
+    "src/store.py": 20,
+    "docs/page.md": 30,
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tree")
+    for path, lines in FILES.items():
+        (root / path).parent.mkdir(exist_ok=True, parents=True)
+        (root / path).write_text("value = 1\n" * lines)
+    (root / ".gitignore").write_text("# local\n/var/\n*.dump\nbuild/out\n!keep.dump\n")
+    return root
+
+
+def outcomes(text: str, tree: Path) -> list[str]:
+    (verdict,) = check_text(text, "-", Options(), Sources(workspace=WorkTree(tree)))
+    return [shown(reference) for reference in verdict.evidence.references]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`shop-core/types.rs:3`", "shop-core/types.rs:3 unchecked > crates/shop-core/src/types.rs:3"),
+        ("`core/types.rs:3`", "core/types.rs:3 unchecked > crates/shop-core/src/types.rs:3"),
+        ("`shop-core/types.rs:41`", "shop-core/types.rs:41 missing-file > crates/shop-core/src/types.rs"),
+        ("`src/shop-core/types.rs:3`", "src/shop-core/types.rs:3 missing-file > crates/shop-core/src/types.rs:3"),
+        ("`other/types.rs:3`", "other/types.rs:3 missing-file > crates/shop-core/src/types.rs:3"),
+        ("`cart/service.rs:3`", "cart/service.rs:3 missing-file > modules/cart/http/service.rs:3"),
+    ],
+)
+def test_a_path_may_leave_out_folders_of_the_only_file_that_has_the_others(
+    text: str, expected: str, tree: Path
+) -> None:
+    assert outcomes(text, tree) == [expected]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["dist/main.js:3", "web/dist/static/main.js:3", "var/state.json:3", "logs/app.dump:3", "build/out/app.js:3"]
+    + ["~/.config/app.json:3", "@scope/name/lib/index.js:3", "/home/me/.config/app.json:3"],
+)
+def test_what_is_not_part_of_a_checkout_is_not_missing(path: str, tree: Path) -> None:
+    assert outcomes(f"see `{path}` there", tree) == [f"{path} unchecked"]
+
+
+@pytest.mark.parametrize("path", ["lib/main.js:3", "build/app.js:3", "src/var.json:3", "src/dumps.py:3"])
+def test_other_files_that_do_not_exist_are_missing(path: str, tree: Path) -> None:
+    assert [one.split(" > ")[0] for one in outcomes(f"see `{path}` there", tree)] == [f"{path} missing-file"]
+
+
+def test_a_compiled_file_is_not_missing_if_its_source_exists(tree: Path) -> None:
+    row = "| File | Note |\n|---|---|\n| {} | imports it |"
+    assert outcomes(row.format("src/crypto.js"), tree) == ["src/crypto.js unchecked > src/crypto.ts"]
+    assert outcomes(row.format("src/other.js"), tree) == ["src/other.js missing-file"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`src/app.py:30-41`", "src/app.py:30-41 unchecked"),
+        ("`src/app.py:30-42`", "src/app.py:30-42 out-of-range > src/app.py:30"),
+        ("`src/app.py:41`", "src/app.py:41 out-of-range > src/app.py:40"),
+        ("`src/app.py` (lines ~30-50)", "src/app.py:30-50 unchecked"),
+        ("`src/app.py` (lines ~60-70)", "src/app.py:60-70 out-of-range > src/app.py:40"),
+        ('File "src/app.py", line 60, in main', "src/app.py:60 unchecked"),
+    ],
+)
+def test_a_line_past_the_end_may_be_an_estimate_or_of_an_earlier_state(text: str, expected: str, tree: Path) -> None:
+    assert outcomes(text, tree) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`src/app.py` L3 and migration `0019` L709", "src/app.py:709 unchecked"),
+        ("`src/app.py:3` calls `src/store.py:4`, which fails later (line 90)", "src/store.py:90 unchecked"),
+        ("`src/app.py:3`, `:90`", "src/app.py:90 out-of-range > src/app.py:40"),
+        ("`src/store.py` fails later (line 90)", "src/store.py:90 out-of-range > src/store.py:20"),
+    ],
+)
+def test_a_line_that_its_file_lacks_may_belong_to_something_else_that_the_text_names(
+    text: str, expected: str, tree: Path
+) -> None:
+    assert outcomes(text, tree)[-1] == expected
+
+
+@pytest.mark.parametrize("remark", ["(absent)", "(missing)", "(manquant)", "（缺失）"])
+def test_a_file_with_a_remark_that_it_is_absent_is_not_missing(remark: str, tree: Path) -> None:
+    row = f"| File | Note |\n|---|---|\n| `src/other.py` {remark} | x |"
+    assert outcomes(row, tree) == ["src/other.py planned"]
