@@ -27,6 +27,33 @@ def found(text: str, tree: Path) -> list[str]:
     return [shown(reference).replace(" verified", "") for reference in verdict.evidence.references]
 
 
+# --- The only file of a section
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is in `src/app.py`.\n\nThe check (line 12) fails.",
+        "It is in `src/app.py`. Here is why:\n\n- The check (line 12) fails.",
+        "# Review\n\nThis is about `src/app.py`.\n\n## Faults\n\n### One\n\n- The check (line 12) fails.",
+        "# Review\n\nThis is about `src/app.py`.\n\n## The check (line 12)\n\nIt fails.",
+        "It is in `src/app.py`.\n\n| Line | Fault |\n|---|---|\n| 12 | It fails |",
+    ],
+)
+def test_a_line_belongs_to_the_only_file_that_its_section_names(text: str, tree: Path) -> None:
+    assert found(text, tree) == ["src/app.py:12"]
+    assert found(text.replace("12", "900"), tree) == ["src/app.py:900 unchecked"]
+
+
+def test_a_line_belongs_to_the_only_named_file_that_has_its_name_near_it(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("value = 1\n" * 50)
+    (tmp_path / "store.py").write_text("value = 1\n" * 29 + "def open_store():\n" + "value = 1\n" * 20)
+    text = "`app.py:1` and `store.py:1`.\n\n## Calls\n\n- it calls `open_store()` to verify it (line {})"
+    assert found(text.format(30), tmp_path)[2:] == ["store.py:30"]
+    assert found(text.format(10), tmp_path)[2:] == []
+    assert found(text.format(900), tmp_path)[2:] == []
+
+
 # --- A second range after a reference
 
 
@@ -451,12 +478,10 @@ def test_a_label_an_introduction_or_the_first_cell_names_the_file_of_a_line(
 @pytest.mark.parametrize(
     "text",
     [
-        # Another paragraph.
-        "It is in `src/app.py`.\n\nThe check (line 12) fails.",
-        "It is in `src/app.py`.\n\n- The check (line 12) fails.",
-        "In `src/app.py`, add the state next to the other one (line 3):\n\nThen add the sheet (line 12):",
-        "Update the construction of the finder in `src/app.py` and in the loop that calls it:\n\nThen change line 12.",
-        "It is in `src/app.py`. Here is why:\n\n- The check (line 12) fails.",
+        # Another paragraph of a text with several files.
+        "It is in `src/app.py`.\n\nIt calls `src/store.py`.\n\nThe check (line 12) fails.",
+        "It is in `src/app.py`.\n\n- `src/store.py` too\n- The check (line 12) fails.",
+        "It is in `docs/page.md`.\n\nThe check (line 12) fails.",
         "Both `src/app.py` and `src/store.py` do it:\n\n- the first (line 12)",
         # Another entry.
         "- `src/app.py` is one\n- the check (line 12) fails",

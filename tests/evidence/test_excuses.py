@@ -56,8 +56,16 @@ def test_a_path_may_leave_out_folders_of_the_only_file_that_has_the_others(
 
 @pytest.mark.parametrize(
     "path",
-    ["dist/main.js:3", "web/dist/static/main.js:3", "var/state.json:3", "logs/app.dump:3", "build/out/app.js:3"]
-    + ["~/.config/app.json:3", "@scope/name/lib/index.js:3", "/home/me/.config/app.json:3"],
+    [
+        "dist/main.js:3",
+        "web/dist/static/main.js:3",
+        "var/state.json:3",
+        "logs/app.dump:3",
+        "build/out/app.js:3",
+        "~/.config/app.json:3",
+        "@scope/name/lib/index.js:3",
+        "/home/me/.config/app.json:3",
+    ],
 )
 def test_what_is_not_part_of_a_checkout_is_not_missing(path: str, tree: Path) -> None:
     assert outcomes(f"see `{path}` there", tree) == [f"{path} unchecked"]

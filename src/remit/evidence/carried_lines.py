@@ -37,9 +37,9 @@ from remit.evidence.line_owners import (
     NAME_BEFORE,
     SECTION,
     CarriedLine,
-    Place,
     file_in_segment,
     is_after_code,
+    is_code,
     is_label,
     is_next_to,
     is_of_other_text,
@@ -71,7 +71,9 @@ class LineCarrier:
         #: The whole list or paragraph.
         self._siblings = Scope()
         self._entries: list[EntryScope] = []
-        self._headings = [HeadingScope(0, Scope(), Scope(), Labels())]
+        self._headings = [HeadingScope(0, Scope(), Scope(), Labels(), Scope())]
+        #: The text up to the current line.
+        self._document = Scope()
         self._last_line = 0
         #: The lines that the section is about, and whether code is shown below them: `**Location:** lines 52-148`.
         self._located: tuple[int, int] | None = None
@@ -95,7 +97,7 @@ class LineCarrier:
         if segment.kind == "heading":
             while self._headings[-1].level >= segment.depth > 0:
                 self._headings.pop()
-            self._headings.append(HeadingScope(segment.depth, Scope(), Scope(), Labels()))
+            self._headings.append(HeadingScope(segment.depth, Scope(), Scope(), Labels(), Scope()))
             self._headings[-1].heading.add(segment)
             self._located, self._is_below_code = None, False
         elif segment.kind == "item":
@@ -105,6 +107,8 @@ class LineCarrier:
                 self._headings[-1].labels.add(segment)
             self._paragraph.add(segment)
             self._headings[-1].texts.add(segment)
+        self._headings[-1].whole.add(segment)
+        self._document.add(segment)
         self._last_line = segment.line
 
     def _add_item(self, segment: Segment) -> None:
@@ -149,40 +153,20 @@ class LineCarrier:
             self._has_tags |= mention.is_letter and is_tag(mention, own)
             if mention.is_letter and self._is_no_line(mention, segment, row, file):
                 continue
-            is_here = file is not None
+            is_here, is_guess = file is not None, False
             if file is None and not is_of_other_text(segment.text, mention):
                 elsewhere = elsewhere or self._file_elsewhere(segment, row)
                 file, is_far = elsewhere
                 file = self._settled(segment, mention, file, is_far=is_far) if file is not None else None
+                if elsewhere[0] is None:
+                    (file, is_guess), is_far = self._file_of_section(segment, mention), True
             if file is not None:
                 others = self._others(segment, row, named) if others is None else others
                 place, is_doubtful = place_of(mention, segment, file, named if is_here else [])
+                place = "loose" if mention.is_loose or is_guess else "far" if is_far else place
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
-                name = NAME_BEFORE.search(segment.text, max(0, mention.start - MAX_JOIN), mention.start)
-                text = segment.text[mention.start : mention.end]
-                before = segment.text[max(0, mention.start - MAX_LEAD) : mention.start]
-                words = tuple(HUMPS.findall(before))[-MAX_OTHERS:]
-                about = names_about(segment.text, mention, file if is_here else None)
-                is_next = is_here and is_next_to(segment.text, mention, file)
-                is_after = not is_next and is_after_code(segment.text, mention)
-                for line, last in mention.ranges:
-                    written = WrittenReference(mention.start, mention.end, text, file.path, line, last)
-                    where: Place = "loose" if mention.is_loose else "far" if is_far else place
-                    listed = () if is_here else file.listed_with
-                    called = name[1] if name else ""
-                    yield CarriedLine(
-                        written,
-                        where,
-                        around,
-                        further,
-                        is_doubtful,
-                        called,
-                        listed,
-                        about,
-                        words,
-                        is_next,
-                        is_after,
-                    )
+                line = CarriedLine(file, place, around, further, is_doubtful)
+                yield from _each_line(mention, segment.text, line, is_here=is_here)
 
     def _settled(
         self, segment: Segment, mention: Mention, file: WrittenReference, *, is_far: bool
@@ -250,6 +234,26 @@ class LineCarrier:
             file = file if step is None or step.path == file.path else None
         return file, is_far
 
+    def _file_of_section(self, segment: Segment, mention: Mention) -> tuple[WrittenReference | None, bool]:
+        """Return the only file that the section, or the nearest section above it with a file, names before a line.
+
+        Else, if the line is about a name, return the files that the text names, as a guess: one of them may have it.
+        """
+        for above in reversed(self._headings):
+            named = above.whole.paths(self._named_files, segment)
+            file = above.texts.last_file(self._named_files, segment)
+            if len(named) == 1 and file is not None and is_code(file.path):
+                return replace(file, line=None), False
+            if named:
+                break
+        if not names_about(segment.text, mention, None):
+            return None, False
+        last = self._document.last_file(self._named_files, segment)
+        paths = [path for path in self._document.paths(self._named_files, segment) if is_code(path)]
+        if last is None or not paths:
+            return None, False
+        return replace(last, path=paths[0], line=None, listed_with=tuple(paths)), True
+
     def _is_no_line(
         self, mention: Mention, segment: Segment, row: Iterable[Segment], file: WrittenReference | None
     ) -> bool:
@@ -302,3 +306,23 @@ class LineCarrier:
                 return in_heading, not is_about or bool(between - {in_heading.path})
             is_nearest = False
         return None, True
+
+
+def _each_line(mention: Mention, text: str, line: CarriedLine, *, is_here: bool) -> Iterator[CarriedLine]:
+    """Yield a line of a file for each range of a mention; `line` has the file. `is_here`: the same text names it."""
+    file = line.written
+    name = NAME_BEFORE.search(text, max(0, mention.start - MAX_JOIN), mention.start)
+    about = names_about(text, mention, file if is_here else None)
+    is_next = is_here and is_next_to(text, mention, file)
+    line = replace(
+        line,
+        name=name[1] if name else about[-1] if about and line.place == "loose" and file.listed_with else "",
+        listed=() if is_here else file.listed_with,
+        about=about,
+        words=tuple(HUMPS.findall(text[max(0, mention.start - MAX_LEAD) : mention.start]))[-MAX_OTHERS:],
+        is_next=is_next,
+        is_after_code=not is_next and is_after_code(text, mention),
+    )
+    words = text[mention.start : mention.end]
+    for first, last in mention.ranges:
+        yield replace(line, written=WrittenReference(mention.start, mention.end, words, file.path, first, last))

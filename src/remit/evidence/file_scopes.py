@@ -145,6 +145,8 @@ class HeadingScope(msgspec.Struct, frozen=True):
     heading: Scope
     texts: Scope
     labels: Labels
+    #: The heading, and everything below it up to the next one.
+    whole: Scope
 
 
 class EntryScope(msgspec.Struct, frozen=True):

@@ -299,16 +299,17 @@ def _settle_carried(
 
 def _settle_listed(reference: Reference, in_file: Callable[[Reference, str], Reference | None]) -> bool:
     """Find the file of a line below a list of files: the only one that has it. Return False if none has it."""
-    found = [one for path in (reference.path, *reference.listed) if (one := in_file(reference, path)) is not None]
+    paths = dict.fromkeys((reference.path, *reference.listed))
+    found = [one for path in paths if (one := in_file(reference, path)) is not None]
     if len(found) == 1:
         _take(reference, found[0])
-    elif found and reference.is_far:
+    elif reference.carried == "loose" or (found and reference.is_far):
         reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
     elif found:
         reference.candidates, reference.target = tuple(one.file for one in found)[:MAX_SHOWN], ""
         reference.outcome, reference.found = "ambiguous", None
         reference.why = f"the text names several files for this line: {', '.join(reference.candidates)}"
-    return bool(found)
+    return bool(found) or reference.carried == "loose"
 
 
 def _take(reference: Reference, other: Reference) -> None:

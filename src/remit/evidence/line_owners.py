@@ -181,6 +181,11 @@ def is_next_to(text: str, mention: Mention, file: WrittenReference) -> bool:
     return file.end <= mention.start and len(between) <= MAX_LEAD and _LINES_ONLY.fullmatch(between) is not None
 
 
+def is_code(path: str) -> bool:
+    """Return whether a file has code, and not data or text."""
+    return not path.lower().endswith((*_DATA, *TEXTS))
+
+
 def is_after_code(text: str, mention: Mention) -> bool:
     """Return whether code marks end directly before a line: migration `0019` L12."""
     return _AFTER_CODE.search(text, max(0, mention.start - 6), mention.start) is not None
