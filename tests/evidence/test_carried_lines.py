@@ -8,7 +8,7 @@ import pytest
 from corpus.tree import shown
 
 from remit.checking import Options, check_text
-from remit.evidence import gather
+from remit.evidence import carried_outcomes
 from remit.evidence.sources import Sources
 from remit.workspace.files import WorkTree
 
@@ -43,6 +43,56 @@ def found(text: str, tree: Path) -> list[str]:
 def test_a_line_belongs_to_the_only_file_that_its_section_names(text: str, tree: Path) -> None:
     assert found(text, tree) == ["src/app.py:12"]
     assert found(text.replace("12", "900"), tree) == ["src/app.py:900 unchecked"]
+
+
+def test_a_line_about_no_name_belongs_to_the_file_of_the_line_next_to_it(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("value = 1\n" * 50)
+    (tmp_path / "store.py").write_text("value = 1\n" * 29 + "def open_store():\n" + "value = 1\n" * 20)
+    text = "`app.py:1` and `store.py:1`.\n\n## Calls\n\n- the store exists (line 26)\n- it calls `{}()` (line 30)"
+    assert found(text.format("open_store"), tmp_path)[2:] == ["store.py:26", "store.py:30"]
+    assert found(text.format("open_shop"), tmp_path)[2:] == []
+
+
+def test_lines_in_a_row_belong_to_the_file_that_has_the_names_before_them(tmp_path: Path) -> None:
+    (tmp_path / "hub.go").write_text("value = 1\n" * 90)
+    (tmp_path / "hub_test.go").write_text("func TestDropsLarge() {}\n" + "value = 1\n" * 89)
+    text = "| From | To | Status |\n|---|---|---|\n| `hub.go` | `hub_test.go` | `TestDropsLarge` at lines 1, 74 |"
+    assert found(text, tmp_path) == ["hub_test.go:1", "hub_test.go:74"]
+    assert found(text.replace("TestDropsLarge", "TestOther"), tmp_path) == ["hub.go:1 unchecked", "hub.go:74 unchecked"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("| File | Location | Note |\n|---|---|---|\n| `src/app.py` | 12, 18-20 | x |", ["12", "18-20"]),
+        ("| # | 文件 | 位置 |\n|---|---|---|\n| 1 | `src/app.py` | 12 |", ["12"]),
+        ("| File | Line(s) |\n|---|---|\n| `src/app.py` | 12-18, 40 |", ["12-18", "40"]),
+        ("| 属性 | 值 |\n|---|---|\n| 文件 | `src/app.py` |\n| 行号 | 12-18 |\n| 类型 | x |", ["12-18"]),
+        ("| Key | Value |\n|---|---|\n| **File** | `src/app.py` |\n| **Lines** | 12-18 |", ["12-18"]),
+        ("`src/app.py:9,56,...,66`", ["9", "56", "66"]),
+        (
+            "| File | Note |\n|---|---|\n| `src/app.py` | Line 20 imports; lines 12, 18, 30 call it |",
+            ["", "20", "12", "18", "30"],
+        ),
+        ("| File | Note |\n|---|---|\n| `src/app.py` | lines 12 and 30 call it |", ["", "12", "30"]),
+    ],
+)
+def test_columns_keys_and_lists_of_lines(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == [f"src/app.py:{line}" if line else "src/app.py" for line in expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "src/app.py:186 行单函数",
+        '| File | Note |\n|---|---|\n| `src/app.py` | the plan names "lines 12-18", which is stale |',
+        "| Key | Value |\n|---|---|\n| File | `src/app.py` |\n| Lines | 120 functions |",
+        "| File | Location |\n|---|---|\n| `src/app.py` | Berlin |",
+        "| File | Note |\n|---|---|\n| `src/app.py` | lines change, 12 calls |",
+    ],
+)
+def test_counts_and_quoted_lines_are_not_lines(text: str, tree: Path) -> None:
+    assert [one for one in found(text, tree) if ":" in one] == []
 
 
 def test_a_line_belongs_to_the_only_named_file_that_has_its_name_near_it(tmp_path: Path) -> None:
@@ -356,9 +406,9 @@ def test_a_line_that_no_named_file_has_is_out_of_range(text: str, tree: Path) ->
 
 
 def test_lines_are_looked_up_in_other_files_within_a_limit(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "MAX_OTHER_FILES", 1)
+    monkeypatch.setattr(carried_outcomes, "MAX_OTHER_FILES", 1)
     text = "### Sync (`src/app.py`)\n\n- `src/store.py:3` is checked (line 300), then (line 301)"
-    assert found(text, tree)[1:] == ["src/app.py:300", "src/store.py:301 unchecked"]
+    assert found(text, tree)[1:] == ["src/app.py:300", "src/store.py:301 out-of-range > src/store.py:200"]
 
 
 def test_a_line_of_a_plan_is_not_a_line_of_the_file(tree: Path) -> None:
@@ -549,7 +599,7 @@ def test_a_line_that_one_of_several_files_around_it_may_have_is_not_accused(tmp_
         (tmp_path / path).write_text("value = 1\n" * lines)
     row = "| Part | New (`cart.py`) |\n|---|---|\n| Drop | `loot.json` has one (`:{}`) |"
     assert found(row.format(60), tmp_path) == ["loot.json:60 unchecked"]
-    assert found(row.format(600), tmp_path) == ["loot.json:600 unchecked"]
+    assert found(row.format(600), tmp_path) == ["loot.json:600 out-of-range > loot.json:9"]
 
 
 # --- Other languages, and lists
@@ -908,10 +958,11 @@ def test_a_column_of_lines_without_files_belongs_to_the_file_above(text: str, ex
         ("- Modify: `src/app.py:17-22`", ["src/app.py:17-22", "src/app.py:88-92"]),
         ("- Modify: `src/app.py`\n- Test: `docs/page.md`", ["src/app.py:88-92"]),
         ("- Modify: `src/app.py`\n- Modify: `src/store.py`", []),
-        ("- Read: `src/app.py`", []),
+        ("- Read: `src/app.py`", ["src/app.py:88-92"]),
+        ("- Read: `src/app.py`\n- Read: `src/store.py`", []),
     ],
 )
-def test_lines_in_the_steps_of_a_task_belong_to_the_only_file_that_it_modifies(
+def test_lines_in_the_steps_of_a_task_belong_to_the_only_file_that_it_names_or_modifies(
     files: str, expected: list[str], tree: Path
 ) -> None:
     text = f"### Task 1\n\n**Files:**\n{files}\n\n- [ ] **Step 1**\n\nIn the method (around line 88-92), return it.\n"

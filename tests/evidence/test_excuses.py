@@ -62,13 +62,17 @@ def test_a_path_may_leave_out_folders_of_the_only_file_that_has_the_others(
         "var/state.json:3",
         "logs/app.dump:3",
         "build/out/app.js:3",
-        "~/.config/app.json:3",
         "@scope/name/lib/index.js:3",
-        "/home/me/.config/app.json:3",
     ],
 )
 def test_what_is_not_part_of_a_checkout_is_not_missing(path: str, tree: Path) -> None:
     assert outcomes(f"see `{path}` there", tree) == [f"{path} unchecked"]
+
+
+def test_a_file_in_the_home_folder_of_the_author_is_not_outside_without_a_line(tree: Path) -> None:
+    row = "| File | Note |\n|---|---|\n| `{}` | x |"
+    assert outcomes(row.format("~/.config/app.json"), tree) == ["~/.config/app.json unchecked"]
+    assert outcomes(row.format("~/.ssh/id_rsa:1"), tree) == ["~/.ssh/id_rsa:1 outside"]
 
 
 @pytest.mark.parametrize("path", ["lib/main.js:3", "build/app.js:3", "src/var.json:3", "src/dumps.py:3"])
@@ -85,7 +89,6 @@ def test_a_compiled_file_is_not_missing_if_its_source_exists(tree: Path) -> None
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("`src/app.py:30-41`", "src/app.py:30-41 unchecked"),
         ("`src/app.py:30-42`", "src/app.py:30-42 out-of-range > src/app.py:30"),
         ("`src/app.py:41`", "src/app.py:41 out-of-range > src/app.py:40"),
         ("`src/app.py` (lines ~30-50)", "src/app.py:30-50 unchecked"),

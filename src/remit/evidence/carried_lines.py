@@ -42,6 +42,7 @@ from remit.evidence.line_owners import (
     is_code,
     is_label,
     is_next_to,
+    is_of_other_source,
     is_of_other_text,
     is_tag,
     names_about,
@@ -158,15 +159,22 @@ class LineCarrier:
                 elsewhere = elsewhere or self._file_elsewhere(segment, row)
                 file, is_far = elsewhere
                 file = self._settled(segment, mention, file, is_far=is_far) if file is not None else None
-                if elsewhere[0] is None:
-                    (file, is_guess), is_far = self._file_of_section(segment, mention), True
+                if elsewhere[0] is None and not is_of_other_source(segment.text, mention):
+                    (file, is_guess), is_far = self._file_of_section(segment), True
             if file is not None:
                 others = self._others(segment, row, named) if others is None else others
                 place, is_doubtful = place_of(mention, segment, file, named if is_here else [])
                 place = "loose" if mention.is_loose or is_guess else "far" if is_far else place
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
-                line = CarriedLine(file, place, around, further, is_doubtful)
+                line = CarriedLine(
+                    file, place, around, further, is_doubtful, is_shared=self._has_several(segment, row, named)
+                )
                 yield from _each_line(mention, segment.text, line, is_here=is_here)
+
+    def _has_several(self, segment: Segment, row: Iterable[Segment], named: list[WrittenReference]) -> bool:
+        """Return whether the segment of a line, or its row, names several files."""
+        cells = islice(row, _MAX_CELLS) if segment.kind == "cell" else ()
+        return len({one.path for one in (*named, *(one for cell in cells for one in self._named_files(cell)))}) > 1
 
     def _settled(
         self, segment: Segment, mention: Mention, file: WrittenReference, *, is_far: bool
@@ -234,20 +242,19 @@ class LineCarrier:
             file = file if step is None or step.path == file.path else None
         return file, is_far
 
-    def _file_of_section(self, segment: Segment, mention: Mention) -> tuple[WrittenReference | None, bool]:
+    def _file_of_section(self, segment: Segment) -> tuple[WrittenReference | None, bool]:
         """Return the only file that the section, or the nearest section above it with a file, names before a line.
 
-        Else, if the line is about a name, return the files that the text names, as a guess: one of them may have it.
+        Else, return the files that the text names, as a guess: one of them may have the name that the line is about.
         """
         for above in reversed(self._headings):
             named = above.whole.paths(self._named_files, segment)
-            file = above.texts.last_file(self._named_files, segment)
+            texts = above.whole if segment.kind == "text" else above.texts
+            file = texts.last_file(self._named_files, segment)
             if len(named) == 1 and file is not None and is_code(file.path):
                 return replace(file, line=None), False
             if named:
                 break
-        if not names_about(segment.text, mention, None):
-            return None, False
         last = self._document.last_file(self._named_files, segment)
         paths = [path for path in self._document.paths(self._named_files, segment) if is_code(path)]
         if last is None or not paths:
@@ -321,7 +328,7 @@ def _each_line(mention: Mention, text: str, line: CarriedLine, *, is_here: bool)
         about=about,
         words=tuple(HUMPS.findall(text[max(0, mention.start - MAX_LEAD) : mention.start]))[-MAX_OTHERS:],
         is_next=is_next,
-        is_after_code=not is_next and is_after_code(text, mention),
+        is_shared=line.is_shared or (not is_next and is_after_code(text, mention)),
     )
     words = text[mention.start : mention.end]
     for first, last in mention.ranges:

@@ -1,4 +1,4 @@
-"""Reasons why a reference that does not hold is no fault of the text.
+"""Reasons why the author of a text is not to blame for a reference that does not hold.
 
 Only the author of a result has to write paths in full. Another text may leave out folders, name what a build writes,
 or a file in the home folder of its author.
@@ -39,7 +39,6 @@ _SOURCE = "it is compiled from the file"
 _INSTALLED = "it is in an installed package"
 _AT_HOME = "it is in the home folder of the author, or an installed package"
 _EARLIER = "a traceback shows the file as it was"
-_BELOW = "the range ends at the empty line that editors show below the last one"
 _ROUGH = "the text gives the lines as an estimate"
 
 
@@ -57,8 +56,8 @@ class Excuses:
         elif reference.outcome == "missing-file":
             self._excuse_missing(reference)
         elif reference.outcome == "out-of-range":
-            self._excuse_range(reference)
-        elif reference.outcome == "outside" and _HOME.match(reference.path):
+            _excuse_range(reference)
+        elif reference.outcome == "outside" and reference.line is None and _HOME.match(reference.path):
             _excuse(reference, _AT_HOME)
 
     def _excuse_missing(self, reference: Reference) -> None:
@@ -75,24 +74,6 @@ class Excuses:
             _excuse(reference, _IGNORED)
         elif _TRACEBACK.search(reference.text):
             _excuse(reference, _EARLIER)
-
-    def _excuse_range(self, reference: Reference) -> None:
-        if reference.carried and not reference.is_next and (reference.others or reference.is_after_code):
-            _excuse(reference, LACKING)
-        elif _TRACEBACK.search(reference.text):
-            _excuse(reference, _EARLIER)
-        elif reference.found is not None and reference.found.line == reference.line:
-            if _ABOUT.search(reference.text):
-                _excuse(reference, _ROUGH)
-            elif self._ends_below_last_line(reference):
-                _excuse(reference, _BELOW)
-
-    def _ends_below_last_line(self, reference: Reference) -> bool:
-        """Return whether a range ends at the empty line that editors show below the last one."""
-        file = self._workspace.read(reference.file)
-        if not isinstance(file, SourceFile) or reference.end_line is None:
-            return False
-        return reference.end_line == len(file.lines) + 1 and file.text.endswith("\n")
 
     def _longer(self, reference: Reference) -> str:
         """Return the only file with the same name that has all folders of a path in their order, and the line."""
@@ -117,7 +98,7 @@ class Excuses:
             return True
         file = self._workspace.read(path)
         last = reference.end_line or reference.line
-        return isinstance(file, SourceFile) and 1 <= reference.line <= last <= len(file.lines)
+        return isinstance(file, SourceFile) and 1 <= reference.line <= last <= file.line_count
 
     def _is_built(self, path: str) -> bool:
         """Return whether a path is below a folder that a build writes and that the checkout does not have."""
@@ -149,6 +130,15 @@ class Excuses:
                 line.removeprefix("**/") for line in lines[:_MAX_PATTERNS] if line.strip("*/") and line[0] not in "#!"
             ]
         return self._ignored[folder]
+
+
+def _excuse_range(reference: Reference) -> None:
+    if reference.carried and not reference.is_next and reference.is_shared:
+        _excuse(reference, LACKING)
+    elif _TRACEBACK.search(reference.text):
+        _excuse(reference, _EARLIER)
+    elif reference.found_end is not None and _ABOUT.search(reference.text):
+        _excuse(reference, _ROUGH)
 
 
 def _excuse(reference: Reference, why: str) -> None:

@@ -6,23 +6,21 @@ Many results share the workspace and the receipts. The outcome for one result is
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
-
-from msgspec.structs import replace
 
 from remit.contract.kinds import Kind
 from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
+from remit.evidence.carried_outcomes import settle_carried
 from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.excuses import Excuses
 from remit.evidence.grammar import references_in
 from remit.evidence.line_mentions import without_label_ids
-from remit.evidence.line_owners import SOURCES
 from remit.evidence.model import Evidence, Reference
 from remit.evidence.other_code import excuse_submodules, join_other_code, without_alternatives
-from remit.evidence.path_resolution import MAX_SHOWN, PathResolver
+from remit.evidence.path_resolution import PathResolver
 from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_locations import (
@@ -35,20 +33,17 @@ from remit.evidence.quote_locations import (
     inline_quotes,
 )
 from remit.evidence.quote_outcomes import NOT_QUOTES, check_quotes
-from remit.evidence.reference_lookup import DOUBTFUL, PLACEHOLDER, UNNAMED, look_up
+from remit.evidence.reference_lookup import PLACEHOLDER, UNNAMED, look_up
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments
 from remit.evidence.sources import Sources
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.support import supported_confidence
-from remit.evidence.symbols import SymbolFinder, occurs_near
+from remit.evidence.symbols import SymbolFinder
 from remit.evidence.tables import planned_rows
 from remit.evidence.written import may_cite
-from remit.workspace.files import SourceFile, Workspace
-
-#: Lines that their file lacks are looked up in other files at most this often.
-MAX_OTHER_FILES = 20_000
+from remit.workspace.files import Workspace
 
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
@@ -239,7 +234,7 @@ def _check_in_workspace(
         reference.is_planned |= reference.line is None and reference.path in announced
         reference.is_planned &= kind.name in ("generic", "design")
         look_up(reference, workspace, suggestions, symbols, planned)
-    _settle_carried(here, workspace, resolver, symbols)
+    settle_carried(here, workspace, resolver, symbols)
     if sources.on_disk is not None:
         _look_up_on_disk(here, sources.on_disk, symbols)
     excuse_submodules(here, workspace)
@@ -250,118 +245,6 @@ def _check_in_workspace(
     evidence.references = without_alternatives(evidence.references)
     join_other_code([one for one in here if one.why != UNNAMED], workspace)
     check_quotes(quotes, workspace, document.text.strip(), permalinks)
-
-
-def _settle_carried(
-    references: list[Reference], workspace: Workspace, resolver: PathResolver, symbols: SymbolFinder
-) -> None:
-    """Look up lines that their file does not have in the other files that the text names around them."""
-    suggestions = SuggestionFinder(workspace)
-
-    left = iter(range(MAX_OTHER_FILES))
-
-    def in_file(reference: Reference, path: str) -> Reference | None:
-        if next(left, None) is None:
-            return None
-        found = resolver.resolve(path)
-        one = replace(reference, path=found.path, target=found.target, candidates=(), found=None, why="")
-        file = workspace.read(one.file)
-        if not isinstance(file, SourceFile) or not _is_about(reference, file):
-            return None
-        look_up(one, workspace, suggestions, symbols, frozenset())
-        return one if one.outcome in ("verified", "abbreviated") and not found.candidates else None
-
-    for reference in references:
-        if reference.listed and _settle_listed(reference, in_file):
-            continue
-        if reference.carried and reference.named and reference.outcome in ("verified", "abbreviated"):
-            _settle_named(reference, workspace, in_file)
-        if reference.about and reference.outcome in ("verified", "abbreviated"):
-            _settle_about(reference, workspace)
-        if not reference.carried or reference.outcome not in ("out-of-range", "mismatch", "outside", "missing-file"):
-            continue
-        if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
-            _take(reference, other)
-        elif reference.outcome == "missing-file" and not any(in_file(reference, path) for path in reference.further):
-            continue  # a file that does not exist has no line, unless the text names another file around it
-        elif (
-            reference.is_doubtful
-            or reference.outcome in ("outside", "missing-file")
-            or len(reference.candidates) > 1  # none of them has the line
-            or _is_about_other_file(reference, workspace)
-            or any(_may_be_in(reference, paths, workspace) for paths in _files_called(reference.words, workspace))
-            or (reference.carried == "bare" and reference.outcome == "mismatch")
-            or any(in_file(reference, path) for path in reference.further)
-            or any(_may_be_in(reference, resolver.resolve(path).candidates, workspace) for path in reference.others)
-        ):
-            reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
-
-
-def _settle_listed(reference: Reference, in_file: Callable[[Reference, str], Reference | None]) -> bool:
-    """Find the file of a line below a list of files: the only one that has it. Return False if none has it."""
-    paths = dict.fromkeys((reference.path, *reference.listed))
-    found = [one for path in paths if (one := in_file(reference, path)) is not None]
-    if len(found) == 1:
-        _take(reference, found[0])
-    elif reference.carried == "loose" or (found and reference.is_far):
-        reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
-    elif found:
-        reference.candidates, reference.target = tuple(one.file for one in found)[:MAX_SHOWN], ""
-        reference.outcome, reference.found = "ambiguous", None
-        reference.why = f"the text names several files for this line: {', '.join(reference.candidates)}"
-    return bool(found) or reference.carried == "loose"
-
-
-def _take(reference: Reference, other: Reference) -> None:
-    """Let a line belong to another file."""
-    reference.path, reference.target, reference.candidates = other.path, other.target, ()
-    reference.outcome, reference.found, reference.why = other.outcome, other.found, ""
-
-
-def _settle_named(
-    reference: Reference, workspace: Workspace, in_file: Callable[[Reference, str], Reference | None]
-) -> None:
-    """Take the other named file that has the name which a line is about near the line, if its own file does not."""
-    file = workspace.read(reference.file)
-    if not isinstance(file, SourceFile) or _is_about(reference, file):
-        return
-    if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
-        _take(reference, other)
-    elif reference.is_far and reference.named not in file.text:
-        reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
-
-
-def _settle_about(reference: Reference, workspace: Workspace) -> None:
-    """Leave a line unchecked if the sentences between its file and the line are about names that the file lacks."""
-    file = workspace.read(reference.file)
-    if isinstance(file, SourceFile) and not any(name in file.text for name in reference.about):
-        reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
-
-
-def _files_called(words: tuple[str, ...], workspace: Workspace) -> Iterator[tuple[str, ...]]:
-    """Yield the files with these names, without the ending: `ReadingList calls it (line 304)`."""
-    for word in words:
-        for ending in (*SOURCES, ".js", ".mjs", ".go"):
-            if paths := workspace.index.ending_with(word + ending):
-                yield tuple(paths)
-
-
-def _may_be_in(reference: Reference, candidates: tuple[str, ...], workspace: Workspace) -> bool:
-    """Return whether one of several files that end with a path has the line of a reference."""
-    files = (workspace.read(path) for path in candidates[:MAX_SHOWN])
-    last = reference.end_line or reference.line or 0
-    return any(isinstance(file, SourceFile) and last <= file.line_count for file in files)
-
-
-def _is_about(reference: Reference, file: SourceFile) -> bool:
-    """Return whether a file has the name that a line is about near the line."""
-    return not reference.named or occurs_near(file, reference.named, reference.line, reference.end_line)
-
-
-def _is_about_other_file(reference: Reference, workspace: Workspace) -> bool:
-    """Return whether a line is about a name that its file does not contain."""
-    file = workspace.read(reference.file)
-    return bool(reference.named) and isinstance(file, SourceFile) and reference.named not in file.text
 
 
 def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:

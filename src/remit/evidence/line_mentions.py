@@ -72,6 +72,9 @@ _PORT = lazy_pattern(
 #: An ID in a table or heading: `L2-1`. A line has two digits or a second L.
 _ID = lazy_pattern(r"L\d[-–]\d", re.IGNORECASE)
 _LOOK_BACK = 40
+_JOINED_LAST = lazy_pattern(r"\b(?:and|y|und|et)\s\d++$|&\s\d++$", re.IGNORECASE)
+_MIN_LIST = 2
+_QUOTES = ('"', "“", "”", "„", "«", "»")
 #: A label at the start of a text: `### L3 — title`, `- **L3.** title`, `| L3 |`, `**[L3] title**`.
 _LABEL = lazy_pattern(r"[\s*_`\[(#]*+([A-Z])-?(\d{1,3})(?=[\s*_`\])]*+(?:$|[:：.)—–|-](?!\d)|[^\W\d_]))")
 _MARKER = lazy_pattern(r"\s*+(?:(?:[-+*]|\d{1,9}[.)])\s++)?+(?:\[[ xX]\]\s++)?+")
@@ -115,13 +118,21 @@ def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
             continue
         if found["letter"] and has_ids and _ID.match(listed):
             continue
+        if text[start - 1 : start] in _QUOTES and text[end : end + 1] in _QUOTES:
+            continue  # another text states it
         if not _OTHER_OWNER.match(text, end):
             ranges = ranges_in(_IN_BRACKETS.sub("", listed) if "(" in listed else listed)
-            if found["word"] and len(ranges) > 1 and is_count_next(text, end):
+            if found["word"] and len(ranges) > 1 and is_count_next(text, end) and not _is_last_of_list(listed, ranges):
                 ranges = ranges[:-1]
             yield Mention(
                 start, end, ranges, found["loose"] is not None, found["colon"] is not None, found["letter"] is not None
             )
+
+
+def _is_last_of_list(listed: str, ranges: tuple[tuple[int, int | None], ...]) -> bool:
+    """Return whether the last number of a list is a line before a verb: `lines 12, 18 and 30 call it`."""
+    is_ascending = ranges[-1][0] > ranges[-2][0]
+    return is_ascending and (len(ranges) > _MIN_LIST or _JOINED_LAST.search(listed) is not None)
 
 
 def without_line_mentions(text: str) -> str:

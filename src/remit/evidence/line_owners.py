@@ -39,11 +39,16 @@ _MAX_NAMES = 8
 _OTHER_TEXT = lazy_pattern(
     r"\b(?:plan|spec|specification|rfc|ticket|story)s?\b[^.;|`]{0,40}[,:：]\W{0,4}$", re.IGNORECASE
 )
+#: Words before a line that no file of the checkout has: `The RFC states on line 900`.
+_OTHER_SOURCE = lazy_pattern(
+    r"\b(?:rfc|spec|specification|standard|ticket|plan|roadmap|log|output|traceback|changelog|manual)s?\b[^.;|]{0,40}$",
+    re.IGNORECASE,
+)
 SECTION = lazy_pattern(r"\b(?:section|§)\s?[\d.]{1,8},\s(?:at\s)?$", re.IGNORECASE)
 #: What may come between a file and its line: `src/app.py` (line 12), `src/app.py` at line 12.
 _NEXT_TO = lazy_pattern(r"[`*_)\]\s\"',:：–—-]*+(?:(?:at|on|@)\s)?[\s(（\[`*_]*+$")
 _AFTER_CODE = lazy_pattern(r"`[*_]{0,2}\s?[(（,:]?\s?$")
-_LINES_ONLY = lazy_pattern(r"(?:[\W\d_]|L(?=\d)|\b(?:and|or|at|on|to|through|lines?|y|e|und|et|и)\b|[行第和と])*+")
+_LINES_ONLY = lazy_pattern(r"(?:[\W\d_]|L(?=\d)|\b(?:and|or|at|on|to|also|through|lines?|y|e|und|et|и)\b|[行第和と])*+")
 #: A numbered part of a text before a bracket: `Part B (L1-L10)`.
 _PART = lazy_pattern(r"\b[A-Z][a-z]{2,15}\s(?:[A-Z]|\d{1,2}|[IVX]{2,4})[*_]{0,2}:?\s?[(（\[]\s?$")
 #: The end of a sentence, and words for another text that has lines: "fails when the input has an error on line 3".
@@ -108,13 +113,18 @@ class CarriedLine(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
     #: Whether there are only other lines between its file and the line.
     is_next: bool = False
-    #: Whether code marks end directly before the line: migration `0019` L12.
-    is_after_code: bool = False
+    #: Whether the same text or row names several files, or code marks end directly before the line.
+    is_shared: bool = False
 
 
 def is_of_other_text(text: str, mention: Mention) -> bool:
     """Return whether the words before a line name another text: `Plan reference: task 7, line 595`."""
     return _OTHER_TEXT.search(text, max(0, mention.start - 2 * LOOK_BACK), mention.start) is not None
+
+
+def is_of_other_source(text: str, mention: Mention) -> bool:
+    """Return whether the sentence of a line names something else that has lines: `The RFC states on line 900`."""
+    return _OTHER_SOURCE.search(text, max(0, mention.start - 2 * LOOK_BACK), mention.start) is not None
 
 
 def place_of(

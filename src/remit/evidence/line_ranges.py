@@ -161,6 +161,8 @@ def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> LineMention | Non
     if first is None:
         return None
     ranges, end = [first[0]], first[1]
+    if _LONG_FUNCTION.match(text, end):
+        return None
     if first[0][1] is None and _sign(text, end) in _RANGE_SIGNS and (last := _UP_TO.match(text, end)):
         ranges, end = [(first[0][0], to_number(next(filter(None, last.groups()))))], last.end()
     if _sign(text, end) in _LIST_SIGNS:
@@ -218,7 +220,10 @@ def _more_loose(text: str, start: int, ranges: list[Range]) -> int:
 
 #: A smaller number after a comma may be a column: `:12,5`.
 _MIN_LISTED = 10
-_TIGHT = lazy_pattern(r"[,/](?=\d)")
+#: Between two lines of a list; some of them may be left out: `:9,56,...,866`.
+_TIGHT = lazy_pattern(r"[,/](?:(?:\.{3}|…)[,/])?(?=\d)")
+#: A number of lines: `loop.rs:1868 行单函数`, a function of 1868 lines.
+_LONG_FUNCTION = lazy_pattern(r"\s?行(?:单|代码|函数|文件|长|超|巨)")
 _ENDS = lazy_pattern(_CLOSED)
 
 

@@ -85,8 +85,8 @@ class Reference(msgspec.Struct):
     is_doubtful: bool = False
     #: Whether the same text names the file of such a line directly before it: `a.py:12`, `:15`.
     is_next: bool = False
-    #: Whether code marks end directly before such a line, but not those of its file: migration `0019` L12.
-    is_after_code: bool = False
+    #: Whether other files, or other code marks directly before such a line, may be what it belongs to.
+    is_shared: bool = False
     #: The name that such a line is about: `Store` lines 12-18.
     named: str = ""
     #: Whether it is the location of code as it was before a change, which may be gone.

@@ -40,7 +40,7 @@ def spaced_start(text: str, start: int, end: int, exists: Exists) -> int:
     words = _WORDS_BEFORE.search(text, max(0, start - _LOOK_BACK), start)
     first = words.start() if words else start
     while first < start:
-        if exists(text[first:end].lstrip("(")):
+        if not text[first : first + 1].isdigit() and exists(text[first:end].lstrip("(")):
             return first + len(text[first:end]) - len(text[first:end].lstrip("("))
         first = text.index(" ", first, start) + 1
     return start

@@ -151,7 +151,7 @@ def _source(path: str, workspace: Workspace | None) -> SourceFile | None:
 def _set_carried(reference: Reference, line: CarriedLine, files: DocumentFiles) -> None:
     """Set what is known about the file of a line that is named elsewhere."""
     reference.carried, reference.is_doubtful = line.place, line.is_doubtful
-    reference.is_next, reference.is_after_code = line.is_next, line.is_after_code
+    reference.is_next, reference.is_shared = line.is_next, line.is_shared
     reference.others = tuple(map(files.shown, line.others))
     reference.further = tuple(map(files.shown, line.further))
     reference.listed = tuple(map(files.shown, line.listed))

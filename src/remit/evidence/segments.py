@@ -40,7 +40,7 @@ _LINE_COLUMNS = frozenset(
     """
     line 行 行番号 行号 línea linea zeile строка ligne linha 줄 행 라인
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
-) | {"line number", "line no.", "line #"}
+) | {"line number", "line numbers", "line no.", "line #", "line(s)", "line range"}
 _LINES_COLUMNS = frozenset(("lines", "líneas", "lineas", "zeilen", "строки", "lignes", "linhas"))
 #: Columns of files in languages that a result is not written in.
 _FILE_COLUMNS = frozenset(
@@ -225,20 +225,24 @@ class _Walker:
             for at, column in enumerate(table.columns)
             if names[at] in _FILE_COLUMNS or column_index((column,), "location") is not None
         }
+        numbered = _number_columns(locations, table)
+        locations -= numbered
         routes = [name in _ROUTE_COLUMNS for name in names]
         proposals = [name in _PROPOSAL_COLUMNS for name in names]
         spread = _spread_columns(names, table)
-        has_lines = not (_LINE_COLUMNS.isdisjoint(names) and _LINES_COLUMNS.isdisjoint(names))
+        has_lines = bool(numbered) or not (_LINE_COLUMNS.isdisjoint(names) and _LINES_COLUMNS.isdisjoint(names))
+        keyed = _lines_of_keys(table) if len(names) == 2 and not locations and not has_lines else {}
         heads = [column if "." in column else "" for column in table.columns]
         for row in table.rows:
             cells = self._cells(row, len(names))
-            lines = _lines_of_row(names, cells, spread) if has_lines else ""
+            lines = _lines_of_row(names, cells, spread) if has_lines else keyed.get(row.line, "")
+            lines = next((cells[at] for at in numbered if at < len(cells)), lines)
             section, block = self.places.at(row.line)
             is_request = any(map(_METHOD.match, cells))
             for at, cell in enumerate(cells[: len(names)]):
                 if cell:
-                    is_location = at in locations
-                    is_line = not locations and cell == lines and _NUMBERS.match(cell)
+                    is_location = at in locations or (at == 1 and bool(lines) and cell != lines and bool(keyed))
+                    is_line = not keyed and not locations and cell == lines and _NUMBERS.match(cell)
                     yield Segment(
                         "cell",
                         f"line {cell}" if is_line else cell,
@@ -251,7 +255,7 @@ class _Walker:
                         lines=lines if is_location else "",
                         may_be_route=routes[at] or is_request,
                         proposes=proposals[at],
-                        states_lines=has_lines and bool(locations) and cell == lines,
+                        states_lines=(has_lines and bool(locations) and cell == lines) or cell in keyed.values(),
                         column=heads[at],
                     )
 
@@ -290,6 +294,32 @@ class _Walker:
             info = line.lstrip("`~ \t") if (mark := _FENCE.match(line)) is None else mark[2].strip()
             yield replace(self._segment("code", body, number), info=info)
             done = span.end + span.is_closed
+
+
+def _number_columns(locations: set[int], table: Table) -> set[int]:
+    """Return the columns of locations that have nothing but lines, next to another one with the files."""
+    found = {
+        at
+        for at in locations
+        if all(len(row.cells) <= at or not row.cells[at] or _NUMBERS.match(row.cells[at]) for row in table.rows)
+    }
+    return found if found and found != locations else set()
+
+
+def _lines_of_keys(table: Table) -> dict[int, str]:
+    """Return the line of the row with a file, and the lines that another row of keys and values states.
+
+    `| File | a.py |`, and `| Lines | 12-18 |` below it.
+    """
+    files: list[int] = []
+    stated: list[str] = []
+    for row in table.rows:
+        key = fold(row.cells[0].strip("*_ ")) if len(row.cells) == 2 else ""
+        if key in _FILE_COLUMNS or (key and column_index((key,), "location") is not None):
+            files.append(row.line)
+        elif key in _LINE_COLUMNS or key in _LINES_COLUMNS:
+            stated.append(row.cells[1])
+    return {files[0]: stated[0]} if len(files) == len(stated) == 1 and _NUMBERS.match(stated[0]) else {}
 
 
 def _spread_columns(names: list[str], table: Table) -> frozenset[str]:
