@@ -198,7 +198,9 @@ def is_code(path: str) -> bool:
 
 def is_after_code(text: str, mention: Mention) -> bool:
     """Return whether code marks end directly before a line: migration `0019` L12."""
-    return _AFTER_CODE.search(text, max(0, mention.start - 6), mention.start) is not None
+    has_marks = text[mention.start - 1 : mention.start] == "`" == text[mention.end : mention.end + 1]
+    start = mention.start - has_marks  # without the marks of the line itself
+    return _AFTER_CODE.search(text, max(0, start - 6), start) is not None
 
 
 def is_tag(mention: Mention, own: list[WrittenReference]) -> bool:
