@@ -32,10 +32,10 @@ from remit.store.database import Database, open_database
 from remit.store.submissions import Submission, submit
 from remit.store.workers import register
 
-_JOBS = 300
+_JOBS = 150
 _WAITING = 100_000
 #: How many starts are measured, how many warm up before that, and the pause between two starts.
-_STARTS = 150
+_STARTS = 100
 _WARM = 20
 _REST_SECONDS = 0.01
 _notes: list[str] = []

@@ -42,7 +42,7 @@ _TAKEOVER_SECONDS = 3.0
 _WAITING = 500
 _WORKER = [sys.executable, "-c", "from remit.surfaces.cli import main; main()", "worker"]
 _notes: list[str] = []
-_ROUNDS = 6
+_ROUNDS = 5
 #: Address -> milliseconds of the bare transactions of a turn, measured with the turns.
 _floors: dict[str | None, float] = {}
 
@@ -187,7 +187,7 @@ async def _workers(database: Database, settings: Settings) -> AsyncIterator[Star
 
 async def _takeover(address: str | None, where: str) -> float:
     """How much of the configured time passes from a worker's death until another asks the model in its place."""
-    taken = [await _taken_over(address) for _ in range(3)]
+    taken = [await _taken_over(address) for _ in range(2)]
     for what, times in zip(("started by another", "the model asked again"), zip(*taken, strict=True), strict=True):
         _notes.append(f"a killed worker's job{where}, {what}: {', '.join(f'{one:.2f}' for one in sorted(times))} s")
     return statistics.median(asked for _, asked in taken) / _TAKEOVER_SECONDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import defaultdict
+from copy import copy
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -56,24 +57,37 @@ def _group_by(reports: tuple[Report, ...]) -> int:
     return len([sorted(group, key=lambda s: s.opinion.confidence) for group in groups.values()])
 
 
+def _grouped_and_made(reports: tuple[Report, ...]) -> int:
+    """The floor of a merge: the group-by, and one object for each finding that it returns."""
+    return _group_by(reports) + len(list(map(copy, _merged(reports))))
+
+
+@cache
+def _merged(reports: tuple[Report, ...]) -> list[object]:
+    return list(_merge(reports).findings)
+
+
 def _merge(reports: tuple[Report, ...]) -> Merge:
     return merge_reports(reports, MergeSettings())
 
 
 class _Times(NamedTuple):
-    """Seconds for ten times the findings and for one time; of a merge, and of a group-by as the floor."""
+    """Seconds for ten times the findings and for one time; of a merge, a group-by, and one that makes the findings."""
 
     merge: float
     small_merge: float
     group_by: float
     small_group_by: float
+    made: float
+    small_made: float
 
 
 @cache
 def _times() -> _Times:
     small, large = _reports(100, 100), _reports(1000, 100)
-    works = [partial(work, reports) for work in (_merge, _group_by) for reports in (large, small)]
-    return _Times(*medians(works, repeats=7))
+    works = [partial(work, reports) for work in (_merge, _group_by, _grouped_and_made) for reports in (large, small)]
+    _merged(small), _merged(large)
+    return _Times(*medians(works, repeats=3))
 
 
 def _calls(reports: tuple[Report, ...]) -> int:
@@ -128,5 +142,12 @@ def benches() -> list[Bench]:
             "x",
             5,
             lambda: _times().merge / _times().group_by,
+        ),
+        Bench(
+            "merging, its floor: the group-by and one object a finding",
+            "a plain group-by on the same keys",
+            "x",
+            None,
+            lambda: _times().made / _times().group_by,
         ),
     ]
