@@ -62,12 +62,13 @@ _LINE_COMMENT = lazy_pattern(
 #: Code and a comment after it.
 _TRAILING = lazy_pattern(r"(\s*+[^\s/#][^\n]*?\S)\s++(?://+|#|--+)\s++([^\s][^\n]*+)$")
 #: A comment on many files, whose code is not that of the location above it: `-- all views/*.lua files`.
-_MANY_FILES = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+)[^\n]{0,80}?[\w/]*\*+[\w./*]*\.\w{1,8}\b")
+_MANY_FILES = lazy_pattern(r"\s*+(?://++|#++|--++|;++|%++|/\*++)[^\n*]{0,80}+\*++[\w./*]{0,80}\.\w{1,8}\b")
 #: A remark in a fence on what is new: `// NEW: send it`, `x = 1  # <- add`.
 _NEW_REMARK = lazy_pattern(
-    r"(?://+|#+|--+|/\*+|<!--)\s*(?:(?:[←⬅]|<-+)\s*)?(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)"
-    r"(?:\s*(?:[:：!(–—-]|\*/|-->|$))|(?://+|#+|--+)\s*(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
-    r"(?://+|#+|--+|/\*+)\s*(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
+    r"(?<![/#-])(?://++|#++|--++|/\*++|<!--)\s*+(?:(?:[←⬅]|<-+)\s*)?"
+    r"(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)(?:\s*(?:[:：!(–—-]|\*/|-->|$))|"
+    r"(?<![/#-])(?://++|#++|--++)\s*+(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
+    r"(?<![/#-])(?://++|#++|--++|/\*++)\s*+(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
     r"(?i:same (?:pattern|change|fix)\b))"
 )
 _SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
@@ -152,7 +153,8 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
         if found and at and _is_inside_comment(fence.lines[at - 1], line, found[0]):
             found = []
         found = found or _line_of_same_file(line, path, workspace)
-        is_apart = not found and not part.is_proposed and bool(path) and bool(_MANY_FILES.match(line))
+        is_apart = not found and not part.is_proposed and bool(path) and len(line) < _MAX_COMMENT
+        is_apart = is_apart and bool(_MANY_FILES.match(line))
         if not (found or is_apart) or (at and _is_own_comment(line, path, workspace)):
             part.lines.append(line)
             continue

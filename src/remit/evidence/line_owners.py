@@ -139,6 +139,7 @@ def place_of(
     if segment.kind == "item" and is_start and "/" in file.path and not _TO_WRITE.search(segment.text[:MAX_LEAD]):
         return "start", False
     is_sole = {one.path for one in named} == {file.path} and file.path.lower().endswith(SOURCES)
+    is_sole = is_sole and mention.start - file.end <= MAX_LEAD
     is_sole = is_sole and not _ENDS.search(segment.text, file.end, max(file.end, mention.start))
     if is_sole and file.end <= mention.start and not _TO_WRITE.search(segment.text[:MAX_LEAD]):
         return "start", False

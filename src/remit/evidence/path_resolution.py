@@ -24,6 +24,8 @@ from remit.workspace.paths import is_absolute, normalize_path
 #: At most this many candidates of an ambiguous path are shown.
 MAX_SHOWN = 5
 _MAX_DEPTH = 30
+#: How many folders of other machines are tried for each path.
+_MAX_ROOTS = 20
 _MAX_HEADING = 500
 #: The references that must name a folder that does not exist.
 MIN_ROOTED = 3
@@ -282,7 +284,7 @@ def _shared_roots(paths: Iterable[str], workspace: Workspace, alone: Collection[
     votes.update({folder: 1 for folder, count in tops.items() if count > 1})
     if not votes:
         votes.update({folder: count for folder, count in ends.items() if count >= MIN_ROOTED})
-    return tuple(root for root, _ in votes.most_common())
+    return tuple(root for root, _ in votes.most_common(_MAX_ROOTS))
 
 
 def _root_of(path: str, workspace: Workspace) -> Iterator[str]:

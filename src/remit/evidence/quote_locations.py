@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -220,8 +221,11 @@ def _shows_commands(code: list[str], path: str) -> bool:
 def inline_quotes(segment: Segment, above: list[Reference], own: list[Reference]) -> list[LocatedQuote]:
     """Return the `Code match: ...` quotes of a line, each with the nearest reference on the line or above it."""
     found = []
+    positions: list[int] | None = None
     for start, end, text in _code_matches(segment.text):
-        reference = _on_same_line(segment.text, start, end, own) or (above[-1] if above else None)
+        if positions is None:
+            positions = _positions(segment.text, own)
+        reference = _on_same_line(segment.text, start, end, own, positions) or (above[-1] if above else None)
         if reference is not None and quote_readings(text):
             line, end_line = reference.line, reference.end_line
             quote = Quote(path=reference.path, line=line, end_line=end_line, at=segment.line, text=text)
@@ -240,12 +244,24 @@ def _code_matches(text: str) -> Iterator[tuple[int, int, str]]:
         mark = _CODE_MATCH.search(text, closing + len(mark[1]))
 
 
-def _on_same_line(text: str, start: int, end: int, own: list[Reference]) -> Reference | None:
+def _positions(text: str, own: list[Reference]) -> list[int]:
+    """Return where the references of a text begin, in their order; one that is not found, where the one before does."""
+    positions: list[int] = []
+    at = 0
+    for reference in own:
+        found = text.find(reference.text, at)
+        at = found if found >= 0 else at
+        positions.append(at)
+    return positions
+
+
+def _on_same_line(text: str, start: int, end: int, own: list[Reference], positions: list[int]) -> Reference | None:
     """Return the last reference before the quote on its line, or one that is linked to it: `... (a/b.py:12)`."""
-    positions = [(text.find(reference.text), reference) for reference in own]
-    before = [reference for at, reference in positions if at < start]
-    after = [reference for at, reference in positions if at >= end and _LINKED.match(text[end:at][:20])]
-    return before[-1] if before else after[0] if after else None
+    if before := bisect_left(positions, start):
+        return own[before - 1]
+    after = bisect_left(positions, end)
+    is_linked = after < len(own) and _LINKED.match(text[end : positions[after]][:20])
+    return own[after] if is_linked else None
 
 
 def finding_rows(document: Document, references: list[Reference]) -> dict[int, Reference]:

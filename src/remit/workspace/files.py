@@ -65,16 +65,16 @@ class SourceFile:
         return Collapsed(self.lines)
 
     def collapsed_near(self, first: int, last: int, margin: int) -> Collapsed:
-        """Return the collapsed text of some lines, with at least `margin` characters before and after them."""
+        """Return the collapsed text of some lines, with `margin` characters or lines before and after them."""
         lines = self.lines
         low, high = max(0, first - 1), min(len(lines), last)
         missing = margin
         while low > 0 and missing > 0:
             low -= 1
-            missing -= len("".join(lines[low].split()))
+            missing -= len("".join(lines[low].split())) or 1
         missing = margin
         while high < len(lines) and missing > 0:
-            missing -= len("".join(lines[high].split()))
+            missing -= len("".join(lines[high].split())) or 1
             high += 1
         return Collapsed(lines[low:high], low + 1)
 
