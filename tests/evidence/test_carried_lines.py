@@ -532,6 +532,8 @@ def test_a_label_an_introduction_or_the_first_cell_names_the_file_of_a_line(
         "It is in `src/app.py`.\n\nIt calls `src/store.py`.\n\nThe check (line 12) fails.",
         "It is in `src/app.py`.\n\n- `src/store.py` too\n- The check (line 12) fails.",
         "It is in `docs/page.md`.\n\nThe check (line 12) fails.",
+        "It is in `src/app.py`.\n\nThe RFC states on line 12 that it is allowed.",
+        "It is in `src/app.py`.\n\nNow flip L12 and commit.",
         "Both `src/app.py` and `src/store.py` do it:\n\n- the first (line 12)",
         # Another entry.
         "- `src/app.py` is one\n- the check (line 12) fails",

@@ -45,12 +45,11 @@ def outcomes(text: str, tree: Path) -> list[str]:
         ("`shop-core/types.rs:41`", "shop-core/types.rs:41 missing-file > crates/shop-core/src/types.rs"),
         ("`src/shop-core/types.rs:3`", "src/shop-core/types.rs:3 missing-file > crates/shop-core/src/types.rs:3"),
         ("`other/types.rs:3`", "other/types.rs:3 missing-file > crates/shop-core/src/types.rs:3"),
-        ("`cart/service.rs:3`", "cart/service.rs:3 missing-file > modules/cart/http/service.rs:3"),
+        ("`cart/service.rs:3`", "cart/service.rs:3 unchecked"),
+        ("`cart/service.rs:41`", "cart/service.rs:41 missing-file > modules/cart/http/service.rs"),
     ],
 )
-def test_a_path_may_leave_out_folders_of_the_only_file_that_has_the_others(
-    text: str, expected: str, tree: Path
-) -> None:
+def test_a_path_may_leave_out_folders_of_a_file_that_has_the_others(text: str, expected: str, tree: Path) -> None:
     assert outcomes(text, tree) == [expected]
 
 
@@ -84,6 +83,13 @@ def test_a_compiled_file_is_not_missing_if_its_source_exists(tree: Path) -> None
     row = "| File | Note |\n|---|---|\n| {} | imports it |"
     assert outcomes(row.format("src/crypto.js"), tree) == ["src/crypto.js unchecked > src/crypto.ts"]
     assert outcomes(row.format("src/other.js"), tree) == ["src/other.js missing-file"]
+    assert outcomes("imports `./crypto.js` (line 3)", tree) == ["crypto.js:3 unchecked > src/crypto.ts"]
+
+
+def test_a_missing_file_after_the_label_of_an_example_is_not_a_reference(tree: Path) -> None:
+    assert outcomes("Example: `notes/api.md:15-42`", tree) == []
+    assert outcomes("Example: `src/app.py:15`", tree) == ["src/app.py:15 verified"]
+    assert outcomes("The example in `notes/api.md:15-42`", tree) == ["notes/api.md:15-42 missing-file"]
 
 
 @pytest.mark.parametrize(

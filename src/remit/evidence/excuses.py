@@ -31,8 +31,10 @@ _TRACEBACK = lazy_pattern(r"\w\", line \d")
 _ABOUT = lazy_pattern(r"[~≈]|\b(?:about|around|approx\w*|roughly|circa|ca\.)\s", re.IGNORECASE)
 #: At most this many files with the same name are compared with a path.
 _MAX_NAMESAKES = 200
+_MAX_READ = 5
 _MAX_PATTERNS = 2_000
 _SHORT = "the path leaves out folders of the file"
+_SHORT_OF_SEVERAL = "the path leaves out folders; several files may be meant"
 _BUILD = "a build writes it; it is not in the checkout"
 _IGNORED = "the repository ignores it, so it is not in the checkout"
 _SOURCE = "it is compiled from the file"
@@ -62,10 +64,12 @@ class Excuses:
 
     def _excuse_missing(self, reference: Reference) -> None:
         path = reference.path
-        if found := self._longer(reference) or self._source(reference):
-            name = found.rpartition("/")[2]
-            _excuse(reference, f"{_SHORT if name == path.rpartition('/')[2] else _SOURCE} {found}")
-            reference.found = Location(found, reference.line)
+        if found := self._longer(reference):
+            _excuse(reference, f"{_SHORT} {found[0]}" if len(found) == 1 else _SHORT_OF_SEVERAL)
+            reference.found = Location(found[0], reference.line) if len(found) == 1 else None
+        elif source := self._source(reference):
+            _excuse(reference, f"{_SOURCE} {source}")
+            reference.found = Location(source)
         elif _PACKAGE.match(path):
             _excuse(reference, _INSTALLED)
         elif self._is_built(path):
@@ -75,19 +79,19 @@ class Excuses:
         elif _TRACEBACK.search(reference.text):
             _excuse(reference, _EARLIER)
 
-    def _longer(self, reference: Reference) -> str:
-        """Return the only file with the same name that has all folders of a path in their order, and the line."""
+    def _longer(self, reference: Reference) -> list[str]:
+        """Return the files with the same name that have all folders of a path in their order, and the line."""
         *folders, name = reference.path.split("/")
         if not folders or folders[0] in ("", "~", ".."):
-            return ""
+            return []
         named = self._workspace.index.ending_with(name)[:_MAX_NAMESAKES]
         found = [path for path in named if _has_in_order(path.split("/")[:-1], folders)]
-        return found[0] if len(found) == 1 and self._has_line(found[0], reference) else ""
+        return [path for path in found[:_MAX_READ] if self._has_line(path, reference)]
 
     def _source(self, reference: Reference) -> str:
         """Return the only source file that is compiled to the file of a reference."""
         stem, dot, ending = reference.path.rpartition(".")
-        if not dot or reference.line is not None:
+        if not dot:
             return ""
         ends = [stem.removeprefix("./") + other for other in _COMPILED.get(f".{ending}", ())]
         found = [path for end in ends for path in self._workspace.index.ending_with(end)]

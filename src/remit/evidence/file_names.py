@@ -84,6 +84,7 @@ _EXAMPLE_BEFORE = lazy_pattern(
     r"[\s,:(`\"'*]{1,6}$",
     re.IGNORECASE,
 )
+_EXAMPLE_LABEL = lazy_pattern(r"(?:^|[\s*_])examples?[*_]{0,2}\s?[:：][*_]{0,2}\s?[`*_\"']{0,3}$", re.IGNORECASE)
 _EXAMPLE_AFTER = lazy_pattern(r"[`\"'*)]{0,3}[\s-](?:format|form|style|notation|syntax|pattern)\b", re.IGNORECASE)
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _UNUSUAL = lazy_pattern(r"[=\\%]")
@@ -138,7 +139,11 @@ def is_host(name: str, port: int) -> bool:
 def is_placeholder(path: str, before: str = "", after: str = "") -> bool:
     """Return whether a path stands for any file: `path/to/file.py`, or `foo.py` after `e.g.` or before `format`."""
     is_any, may_be_any = _placeholder_kind(path)
-    return is_any or (may_be_any and bool(_EXAMPLE_BEFORE.search(before) or _EXAMPLE_AFTER.match(after)))
+    return (
+        is_any
+        or bool(_EXAMPLE_LABEL.search(before))
+        or (may_be_any and bool(_EXAMPLE_BEFORE.search(before) or _EXAMPLE_AFTER.match(after)))
+    )
 
 
 @lru_cache(_MEMORY)

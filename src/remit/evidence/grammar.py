@@ -256,7 +256,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     start, end = start + first, start + last
     if text.startswith("~", start, end) and text[start + 1 : start + 2] not in ("/", "\\"):
         start += 1  # `~a/b.py:12` is about line 12
-    if text.startswith("/", start, end) and _STANDS_FOR_ROOT.search(text, max(0, start - 40), start):
+    if text.startswith(("/", "\\"), start, end) and _STANDS_FOR_ROOT.search(text, max(0, start - 40), start):
         start += 1
     return start, start + len(text[start:end].rstrip("."))
 

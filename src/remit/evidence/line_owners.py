@@ -87,6 +87,8 @@ _TO_WRITE = lazy_pattern(
 #: A name in camel case, which may be that of a file.
 HUMPS = lazy_pattern(r"\b[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+\b(?!\.\w)")
 LOOK_BACK = 40
+#: A smaller number after `L` may be a label.
+MIN_LETTER = 100
 _TAG_GAP = 3
 MAX_JOIN = 100
 MAX_LEAD = 400
@@ -123,8 +125,12 @@ def is_of_other_text(text: str, mention: Mention) -> bool:
 
 
 def is_of_other_source(text: str, mention: Mention) -> bool:
-    """Return whether the sentence of a line names something else that has lines: `The RFC states on line 900`."""
-    return _OTHER_SOURCE.search(text, max(0, mention.start - 2 * LOOK_BACK), mention.start) is not None
+    """Return whether the sentence of a line names something else that has lines: `The RFC states on line 900`.
+
+    `L23` may be a label.
+    """
+    is_label = mention.is_letter and all(last is None and first < MIN_LETTER for first, last in mention.ranges)
+    return is_label or _OTHER_SOURCE.search(text, max(0, mention.start - 2 * LOOK_BACK), mention.start) is not None
 
 
 def place_of(
