@@ -344,12 +344,15 @@ def test_a_label_for_deleted_files_ends_with_its_list(tree: Path) -> None:
         "The report cites `src/clock.py:3`, but the file does not exist.",
         "The report cites `src/clock.py:3`. Neither the file nor the type exists.",
         "cite `src/clock.py:3` : ni le fichier ni le type n'existent",
-        "missing page `src/clock.py:3`",
         "`src/clock.py:3` 不存在",
     ],
 )
 def test_a_file_that_the_text_calls_missing_is_not_accused(text: str, tree: Path) -> None:
     assert outcomes(text, tree) == ["src/clock.py:3 planned"]
+
+
+def test_a_file_without_a_line_that_the_text_calls_missing_is_not_accused(tree: Path) -> None:
+    assert outcomes("| File |\n|---|\n| missing page `src/clock.py` |", tree) == ["src/clock.py planned"]
 
 
 @pytest.mark.parametrize(

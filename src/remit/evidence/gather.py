@@ -224,7 +224,7 @@ def _check_in_workspace(
     here = [one for one in evidence.references if one.commit is None and not one.is_elsewhere]
     folder = workspace.folder_of(path) if path not in ("", "-") else ""
     resolver = PathResolver(workspace, folder=folder, roots=roots, opened=opened)
-    resolver.resolve_all(here, document.whole_text)
+    resolver.resolve_all(here, document.whole_text, is_result=bool(document.result.agent))
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
     announced = new_files(document.whole_text) if kind.name in ("generic", "design") else frozenset()
     suggestions = SuggestionFinder(workspace)

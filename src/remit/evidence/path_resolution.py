@@ -75,15 +75,18 @@ class PathResolver:
         self._names: set[str] = set()
         self._reads_left = MAX_READ_IN_ALL
 
-    def resolve_all(self, references: Iterable[Reference], text: str) -> None:
-        """Set the path, target and candidates of each reference; `text` is the whole document."""
+    def resolve_all(self, references: Iterable[Reference], text: str, *, is_result: bool = False) -> None:
+        """Set the path, target and candidates of each reference; `text` is the whole document.
+
+        The author of a result has to write paths from the root.
+        """
         references = list(references)
         self._aliases = set(_ALIAS_MEANING.findall(text))
         self._names = {one.path.rpartition("/")[2] for one in references}
         alone = {one.path for one in references if "/" not in one.path}
         absolute = (one.path for one in references if is_absolute(one.path))
         self._roots += _shared_roots(absolute, self._workspace, alone)
-        folders = _folders_of_headings(text)
+        folders = [] if is_result else _folders_of_headings(text)
         for one in references:
             found = self._resolve_once(one.path)
             one.path, one.target, one.candidates = found.path, found.target, found.candidates
@@ -313,7 +316,12 @@ def _root_by_end(path: str, workspace: Workspace) -> Iterator[str]:
 
 def _folders_of_headings(text: str) -> list[tuple[int, str]]:
     """Return the line of each heading, and the folder that it names with a slash at the end; "" for none."""
-    headings = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.startswith("#"))
+    headings = []
+    is_code = False
+    for number, line in enumerate(text.split("\n"), 1):
+        is_code ^= line.startswith(("```", "~~~"))
+        if line.startswith("#") and not is_code:
+            headings.append((number, line))
     found = ((number, _FOLDER.search(line[:_MAX_HEADING])) for number, line in headings)
     return [(number, folder[1].removeprefix("./") if folder else "") for number, folder in found]
 

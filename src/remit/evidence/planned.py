@@ -44,7 +44,8 @@ _MAX_BEFORE = 200
 #: Words that state that the file next to them does not exist: `missing page`, `the file does not exist`.
 _ABSENT_BEFORE = lazy_pattern(
     r"\b(?:missing|absent|non-?existent|nonexistent|inexistante?|fehlende[rsn]?|inexistente)\s"
-    r"(?:(?!(?:in|of|for|to|from|at|into|on|by|via|with|and|or|en|de|da|do|para|dans)\s)[\w-]{2,20}\s){0,2}[`*_\"']{0,3}$|"
+    r"(?:(?:[\w-]{2,20}\s)?(?:files?|pages?|modules?|scripts?|tests?|routes?|folders?|templates?|migrations?|components?|"
+    r"fichiers?|archivos?|arquivos?|dateie?n?)\s)?[`*_\"']{0,3}$|"
     r"(?-i:[Оо]тсутству\w{1,6}\s(?:файл\s)?|缺失的?|缺少的?|存在しない)[`*_\"']{0,3}$",
     re.IGNORECASE,
 )
@@ -59,18 +60,19 @@ _ABSENT_AFTER = lazy_pattern(
 )
 _FILE = r"(?:file|fichier|archivo|fichero|arquivo|datei)"
 _NO_FILE = lazy_pattern(
-    rf"\b(?:(?:the|this|that|le|ce|el|este|o|die)\s{_FILE}\s(?:{_NOT_THERE}|is missing|fehlt)|no such file|"
+    rf"(?<!\bif\s)(?<!\bwhen\s)(?<!\bonce\s)(?<!\bsi\s)(?<!\bse\s)(?<!\bwenn\s)"
+    rf"\b(?:(?:the|this|that|le|ce|el|este|o|die)\s{_FILE}\s(?:{_NOT_THERE}|is missing|fehlt)|"
     rf"(?:neither the|ni le|ni el|nem o|weder die)\s{_FILE}\s(?:nor|ni|nem|noch)|"
     r"(?-i:файл(?:а нет|\s(?:не существует|отсутствует))))\b|(?:文件|ファイル)[はが]?(?:不存在|存在しない)",
     re.IGNORECASE,
 )
 #: Any text that one of these patterns can match.
 _MAY_BE_ABSENT = lazy_pattern(
-    r"miss|absent|exist|fehl|no such|isn.t there|is not there|esiste|manquant|ausente|"
+    r"miss|absent|exist|fehl|isn.t there|is not there|esiste|manquant|ausente|"
     r"(?-i:тсутств|файл|существ|не найден|存在|缺|未找到)",
     re.IGNORECASE,
     (
-        *("miss", "absent", "exist", "fehl", "no such", " there", "esiste", "manquant", "ausente"),
+        *("miss", "absent", "exist", "fehl", " there", "esiste", "manquant", "ausente"),
         *("тсутств", "файл", "существ", "не найден", "存在", "缺", "未找到"),
     ),
 )
@@ -104,9 +106,14 @@ def may_call_absent(text: str) -> bool:
     return _MAY_BE_ABSENT.search(text) is not None
 
 
-def is_called_absent(text: str, start: int, end: int) -> bool:
-    """Return whether the words around a path state that there is no such file. `may_call_absent` is true then."""
-    if _ABSENT_BEFORE.search(text[max(0, start - _MAX_BEFORE) : start]) or _ABSENT_AFTER.match(text, end):
+def is_called_absent(text: str, start: int, end: int, *, has_line: bool) -> bool:
+    """Return whether the words around a path state that there is no such file. `may_call_absent` is true then.
+
+    A missing file has no line, so `Missing test a.py:12` is about the line.
+    """
+    if not has_line and _ABSENT_BEFORE.search(text[max(0, start - _MAX_BEFORE) : start]):
+        return True
+    if _ABSENT_AFTER.match(text, end):
         return True
     return _NO_FILE.search(text, end, end + _MAX_AFTER) is not None
 

@@ -104,7 +104,7 @@ def find_references(
             carried="bare" if one not in carried and is_passing(segment.text, one, written) else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
             is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))
-            or (may_be_missing and is_called_absent(segment.text, one.start, one.end)),
+            or (may_be_missing and is_called_absent(segment.text, one.start, one.end, has_line=one.line is not None)),
             is_past=is_gone(one.start, one.end),
         )
         for one in written

@@ -32,7 +32,7 @@ _GONE_FILES_WORDS = (
 #: A heading of something that is gone.
 GONE_HEADING = lazy_pattern(
     r".{0,200}(?:\b(?:REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}(?i:removed|deleted)\b|削除済み?|已(?:删除|移除))|"
-    rf"{_LEAD}{_REMOVED_FILES}(?!\w)",
+    rf"{_LEAD}{_REMOVED_FILES}[\s*_]*+(?:$|[:：(（\[—–]|-\s|\d)",
     words=_GONE_FILES_WORDS,
 )
 #: The same as a label above a list or a table: `**Deleted files:**`.
@@ -42,12 +42,17 @@ _GONE_LABEL = lazy_pattern(
 )
 _LISTS = ("|", "-", "*", "+", " ", "\t", ">")
 _GONE_WORDS = r"(?:removed|deleted|dropped|eliminated)"
+_AFTER_GONE = r"in|from|by|since|on|at|as|with|during|after|and|or|because|due|entirely|completely|already"
+#: What follows a verb, in `Removed the check`; `deleted users can log in` is about users.
+_OBJECT = (
+    rf"(?=[`*_~]*+(?:\s*(?:$|[.,;!?)）\]—–→✅`*])|\s(?:{_AFTER_GONE}|the|an?|all|its|both|old|unused|dead|this|that)\s|"
+    r"\s[\w@.-]+[/.]\w))"
+)
 #: A cell that states that its row is about something that is gone; `Removed validation` is about a part of it.
 _GONE_CELL = lazy_pattern(
     rf"[\s*_`~✅☑✓🗑️-]*+(?:{_GONE_WORDS}|gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
     r"eliminad[oa]s?|gelöscht|entfernt|supprimée?s?|removid[oa]s?|(?-i:[Уу]дал[её]н\w{0,2})|삭제(?:됨|완료)?)"
-    r"(?:[\s*_`~]*$|[\s*_`~]*(?:[,;:：(（\[。—–→✅]|\.(?!\w)|-\s)|"
-    r"\s(?:in|from|by|since|on|at|as|with|during|after|and|or|because|due|entirely|completely|already)\s)",
+    rf"(?:[\s*_`~]*$|[\s*_`~]*(?:[,;:：(（\[。—–→✅]|\.(?!\w)|-\s)|\s(?:{_AFTER_GONE})\s)",
     re.IGNORECASE,
     (
         *("removed", "deleted", "dropped", "eliminat", "gone", "no longer", "eliminad", "gelöscht", "entfernt"),
@@ -56,8 +61,9 @@ _GONE_CELL = lazy_pattern(
 )
 #: The same in a sentence: `was removed`, `(deleted)`, `Removed src/app.py:12`.
 _GONE = lazy_pattern(
-    rf"(?:^{_LEAD}|\b(?:was|were|been|is now|are now|already|since)\s(?:\w{{1,12}}\s)?|[(（\[]\s?|[—–:✅]\s*)"
-    rf"{_GONE_WORDS}\b(?!\()|"
+    rf"\b(?:was|were|been|is now|are now)\s(?:\w{{1,12}}\s)?{_GONE_WORDS}\b(?!\()|"
+    rf"(?:^{_LEAD}|\b(?:already|since)\s|[—–:✅]\s*){_GONE_WORDS}\b{_OBJECT}|"
+    rf"[(（\[]\s?{_GONE_WORDS}(?:\s?[)）\],;:]|\s(?:in|since|from|on|as|with|during)\s)|"
     rf"\bno longer (?:exists?|there|present)\b|[(（]\s?(?:削除|已删除|已移除)",
     re.IGNORECASE,
     ("removed", "deleted", "dropped", "eliminated", "no longer", "削除", "已"),
@@ -90,8 +96,10 @@ def lists_of_removed_files(lines: Iterable[str], first: int) -> Iterator[tuple[i
         if begun and (not is_listed or line.startswith("**")):
             yield begun, last
             begun = 0
-        if ":" in line or "：" in line or "**" in line:
-            begun = number if _GONE_LABEL.match(line) else begun
+        if (":" in line or "：" in line or "**" in line) and _GONE_LABEL.match(line):
+            if begun:
+                yield begun, last
+            begun = number
         last = number
     if begun:
         yield begun, last

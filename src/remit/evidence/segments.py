@@ -242,7 +242,8 @@ class _Walker:
             for at, cell in enumerate(cells[: len(names)]):
                 if cell:
                     is_location = at in locations or (at == 1 and bool(lines) and cell != lines and bool(keyed))
-                    is_line = not keyed and not locations and cell == lines and _NUMBERS.match(cell)
+                    is_stated = cell == lines and lines not in cells[:at]
+                    is_line = not keyed and not locations and is_stated and _NUMBERS.match(cell)
                     yield Segment(
                         "cell",
                         f"line {cell}" if is_line else cell,
@@ -255,7 +256,7 @@ class _Walker:
                         lines=lines if is_location else "",
                         may_be_route=routes[at] or is_request,
                         proposes=proposals[at],
-                        states_lines=(has_lines and bool(locations) and cell == lines) or cell in keyed.values(),
+                        states_lines=(has_lines and bool(locations) and is_stated) or cell in keyed.values(),
                         column=heads[at],
                     )
 
