@@ -78,10 +78,34 @@ _KINDS = (
     r"(?:usage\s)?examples?(?:\s(?:usage|fix|implementation|solution|code))?|usage|template|sketch|pseudo-?code|"
     rf"{_FOREIGN_EXAMPLES}|{_NOUNS})"
 )
+#: Words of which labels and headings of proposals have one: without them, their expressions are not compiled.
+_PROPOSAL_WORDS = (
+    *("aanbeveling", "after", "après", "behebung", "code", "corre", "cách ", "daarna", "depois", "después"),
+    *("digo", "dopo", "düzeltme", "empfehlung", "erna", "example", "fix", "giải pháp", "gợi ý"),
+    *("khuyến nghị", "korrektur", "lösung", "maßnahmen", "mitigation", "nachher", "new", "oplossing"),
+    *("perbaikan", "planned", "poprawk", "proposal", "proposed", "proposition", "propost", "propozycj"),
+    *("propuesta", "raccomandazion", "recomenda", "recommandation", "recommendation", "recommended"),
+    *("rekomendacj", "rekomendasi", "remediation", "rozwiązani", "saran", "sau", "sesudah", "setelah"),
+    *("solu", "sonra", "sugerencia", "sugest", "suggeriment", "suggested", "suggestie", "suggestion"),
+    *("tavsiye", "usulan", "voorstel", "vorschl", "zaleceni", "çözüm", "öneri", "đề xuất", "альтернатив"),
+    *("виправлення", "исправлени", "после", "предлагаемый", "предложени", "пропозиці", "після"),
+    *("рекомендаци", "рекомендаці", "решени", "рішення", "стало"),
+    *("优化", "修复", "修改", "修正", "変更", "対策", "建议"),
+    *("推奨", "提案", "改善", "改进", "解决方案", "개선", "권장", "대안", "변경", "수정", "제안"),
+)
 #: The label of proposed code, or of the input or output of a program: `**Suggested fix** (...):`.
 PROPOSED_LABEL = lazy_pattern(
     rf"{_LEAD}(?:正しい|正确的?|具体的な?|推奨される|推荐的|建议的)?{_KINDS}[\s*_]{{0,4}}(?:[(（].{{0,120}}?[)）][\s*_]{{0,4}})?(?:[:：]|$)",
     re.IGNORECASE,
+    (
+        *_PROPOSAL_WORDS,
+        *("attack", "beispiel", "better", "change", "contoh", "desired", "ejemplo", "esempi", "exemple"),
+        *("exemplo", "expected", "exploit", "implementation", "improved", "improvement", "instead"),
+        *("modification", "output", "patch", "payload", "poc", "possible", "proof of concept", "przykład"),
+        *("pseudo", "refactor", "replacement", "request", "response", "safe", "secure", "should be"),
+        *("sketch", "target", "template", "usage", "voorbeeld", "ví dụ", "örnek", "при", "サンプル"),
+        *("例", "예시", "예제"),
+    ),
 )
 #: The form of such a label, which takes a tenth of the time to compile: words up to a colon, a bracket or the end.
 LABEL_FORM = lazy_pattern(rf"{_LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(（:：]|$)")
@@ -175,6 +199,7 @@ PROPOSED_HEADING = lazy_pattern(
     r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b|"
     r"new\s\w{1,20}(?:\s\w{1,20})?\s(?:required|needed)\b)",
     re.IGNORECASE,
+    (*_PROPOSAL_WORDS, "changes ", "implementation ", "not yet implemented", "to "),
 )
 #: A heading that asks for a change: `Phase 1: Add the menu`.
 CHANGE_HEADING = lazy_pattern(
