@@ -73,6 +73,7 @@ def measure(part: str, before: Before, *, with_long: bool, is_quiet: bool) -> li
     """Measure the benches whose file or name contains a text; print each unless `is_quiet`."""
     rows = []
     for file, benches in registry().items():
+        begun = time.monotonic()
         for bench in benches:
             if part not in f"{file} {bench.name}" or (bench.is_long and not with_long):
                 continue
@@ -100,6 +101,8 @@ def measure(part: str, before: Before, *, with_long: bool, is_quiet: bool) -> li
             row["change"] = change(row, before)
             rows.append(row)
             print(bench.name if is_quiet else as_line(row), file=sys.stderr if is_quiet else sys.stdout, flush=True)
+        if any(row["part"] == file for row in rows):
+            print(f"{file}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     return rows
 
 
