@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,21 @@ def test_a_line_about_no_name_belongs_to_the_file_of_the_line_next_to_it(tmp_pat
     text = "`app.py:1` and `store.py:1`.\n\n## Calls\n\n- the store exists (line 26)\n- it calls `{}()` (line 30)"
     assert found(text.format("open_store"), tmp_path)[2:] == ["store.py:26", "store.py:30"]
     assert found(text.format("open_shop"), tmp_path)[2:] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| File | Note |\n|---|---|\n| `src/app.py` | " + "and line 12 " * 8_000 + " |",
+        "It is in `src/app.py`.\n\n" + "The check (line 12) fails. " * 8_000,
+        "`src/app.py` and `src/store.py`.\n\n" + "- `open_store()` (line 12)\n" * 8_000,
+    ],
+    ids=("row", "section", "guesses"),
+)
+def test_many_lines_without_a_file_take_linear_time(text: str, tree: Path) -> None:
+    start = time.process_time()
+    found(text, tree)
+    assert time.process_time() - start < 8
 
 
 def test_lines_in_a_row_belong_to_the_file_that_has_the_names_before_them(tmp_path: Path) -> None:

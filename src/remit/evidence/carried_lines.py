@@ -143,6 +143,7 @@ class LineCarrier:
         named = self._named_files(segment)
         elsewhere: tuple[WrittenReference | None, bool] | None = None
         others: tuple[list[str], list[str]] | None = None
+        is_shared = False
         for mention in found:
             file, is_far = file_in_segment(mention, segment.text, named), False
             is_cited = file is not None and (file.line is not None or segment.text.startswith("::", file.end))
@@ -162,13 +163,12 @@ class LineCarrier:
                 if elsewhere[0] is None and not is_of_other_source(segment.text, mention):
                     (file, is_guess), is_far = self._file_of_section(segment), True
             if file is not None:
-                others = self._others(segment, row, named) if others is None else others
+                if others is None:
+                    others, is_shared = self._others(segment, row, named), self._has_several(segment, row, named)
                 place, is_doubtful = place_of(mention, segment, file, named if is_here else [])
                 place = "loose" if mention.is_loose or is_guess else "far" if is_far else place
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
-                line = CarriedLine(
-                    file, place, around, further, is_doubtful, is_shared=self._has_several(segment, row, named)
-                )
+                line = CarriedLine(file, place, around, further, is_doubtful, is_shared=is_shared)
                 yield from _each_line(mention, segment.text, line, is_here=is_here)
 
     def _has_several(self, segment: Segment, row: Iterable[Segment], named: list[WrittenReference]) -> bool:

@@ -194,8 +194,8 @@ def names_about(text: str, mention: Mention, file: WrittenReference | None) -> t
 
 def is_next_to(text: str, mention: Mention, file: WrittenReference) -> bool:
     """Return whether there are only other lines between a file and a line: `a.py` (lines 12-18 and 30), `:40`."""
-    between = text[file.end : mention.start]
-    return file.end <= mention.start and len(between) <= MAX_LEAD and _LINES_ONLY.fullmatch(between) is not None
+    is_near = 0 <= mention.start - file.end <= MAX_LEAD
+    return is_near and _LINES_ONLY.fullmatch(text, file.end, mention.start) is not None
 
 
 def is_code(path: str) -> bool:
