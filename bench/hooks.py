@@ -95,6 +95,7 @@ class Session:
     """A checkout whose settings are compiled, and a session in it."""
 
     def __init__(self) -> None:
+        self.processes = 0
         self.folder = tempfile.TemporaryDirectory(prefix="remit-bench-")
         self.project = Path(self.folder.name) / "project"
         (self.project / "docs/specs").mkdir(parents=True)
@@ -128,7 +129,9 @@ class Session:
         return self._process(["-c", code], "PreToolUse", fields)
 
     def _process(self, arguments: list[str], event: str, fields: Mapping[str, Any]) -> Callable[[], object]:
-        payload = {"session_id": "bench", "cwd": str(self.project), "hook_event_name": event, **fields}
+        self.processes += 1  # each has its own session, so that none finds the calls and reports of another
+        session = f"bench-{self.processes}"
+        payload = {"session_id": session, "cwd": str(self.project), "hook_event_name": event, **fields}
         command = [sys.executable, "-I", "-S", *arguments]
         environment = {"CLAUDE_PROJECT_DIR": str(self.project), "PATH": "/usr/bin:/bin"}
         data = json.dumps(payload).replace(TRANSCRIPT, str(self.transcript))
