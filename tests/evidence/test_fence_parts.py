@@ -230,7 +230,9 @@ def test_commands_below_a_comment_with_a_file_are_not_code_of_it(tree: Path) -> 
     ("head", "outcomes"),
     [
         ("# Report: a fix of the key\n\n## Root Cause", ["unchecked"]),
-        ("# Bug Fix: the key\n\n## Root Cause", ["mismatch"]),
+        ("# Bug Fix: the key\n\n## Root Cause", ["unchecked"]),
+        ("# Bug Fix: the key\n\n## Evidence", ["mismatch"]),
+        ("# Bug fixing: the key\n\n## Root Cause", ["mismatch"]),
         ("# Paste Fix - Complete\n\n### Issue 1: paste", ["unchecked"]),
         ("# Review\n\n### C2. The key is open ✅ COMPLETED", ["unchecked"]),
         ("# Fix the key: a plan\n\n## Root Cause", ["mismatch"]),

@@ -257,12 +257,12 @@ def test_a_missing_file_that_is_cited_with_a_line_is_still_reported(tree: Path) 
     assert [reference.outcome for reference in found.references] == ["missing-file"]
 
 
-def test_the_code_of_a_plan_is_to_be_written_unless_a_line_is_cited(tree: Path) -> None:
+def test_the_code_of_a_plan_is_to_be_written_unless_it_is_called_current(tree: Path) -> None:
     plan = "# Login: implementation plan\n\n## Phase 1\n\n"
     assert evidence_of("", tree, head=plan + fence("# src/app.py", NEW)).quotes == []
-    assert [quote.outcome for quote in evidence_of("", tree, head=plan + fence("# src/app.py:14", NEW)).quotes] == [
-        "mismatch"
-    ]
+    assert evidence_of("", tree, head=plan + fence("# src/app.py:14", NEW)).quotes == []
+    current = plan.replace("Phase 1", "Current state") + fence("# src/app.py:14", NEW)
+    assert [quote.outcome for quote in evidence_of("", tree, head=current).quotes] == ["mismatch"]
     altered = LOOKUP.replace("name", "names")
     current = "# Login: implementation plan\n\n## Current state\n\n" + fence("# src/app.py", altered)
     assert [quote.outcome for quote in evidence_of("", tree, head=current).quotes] == ["mismatch"]

@@ -271,8 +271,9 @@ def test_a_remark_a_sentence_or_a_proposal_names_no_symbol(row: str, tree: Path)
     assert (reference.symbol, reference.outcome) == ("", "verified")
 
 
-def test_a_symbol_in_a_column_of_proposals_is_to_be_written(tree: Path) -> None:
-    (reference,) = evidence_of("| File | Fix |\n|---|---|\n| `src/app.py:12` | `new_helper()` |", tree).references
+@pytest.mark.parametrize("column", ["Fix", "优化建议", "Suggested change", "Recomendación", "Решение"])
+def test_a_symbol_in_a_column_of_proposals_is_to_be_written(column: str, tree: Path) -> None:
+    (reference,) = evidence_of(f"| File | {column} |\n|---|---|\n| `src/app.py:12` | `new_helper()` |", tree).references
     assert reference.outcome == "verified"
     (reference,) = evidence_of("| File | Calls |\n|---|---|\n| `src/app.py:12` | `new_helper()` |", tree).references
     assert reference.outcome == "mismatch"

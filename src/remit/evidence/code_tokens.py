@@ -41,7 +41,8 @@ def _endings(words: str, *patterns: str) -> dict[str, str]:
 _COMMENTS: dict[str, str] = {
     **_endings(
         "c h cc cpp cxx hh hpp hxx cs java js jsx mjs cjs ts tsx mts cts go rs swift kt kts scala dart groovy gradle "
-        "proto sol zig v vhdl m mm cu json json5 jsonc less scss sass styl prisma graphql thrift glsl astro",
+        "proto sol zig v vhdl m mm cu json json5 jsonc less scss sass styl prisma graphql thrift glsl astro "
+        "qml hlsl wgsl metal ino pde vala cue bicep fbs move cairo mq4 mq5 mqh ets tsp hx gs",
         _BLOCK,
         _SLASHES,
     ),
@@ -76,6 +77,8 @@ _DOCSTRING = lazy_pattern(
 )
 _DOCUMENTED = frozenset(("py", "pyi", "pyx"))
 _CLOSING = frozenset(")]}")
+#: Languages in which a line break takes the place of a semicolon.
+_OPTIONAL_SEMICOLONS = frozenset(("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte", "qml"))
 _ORPHAN_END = lazy_pattern(r"\*/")
 
 
@@ -83,12 +86,17 @@ class CodeTokens:
     """The tokens of some lines: `words` in order, and for each word the index of its line in `lines`."""
 
     def __init__(self, text: str, path: str, *, relaxed: bool = False) -> None:
-        """Split a text; if `relaxed`, leave out commas before a closing bracket, and shorten docstrings to a line."""
+        """Split a text.
+
+        If `relaxed`, leave out commas before a closing bracket and semicolons that the language does not need, and
+        shorten docstrings to a line.
+        """
         self.words: list[str] = []
         self.lines: list[int] = []
         #: The comments in order: the index of the line, and the text without white space.
         self.comments: list[tuple[int, str]] = []
         text = text.translate(TYPOGRAPHY)
+        omits_semicolons = relaxed and may_omit_semicolons(path)
         for kind, word, line in _tokens(_with_short_docstrings(text, path) if relaxed else text, path):
             if kind:
                 self.comments.append((line, "".join(word.split())))
@@ -96,8 +104,9 @@ class CodeTokens:
             if relaxed and word in _CLOSING and self._ends_with_comma(word, line):
                 self.words.pop()
                 self.lines.pop()
-            self.words.append(word)
-            self.lines.append(line)
+            if not (omits_semicolons and word == ";"):
+                self.words.append(word)
+                self.lines.append(line)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -118,6 +127,11 @@ class CodeTokens:
         while last + 1 < len(self.words) and self.lines[last + 1] == self.lines[at]:
             last += 1
         return self.words[first : last + 1]
+
+
+def may_omit_semicolons(path: str) -> bool:
+    """Return whether a line break takes the place of a semicolon in the language of a file."""
+    return _ending(path) in _OPTIONAL_SEMICOLONS
 
 
 def has_docstring(text: str, path: str) -> bool:

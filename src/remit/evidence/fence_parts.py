@@ -20,9 +20,13 @@ from remit.evidence.written import WrittenReference, cursor_reference
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 
+#: An emoji or another sign before the words of a comment: `// 📄 src/app.ts:12`.
+_MARK = r"(?:[\u25a0-\u2793\u2b1b-\u2b5f\ufe0f\u200d\U0001f300-\U0001faff]{1,4}\s*+)?+"
+#: An emoji and a location in place of a comment, as the first line: `📄 docs/setup.md (lines 26-29):`.
+_EMOJI_LINE = lazy_pattern(r"\s*+[\U0001f300-\U0001faff]\ufe0f?\s++([^\n]++)$")
 _COMMENT = lazy_pattern(
     r"\s*+(?://+|#(?![!#\d])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
-    r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$",
+    rf"{_MARK}(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$",
     re.IGNORECASE,
 )
 _COMMENT_END = lazy_pattern(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
@@ -38,6 +42,10 @@ _PROPOSED_REMARK = lazy_pattern(
     r"to (?:add|create|change)|add|create|insert|change|replace)\b|"
     rf"\b(?:after|before) line \d|[(\[（–—:,-]\s*(?:{CORRECTED})(?!\w))",
     re.IGNORECASE,
+)
+#: The same after a path without a line: `// routes.js - all routes follow this pattern`.
+_PATTERN_REMARK = lazy_pattern(
+    r"\b(?:patterns?|schematic(?:ally)?|for illustration)\b", re.IGNORECASE, ("pattern", "schematic", "illustration")
 )
 _OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE, ("old", "previously", "was"))
 _INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
@@ -91,6 +99,13 @@ _AFTER = lazy_pattern(
         *("수정", "변경", "개선", "应该", "改为", "建议", "推荐", "推奨"),
     ),
 )
+#: Old code and then new code, each with a word for what it is: `// OLD QUERY:`, `// NEW QUERY:`.
+_OLD_PART = lazy_pattern(
+    rf"{_SIGN}(?:old|before|previous)\s[\w ]{{1,30}}(?:[:：(（]|$)", re.IGNORECASE, ("old", "before", "previous")
+)
+_NEW_PART = lazy_pattern(
+    rf"{_SIGN}(?:new|after|now)\s[\w ]{{1,30}}(?:[:：(（]|$)", re.IGNORECASE, ("new", "after", "now")
+)
 #: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
 _CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)", words=tuple("❌✗🚫"))
 _TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)", words=tuple("✅✓"))
@@ -138,6 +153,10 @@ class FenceText(msgspec.Struct, frozen=True):
 def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[FencePart]:
     """Yield the parts of a fence: one for its beginning, and one for each comment that is a location."""
     exists: Exists = workspace.exists if workspace is not None else looks_like_file
+
+    def is_known(path: str) -> bool:
+        return exists(path) or (workspace is not None and bool(workspace.index.ending_with(path)))
+
     part = FencePart(_in_info(fence.info, exists), fence.at, fence.first, [])
     if fence.info.split(" ")[0].lower() in _SAMPLES:
         yield replace(part, lines=fence.lines)
@@ -149,7 +168,7 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
     for at, line in enumerate(fence.lines):
         is_first = not any(map(str.strip, fence.lines[:at])) if at < 3 else False
         path = part.written.path if part.written is not None else fence.above
-        found = _in_comment(line, exists, is_first=is_first, may_follow=is_first or follows_words)
+        found = _in_comment(line, exists, is_known, is_first=is_first, may_follow=is_first or follows_words)
         if found and at and _is_inside_comment(fence.lines[at - 1], line, found[0]):
             found = []
         found = found or _line_of_same_file(line, path, workspace)
@@ -173,7 +192,9 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
             fence.first + at,
             fence.first + at + 1,
             [],
-            is_proposed=end < len(line) and bool(_PROPOSED_REMARK.search(line, end)),
+            is_proposed=bool(
+                _PROPOSED_REMARK.search(line, end) or (written.line is None and _PATTERN_REMARK.search(line, end))
+            ),
             is_old=bool(_OLD_REMARK.match(line)),
             is_inside=bool(_INSIDE_REMARK.match(line)),
             others=tuple(others),
@@ -238,14 +259,19 @@ def _in_info(info: str, exists: Exists) -> WrittenReference | None:
     return found[0] if found else None
 
 
-def _in_comment(line: str, exists: Exists, *, is_first: bool, may_follow: bool) -> list[WrittenReference]:
+def _in_comment(
+    line: str, exists: Exists, is_known: Exists, *, is_first: bool, may_follow: bool
+) -> list[WrittenReference]:
     """Parse the locations at the start of a comment; with `may_follow`, also at its end: `In login() - a/b.py:12`.
 
     Words after the location are ignored. Below the first line, a path without a line may have a remark after a dash,
-    a colon or in brackets; a name without a folder that does not exist must be the whole comment.
+    a colon or in brackets; a name without a folder that no file has must be the whole comment.
     A sentence inside the quoted code may end with a path, too, so `may_follow` is set if the fence starts like that.
     """
     comment = _COMMENT.match(line) if len(line) < _MAX_COMMENT else None
+    is_comment = comment is not None
+    if comment is None and is_first and len(line) < _MAX_COMMENT:
+        comment = _EMOJI_LINE.match(line)
     if comment is None:
         return []
     words = _COMMENT_END.sub("", comment.group(1))
@@ -253,26 +279,29 @@ def _in_comment(line: str, exists: Exists, *, is_first: bool, may_follow: bool) 
     if not found:
         return []
     first, last = found[0], found[-1]
+    if not is_comment:
+        is_location = first.start <= 1 and first.line is not None and not words[first.end :].strip(" `*:：")
+        return [first] if is_location else []
     if first.start <= 1 and first.line is not None:
         return [first, *_joined(words, found)]
     if (
         may_follow
         and last.line is not None
         and _LOCATION_FOLLOWS.search(words, 0, last.start)
-        and not words[last.end :].strip(" )`*.")
+        and not words[last.end :].strip(" )）`*.")
     ):
         return [last]
     if first.start > 1:
         return [first] if _is_labelled(words, first, exists, is_first=is_first) else []
     is_name = has_known_ending(first.path) or exists(first.path)
-    follows = _REMARK if is_first else _LATER_REMARK if "/" in first.path or exists(first.path) else _NOTHING
+    follows = _REMARK if is_first else _LATER_REMARK if "/" in first.path or is_known(first.path) else _NOTHING
     return [first] if is_name and follows.match(words, first.end) and not _DIFF_HEAD.match(line) else []
 
 
 def _is_labelled(words: str, location: WrittenReference, exists: Exists, *, is_first: bool) -> bool:
     """Return whether a comment is one word, a colon and a location: `Fichier : a/b.py:12`, `Archivo: a/b.py`."""
     label = _WORD_LABEL.match(words)
-    if label is None or location.start - label.end() not in (0, 1) or words[location.end :].strip(" )`*."):
+    if label is None or location.start - label.end() not in (0, 1) or words[location.end :].strip(" )）`*."):
         return False
     return location.line is not None or (is_first and exists(location.path))
 
@@ -290,8 +319,11 @@ def before_and_after(lines: list[str]) -> int | None:
     """Return the number of lines before the proposed part of a fence: 0 if it also marks the old code, else None."""
     after = next((at for at, line in enumerate(lines) if _AFTER.match(line)), None)
     if after is None:
-        cross = next((at for at, line in enumerate(lines) if _CROSS.match(line)), None)
-        return None if cross is None or not any(_TICK.match(line) for line in lines[cross:]) else 0
+        for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART)):
+            first = next((at for at, line in enumerate(lines) if old.match(line)), None)
+            if first is not None and any(map(new.match, lines[first:])):
+                return 0
+        return None
     return 0 if any(_BEFORE.match(line) for line in lines[:after]) else after
 
 

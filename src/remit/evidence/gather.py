@@ -189,7 +189,10 @@ def _claims_of_fences(
         if above and not fence.is_adjacent:
             # Code below a whole list may be that of any of its entries.
             above = [*by_list.get(piece.group - 1, ())[-MAX_CANDIDATES:-1], *above]
-        yield claims_of_fence(fence, above, finding, proposals, workspace)
+        labelled: list[Reference] = []
+        if not above and finding is None:
+            labelled = by_line.get(fence.labelled_location(lambda line: bool(by_line.get(line))), [])
+        yield claims_of_fence(fence, above, finding, proposals, workspace, labelled)
 
 
 def _check_permalinks(references: list[Reference], permalinks: PermalinkReader) -> None:

@@ -6,7 +6,8 @@ import re
 
 from remit.lazy import lazy_pattern
 
-_LEAD = r"[\s*_>#\-–—+\d.)§✅❌🔧💡]*+"
+#: Marks, numbers and emoji before the first word of a label or heading.
+_LEAD = r"[\s*_>#\-–—+\d.)§\u2600-\u27bf\ufe0f\U0001f300-\U0001faff]*+"
 #: A recommendation, a fix, a solution and a proposal, by language. Folding the case of Cyrillic letters takes long.
 _PROPOSALS = {
     "de": r"lösung(?:en|svorschl(?:ag|äge))?|(?:verbesserungs|korrektur)?vorschl(?:ag|äge)|alternativen?|"
@@ -74,7 +75,9 @@ _KINDS = (
     r"(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|new|expected|"
     r"desired|target|alternative|planned)\s\w{1,20}(?:\s\w{1,20})?|patch|replacement|corrected|exploit|attack|payload|"
     r"poc|proof of concept|request|response|output|suggested|recommended|proposed|should be|instead|"
-    r"changes?(?: required| needed)?|modifications?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
+    r"changes?(?: required| needed)?|modifications?|mudan[çc]as?|altera[çc][õo]es|cambios?|modificaciones|"
+    r"änderung(?:en)?|changements?|modifiche|wijzigingen|zmiany|(?-i:[Ии]зменени[ея])|değişiklikler|perubahan|"
+    r"変更(?:点|内容)|变更(?:内容)?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
     r"(?:usage\s)?examples?(?:\s(?:usage|fix|implementation|solution|code))?|usage|template|sketch|pseudo-?code|"
     rf"{_FOREIGN_EXAMPLES}|{_NOUNS})"
 )
@@ -104,8 +107,14 @@ PROPOSED_LABEL = lazy_pattern(
         *("modification", "output", "patch", "payload", "poc", "possible", "proof of concept", "przykład"),
         *("pseudo", "refactor", "replacement", "request", "response", "safe", "secure", "should be"),
         *("sketch", "target", "template", "usage", "voorbeeld", "ví dụ", "örnek", "при", "サンプル"),
-        *("例", "예시", "예제"),
+        *("例", "예시", "예제", "mudan", "altera", "cambio", "modificaciones", "änderung", "modifiche", "wijzigingen"),
+        *("zmiany", "изменени", "değişiklikler", "perubahan", "变更"),
     ),
+)
+#: One of them that also introduces code as it is: `**Implementation**:`.
+NEUTRAL_LABEL = lazy_pattern(
+    rf"{_LEAD}(?:implementation|implementaci[óo]n|implementa[çc][ãa]o|实现|実装)[\s*_]{{0,4}}(?:[:：]|$)",
+    re.IGNORECASE,
 )
 #: The form of such a label, which takes a tenth of the time to compile: words up to a colon, a bracket or the end.
 LABEL_FORM = lazy_pattern(rf"{_LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(（:：]|$)")
@@ -165,6 +174,8 @@ ASKS_FOR_CHANGE = lazy_pattern(
     rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
     rf"to|from|into|in|after|before)\b)|^{_LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
     rf"\b(?:sketch|skeleton|replacing|migrated|becomes|conceptual|parallels)\b|\bnew version of\b|"
+    r"\b(?:spec|specification|design|documentation|docs|plan|rfc|contract)\s(?:[\w`./-]{1,40}\s)?(?:says?|requires?|"
+    r"specif(?:y|ies)|calls? for|shows?|defines?|states?|expects?|wants?)\b|"
     rf"^[-*+]\s\[[xX]\]\s|^{_LEAD}(?:updated|revised|rewritten)\b|\bmatching (?:its|the)\b|\bpattern\*{{0,2}}\s?[(（]|"
     rf"^{_LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
     rf"^{_LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
@@ -215,7 +226,9 @@ CHANGE_HEADING = lazy_pattern(
 #: Words in a heading, at any place, below which code that is not there is to be written: `Quick fixes, suggested`.
 PROPOSING_HEADING = lazy_pattern(
     r"\b(?:recommend(?:ed(?!\sarchitecture)|ations?)|suggest(?:ed|ions?)|propos(?:ed|als?)|remediations?|solutions?|"
-    r"to-?dos?|how to fix|fixes|corrected)\b|\bfix\s*(?:[:：(]|$)|"
+    r"to-?dos?|how to fix|fixes|corrected|(?:remaining|outstanding|pending) (?:work|tasks|steps|items)|"
+    r"refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
+    r"\bfix\s*(?:[:：(]|$)|"
     rf"\b(?:{_ANY_PROPOSAL}|{_PROPOSED_BEFORE}|à faire|por hacer|a fazer|da fare|zu tun|te doen|do zrobienia|"
     r"yapılacaklar|cần làm)\b|(?:修复|修改|改进|优化|解决)(?:方案|办法)|建议|推荐|待办|"
     r"修正案|改善案|修正方法|対策|推奨|提案|対応方針|수정안|개선안|해결\s?방안|해결책|권장|제안|수정\s?방법|할 일",
@@ -223,7 +236,7 @@ PROPOSING_HEADING = lazy_pattern(
 )
 #: Words for the code as it is in such headings: a section on the problem below one on recommendations.
 STATES_PROBLEM = lazy_pattern(
-    r"\b(?:problem[ae]?s?|problèmes?|probleme|befunde?|ursachen?|constats?|hallazgos?|causas?|achados?|riscontri|oorzaak|"
+    r"\b(?:issues|bugs|concerns|problem[ae]?s?|problèmes?|probleme|befunde?|ursachen?|constats?|hallazgos?|causas?|achados?|riscontri|oorzaak|"
     r"przyczyn[ay]|(?-i:[Пп]роблем\w{0,2}|[Пп]ричин\w{0,2})|sorun(?:lar)?|vấn đề|nguyên nhân|masalah)\b|"
     r"问题|原因|問題|문제|원인|现状|現状",
     re.IGNORECASE,
@@ -236,11 +249,19 @@ EXAMPLES = lazy_pattern(
 TASK_HEADING = lazy_pattern(
     rf"{_LEAD}(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S", re.IGNORECASE
 )
+#: The same for code with a line that is not there: `7. Update the parser`.
+CHANGING_HEADING = lazy_pattern(
+    rf"{_LEAD}(?:[A-Z]{{1,4}}-?\d{{1,3}}(?:\.\d{{1,3}})?[:.)]?\s)?(?:\[[^\]\n]{{1,20}}\]\s)?(?:add|create|implement|"
+    r"introduce|replace|extract|refactor|migrate|update|modify|"
+    rf"rename|convert|wire|agregar|añadir|modificar|crear|implementar|reemplazar|adicionar|criar|substituir|ajouter|"
+    rf"remplacer|ersetzen|hinzufügen|(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}\s\S",
+    re.IGNORECASE,
+)
 PLAN = lazy_pattern(
-    r"\b(?:plan|proposals?|rfc|roadmap|strategy|specification|(?-i:[Пп]лан|[Сс]пецификация))\b|計画|提案|计划|方案|계획|제안",
+    r"\b(?:plan|plano|piano|proposals?|rfc|roadmap|strategy|specification|(?-i:[Пп]лан|[Сс]пецификация))\b|計画|提案|计划|方案|계획|제안",
     re.IGNORECASE,
     (
-        *("plan", "proposal", "rfc", "roadmap", "strategy", "specification", "план", "спецификация"),
+        *("plan", "piano", "proposal", "rfc", "roadmap", "strategy", "specification", "план", "спецификация"),
         *("計画", "提案", "计划", "方案", "계획", "제안"),
     ),
 )
@@ -256,9 +277,24 @@ NEW_FILES = lazy_pattern(
 )
 #: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
 PLAN_FILE = lazy_pattern(
-    r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|proposal|rfc|spec)(?=[-_.])",
+    r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc|spec)(?=[-_.])",
     re.IGNORECASE,
-    ("plan", "proposal", "rfc", "spec"),
+    ("plan", "piano", "proposal", "rfc", "spec"),
+)
+#: A title or a file that announces work: a specification often describes existing code.
+PLANS_WORK = lazy_pattern(
+    r"\b(?:plan|plano|piano|proposals?|rfc|roadmap|(?-i:[Пп]лан))\b|計画|提案|计划|方案|계획|제안|"
+    r"(?:^|/)(?:plans?|proposals?|rfcs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc)(?=[-_.])",
+    re.IGNORECASE,
+    (
+        *("plan", "piano", "proposal", "rfc", "roadmap", "план"),
+        *("計画", "提案", "计划", "方案", "계획", "제안"),
+    ),
+)
+REVIEW = lazy_pattern(
+    r"\b(?:reviews?|audit|analysis|research|report|revisi[óo]n|auditor[íi]a|an[áa]lisis|an[áa]lise|revue|analyse|rapport|"
+    r"bericht|(?-i:[Аа]нализ|[Оо]тчёт|[Оо]тчет|[Аа]удит))\b|审查|审计|分析|报告|レビュー|監査|검토|감사",
+    re.IGNORECASE,
 )
 #: A heading of a plan below which code is to be written.
 PLANNED_HEADING = lazy_pattern(
@@ -279,7 +315,7 @@ PAST_LABEL = lazy_pattern(
 )
 #: A text that reports a fix, and its sections on the code before it.
 FIX_REPORT = lazy_pattern(
-    r"\bfix(?:e(?-i:[sdSD]))?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e(?-i:[sdSD]))?\b|"
+    r"^\W*bug\s?fix\s?[:：–—-]|\bfix(?:e(?-i:[sdSD]))?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e(?-i:[sdSD]))?\b|"
     r"(?:修复|修正)(?:完成|報告|报告|总结)",
     re.IGNORECASE,
     ("fix", "修复", "修正"),

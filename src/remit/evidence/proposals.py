@@ -15,6 +15,7 @@ from remit.evidence.proposal_words import (
     BEFORE_LABEL,
     CHANGE_HEADING,
     CHANGED_HEADING,
+    CHANGING_HEADING,
     CURRENT,
     EXAMPLES,
     EXISTING,
@@ -28,16 +29,19 @@ from remit.evidence.proposal_words import (
     LABEL_FORM,
     LINE_ENDS_WITH_COLON,
     LOCATION_LABEL,
+    NEUTRAL_LABEL,
     NEW_FILES,
     NO_FIX_REPORT,
     PAST_LABEL,
     PLAN,
     PLAN_FILE,
     PLANNED_HEADING,
+    PLANS_WORK,
     PROBLEM,
     PROPOSED_HEADING,
     PROPOSED_LABEL,
     PROPOSING_HEADING,
+    REVIEW,
     STATES_PROBLEM,
     TASK_HEADING,
 )
@@ -57,6 +61,8 @@ _MAX_LINE = 2_000
 _MAX_WRAPPED = 3
 _MAX_JOINED = 3
 _MAX_FENCE = 80
+#: At most this many lines above a list entry are searched for the label of its list.
+_MAX_LIST = 200
 _SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
 _STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
 #: A line that does not continue the one above it.
@@ -97,6 +103,9 @@ class Proposals:
         self._is_fix = bool(FIX_REPORT.search(title)) and not NO_FIX_REPORT.search(title)
         #: Whether its title or its file calls it a plan.
         self.is_plan = bool(PLAN.search(title) or PLAN_FILE.search(path))
+        is_work = bool(PLANS_WORK.search(title) or PLANS_WORK.search(path))
+        #: Whether its code may be code to be written; a result or a review describes existing code.
+        self._plans_work = is_work and not document.result.agent and not REVIEW.search(title)
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
@@ -122,6 +131,15 @@ class Proposals:
                 if has_line or not _STARTS_ENTRY.match(text):
                     break  # the label of an entry does not end the search: one of the whole list may be above it
         return self._under_proposal(line, has_line=has_line)
+
+    def shows_old(self, line: int) -> bool:
+        """Return whether the line above a fence is a label of the code before a change: `**Before:**`."""
+        return bool(BEFORE_LABEL.match(self._sentence_above(line)))
+
+    def is_neutral(self, line: int) -> bool:
+        """Return whether the line above a fence is a label of code as it is or as it is to become, not in a plan."""
+        above = next((text for at in (line - 1, line - 2) if (text := self._document.line_text(at)).strip()), "")
+        return not self.is_plan and bool(NEUTRAL_LABEL.match(above))
 
     def _first_of_fences(self, line: int) -> int:
         """Return the line of the first of several fences with nothing between them: one label is above them all."""
@@ -159,7 +177,12 @@ class Proposals:
         at = bisect_left(self._headings, (line, 0, "")) - 1
         label = self._label_above(line)
         shows_existing = any(map(_is_label_of_existing, (above, label)))
-        if at >= 0 and not shows_existing and CHANGE_HEADING.match(self._headings[at][2]):
+        heading = self._headings[at][2] if at >= 0 else ""
+        if not shows_existing and (CHANGE_HEADING.match(heading) or CHANGING_HEADING.match(heading)):
+            return True
+        if self._plans_work and not shows_existing and not self._is_below_existing(at, line):
+            return True
+        if PROPOSED_LABEL.match(self._list_label(line)):
             return True
         if self._has_above(at, EXAMPLES) or (not shows_existing and self._is_below_proposal(at)):
             return True
@@ -169,6 +192,32 @@ class Proposals:
         """Return the nearest label above a fence, or the fence or heading that is nearer."""
         texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
         return next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
+
+    def _list_label(self, line: int) -> str:
+        """Return the line above the list whose entry is directly above a fence, or an empty string."""
+        at = next((at for at in (line - 1, line - 2) if self._document.line_text(at).strip()), 0)
+        if not _STARTS_ENTRY.match(self._document.line_text(at)):
+            return ""
+        is_code = False
+        for number in range(at - 1, max(0, at - _MAX_LIST), -1):
+            text = self._document.line_text(number)
+            is_mark = bool(_FENCE.match(text))
+            is_code ^= is_mark
+            if is_code or is_mark or not text.strip() or text[0].isspace() or _STARTS_ENTRY.match(text):
+                continue
+            return "" if _HEADING.match(text) else text
+        return ""
+
+    def _is_below_existing(self, at: int, line: int) -> bool:
+        """Return whether a heading above a fence, except the title, or the words above it are on the code as it is."""
+        if self.shows_existing(line):
+            return True
+        while at >= 0 and at != self._title:
+            text = self._headings[at][2]
+            if any(one.search(text) for one in (CURRENT, EXISTING, STATES_PROBLEM)):
+                return True
+            at = self._parents[at]
+        return False
 
     def shows_existing(self, line: int) -> bool:
         """Return whether the sentence, the label or the heading above a fence calls its code the current one."""

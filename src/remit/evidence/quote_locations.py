@@ -52,6 +52,15 @@ _MAX_COMMANDS = 200
 _SHORT_LABEL = lazy_pattern(r"[*_]{0,2}[\w ]{1,30}[:：][*_]{0,2}\s*$")
 _NO_LANGUAGE = frozenset(("", "text", "txt", "plain", "plaintext", "ascii", "pseudo", "pseudocode"))
 _SENTENCE_ENDS = lazy_pattern(r"[.!?]\)?\s+\S|。")
+#: A label with a location, and a line that introduces code below it: `**Location**: x`, then `**Problem**:`.
+_LOCATION_LINE = lazy_pattern(
+    r"\s*+(?:#{1,6}\s|[>\-+*\s]*+[*_]{0,2}[^\W\d_][^\n:：*_`/.]{0,30}[*_]{0,2}\s?(?:：|:(?=[\s*_])))"
+)
+_INTRODUCES = lazy_pattern(r"[^\n]{0,300}[:：][*_]{0,2}\s*$")
+_HEADING_OR_FENCE = lazy_pattern(r"\s*+(?:[>\-+*]\s*+)?(?:#{1,6}\s|```|~~~|\|)")
+#: A location is at most this many lines with text above its code.
+_MAX_BETWEEN = 4
+_MAX_ABOVE = 10
 #: At most this many references of the line above, the last ones, may be the location of a quote.
 MAX_CANDIDATES = 8
 #: At most this many blank lines at the start of a fence are skipped.
@@ -98,6 +107,24 @@ class Fence:
             self._is_new = proposals.may_be_proposed(self.line) or marks_new_lines(self.segment.text.split("\n"))
         return is_loose or self._is_new
 
+    def labelled_location(self, has_location: Callable[[int], bool]) -> int:
+        """Return the line of a label or heading with a location above the line that introduces the code, or 0.
+
+        `**Location**: src/app.py:12`, then `**Problem**:`, then the fence.
+        """
+        between = 0
+        for number in range(self.above, max(0, self.above - _MAX_ABOVE), -1):
+            text = self._text(number)
+            if not text.strip(" \t>"):
+                continue
+            if has_location(number):
+                return number if between and _LOCATION_LINE.match(text) else 0
+            between += 1
+            is_end = between > _MAX_BETWEEN or bool(_HEADING_OR_FENCE.match(text))
+            if is_end or (between == 1 and not _INTRODUCES.match(text)):
+                return 0
+        return 0
+
     def _text(self, line: int) -> str:
         return self._document.line_text(line)
 
@@ -113,6 +140,8 @@ class LocatedQuote(msgspec.Struct, frozen=True):
     may_be_new: Callable[[], bool] = lambda: False
     #: Whether its location has no line and nothing calls it current: code that is not from the file is new.
     is_unplaced: bool = False
+    #: Whether nothing states that it is an excerpt: it is a mismatch only if it is one with a few changed tokens.
+    is_doubtful: bool = False
 
 
 class FenceClaims(msgspec.Struct, frozen=True):
@@ -128,11 +157,15 @@ def claims_of_fence(
     finding: Reference | None,
     proposals: Proposals,
     workspace: Workspace | None,
+    labelled: list[Reference] | None = None,
 ) -> FenceClaims:
     """Return the quotes in a fence; none if it is not a quote. Each comment that is a location starts a quote.
 
-    `above` are the references of the line above, `finding` is the row with the ID that the details belong to.
+    `above` are the references of the line above, `finding` is the row with the ID that the details belong to, and
+    `labelled` are the references of a label further above.
     """
+    is_apart = bool(labelled) and len({one.path for one in labelled or ()}) == 1
+    above = [one for one in labelled or () if one.line is not None] if is_apart else above
     found = FenceClaims([], [])
     lines = fence.segment.text.split("\n")
     kept = before_and_after(lines)
@@ -148,7 +181,9 @@ def claims_of_fence(
             lined = [one for one in (*above, finding) if one and one.path == own.path and one.line is not None]
             candidates = lined[:1] or candidates
         has_line = any(one.line is not None for one in candidates)
-        is_proposed = bool(candidates) and (part.is_proposed or proposals.is_proposed(fence.line, has_line=has_line))
+        is_neutral = has_line and own is not None and proposals.is_neutral(fence.line)
+        is_proposed = bool(candidates) and not is_neutral and proposals.is_proposed(fence.line, has_line=has_line)
+        is_proposed |= bool(candidates) and part.is_proposed
         is_past = part.is_old or (bool(candidates) and proposals.is_past(fence.line))
         is_past |= any(one.is_past for one in candidates)
         if own is not None:
@@ -163,9 +198,11 @@ def claims_of_fence(
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
+            is_loose |= is_apart and own is None and proposals.shows_old(fence.line)
             may_be_new = partial(fence.may_be_new, proposals, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
-            found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, is_unplaced))
+            is_doubtful = is_neutral or (own is None and is_apart)
+            found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, is_unplaced, is_doubtful))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from remit.evidence.code_tokens import CodeTokens
-from remit.evidence.lost_quotes import LostQuotes
+from remit.evidence.lost_quotes import GUESS_REACH, LostQuotes
 from remit.evidence.model import Location, Quote, Reference
 from remit.evidence.quote_locations import LocatedQuote
 from remit.evidence.quote_text import before_label
@@ -43,22 +43,29 @@ def check_quotes(
         for quote in failed:
             _explain(quote, workspace, lost)
     _leave_out_new_code([one.quote for one, _ in checked if one.is_unplaced], workspace)
+    for quote in [one.quote for one, _ in checked if one.is_doubtful and one.quote.outcome == "mismatch"]:
+        if not _is_altered(quote, workspace):
+            quote.outcome, quote.found, quote.why = "unchecked", None, _NO_QUOTE
     for one, reference in checked:
-        quote = one.quote
-        quote.location = reference
-        if one.is_past and quote.outcome in ("mismatch", "missing-file"):
-            quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
-        elif reference.is_far and quote.outcome not in ("verified", "unchecked"):
-            quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
-        elif reference.is_elsewhere or (reference.candidates and not reference.target):
-            quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
-        elif reference.why == PLACEHOLDER:
-            quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
-        elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT):
-            _apply_quote_outcome(reference, quote)
-        # The location in a fence that is not a quote states nothing.
-        if quote.why in (_NO_QUOTE, _TO_BE_WRITTEN) and reference.line is None and reference.at >= quote.at - 1:
-            reference.why = PLACEHOLDER
+        one.quote.location = reference
+        _settle(one.quote, reference, is_past=one.is_past)
+
+
+def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:
+    """Settle what a quote that was checked means for its location."""
+    if is_past and quote.outcome in ("mismatch", "missing-file"):
+        quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
+    elif reference.is_far and quote.outcome not in ("verified", "unchecked"):
+        quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
+    elif reference.is_elsewhere or (reference.candidates and not reference.target):
+        quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
+    elif reference.why == PLACEHOLDER:
+        quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
+    elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT):
+        _apply_quote_outcome(reference, quote)
+    # The location in a fence that is not a quote states nothing.
+    if quote.why in (_NO_QUOTE, _TO_BE_WRITTEN) and reference.line is None and reference.at >= quote.at - 1:
+        reference.why = PLACEHOLDER
 
 
 def _explain(quote: Quote, workspace: Workspace, lost: LostQuotes) -> None:
@@ -80,10 +87,22 @@ def _leave_out_new_code(quotes: list[Quote], workspace: Workspace) -> None:
         file = workspace.read(quote.path) if quote.outcome == "mismatch" else None
         if not isinstance(file, SourceFile) or len(file.text) > _MAX_INDEXED:
             continue
-        index = index if index is not None and index.path == file.path else LineIndex(file)
+        index = index if index is not None and index.path == file.path else LineIndex(file.text, file.path)
         if not index.is_altered(quote.text):
             quote.outcome, quote.found, quote.match, quote.similarity = "unchecked", None, None, None
             quote.why, quote.difference = _TO_BE_WRITTEN, None
+
+
+def _is_altered(quote: Quote, workspace: Workspace) -> bool:
+    """Return whether a quote is an excerpt of the lines around its location with a few changed tokens."""
+    from remit.evidence.similarity import LineIndex  # late import: most quotes are exact
+
+    file = workspace.read(quote.path)
+    if not isinstance(file, SourceFile):
+        return False
+    first = max(0, (quote.line or 1) - 1 - GUESS_REACH)
+    last = (quote.end_line or quote.line or 1) + GUESS_REACH
+    return LineIndex("\n".join(file.lines[first:last]), file.path).is_altered(quote.text)
 
 
 def _check_quote(

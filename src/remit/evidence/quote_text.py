@@ -30,6 +30,11 @@ _HUNK = lazy_pattern(r"@@ .*")
 TYPOGRAPHY = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "‚": "'", "\u200b": None, "\u2060": None, "\ufeff": None}
 )
+#: A note that an author adds at the end of a quoted line: `limit = 5  ← too low`, `- a rule  // ← hardcoded`.
+_NOTE = lazy_pattern(
+    r"(?m)\s++(?:(?://+|#|--+|;|%|/\*+|<!--)\s*+[←⬅👈⚠❌✅✓✗🔴🟡🟢▲◀]|(?<=\s\s)(?:[←⬅👈◀]|<--+|<==+)(?=[\ufe0f\s]))[^\n]*+$"
+)
+_SIGNS_OF_NOTE = ("←", "⬅", "👈", "⚠", "❌", "✅", "✓", "✗", "🔴", "🟡", "🟢", "▲", "◀", "<--", "<==")
 #: Escapes that Markdown and HTML force on code outside a fence.
 _ESCAPES = lazy_pattern(r"\\([_*|<>`#\[\](){}~!&$])|&(lt|gt|amp|quot|apos|nbsp|#39|#x27);")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "nbsp": " ", "#39": "'", "#x27": "'"}
@@ -39,29 +44,36 @@ _DRAWN = lazy_pattern(r"[├└┌┐┘┤┬┴┼╔╗╚╝║▼▲↓↑]
 _STEP = lazy_pattern(
     r"\s*(?:\d{1,3}[.)]|(?i:step|paso|schritt|étape|passo|шаг)\s\d{1,3}\s?[.:)–—-]?)\s+[^;{}()=<>\[\]_$@|\\]+$"
 )
+_NUMBERED_STEP = lazy_pattern(r"\s*+(\d{1,2})[.)]\s")
 _SENTENCE = lazy_pattern(r"\s*(?:[-*•]\s+)?[^\W\d_a-zа-я][^;{}()=<>\[\]_$@|\\]*$")
 _SMALL_WORD = lazy_pattern(r"(?<![\w.])[^\W\d_A-Z]{2,}(?![\w.]\w)")
 _MIN_SMALL_WORDS = 3
+#: A line of the output of a program or of its tests: `Expected: 502`, `TypeError: x is null`.
+_RESULT = lazy_pattern(
+    r"\s*+(?:[A-Z]\w{0,40}(?:Error|Exception)|Error|Expected|Received|Actual|FAIL(?:ED)?|PASS(?:ED)?|panicked at)\s?:\s"
+)
 _CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
 
 
 def is_code(text: str, *, is_indented: bool = False) -> bool:
-    """Return whether a text may be code: it is not a diagram and does not mostly consist of sentences or steps.
+    """Return whether a text may be code: no diagram and no output, and it does not mostly have sentences or steps.
 
     `is_indented`: it has no fence, so it may also be the rest of a sentence.
     """
     lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
-    if any(_DRAWN.search(line[:_MAX_LINES]) for line in lines):
+    if any(_DRAWN.search(line[:_MAX_LINES]) or _RESULT.match(line) for line in lines):
         return False
-    if len(lines) > 1 and all(_is_step(line, number) for number, line in enumerate(lines, 1)):
+    steps = [number for line in lines if (number := _step_number(line))]
+    if len(steps) > 1 and steps == list(range(1, len(steps) + 1)):
         return False
     return 2 * sum(_is_sentence(line) or (is_indented and _is_prose(line)) for line in lines) <= len(lines)
 
 
-def _is_step(line: str, number: int) -> bool:
-    """Return whether a line is the step of a list with this number: `1. SELECT count`."""
-    return line.lstrip().startswith((f"{number}. ", f"{number}) "))
+def _step_number(line: str) -> int:
+    """Return the number of a step of a list, `1. SELECT count`, or 0."""
+    found = _NUMBERED_STEP.match(line)
+    return int(found[1]) if found else 0
 
 
 def _is_sentence(line: str) -> bool:
@@ -115,6 +127,14 @@ def undo_typography(text: str) -> str:
     if "\\" not in straight and "&" not in straight:
         return straight
     return _ESCAPES.sub(lambda found: found[1] or _ENTITIES[found[2]], straight)
+
+
+def without_notes(text: str, source: str) -> str:
+    """Return a quote without the notes of its author at the ends of lines: marks that its source does not have."""
+    signs = [sign for sign in _SIGNS_OF_NOTE if sign in text]
+    if not signs or any(sign in source for sign in signs):
+        return text
+    return _NOTE.sub("", text)
 
 
 def is_ellipsis(line: str) -> bool:

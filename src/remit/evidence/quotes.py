@@ -12,7 +12,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from remit.evidence.model import Location, Quote
-from remit.evidence.quote_text import quote_readings
+from remit.evidence.quote_text import quote_readings, without_notes
 from remit.evidence.symbols import REACH
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Collapsed, SourceFile
@@ -61,8 +61,22 @@ class QuoteChecker:
         self._tokens: OrderedDict[tuple[str, int, bool], FileTokens] = OrderedDict()
 
     def check(self, quote: Quote, file: SourceFile) -> bool:
-        """Search for a quote near its location and then in the whole file; return whether it was found."""
+        """Search for a quote near its location and then in the whole file; return whether it was found.
+
+        The notes of its author at the ends of lines are left out if it is not found with them.
+        """
         self._is_skipped = False
+        if self._search(quote, file):
+            return True
+        text = quote.text
+        quote.text = without_notes(text, file.text)
+        is_found = quote.text.strip() != "" and quote.text != text and self._search(quote, file)
+        quote.text = text
+        if is_found:
+            quote.match = "annotated"
+        return is_found
+
+    def _search(self, quote: Quote, file: SourceFile) -> bool:
         readings = quote_readings(quote.text)
         cited = cited_lines(quote, file)
         long = [pieces for pieces in readings if _size(pieces) >= MIN_MOVED]
@@ -122,14 +136,15 @@ class QuoteChecker:
         self, quote: Quote, file: SourceFile, readings: list[list[str]], cited: tuple[int, int] | None
     ) -> TokenMatch | None:
         """Compare a quote token by token: with the lines around the cited ones, or with the whole file."""
-        from remit.evidence.code_tokens import has_docstring  # late import: as above
+        from remit.evidence.code_tokens import has_docstring, may_omit_semicolons  # late import: as above
         from remit.evidence.token_match import QuoteTokens, cost, find_tokens, is_too_large  # late import: as above
 
         around = cited or (quote.line or 1, quote.line or 1)
-        reach = REACH if cited is not None else len(file.lines)
+        reach = REACH if cited is not None else None
+        has_free_marks = has_docstring(quote.text, file.path) or may_omit_semicolons(file.path)
         for pieces, relaxed in product(readings, (False, True)):
             tokens = QuoteTokens(pieces, file.path, relaxed=relaxed)
-            if relaxed and not (_BRACKETS.intersection(tokens.words) or has_docstring(quote.text, file.path)):
+            if relaxed and not (has_free_marks or _BRACKETS.intersection(tokens.words)):
                 continue
             indexed = self._file_tokens(file, around, relaxed=relaxed)
             if is_too_large(tokens, indexed):

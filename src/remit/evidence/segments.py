@@ -76,9 +76,15 @@ _PROPOSAL_COLUMNS = frozenset(
     """
     fix fixes recommendation recommendations suggestion suggestions proposal solution solutions remedy remediation
     mitigation action improvement refactoring after replacement alternative instead target
-    修正 修正案 対策 改善案 提案 推奨 方案 建议 修复 修复建议 改进 解决方案 拆法 改法 修法 做法
+    empfehlung lösung vorschlag recommandation correctif proposition recomendación solución propuesta sugerencia
+    recomendação solução correção sugestão raccomandazione soluzione рекомендация решение исправление предложение
+    修正 修正案 対策 改善案 提案 推奨 方案 建议 修复 改进 拆法 改法 修法 做法 권장 제안 개선안
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 ) | {"replaced by", "replace with", "new name", "change to", "should be"}
+#: `Suggested fix`, `优化建议`.
+_PROPOSAL_COLUMN = lazy_pattern(
+    r"\b(?:recommended|suggested|proposed|possible)\s|(?:建议|方案|对策|対策|措施|办法|改善案)$"
+)
 _PROPOSAL = lazy_pattern(
     r"[\s*_]*+(?:create|add|extract|introduce|define|implement|write|replace|rename|use|move|split|新增|抽出|抽取|改为)\b",
     re.IGNORECASE,
@@ -228,7 +234,7 @@ class _Walker:
         numbered = _number_columns(locations, table)
         locations -= numbered
         routes = [name in _ROUTE_COLUMNS for name in names]
-        proposals = [name in _PROPOSAL_COLUMNS for name in names]
+        proposals = [name in _PROPOSAL_COLUMNS or bool(_PROPOSAL_COLUMN.search(name)) for name in names]
         spread = _spread_columns(names, table)
         has_lines = bool(numbered) or not (_LINE_COLUMNS.isdisjoint(names) and _LINES_COLUMNS.isdisjoint(names))
         keyed = _lines_of_keys(table) if len(names) == 2 and not locations and not has_lines else {}

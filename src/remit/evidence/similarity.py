@@ -68,11 +68,11 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class LineIndex:
-    """The lines of one file by their tokens, without comments, to tell an altered excerpt of it from other code."""
+    """Lines of one file by their tokens, without comments, to tell an altered excerpt of them from other code."""
 
-    def __init__(self, file: SourceFile) -> None:
-        self.path = file.path
-        self._lines = _token_lines(file.text, file.path)
+    def __init__(self, text: str, path: str) -> None:
+        self.path = path
+        self._lines = _token_lines(text, path)
         self._known = set(self._lines)
         self._declared = {one for line in self._known for one in _declarations(line)}
         self._at: dict[str, list[int]] = {}

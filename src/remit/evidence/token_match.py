@@ -89,6 +89,7 @@ class FileTokens:
     def __init__(self, text: str, path: str, first: int, *, relaxed: bool = False) -> None:
         self.tokens = CodeTokens(text, path, relaxed=relaxed)
         self.first = first
+        self._lines = text.split("\n")
         self.size = len(self.tokens)
         self._positions: dict[str, list[int]] = {}
         for at, word in enumerate(self.tokens.words):
@@ -111,13 +112,19 @@ class FileTokens:
         low, high = self.tokens.lines[first], self.tokens.lines[last]
         return [comment for line, comment in self.tokens.comments if low <= line <= high]
 
+    def leaves_block(self, first: int, last: int) -> bool:
+        """Return whether a line between those of two tokens is indented less than both."""
+        low, high = self.tokens.lines[first], self.tokens.lines[last]
+        indent = min(_indent(self._lines[low]), _indent(self._lines[high]))
+        return indent > 0 and any(line.strip() and _indent(line) < indent for line in self._lines[low + 1 : high])
+
     def line(self, at: int) -> int:
         """Return the number of the line of a token."""
         return self.first + self.tokens.lines[at]
 
 
-def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], reach: int) -> TokenMatch | None:
-    """Return the alignment of a quote that is nearest to the cited lines, at most `reach` lines away."""
+def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], reach: int | None) -> TokenMatch | None:
+    """Return the alignment of a quote that is nearest to the cited lines, at most `reach` lines away if it is given."""
     if not quote.words or not file.size or is_too_large(quote, file):
         return None
     states = _states(quote, file)
@@ -130,7 +137,8 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
         path = _path(quote, file, states, end)
         # A line of the quote must be near the cited lines; omitted lines around them prove nothing.
         gap = min(max(0, line - last, first - line) for line in {file.line(at) for at in path})
-        match = _match(quote, file, path, (first - reach, last + reach)) if gap <= reach else None
+        around = (first - reach, last + reach) if reach is not None else None
+        match = _match(quote, file, path, around) if reach is None or gap <= reach else None
         if match is None:
             continue
         rank = (gap, match.last - match.line)
@@ -194,10 +202,10 @@ def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int) -> 
     return path
 
 
-def _match(quote: QuoteTokens, file: FileTokens, path: list[int], around: tuple[int, int]) -> TokenMatch | None:
+def _match(quote: QuoteTokens, file: FileTokens, path: list[int], around: tuple[int, int] | None) -> TokenMatch | None:
     """Return the lines of an alignment, or None if it omits a line that is the quoted one, altered.
 
-    A long run of lines is omitted without a mark only between the lines `around` the cited ones.
+    A long run of lines is omitted without a mark only between the lines `around` the cited ones, or inside one block.
     """
     condensed = quote.has_dots
     run = 0
@@ -226,15 +234,37 @@ def _match(quote: QuoteTokens, file: FileTokens, path: list[int], around: tuple[
 
 
 def _is_apart(
-    quote: QuoteTokens, file: FileTokens, path: list[int], at: int, run: int, around: tuple[int, int]
+    quote: QuoteTokens, file: FileTokens, path: list[int], at: int, run: int, around: tuple[int, int] | None
 ) -> bool:
-    """Return whether the tokens beyond a long run of omitted lines are outside `around` and may be any code."""
+    """Return whether the tokens beyond a long run of omitted lines are outside `around` and may be any code.
+
+    That is so if they are few. Without cited lines they must also be in another block: the altered last line of a
+    function may occur in another one.
+    """
+    if around is None:
+        return _has_short_end(quote, file, path, at) and file.leaves_block(path[at - 1], path[at])
     if file.line(path[at - 1]) < around[0]:
         return run < _MIN_APART
     end = at + 1
     while end < len(path) and path[end] - path[end - 1] == 1:
         end += 1
     return around[1] < file.line(path[at]) and sum(map(len, quote.words[at:end])) < _MIN_APART
+
+
+def _has_short_end(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> bool:
+    """Return whether a quote begins or ends with few tokens, with a name, beyond a long run of omitted lines."""
+    for side in (range(at - 1, -1, -1), range(at, len(path))):
+        words: list[str] = []
+        before = side.start
+        for position in side:
+            if abs(file.line(path[position]) - file.line(path[before])) > _FAR or sum(map(len, words)) >= _MIN_APART:
+                break
+            words.append(quote.words[position])
+            before = position
+        else:
+            if sum(map(len, words)) < _MIN_APART and any(map(_is_name, words)):
+                return True
+    return False
 
 
 def _is_anchored(quote: QuoteTokens, path: list[int], at: int) -> bool:
@@ -270,6 +300,10 @@ def _is_altered(omitted: list[str], quoted: list[str], distance: int) -> bool:
 
 def _is_name(word: str) -> bool:
     return word[0].isalpha() or word[0] == "_"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _after(positions: int) -> int:
