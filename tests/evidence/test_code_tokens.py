@@ -272,7 +272,7 @@ def test_a_quote_too_large_to_compare_is_unchecked_and_the_next_one_is_not(
 def test_pathological_text_is_split_in_linear_time(text: str, path: str) -> None:
     start = time.process_time()
     CodeTokens(text, path)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.slow

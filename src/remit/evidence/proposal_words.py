@@ -173,14 +173,15 @@ ASKS_FOR_CHANGE = lazy_pattern(
     rf"(?:{_CLEAR_CHANGE}|empty|simplify|drop|inline|swap|merge|split|change|update|wrap|extract|introduce|create|define|"
     rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
     rf"to|from|into|in|after|before)\b)|^{_LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
-    rf"\b(?:sketch|skeleton|replacing|migrated|becomes|conceptual|parallels)\b|\bnew version of\b|"
+    rf"\b(?:sketch|skeleton|replacing|conceptual)\b|\bbecomes[\s*_]{{0,4}}[:：]|\bnew version of\b|"
+    rf"^{_LEAD}[\w\s-]{{1,40}} pattern\*\*\s?[(（]|"
     r"\b(?:spec|specification|design|documentation|docs|plan|rfc|contract)\s(?:[\w`./-]{1,40}\s)?(?:says?|requires?|"
     r"specif(?:y|ies)|calls? for|shows?|defines?|states?|expects?|wants?)\b|"
-    rf"^[-*+]\s\[[xX]\]\s|^{_LEAD}(?:updated|revised|rewritten)\b|\bmatching (?:its|the)\b|\bpattern\*{{0,2}}\s?[(（]|"
+    rf"^[-*+]\s\[[xX]\]\s|^{_LEAD}(?:updated|revised|rewritten)\b|"
     rf"^{_LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
     rf"^{_LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
     r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap)\s\S|"
-    r"\b(?:after|before|near|next to) the (?:existing|last|first|\w{1,20} block)\b|"
+    r"\b(?:after|before|near|next to) the (?:existing|\w{1,20} block)\b|"
     r"(?:新增|增加|添加|追加|增一个|改为|改成|替换为|扩展为|引入|加上|补上)[^\n]{0,60}[:：]\s*$|"
     rf"^{_LEAD}{_CHANGE_VERBS}\s?[:：]?\s?[*_]{{0,2}}(?:`x`|\[|[\w./\-]{{1,200}}\.\w{{1,8}}\b)",
     re.IGNORECASE,
@@ -211,6 +212,11 @@ PROPOSED_HEADING = lazy_pattern(
     r"new\s\w{1,20}(?:\s\w{1,20})?\s(?:required|needed)\b)",
     re.IGNORECASE,
     (*_PROPOSAL_WORDS, "changes ", "implementation ", "not yet implemented", "to "),
+)
+#: A heading above findings, also if it names their corrections: `Findings and recommendations`, `Review of fixes`.
+REPORTS_FINDINGS = lazy_pattern(
+    rf"{_LEAD}(?:findings?|review|audit|analysis|issues?|problems?|vulnerabilities)\s(?:and|&|with|of|\+)\s",
+    re.IGNORECASE,
 )
 #: A heading that asks for a change: `Phase 1: Add the menu`.
 CHANGE_HEADING = lazy_pattern(

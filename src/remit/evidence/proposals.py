@@ -41,6 +41,7 @@ from remit.evidence.proposal_words import (
     PROPOSED_HEADING,
     PROPOSED_LABEL,
     PROPOSING_HEADING,
+    REPORTS_FINDINGS,
     REVIEW,
     STATES_PROBLEM,
     TASK_HEADING,
@@ -273,7 +274,7 @@ class Proposals:
         """
         while at >= 0 and not (self._parents[at] < 0 and at == self._title):
             text = self._headings[at][2]
-            if CURRENT.search(text) or IS_DONE.search(text):
+            if CURRENT.search(text) or IS_DONE.search(text) or REPORTS_FINDINGS.match(text):
                 return False
             if PROPOSING_HEADING.search(text):
                 return True

@@ -1,4 +1,4 @@
-"""A finding about something deleted or missing cites a location as any other finding does."""
+"""Words that excuse a claim elsewhere do not excuse a finding that happens to contain them."""
 
 from __future__ import annotations
 
@@ -50,3 +50,22 @@ def test_an_invented_location_is_accused(text: str, tree: Path) -> None:
 )
 def test_what_the_text_itself_calls_gone_is_not(text: str, tree: Path) -> None:
     assert "missing-file" not in [one.outcome for one in evidence_of(text, tree).references]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "The check in src/app.py:14, matching the specification, is:",
+        "The result becomes wrong in src/app.py:14:",
+        "This parallels the bug in src/app.py:14:",
+        "A bad pattern (src/app.py:14):",
+        "The check after the first call, src/app.py:14, is:",
+        "#### Review of fixes\n\nThe check in src/app.py:14 is:",
+        "#### Findings and recommendations\n\n##### Wrong value\n\nThe check in src/app.py:14 is:",
+    ],
+)
+def test_an_altered_quote_is_accused(above: str, tree: Path) -> None:
+    code = (tree / "src/app.py").read_text(encoding="utf-8").splitlines()[13]
+    for shown, outcome in ((code, "verified"), (code.replace("find_user", "drop_user"), "mismatch")):
+        evidence = evidence_of(f"{above}\n\n```python\n{shown}\n```\n", tree)
+        assert [one.outcome for one in evidence.quotes] == [outcome]
