@@ -84,7 +84,7 @@ def measure(part: str, before: Before, *, with_long: bool, is_quiet: bool) -> li
             except NotMeasured as reason:
                 print(f"{bench.name}: not measured: {reason}", file=sys.stderr, flush=True)
                 continue
-            except Exception as error:  # noqa: BLE001 - the other parts are still measured
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the other parts are still measured
                 print(f"{bench.name}: FAILED: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
                 value, notes = math.nan, []
             row: Row = {

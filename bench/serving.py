@@ -71,7 +71,7 @@ RESET session_replication_role;
 """
 PAGES = (
     *("/", "/jobs", "/jobs?state=finished&agent=agent-7", "/jobs?verdict=reject", "/jobs?outcome=error"),
-    *("/jobs?before=500000", "/jobs/500000", "/plans", "/plans/19000", "/review", "/review/17", "/agents"),
+    *(f"/jobs?before={JOBS // 2}", f"/jobs/{JOBS // 2}", "/plans", "/plans/19000", "/review", "/review/17", "/agents"),
     *("/calibration", "/sessions", "/audit", "/api/v1/jobs?limit=50", "/api/v1/ledger?agent=agent-3&limit=50"),
 )
 

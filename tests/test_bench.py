@@ -76,11 +76,12 @@ def test_a_figure_that_cannot_be_measured_here_is_left_out_with_the_reason(
     assert "a page: not measured: there is no browser" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", [TimeoutError, SystemExit])
 def test_a_part_that_fails_is_reported_and_the_others_are_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    kind: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def fail() -> float:
-        raise TimeoutError("the worker does not answer")
+        raise kind("the worker does not answer")
 
     benches = [run.Bench("a page", "nothing", "s", 2, fail), run.Bench("a job", "nothing", "s", 2, lambda: 1.0)]
     monkeypatch.setattr(run, "registry", lambda: {"pages": benches})
@@ -90,7 +91,7 @@ def test_a_part_that_fails_is_reported_and_the_others_are_measured(
 
     assert run.main() == 1
     printed = capsys.readouterr()
-    assert "a page: FAILED: TimeoutError: the worker does not answer" in printed.err
+    assert f"a page: FAILED: {kind.__name__}: the worker does not answer" in printed.err
     assert [line.split()[-1] for line in printed.out.splitlines()[1:3]] == ["FAILED", "met"]
     assert "measured in 0 s" in printed.out
 
