@@ -178,7 +178,9 @@ def test_brackets_around_a_path_are_distinguished_from_brackets_in_it() -> None:
 
 def test_lines_without_a_path_are_read() -> None:
     assert lines_alone("12") == ((12, None),)
-    assert lines_alone("`L12-L18`") == ()
+    assert lines_alone("`L12-L18`") == ((12, 18),)
+    assert lines_alone("L12–18, ~L40（多处）") == ((12, 18), (40, None))
+    assert lines_alone("12 of 18") == ()
     assert lines_alone("L12-18") == ((12, 18),)
     assert lines_alone("12, 15 and 20-25") == ((12, None), (15, None), (20, 25))
     assert lines_alone("lines 12 to 18") == ((12, 18),)
@@ -465,3 +467,17 @@ def test_a_command_with_two_files_is_not_a_path_with_a_space() -> None:
     assert [one.path for one in references_in("`/usr/bin/run.py -x /home/me/b.py:3`", lambda path: False)] == [
         "/home/me/b.py"
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See a/b.py, lines 12 to 18.",
+        "See a/b.py, lines 12 through 18.",
+        "See `a/b.py` at lines 12 - 18.",
+        "Siehe a/b.py, Zeilen 12 bis 18.",
+        "Ver a/b.py, líneas 12 a 18.",
+    ],
+)
+def test_a_range_may_end_its_sentence(text: str) -> None:
+    assert [(one.line, one.end_line) for one in references_in(text)] == [(12, 18)]

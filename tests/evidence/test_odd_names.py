@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from corpus.tree import shown
+from corpus.tree import evidence_of, plant, shown
 
 from remit.checking import Options, check_text
 from remit.evidence.grammar import references_in
@@ -95,3 +95,41 @@ def test_few_longer_texts_are_looked_up_however_long_the_line_is() -> None:
     references_in("a/b:" * 2_000 + "c.py:1", exists)
     assert len(asked) < 40_000
     assert max(map(len, asked)) < 1_100
+
+
+# --- Texts that are like a path and name no file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| File |\n|---|\n| `migrations/<ts>_add_users.sql` |",
+        "| File |\n|---|\n| `src/<name>/app.py` |",
+        "It reloads the page with `history.go(0)` at once.",
+        "Open `?q=foo&view=file&path=bar.py#L10` in a browser.",
+    ],
+    ids=["a placeholder in a name", "a placeholder for a folder", "a call", "a query"],
+)
+def test_a_text_that_is_only_like_a_path_is_not_read(text: str, tmp_path: Path) -> None:
+    assert evidence_of(text, plant(tmp_path)).references == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See src/nope.py:12<br>src/app.py:14",
+        "See <code>src/nope.py:12</code> and src/app.py:14",
+        "See src/nope.py?plain=1#L12 and src/app.py:14",
+        "See src/nope.py(12) and src/app.py(14)",
+        "See <repo-root>/src/nope.py:12 and src/app.py:14",
+    ],
+)
+def test_a_path_next_to_such_signs_is_read(text: str, tmp_path: Path) -> None:
+    found = evidence_of(text, plant(tmp_path)).references
+    assert [(one.line, one.outcome) for one in found] == [(12, "missing-file"), (14, "verified")]
+
+
+@pytest.mark.parametrize("word", ["JSDoc", "APIs", "`store.py`", "store.py"])
+def test_a_remark_in_brackets_is_not_a_symbol(word: str, tmp_path: Path) -> None:
+    (found,) = evidence_of(f"The text of src/app.py:14 ({word}) is short.", plant(tmp_path)).references
+    assert found.outcome == "verified"

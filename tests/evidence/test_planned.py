@@ -380,3 +380,23 @@ def test_a_folder_in_a_column_of_files_is_accused_only_in_a_result(tree: Path) -
 def test_a_path_in_a_folder_that_a_variable_names_is_not_checked(tree: Path) -> None:
     assert outcomes("as in `$GOROOT/src/math/big/nat.go:48`", tree) == ["$GOROOT/src/math/big/nat.go:48 unchecked"]
     assert outcomes("as in `$SHOP/src/app.py:3`", tree) == ["$SHOP/src/app.py:3 abbreviated > src/app.py:3"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. Create `src/clock.py:1`.",
+        "2. `src/clock.py:1` (new).",
+        "| File | Action |\n|---|---|\n| src/clock.py:1 | Create |",
+        "| Datei | Aktion |\n|---|---|\n| src/clock.py:1 | neu |",
+        "| Archivo | Acción |\n|---|---|\n| src/clock.py:1 | crear |",
+    ],
+)
+def test_a_file_with_a_line_that_the_text_creates_is_planned(text: str, tree: Path) -> None:
+    assert outcomes(text, tree) == ["src/clock.py:1 planned"]
+
+
+def test_a_file_that_is_to_be_modified_must_exist(tree: Path) -> None:
+    rows = "| Modify | `src/clock.py` |\n| Create | `src/watch.py` |"
+    text = f"#### Files\n\n| Action | File |\n|---|---|\n{rows}"
+    assert outcomes(text, tree) == ["src/clock.py missing-file", "src/watch.py planned"]

@@ -135,8 +135,8 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
     """Set which references are to things that were removed, or are to be created, according to the headings above."""
     for reference in references:
         reference.is_past |= proposals.is_gone(reference.at)
-        if reference.line is None and not reference.block:
-            is_folder = proposals.is_plan and reference.text.rstrip("`").endswith("/")
+        if not reference.block:
+            is_folder = proposals.is_plan and reference.line is None and reference.text.rstrip("`").endswith("/")
             reference.is_planned |= is_folder or proposals.lists_new_files(reference.at)
 
 

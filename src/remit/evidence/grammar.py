@@ -51,6 +51,18 @@ _RUN = lazy_pattern(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_C
 _PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
 #: An address, or a built-in module of Node.js: `node:internal/errors:496`.
 _URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+|\bnode:(?=[a-z_])[\w./]++(?::\d++){0,2}")
+#: The query of an address: `?view=file&path=a.py#L10`.
+_QUERY = lazy_pattern(r"(?<![\w/])\?[\w.\-]{1,40}=[^\s<>`\"')\]]*+")
+#: A path with a part that stands for many: `migrations/<timestamp>_users.sql`; not `a.py:12<br>b.py:3`.
+_NO_TEMPLATE = (
+    r"(?!/?(?:a|b|br|code|dd|del|details|div|dl|dt|em|hr|i|img|ins|kbd|li|ol|p|pre|s|small|span|strong|sub|summary|sup|"
+    r"table|td|th|tr|tt|u|ul)\b|[\w\-]{0,20}(?:root|repo|project|workspace|checkout))"
+)
+_TEMPLATE_PATH = lazy_pattern(
+    rf"(?<![\w./@+\-])[\w./@+\-]*+(?:(?<=[\w/.\-])<{_NO_TEMPLATE}[\w \-]{{1,40}}>|"
+    rf"<{_NO_TEMPLATE}[\w \-]{{1,40}}>(?=[_./\-]))"
+    r"[\w./@+<>\-]*+"
+)
 #: The slash before a drive: `file:///C:/a/b.py`.
 _DRIVE = lazy_pattern(r"/(?=[A-Za-z]:/)")
 _LINK = lazy_pattern(
@@ -115,13 +127,21 @@ def references_in(text: str, exists: Exists = never_exists, *, bare: bool = Fals
     if "](" in text:
         text = _extract(text, _links(text, exists, bare=bare), found)
     if "://" in text or "node:" in text:
-        text = _URL.sub(lambda url: " " * len(url[0]), text)
+        text = _URL.sub(_blank, text)
+    if "?" in text and "=" in text:
+        text = _QUERY.sub(_blank, text)
+    if "<" in text:
+        text = _TEMPLATE_PATH.sub(_blank, text)
     if "`" in text:
         text = _extract(text, _odd_spans(text, exists, bare=bare), found)
     if "{" in text and "," in text:
         text = _extract(text, _braces(text, exists, bare=bare), found)
     in_runs = _in_runs(text, exists, bare=bare)
     return sorted([*found, *in_runs], key=lambda written: written.start) if found else in_runs
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def _extract(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]], found: list[WrittenReference]) -> str:
@@ -232,6 +252,8 @@ def _in_brackets(text: str, start: int, end: int, exists: Exists) -> tuple[LineM
     stem = text[start : tail.start()] if tail else ""
     if tail is None or not (has_known_ending(stem) or (stem and exists(stem.lstrip("([")))):
         return None, end
+    if "/" not in stem and exists is not never_exists and not exists(stem.lstrip("([")):
+        return None, start  # a call: `history.go(0)`
     return lines_in_brackets(text, tail.start()), tail.start()
 
 

@@ -17,13 +17,15 @@ Range = tuple[int, int | None]
 #: A hyphen, or one of the dashes ‑ ‒ – —. A set of more than two ranges, with a character above U+00FF, takes ten times
 #: as long to compile.
 DASH = r"[-\u2011-\u2014]"
-#: `line` in Spanish, Portuguese, German, French, Italian, Turkish, Vietnamese, Indonesian, Russian and Korean.
+#: `line` in Spanish, Portuguese, German, French, Italian, Turkish, Vietnamese, Indonesian, Serbian, Russian and Korean.
 LINE_WORDS = (
-    r"(?:línea|linea)s?|linhas?|zeilen?|lignes?|rig(?:a|he)|(?:satır|satir)|dòng|baris|"
+    r"(?:línea|linea)s?|linhas?|zeilen?|lignes?|rig(?:a|he)|(?:satır|satir)|dòng|baris|lini(?:ja|ji|je|ju|jama)|"
     r"(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
 )
 TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
 _LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
+#: The same in a cell, where each number may have its own sign: `L12-L18, ~L40`.
+_CELL_LINES = r"[~≈]?L?\d+(?:\s?(?:-|–|—|to|through)\s?L?\d+)?"
 _BEFORE = lazy_pattern(
     rf"\b(?:lines?|ll?|ln|{LINE_WORDS})\.?\s?[:#]?\s?~?"
     rf"({_LISTED}(?:(?:,\s?(?:and\s)?|\s(?:and|y|e|und|et|i|и)\s|\s?&\s?){_LISTED}){{0,9}})"
@@ -44,7 +46,9 @@ _DIGIT = lazy_pattern(r"\d")
 _IN_BRACKETS = lazy_pattern(rf"[(\[]L?(\d++)(?:{DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE)
 _AT_END = lazy_pattern(rf"[:：#]L?(\d++)(?:{DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
 _ALONE = lazy_pattern(
-    rf"\W*+(?:lines?|{LINE_WORDS}|L)?\s?#?({_LISTED}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED}){{0,9}})\W*", re.I
+    rf"\W*+(?:lines?|{LINE_WORDS}|L)?\s?#?({_CELL_LINES}(?:(?:[,;]\s?(?:and\s)?|\sand\s|\s?&\s?|[、，；]\s?){_CELL_LINES})"
+    r"{0,19})(?:\s?[(（][^()（）\d\n]{1,20}[)）])?\W*",
+    re.IGNORECASE,
 )
 
 
@@ -80,7 +84,7 @@ def lines_in_brackets(text: str, at: int) -> LineMention | None:
 def lines_alone(text: str) -> tuple[Range, ...]:
     """Return the lines of a text that contains nothing else: `12`, `L12-L18`, `lines 12 and 15`."""
     found = _ALONE.fullmatch(text) if len(text) <= 200 else None
-    return _listed(found[1]) if found else ()
+    return _listed(found[1].replace("L", "").replace("l", "")) if found else ()
 
 
 def lines_at_end(text: str) -> tuple[Range, ...]:

@@ -68,11 +68,11 @@ _LAYER = lazy_pattern(
     r"[`\"'”’*_)\]]{0,3}(?:\s{0,2}(?:[:：–—→]|-{1,2}>?)\s{1,2}|\s{1,2}[(（]?)(?-i:L)\d(?:\s?[/&,]\s?L\d|\sand\sL\d){0,4}\s+[A-Za-z]",
     re.IGNORECASE,
 )
-_WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?![\w.])", re.IGNORECASE)
+_WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?!\w|\.\w)", re.IGNORECASE)
 #: `líneas 12 a 18`, `Zeilen 12 bis 18`, `строки 12 по 18`.
-_FOREIGN_RANGE = lazy_pattern(r"\s(?:al?|à|bis|по|до)\s(\d++)(?![\w.\-])", re.IGNORECASE)
-_SPACED_RANGE = lazy_pattern(rf"\s{DASH}\s(\d++)(?![\w.])")
-_BOTH = lazy_pattern(r"\sand\s(\d++)(?![\w.])", re.IGNORECASE)
+_FOREIGN_RANGE = lazy_pattern(r"\s(?:al?|à|bis|по|до)\s(\d++)(?!\w|[.\-]\w)", re.IGNORECASE)
+_SPACED_RANGE = lazy_pattern(rf"\s{DASH}\s(\d++)(?!\w|\.\w)")
+_BOTH = lazy_pattern(r"\sand\s(\d++)(?!\w|\.\w)", re.IGNORECASE)
 _MORE_WORDS = lazy_pattern(rf"`?\s?(?:{_NEXT}|(?:vs\.?|y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=\d)", re.IGNORECASE)
 #: A remark on a range of a list: `Lines 12-18 (setup) and 30-34`.
 _REMARKED = lazy_pattern(

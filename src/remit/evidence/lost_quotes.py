@@ -123,9 +123,8 @@ class LostQuotes:
             quote.found, quote.similarity = Location(file.path, best.line), round(best.similarity, 4)
             quote.match = "altered" if best.similarity >= MIN_SIMILARITY else None
             quote.difference = first_difference(pieces, file, best)
-            quote.why += (
-                f"; line {best.line} is the most similar ({best.similarity:.0%}){_difference_text(quote.difference)}"
-            )
+            share = min(best.similarity, 0.99)  # not 100 %: it differs
+            quote.why += f"; line {best.line} is the most similar ({share:.0%}){_difference_text(quote.difference)}"
 
 
 class _MissingQuote:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from remit.lazy import lazy_pattern
 
+#: Words for a file that is to be written, alone in a cell.
+_MAKE = (
+    r"(?:create|new|add|作成|新規|创建|新建|neu|neu anlegen|anlegen|erstellen|crear|nuev[oa]|añadir|agregar|"
+    r"créer|nouve(?:au|lle)|criar|nov[oa]|adicionar|creare|nuov[oa]|создать|новый|добавить|oluştur|생성|추가)"
+)
+_MAKES = lazy_pattern(rf"[\s*_`+]*+{_MAKE}(?:\sfile)?[\s*_`]*+$", re.IGNORECASE)
 #: A cell with what is to be done with a file, and a remark after a path.
 _CREATES = lazy_pattern(
-    r"[\s*_`+❌✗⚠]*+(?:(?:create|new|add|作成|新規|创建|新建)(?:\sfile)?[\s*_`]*+(?:$|[(（])|create[\s*_`]*+(?:[—–]|-\s)|"
+    rf"[\s*_`+❌✗⚠]*+(?:{_MAKE}(?:\sfile)?[\s*_`]*+(?:$|[(（])|"
+    r"create[\s*_`]*+(?:[—–]|-\s)|"
     r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
     r"nuevo\sarchivo\b|novo\sarquivo\b|neue\sdatei\b|nouveau\sfichier\b|новый\sфайл\b|新文件|新規ファイル|새\s?파일|"
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
@@ -18,6 +26,8 @@ _CREATES = lazy_pattern(
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
     re.IGNORECASE,
 )
+_TAKES_AWAY = lazy_pattern(r"[\s*_`]*+(?:create|delete|output)\b", re.IGNORECASE)
+_CREATE_BEFORE = lazy_pattern(r"\bcreate\s(?:an?\s|the\s)?(?:new\s)?(?:file\s)?[`*_]{0,3}$", re.IGNORECASE)
 _INSTRUCTION = lazy_pattern(
     r"[\s*_`]*+(?:create|modify|update|edit|delete|output)[\s*_`]*+(?:$|[(（:：—–]|-\s)", re.IGNORECASE
 )
@@ -84,6 +94,18 @@ _MOVED_TO = lazy_pattern(r"[`*_)]{0,3}\s?(?:→|⇒|->|=>)\s?[`*_(]{0,3}([\w./@+
 def is_instruction(cell: str) -> bool:
     """Return whether a cell states what is to be done with the file of its row, in the imperative: `CREATE`."""
     return _INSTRUCTION.match(cell) is not None
+
+
+def asks_for_file(cell: str) -> bool:
+    """Return whether an instruction in a cell creates or deletes the file of its row; `Modify` needs the file."""
+    return is_instruction(cell) and _TAKES_AWAY.match(cell) is not None
+
+
+def makes_file(text: str, start: int, end: int, row: Iterable[str]) -> bool:
+    """Return whether words around a path with a line, or a whole cell of its row, state that it is to be created."""
+    if _NEW.match(text, end) or _CREATE_BEFORE.search(text[max(0, start - _MAX_BEFORE) : start]):
+        return True
+    return any(map(_MAKES.match, row))
 
 
 def creates_file(cell: str) -> bool:

@@ -258,8 +258,8 @@ TASK_HEADING = lazy_pattern(
 #: The same for code with a line that is not there: `7. Update the parser`.
 CHANGING_HEADING = lazy_pattern(
     rf"{_LEAD}(?:[A-Z]{{1,4}}-?\d{{1,3}}(?:\.\d{{1,3}})?[:.)]?\s)?(?:\[[^\]\n]{{1,20}}\]\s)?(?:add|create|implement|"
-    r"introduce|replace|extract|refactor|migrate|update|modify|"
-    rf"rename|convert|wire|agregar|añadir|modificar|crear|implementar|reemplazar|adicionar|criar|substituir|ajouter|"
+    r"introduce|replace|extract|refactor|migrate|update|modify|change|adjust|remove|customi[sz]e|increase|decrease|disable|"
+    rf"enable|rename|convert|wire|agregar|añadir|modificar|crear|implementar|reemplazar|adicionar|criar|substituir|ajouter|"
     rf"remplacer|ersetzen|hinzufügen|(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}\s\S",
     re.IGNORECASE,
 )

@@ -26,11 +26,12 @@ from remit.evidence.line_owners import CarriedLine, is_passing
 from remit.evidence.model import Location, Reference, format_location
 from remit.evidence.path_resolution import is_system_path
 from remit.evidence.planned import (
+    asks_for_file,
     creates_file,
     deletes_file,
     is_called_absent,
-    is_instruction,
     is_new,
+    makes_file,
     may_call_absent,
     moved_to,
 )
@@ -90,7 +91,8 @@ def find_references(
     creates = any(one.line is None for one in written) and _may_be_absent(segment, row)
     may_be_missing = may_call_absent(segment.text)
     is_quoted = quoted_places(segment.text)
-    is_gone = gone_places(segment.text, (cell.text for cell in row[:_MAX_CELLS]))
+    cells = [cell.text for cell in row[:_MAX_CELLS]]
+    is_gone = gone_places(segment.text, cells)
     found = [
         Reference(
             text=one.text,
@@ -104,6 +106,7 @@ def find_references(
             carried="bare" if one not in carried and is_passing(segment.text, one, written) else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
             is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))
+            or (one.line is not None and makes_file(segment.text, one.start, one.end, cells))
             or (may_be_missing and is_called_absent(segment.text, one.start, one.end, has_line=one.line is not None)),
             is_past=is_gone(one.start, one.end),
         )
@@ -160,7 +163,7 @@ def _set_carried(reference: Reference, line: CarriedLine, files: DocumentFiles) 
 
 def _as_reference(one: WrittenReference, segment: Segment, row: list[Segment]) -> Reference:
     """Return the reference of a segment that has nothing else, in the canonical form, which is also the shown path."""
-    cells = (cell.text for cell in row[:_MAX_CELLS])
+    cells = [cell.text for cell in row[:_MAX_CELLS]]
     return Reference(
         text=one.text,
         path=one.path,
@@ -172,6 +175,7 @@ def _as_reference(one: WrittenReference, segment: Segment, row: list[Segment]) -
         block=segment.block,
         label=one.text,
         is_placeholder=is_placeholder(one.path),
+        is_planned=makes_file(segment.text, one.start, one.end, cells),
         # Behind a code mark, no word of the reference itself can state that something was removed.
         is_past=states_gone(cells) or (not one.start and gone_places(segment.text)(one.start, one.end)),
     )
@@ -181,7 +185,7 @@ def _may_be_absent(segment: Segment, row: Iterable[Segment]) -> bool:
     """Return whether the row of a file states that it is to be created or deleted, or is not there."""
     cells = islice(row, _MAX_CELLS) if segment.is_location else ()
     if segment.block in _DONE:
-        return any(is_instruction(cell.text) for cell in cells)
+        return any(asks_for_file(cell.text) for cell in cells)
     return any(creates_file(one.text) or (segment.block is None and deletes_file(one.text)) for one in cells)
 
 

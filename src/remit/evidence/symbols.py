@@ -52,7 +52,7 @@ _REMARKS = frozenset(
 _PROSE = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc")
 _PLAIN = lazy_pattern(r"[A-Z]?[a-z]+$")
 #: A word, or the code of a diagnosis: `warning`, `WARN`, `TS2532`.
-_WORD_ALONE = lazy_pattern(r"(?:[A-Z]?[a-z]+|[A-Z]+|[A-Z]{1,6}\d{2,6})$")
+_WORD_ALONE = lazy_pattern(r"(?:[A-Z]?[a-z]+|[A-Z]+|[A-Z]{2,4}[a-z]{1,3}|[A-Z]{1,6}\d{2,6})$")
 _SHORTHAND = lazy_pattern(r"[lvp]\d+$", re.IGNORECASE)
 _DEFINED = lazy_pattern(
     r"\b(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
@@ -78,9 +78,11 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None, *, has_lin
     if not found:
         return ""
     ticked, name, called = found.groups()
+    if has_known_ending(name) and not called:
+        return ""
     if ticked or called:
         return name
-    if _SHORTHAND.match(name) or has_known_ending(name):
+    if _SHORTHAND.match(name):
         return ""
     if name.lower() in _REMARKS or (not has_line and _PLAIN.match(name)):
         return name if file is not None and defines(file, name) else ""
