@@ -66,7 +66,7 @@ def test_a_line_about_no_name_belongs_to_the_file_of_the_line_next_to_it(tmp_pat
 def test_many_lines_without_a_file_take_linear_time(text: str, tree: Path) -> None:
     start = time.process_time()
     found(text, tree)
-    assert time.process_time() - start < 8
+    assert time.process_time() - start < 40
 
 
 def test_lines_in_a_row_belong_to_the_file_that_has_the_names_before_them(tmp_path: Path) -> None:

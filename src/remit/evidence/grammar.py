@@ -39,7 +39,7 @@ from remit.evidence.line_numbers import (
 )
 from remit.evidence.line_ranges import lines_after, next_path
 from remit.evidence.odd_names import SIGNS, joined_end, spaced_start
-from remit.evidence.written import WrittenReference, canonical_reference, may_cite
+from remit.evidence.written import WrittenReference, canonical_reference, may_cite, without_addresses
 from remit.lazy import lazy_pattern
 
 __all__ = ["Exists", "looks_like_file", "never_exists", "references_in"]
@@ -49,20 +49,6 @@ _MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1a
 _PATH_CHARACTERS = rf"\w./\\@+\-$~\[\](){{}}%&={_MARKS}"
 _RUN = lazy_pattern(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
 _PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
-#: An address, or a built-in module of Node.js: `node:internal/errors:496`.
-_URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+|\bnode:(?=[a-z_])[\w./]++(?::\d++){0,2}")
-#: The query of an address: `?view=file&path=a.py#L10`.
-_QUERY = lazy_pattern(r"(?<![\w/])\?[\w.\-]{1,40}=[^\s<>`\"')\]]*+")
-#: A path with a part that stands for many: `migrations/<timestamp>_users.sql`; not `a.py:12<br>b.py:3`.
-_NO_TEMPLATE = (
-    r"(?!/?(?:a|b|br|code|dd|del|details|div|dl|dt|em|hr|i|img|ins|kbd|li|ol|p|pre|s|small|span|strong|sub|summary|sup|"
-    r"table|td|th|tr|tt|u|ul)\b|[\w\-]{0,20}(?:root|repo|project|workspace|checkout))"
-)
-_TEMPLATE_PATH = lazy_pattern(
-    rf"(?<![\w./@+\-])[\w./@+\-]*+(?:(?<=[\w/.\-])<{_NO_TEMPLATE}[\w \-]{{1,40}}>|"
-    rf"<{_NO_TEMPLATE}[\w \-]{{1,40}}>(?=[_./\-]))"
-    r"[\w./@+<>\-]*+"
-)
 #: The slash before a drive: `file:///C:/a/b.py`.
 _DRIVE = lazy_pattern(r"/(?=[A-Za-z]:/)")
 _LINK = lazy_pattern(
@@ -126,22 +112,13 @@ def references_in(text: str, exists: Exists = never_exists, *, bare: bool = Fals
     found: list[WrittenReference] = []
     if "](" in text:
         text = _extract(text, _links(text, exists, bare=bare), found)
-    if "://" in text or "node:" in text:
-        text = _URL.sub(_blank, text)
-    if "?" in text and "=" in text:
-        text = _QUERY.sub(_blank, text)
-    if "<" in text:
-        text = _TEMPLATE_PATH.sub(_blank, text)
+    text = without_addresses(text)
     if "`" in text:
         text = _extract(text, _odd_spans(text, exists, bare=bare), found)
     if "{" in text and "," in text:
         text = _extract(text, _braces(text, exists, bare=bare), found)
     in_runs = _in_runs(text, exists, bare=bare)
     return sorted([*found, *in_runs], key=lambda written: written.start) if found else in_runs
-
-
-def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0])
 
 
 def _extract(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]], found: list[WrittenReference]) -> str:

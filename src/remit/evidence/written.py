@@ -1,6 +1,8 @@
-"""A reference as written, two forms of it that need no grammar, and a test that most texts need instead of it."""
+"""A reference as written, two forms of it that need no grammar, and what can be ruled out without it."""
 
 from __future__ import annotations
+
+import re
 
 import msgspec
 
@@ -14,6 +16,20 @@ _SIGN = lazy_pattern(r":|\#|\(|@|\[|\+|`|line|linha|ligne|zeile|riga|righe|satir
 #: The form that results are asked to use, alone in its text: a/b.py:12, a/b.py:12-18. Only the name has dots.
 _CANONICAL = lazy_pattern(
     r"(`?)((?:[A-Za-z0-9_-]++/)*+[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)++):([0-9]{1,9})(?:-([0-9]{1,9}))?\1"
+)
+#: An address, or a built-in module of Node.js: `node:internal/errors:496`.
+_URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+|\bnode:(?=[a-z_])[\w./]++(?::\d++){0,2}")
+#: The query of an address: `?view=file&path=a.py#L10`.
+_QUERY = lazy_pattern(r"(?<![\w/])\?[\w.\-]{1,40}=[^\s<>`\"')\]]*+")
+#: A path with a part that stands for many: `migrations/<timestamp>_users.sql`; not `a.py:12<br>b.py:3`.
+_NO_TEMPLATE = (
+    r"(?!/?(?:a|b|br|code|dd|del|details|div|dl|dt|em|hr|i|img|ins|kbd|li|ol|p|pre|s|small|span|strong|sub|summary|sup|"
+    r"table|td|th|tr|tt|u|ul)\b|[\w\-]{0,20}(?:root|repo|project|workspace|checkout))"
+)
+_TEMPLATE_PATH = lazy_pattern(
+    rf"(?<![\w./@+\-])[\w./@+\-]*+(?:(?<=[\w/.\-])<{_NO_TEMPLATE}[\w \-]{{1,40}}>|"
+    rf"<{_NO_TEMPLATE}[\w \-]{{1,40}}>(?=[_./\-]))"
+    r"[\w./@+<>\-]*+"
 )
 _CURSOR = lazy_pattern(r"^(?:[\w+#.\-]{1,20}:)?(\d{1,9})[:-](\d{1,9}):([^\s:]+)$")
 
@@ -34,6 +50,19 @@ class WrittenReference(msgspec.Struct, frozen=True):
 def may_cite(text: str) -> bool:
     """Return whether a text may name a line, with or without its file; most cells of a table do not."""
     return (not text.isascii() or _SIGN.search(text.lower()) is not None) and _DIGIT.search(text) is not None
+
+
+def without_addresses(text: str) -> str:
+    """Return a text of the same length without addresses, their queries, and paths that stand for many files."""
+    if "://" in text or "node:" in text:
+        text = _URL.sub(_blank, text)
+    if "?" in text and "=" in text:
+        text = _QUERY.sub(_blank, text)
+    return _TEMPLATE_PATH.sub(_blank, text) if "<" in text else text
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def canonical_reference(text: str) -> WrittenReference | None:
