@@ -985,3 +985,19 @@ def test_lines_in_the_steps_of_a_task_belong_to_the_only_file_that_it_names_or_m
 ) -> None:
     text = f"### Task 1\n\n**Files:**\n{files}\n\n- [ ] **Step 1**\n\nIn the method (around line 88-92), return it.\n"
     assert found(text, tree) == expected
+
+
+def test_a_line_belongs_to_the_file_with_the_name_directly_before_it(tmp_path: Path) -> None:
+    (tmp_path / "PriceList.kt").write_text("val x = 1\n" * 90)
+    (tmp_path / "HttpServer.kt").write_text("val x = 1\n" * 79 + "val y = PriceList()\n" + "val x = 1\n" * 20)
+    text = "It is in `HttpServer.kt:24`. The log is new: `PriceList.record` (`:61-64`) keeps sums."
+    assert found(text, tmp_path) == ["HttpServer.kt:24", "PriceList.kt:61-64"]
+    assert found(text.replace("61-64", "80"), tmp_path) == ["HttpServer.kt:24", "HttpServer.kt:80"]
+    assert found(text.replace("61-64", "95"), tmp_path) == ["HttpServer.kt:24", "HttpServer.kt:95 unchecked"]
+
+
+def test_a_line_in_brackets_belongs_to_the_file_after_it(tmp_path: Path) -> None:
+    for name in ("page.tsx", "store.ts"):
+        (tmp_path / name).write_text("const x = 1\n" * 50)
+    text = "It is in `page.tsx:24`.\n\n- It does what `save` does (line 44 in store.ts)."
+    assert found(text, tmp_path) == ["page.tsx:24", "store.ts:44"]

@@ -30,6 +30,7 @@ from remit.evidence.file_scopes import (
 )
 from remit.evidence.line_mentions import Mention, has_hint, mentions_in
 from remit.evidence.line_owners import (
+    CALLED,
     HUMPS,
     LOOK_BACK,
     MAX_JOIN,
@@ -321,8 +322,10 @@ def _each_line(mention: Mention, text: str, line: CarriedLine, *, is_here: bool)
     name = NAME_BEFORE.search(text, max(0, mention.start - MAX_JOIN), mention.start)
     about = names_about(text, mention, file if is_here else None)
     is_next = is_here and is_next_to(text, mention, file)
+    called = CALLED.search(text[max(0, mention.start - MAX_JOIN) : mention.start])
     line = replace(
         line,
+        called=called[1] if called and not is_next else "",
         name=name[1] if name else about[-1] if about and line.place == "loose" and file.listed_with else "",
         listed=() if is_here else file.listed_with,
         about=about,

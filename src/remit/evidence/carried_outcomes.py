@@ -43,10 +43,13 @@ def settle_carried(
     for reference in references:
         if reference.listed and (reference.carried == "loose" or _settle_listed(reference, in_file)):
             continue
-        if reference.carried and reference.named and reference.outcome in ("verified", "abbreviated"):
-            _settle_named(reference, workspace, in_file)
-        if reference.about and reference.outcome in ("verified", "abbreviated"):
-            _settle_about(reference, workspace, in_file)
+        for has_name, settle in (
+            (reference.carried and reference.named, _settle_named),
+            (reference.called, _settle_called),
+            (reference.about, _settle_about),
+        ):
+            if has_name and reference.outcome in ("verified", "abbreviated"):
+                settle(reference, workspace, in_file)
         if not reference.carried or reference.outcome not in ("out-of-range", "mismatch", "outside", "missing-file"):
             continue
         if other := next(filter(None, (in_file(reference, path) for path in reference.others)), None):
@@ -115,6 +118,21 @@ def _settle_named(
         _take(reference, other)
     elif reference.is_far and reference.named not in file.text:
         reference.outcome, reference.found, reference.why = "unchecked", None, UNNAMED
+
+
+def _settle_called(
+    reference: Reference, workspace: Workspace, in_file: Callable[[Reference, str], Reference | None]
+) -> None:
+    """Take the only other file with the name directly before a line, if its own file does not have it near the line."""
+    file = workspace.read(reference.file)
+    if not isinstance(file, SourceFile) or _is_about(replace(reference, named=reference.called), file):
+        return
+    paths = [path for found in _files_called((reference.called,), workspace) for path in found]
+    if len(paths) == 1 and paths[0] != reference.file:
+        if other := in_file(replace(reference, named="", about=()), paths[0]):
+            _take(reference, other)
+        else:
+            reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
 
 
 def _settle_about(

@@ -251,6 +251,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     if text.startswith("~~", start, end):
         start += 2  # struck through
     end -= 2 * text.endswith("~~", start, end)
+    end -= text.endswith((").", "]."), start, end)
     first, last = unwrap(text[start:end])
     start, end = start + first, start + last
     if text.startswith("~", start, end) and text[start + 1 : start + 2] not in ("/", "\\"):

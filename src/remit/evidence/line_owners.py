@@ -84,6 +84,10 @@ SOURCES = (
 _TO_WRITE = lazy_pattern(
     r"\b(?:new|create[sd]?|add(?:ed|s)?|will|planned|to be|todo)\b|新規|新建|创建|作成", re.IGNORECASE
 )
+#: A name in camel case directly before a line, which may be that of a file: `StoreKit.open` (`:12`).
+CALLED = lazy_pattern(
+    r"\b([A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)(?:\.\w{1,60}(?:\(\))?)?[`*_]{0,3}\s?[(（,:]?\s?[`*_]{0,3}$"
+)
 #: A name in camel case, which may be that of a file.
 HUMPS = lazy_pattern(r"\b[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+\b(?!\.\w)")
 LOOK_BACK = 40
@@ -113,6 +117,8 @@ class CarriedLine(msgspec.Struct, frozen=True):
     about: tuple[str, ...] = ()
     #: The names before it that may be those of other files without their ending: `ReadingList calls it (line 304)`.
     words: tuple[str, ...] = ()
+    #: The one that is directly before it.
+    called: str = ""
     #: Whether there are only other lines between its file and the line.
     is_next: bool = False
     #: Whether the same text or row names several files, or code marks end directly before the line.

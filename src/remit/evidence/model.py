@@ -80,8 +80,9 @@ class Reference(msgspec.Struct):
     listed: tuple[str, ...] = ()
     #: The names in the sentences between the file of such a line and the line.
     about: tuple[str, ...] = ()
-    #: The names in camel case before such a line.
+    #: The names in camel case before such a line, and the one directly before it.
     words: tuple[str, ...] = ()
+    called: str = ""
     is_doubtful: bool = False
     #: Whether the same text names the file of such a line directly before it: `a.py:12`, `:15`.
     is_next: bool = False

@@ -159,6 +159,7 @@ def _set_carried(reference: Reference, line: CarriedLine, files: DocumentFiles) 
     reference.further = tuple(map(files.shown, line.further))
     reference.listed = tuple(map(files.shown, line.listed))
     reference.words, reference.about, reference.named = line.words, line.about, line.name
+    reference.called = line.called
 
 
 def _as_reference(one: WrittenReference, segment: Segment, row: list[Segment]) -> Reference:
