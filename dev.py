@@ -485,7 +485,7 @@ def main(arguments: list[str]) -> int:
         return 0
     command = COMMANDS.get(arguments[0]) if arguments else None
     if command is None:
-        report(usage())
+        report(f"dev.py: there is no command {arguments[0]!r}\n\n{usage()}" if arguments else usage())
         return 2
     if command in (check, clean) and arguments[1:]:
         report(f"dev.py: `{arguments[0]}` takes no arguments: {' '.join(arguments[1:])}")

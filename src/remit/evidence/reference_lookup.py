@@ -16,7 +16,7 @@ MISSING = "the file that the text names for it does not exist; the line may be o
 PLACEHOLDER = "the path stands for any file"
 PAST = "the text shows it as the code before a change, or as removed"
 FOLDER = "it is a folder"
-NOT_EXPECTED = "the text states that the file does not exist yet, or no longer"
+NOT_EXPECTED = "the text creates or deletes this file, or calls it missing"
 #: Folders of installed dependencies; a checkout without them cannot show what is in them.
 _DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", "Pods"})
 #: `$GOROOT/src/os/file.go`, `%APPDATA%/app.ini`.

@@ -138,10 +138,8 @@ def _clean_head(root: Path, own: set[Path]) -> str | None:
     if others:
         from remit.reports.layout import escape_control
 
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        click.echo(
-            f"remit: the statement names no commit, because {escape_control(others[0])}{more} differs from it", err=True
-        )
+        differ = f" and {len(others) - 1} more differ" if len(others) > 1 else " differs"
+        click.echo(f"remit: the statement names no commit: {escape_control(others[0])}{differ} from it", err=True)
         return None
     return head
 
