@@ -64,7 +64,7 @@ def test_a_cancellation_that_arrives_with_a_connection_is_raised(postgres: Postg
 def test_any_number_of_tasks_wait_for_their_turn_without_an_error(postgres: Postgres, tmp_path: Path) -> None:
     async def work() -> None:
         async with open_database(postgres.database(), tmp_path, 2) as database:
-            database._pool.timeout = 0.02  # the time after which the pool reports an outage
+            database._pool.timeout = 0.5  # the time after which the pool reports an outage
             go, has = asyncio.Event(), asyncio.Semaphore(0)
             tasks = [asyncio.create_task(_held(database, go, has)) for _ in range(40)]
             for _ in range(2):
