@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from corpus.tree import evidence_of
 
+from remit.checking import Options, check_text
+from remit.evidence.sources import Sources
+from remit.workspace.files import WorkTree
+
 pytestmark = pytest.mark.slow
 
 FENCE = "The code in shop/app.py:3 is:\n\n```js\n{}\n```\n"
@@ -29,3 +33,12 @@ def test_a_hostile_document_is_checked_in_bounded_time(name: str, tmp_path: Path
     start = time.process_time()
     evidence_of(DOCUMENTS[name], tmp_path)
     assert time.process_time() - start < 10
+
+
+def test_missing_files_and_many_ignored_names_are_checked_in_bounded_time(tmp_path: Path) -> None:
+    ignored = [f"build{number}/\n*.gen{number}" for number in range(1_000)]
+    (tmp_path / ".gitignore").write_text("\n".join(ignored), encoding="utf-8")
+    text = "\n".join(f"- src/mod{number}/file{number}.py:12 fails" for number in range(5_000))
+    start = time.process_time()
+    check_text(text, "-", Options(), Sources(workspace=WorkTree(tmp_path)))
+    assert time.process_time() - start < 15

@@ -33,6 +33,9 @@ _ABOUT = lazy_pattern(r"[~≈]|\b(?:about|around|approx\w*|roughly|circa|ca\.)\s
 _MAX_NAMESAKES = 200
 _MAX_READ = 5
 _MAX_PATTERNS = 2_000
+#: And of those with other wildcards, or with several folders, this many.
+_MAX_WILD = 200
+_WILD = lazy_pattern(r"[*?\[\\]")
 _SHORT = "the path leaves out folders of the file"
 _SHORT_OF_SEVERAL = "the path leaves out folders; several files may be meant"
 _BUILD = "a build writes it; it is not in the checkout"
@@ -49,7 +52,7 @@ class Excuses:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._ignored: dict[str, list[str]] = {}
+        self._ignored: dict[str, _Patterns] = {}
 
     def apply(self, reference: Reference) -> None:
         """Set the reason if a missing file or line is excused by what the checkout has."""
@@ -113,27 +116,39 @@ class Excuses:
     def _is_ignored(self, path: str) -> bool:
         """Return whether a pattern of `.gitignore` matches a path or a folder above it."""
         parts = path.split("/")
-        for depth in range(len(parts)):
-            rest = parts[depth:]
-            for pattern in self._patterns("/".join(parts[:depth])):
-                pieces = pattern.strip("/").split("/")
-                if "/" not in pattern.rstrip("/"):
-                    is_match = any(part_matches(part, pieces[0]) for part in rest)
-                else:
-                    is_match = len(pieces) <= len(rest) and all(map(part_matches, rest, pieces))
-                if is_match:
-                    return True
-        return False
+        return any(self._patterns("/".join(parts[:depth])).match(parts[depth:]) for depth in range(len(parts)))
 
-    def _patterns(self, folder: str) -> list[str]:
-        """Return the patterns of the `.gitignore` of a folder, without those that match every file."""
+    def _patterns(self, folder: str) -> _Patterns:
+        """Return the patterns of the `.gitignore` of a folder."""
         if folder not in self._ignored:
             file = self._workspace.read(f"{folder}/.gitignore".lstrip("/"))
-            lines = [] if isinstance(file, Absent) else [line.strip() for line in file.text.split("\n")]
-            self._ignored[folder] = [
-                line.removeprefix("**/") for line in lines[:_MAX_PATTERNS] if line.strip("*/") and line[0] not in "#!"
-            ]
+            self._ignored[folder] = _Patterns("" if isinstance(file, Absent) else file.text)
         return self._ignored[folder]
+
+
+class _Patterns:
+    """The patterns of one `.gitignore`, without those that match every file. Most are a name or an ending."""
+
+    def __init__(self, text: str) -> None:
+        lines = [line.strip() for line in text.split("\n")[:_MAX_PATTERNS]]
+        patterns = [line.removeprefix("**/") for line in lines if line.strip("*/") and line[0] not in "#!"]
+        names = {pattern.rstrip("/") for pattern in patterns if "/" not in pattern.rstrip("/")}
+        plain = {name for name in names if not _WILD.search(name)}
+        endings = {name for name in names - plain if name.startswith("*") and not _WILD.search(name, 1)}
+        self._names = frozenset(plain)
+        self._endings = tuple(name[1:] for name in endings)
+        self._wild = sorted(names - plain - endings)[:_MAX_WILD]
+        anchored = [pattern.strip("/").split("/") for pattern in patterns if "/" in pattern.rstrip("/")]
+        self._anchored = anchored[:_MAX_WILD]
+
+    def match(self, parts: list[str]) -> bool:
+        """Return whether a pattern matches a path below the folder of the file, or a folder of it."""
+        return (
+            not self._names.isdisjoint(parts)
+            or any(part.endswith(self._endings) for part in parts)
+            or any(part_matches(part, piece) for piece in self._wild for part in parts)
+            or any(len(pieces) <= len(parts) and all(map(part_matches, parts, pieces)) for pieces in self._anchored)
+        )
 
 
 def _excuse_range(reference: Reference) -> None:
