@@ -15,8 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from measure import Bench
+from measure import Bench, seconds
 from starting import spent
+
+from remit.checking import check_text
 
 ROOT = Path(__file__).resolve().parent.parent
 ENTRY = ROOT / "src/remit/surfaces/hooks/entry.py"
@@ -199,6 +201,12 @@ def answered(name: str) -> float:
     return measured()[name][0] / measured()[AGAINST][0]
 
 
+def floor_with_the_check() -> float:
+    """What a hook would cost if the code of Remit were loaded already: the libraries, and a warm check of a report."""
+    text = report_fields("an exploration")["last_assistant_message"]
+    return answered("libraries") + seconds(lambda: check_text(text)) / measured()[AGAINST][0]
+
+
 def spread() -> list[str]:
     """Medians and longest times on the wall clock."""
     lines = ["a hook as a process, on the wall clock (median, longest)"]
@@ -233,5 +241,6 @@ def benches() -> list[Bench]:
         Bench(
             "SubagentStop, its floor: loading msgspec and pyromark", AGAINST, "x", None, lambda: answered("libraries")
         ),
+        Bench("the same and the check itself, without loading it", AGAINST, "x", None, floor_with_the_check),
         Bench("a hook that does nothing", AGAINST, "x", None, lambda: answered("idle")),
     ]

@@ -26,6 +26,8 @@ LAST = HERE.parent / ".cache/bench/last.json"
 PREVIOUS = LAST.with_name("previous.json")
 #: A figure that is worse than before by more than this factor is marked.
 REGRESSION = 1.10
+#: The share of processor time that the host may give to other machines before a run says so.
+NOISY = 0.05
 Row = dict[str, Any]
 Before = dict[tuple[str, str], Row]
 
@@ -69,9 +71,8 @@ def as_line(row: Row) -> str:
     return line.rstrip()
 
 
-def measure(part: str, before: Before, *, with_long: bool, is_quiet: bool) -> list[Row]:
-    """Measure the benches whose file or name contains a text; print each unless `is_quiet`."""
-    rows = []
+def measure(part: str, before: Before, rows: list[Row], *, with_long: bool, is_quiet: bool) -> None:
+    """Measure the benches whose file or name contains a text, and add them to `rows`; print each unless `is_quiet`."""
     for file, benches in registry().items():
         begun = time.monotonic()
         for bench in benches:
@@ -103,7 +104,15 @@ def measure(part: str, before: Before, *, with_long: bool, is_quiet: bool) -> li
             print(bench.name if is_quiet else as_line(row), file=sys.stderr if is_quiet else sys.stdout, flush=True)
         if any(row["part"] == file for row in rows):
             print(f"{file}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-    return rows
+
+
+def stolen_time() -> tuple[float, float]:
+    """Return the processor time that the host gave to other machines, and all processor time; 0 where not known."""
+    try:
+        ticks = [float(word) for word in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
+    except OSError:
+        return 0.0, 0.0
+    return ticks[7], sum(ticks)
 
 
 def times_of_parts(rows: list[Row]) -> list[str]:
@@ -150,15 +159,33 @@ def main() -> int:
     before = figures_of(Path(arguments.compare)) if arguments.compare else {}
     if not is_json:
         print(f"{'what':<68} {'against':<38} {'figure':>12}  {'goal':<6}")
-    rows = measure(arguments.part, before, with_long=arguments.long, is_quiet=is_json)
-    machine = {"processors": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()}
+    rows: list[Row] = []
+    stolen, whole = stolen_time()
+    try:
+        measure(arguments.part, before, rows, with_long=arguments.long, is_quiet=is_json)
+        is_complete = True
+    except KeyboardInterrupt:
+        print("stopped: the rest was not measured", file=sys.stderr)
+        is_complete = False
+    stolen_now, whole_now = stolen_time()
+    share = round((stolen_now - stolen) / max(1.0, whole_now - whole), 3)
+    machine = {
+        "processors": os.cpu_count(),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "taken by other machines": share,
+    }
     report = {"machine": machine, "figures": rows}
-    if not arguments.part:
+    if not arguments.part and is_complete:
         keep(report)
     if is_json:
         print(json.dumps(report, indent=1))
     else:
         print(*(note for row in rows for note in row["notes"]), *times_of_parts(rows), sep="\n")
+        if share > NOISY:
+            print(f"the host gave {share:.0%} of the processor time to other machines: these figures are too high")
+    if not is_complete:
+        return 130
     has_failed = any(row["figure"] is None for row in rows)
     is_worse = any(row["is_met"] is False or (row["change"] or 0) > REGRESSION for row in rows)
     return 1 if has_failed or (arguments.strict and is_worse) else 0

@@ -246,9 +246,12 @@ class _Sessions:
         connection = self._connections[session]
         started = time.perf_counter()
         connection.sendall(request)
-        answer = connection.recv(65536)
+        answer = b""
         while not _is_complete(answer):
-            answer += connection.recv(65536)
+            received = connection.recv(65536)
+            if not received:
+                raise SystemExit(f"the server closed the connection of session {session} before it answered")
+            answer += received
         taken = 1000 * (time.perf_counter() - started)
         if not answer.startswith(b"HTTP/1.1 200 "):
             raise SystemExit(f"a hook was not answered: {answer[:200]!r}")

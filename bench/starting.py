@@ -14,7 +14,9 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from measure import Bench, medians
+from measure import Bench, medians, seconds
+
+from remit.checking import check_text
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "examples/results/review-security.md"
@@ -68,6 +70,12 @@ def processor_times() -> dict[str, float]:
 def start_up(name: str, baseline: str = "pass") -> float:
     """How many times as long as a bare Python, or another process, it takes."""
     return processor_times()[name] / processor_times()[baseline]
+
+
+def floor_with_the_check() -> float:
+    """What a start would cost if the code of Remit were loaded already: the libraries, and a warm check."""
+    text = RESULT.read_text(encoding="utf-8")
+    return start_up("floor") + seconds(lambda: check_text(text)) / processor_times()["pass"]
 
 
 def imports() -> list[str]:
@@ -140,6 +148,7 @@ def benches() -> list[Bench]:
             lambda: start_up("check", "libraries"),
         ),
         Bench("remit check FILE, its floor: " + PARTS, "python -c pass", "x", None, lambda: start_up("floor")),
+        Bench("the same and the check itself, without loading it", "python -c pass", "x", None, floor_with_the_check),
         Bench(
             "remit verify FILE, from start to end",
             "python -c pass",

@@ -72,7 +72,10 @@ def test_a_figure_that_cannot_be_measured_here_is_left_out_with_the_reason(
     benches = [run.Bench("a page", "nothing", "s", 2, refuse), run.Bench("a job", "nothing", "s", 2, lambda: 1.0)]
     monkeypatch.setattr(run, "registry", lambda: {"pages": benches})
 
-    assert [row["name"] for row in run.measure("", {}, with_long=False, is_quiet=True)] == ["a job"]
+    rows: list[dict[str, Any]] = []
+    run.measure("", {}, rows, with_long=False, is_quiet=True)
+
+    assert [row["name"] for row in rows] == ["a job"]
     assert "a page: not measured: there is no browser" in capsys.readouterr().err
 
 
@@ -94,6 +97,39 @@ def test_a_part_that_fails_is_reported_and_the_others_are_measured(
     assert f"a page: FAILED: {kind.__name__}: the worker does not answer" in printed.err
     assert [line.split()[-1] for line in printed.out.splitlines()[1:3]] == ["FAILED", "met"]
     assert "measured in 0 s" in printed.out
+
+
+def test_a_run_that_is_stopped_prints_what_it_measured_and_keeps_the_last_whole_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def stop() -> float:
+        raise KeyboardInterrupt
+
+    benches = [run.Bench("a job", "nothing", "s", 2, lambda: 1.0), run.Bench("a page", "nothing", "s", 2, stop)]
+    monkeypatch.setattr(run, "registry", lambda: {"pages": benches})
+    monkeypatch.setattr(run, "LAST", tmp_path / "last.json")
+    monkeypatch.setattr(run.platform, "platform", lambda: "Linux")  # it starts a program
+    monkeypatch.setattr(sys, "argv", ["run.py", "--format", "json"])
+
+    assert run.main() == 130
+    printed = capsys.readouterr()
+    assert "stopped: the rest was not measured" in printed.err
+    assert [row["name"] for row in json.loads(printed.out)["figures"]] == ["a job"]
+    assert not (tmp_path / "last.json").exists()
+
+
+def test_figures_of_a_machine_whose_time_went_to_others_say_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    ticks = iter([(10.0, 100.0), (60.0, 200.0)])
+    monkeypatch.setattr(run, "stolen_time", lambda: next(ticks))
+    monkeypatch.setattr(run, "registry", lambda: {"jobs": [run.Bench("a job", "nothing", "s", 2, lambda: 1.0)]})
+    monkeypatch.setattr(run, "LAST", tmp_path / "last.json")
+    monkeypatch.setattr(run.platform, "platform", lambda: "Linux")  # it starts a program
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+
+    assert run.main() == 0
+    assert "the host gave 50% of the processor time to other machines" in capsys.readouterr().out
 
 
 def test_the_time_of_each_part_is_the_sum_of_its_rows() -> None:
