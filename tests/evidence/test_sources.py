@@ -132,8 +132,7 @@ def test_receipts_of_more_than_the_limit_are_refused(tmp_path: Path, monkeypatch
         (("--transcript", "none.jsonl"), "remit: none.jsonl: No such file or directory"),
         (("--receipts", "answer.md"), "remit: answer.md: not a receipts file (remit.receipts/1)"),
         (("--repo", "none"), "remit: none: not a folder"),
-        (("--repo", ".", "--rev", "none"), "has no commit 'none'"),
-        (("--repo", ".", "--rev", "-x"), "has no commit '-x'"),
+        (("--repo", ".", "--rev", "none"), "is not in a git repository, which a revision needs; leave out --rev"),
     ],
 )
 def test_the_command_reports_a_missing_source_in_one_line(

@@ -249,6 +249,21 @@ def test_nothing_to_say_is_nothing_on_github_and_a_passed_case_in_junit() -> Non
     assert case.get("name") == "security-auditor at line 1"
 
 
+def test_required_claims_that_are_missing_are_an_error_on_github_and_a_failed_case_in_junit() -> None:
+    options = Options(profile="claims")
+    texts = {"empty.md": "Nothing is cited here.\n", "good.md": "See `src/app.py:1`.\n"}
+    verdicts = [one for path, text in texts.items() for one in check_text(text, path, options)]
+    assert check_github(verdicts) == ""
+    assert check_github(verdicts, require_claims=True) == (
+        "::error file=empty.md,line=1,title=no claims found::The text states nothing about the code that can be "
+        "checked, and --require-claims asks for claims."
+    )
+    assert ElementTree.fromstring(check_junit(verdicts)).get("failures") == "0"
+    root = ElementTree.fromstring(check_junit(verdicts, require_claims=True))
+    assert root.get("failures") == "1"
+    assert [[part.get("type") for part in case] for case in root.iter("testcase")] == [["no claims found"], []]
+
+
 def test_advice_on_an_accepted_result_is_output_in_junit_not_a_failure() -> None:
     verdicts = checked(GOOD[: GOOD.index("### Next Steps")])
     assert verdicts[0].accepted

@@ -77,8 +77,8 @@ def test_a_branch_that_begins_with_a_dash_is_not_an_option(repository: Repositor
         assert content_of(commit, "a.py") == "first\n"
 
 
-def test_a_folder_without_git_has_no_commit(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="has no commit 'HEAD'"):
+def test_a_folder_without_git_is_named_as_the_cause(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not in a git repository"):
         Commit(tmp_path, "HEAD")
 
 

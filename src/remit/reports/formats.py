@@ -16,6 +16,7 @@ from remit.rules.base import Violation
 if TYPE_CHECKING:
     from remit.merging.model import Merge, MergedFinding
 
+_NO_CLAIMS = "The text states nothing about the code that can be checked, and --require-claims asks for claims."
 _COMMAND = {"L1": "error", "L2": "warning", "L3": "notice"}
 
 
@@ -59,12 +60,14 @@ def merge_json_parts(merge: Merge) -> Iterator[str]:
     return json_parts(shell, {"findings": merge.findings, "dropped": merge.dropped})
 
 
-def check_github(verdicts: Sequence[Verdict]) -> str:
-    """Return one workflow command per violation; empty without any."""
-    return "\n".join(line for verdict in verdicts for line in _lines(verdict))
+def check_github(verdicts: Sequence[Verdict], *, require_claims: bool = False) -> str:
+    """Return one workflow command per violation; empty without any. `require_claims`: a text without claims fails."""
+    return "\n".join(line for verdict in verdicts for line in _lines(verdict, require_claims=require_claims))
 
 
-def _lines(verdict: Verdict) -> Iterator[str]:
+def _lines(verdict: Verdict, *, require_claims: bool) -> Iterator[str]:
+    if require_claims and _has_no_claims(verdict):
+        yield f"::error file={_property(verdict.path)},line=1,title=no claims found::{_data(_NO_CLAIMS)}"
     for violation in verdict.violations:
         title = f"{violation.rule} ({violation.level})"
         message = _with_help(violation)
@@ -72,6 +75,10 @@ def _lines(verdict: Verdict) -> Iterator[str]:
             f"::{_COMMAND[violation.level]} file={_property(verdict.path)},line={violation.line},"
             f"title={_property(title)}::{_data(message)}"
         )
+
+
+def _has_no_claims(verdict: Verdict) -> bool:
+    return not claims_of(verdict.evidence)
 
 
 def _data(text: str) -> str:
@@ -82,11 +89,11 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def check_junit(verdicts: Sequence[Verdict], command: str = "check") -> str:
-    """Return the report as one `testsuites` document."""
+def check_junit(verdicts: Sequence[Verdict], command: str = "check", *, require_claims: bool = False) -> str:
+    """Return the report as one `testsuites` document. `require_claims`: a text without claims fails."""
     from xml.etree import ElementTree  # late: slow to load and seldom needed
 
-    failed = sum(not verdict.accepted for verdict in verdicts)
+    failed = sum(not verdict.accepted or (require_claims and _has_no_claims(verdict)) for verdict in verdicts)
     counts = {"tests": str(len(verdicts)), "failures": str(failed)}
     root = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(root, "testsuite", {"name": f"remit {command}", "errors": "0", **counts})
@@ -100,6 +107,8 @@ def check_junit(verdicts: Sequence[Verdict], command: str = "check") -> str:
         text = "\n".join(
             escape_control(f"{v.level} {v.rule}, line {v.line}: {_with_help(v)}") for v in verdict.violations
         )
+        if verdict.accepted and require_claims and _has_no_claims(verdict):
+            ElementTree.SubElement(case, "failure", {"type": "no claims found", "message": _NO_CLAIMS})
         if not verdict.accepted:
             failure = ElementTree.SubElement(case, "failure", {"type": verdict.verdict, "message": _message(verdict)})
             failure.text = text

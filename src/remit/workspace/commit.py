@@ -48,6 +48,8 @@ class Commit(Workspace):
         if found is None:
             if run_git(self.root, "version") is None:
                 raise EnvironmentBroken("git cannot be started, and Remit needs it to read a commit")
+            if run_git(self.root, "rev-parse", "--git-dir") is None:
+                raise UsageError(f"{str(root)!r} is not in a git repository, which a revision needs; leave out --rev")
             raise UsageError(f"{str(root)!r} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
         self.id = decode_output(found).strip()
         self._process: subprocess.Popen[bytes] | None = None

@@ -90,7 +90,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         if flags["form"] == "text":
             _print_text(verdicts, sources, f"{display_root(root)} ({origin})", dismissed, every_claim=flags["claims"])
         else:
-            _print_for_programs(verdicts, flags["form"], str(root), dismissed)
+            _print_for_programs(verdicts, flags, str(root), dismissed)
     finally:
         sources.close()
     if documents is not None:
@@ -173,8 +173,9 @@ def _print_text(
 
 
 def _print_for_programs(
-    verdicts: list[Verdict], form: str, root: str, dismissed: Sequence[Sequence[MergedFinding]]
+    verdicts: list[Verdict], flags: dict[str, Any], root: str, dismissed: Sequence[Sequence[MergedFinding]]
 ) -> None:
+    form, required = flags["form"], flags["require_claims"]
     if form == "json":
         from remit.reports.formats import check_json
 
@@ -182,8 +183,8 @@ def _print_for_programs(
     elif form == "github":
         from remit.reports.formats import check_github
 
-        print_text(check_github(verdicts))
+        print_text(check_github(verdicts, require_claims=required))
     else:
         from remit.reports.formats import check_junit
 
-        print_text(check_junit(verdicts))
+        print_text(check_junit(verdicts, require_claims=required))

@@ -136,4 +136,9 @@ def _print(answer: _Answer, root: str, flags: dict[str, Any]) -> None:
         if form == "json":
             print_text(check_json(verdicts, root, fixes))
         else:
-            print_text(check_github(verdicts) if form == "github" else check_junit(verdicts, "verify"))
+            is_github, required = form == "github", flags["require_claims"]
+            print_text(
+                check_github(verdicts, require_claims=required)
+                if is_github
+                else check_junit(verdicts, "verify", require_claims=required)
+            )
