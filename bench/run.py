@@ -26,7 +26,7 @@ LAST = HERE.parent / ".cache/bench/last.json"
 PREVIOUS = LAST.with_name("previous.json")
 #: A figure that is worse than before by more than this factor is marked.
 REGRESSION = 1.10
-#: The share of processor time that the host may give to other machines before a run says so.
+#: The share of processor time that the host may give to other machines before a run reports it.
 NOISY = 0.05
 Row = dict[str, Any]
 Before = dict[tuple[str, str], Row]
