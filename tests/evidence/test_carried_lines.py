@@ -46,6 +46,13 @@ def test_a_line_belongs_to_the_only_file_that_its_section_names(text: str, tree:
     assert found(text.replace("12", "900"), tree) == ["src/app.py:900 unchecked"]
 
 
+def test_a_line_belongs_to_the_dot_file_of_its_row(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.log\n" * 8)
+    text = "| File | Fault |\n|---|---|\n| `.gitignore` | Line {} hides the reports |"
+    assert found(text.format(6), tmp_path) == [".gitignore", ".gitignore:6"]
+    assert found(text.format(9), tmp_path) == [".gitignore", ".gitignore:9 unchecked"]
+
+
 def test_a_line_about_no_name_belongs_to_the_file_of_the_line_next_to_it(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("value = 1\n" * 50)
     (tmp_path / "store.py").write_text("value = 1\n" * 29 + "def open_store():\n" + "value = 1\n" * 20)

@@ -49,8 +49,8 @@ from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import is_absolute, normalize_path
 
-#: A text without one of these names no file: a dot in a name, a slash, `Makefile`.
-_NAMES_FILE = lazy_pattern(r"\w\.\w|[/\\]|file\b", re.IGNORECASE)
+#: A text without one of these names no file: a dot before a letter, a slash, `Makefile`.
+_NAMES_FILE = lazy_pattern(r"\.\w|[/\\]|file\b", re.IGNORECASE)
 _ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
 #: Blocks whose files must exist.
 _DONE = ("files_created", "files_modified", "files")
