@@ -19,7 +19,6 @@ import msgspec
 
 from remit.evidence.receipts import Receipt
 from remit.evidence.tool_outputs import grep_hits, listed_names, shell_hits, shown_ranges
-from remit.lazy import digest
 
 _MAX_OUTPUT = 2_000_000
 _MAX_CALLS = 100_000
@@ -101,7 +100,6 @@ def _command(item: dict[str, Any], time: str | None) -> Receipt:
         cwd=unquote(cwd.removeprefix("file://")) or None,
         failed=item.get("status") == "declined",
         pending=item.get("status") == "in_progress",
-        digest=digest(output.encode("utf-8", "replace")),
     )
     if receipt.failed or status:
         return receipt
@@ -170,7 +168,7 @@ def _completed(call: Receipt, data: dict[str, Any]) -> Receipt:
     shown = result if isinstance(result, dict) else {}
     output = (_text(shown.get("detailedContent")) if call.tool == "Bash" else "") or _text(shown.get("content"))
     output = output[:_MAX_OUTPUT]
-    details: dict[str, Any] = {"digest": digest(output.encode("utf-8", "replace")), "failed": failed}
+    details: dict[str, Any] = {"failed": failed}
     if call.tool == "Bash":
         status = shell.get("exitCode") if isinstance(shell, dict) else None
         details |= {"exit": status if isinstance(status, int) else None, "pending": status is None and not failed}
@@ -231,7 +229,6 @@ def _part(part: dict[str, Any], cwd: str) -> Receipt:
         {"subagent_type": _text(arguments.get("subagent_type"))} if tool == "Agent" else arguments,
         path=path if isinstance(path, str) else None,
         exit=status if tool == "Bash" and isinstance(status, int) else None,
-        digest=digest(output.encode("utf-8", "replace")),
         failed=failed,
         cwd=cwd or None,
     )

@@ -32,7 +32,6 @@ from remit.evidence.tool_outputs import (
     tasks_read,
     whole_output,
 )
-from remit.lazy import digest
 
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
@@ -225,7 +224,7 @@ def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
                 details["hits"] = dict.fromkeys(listed_names(output), ())
             case "Bash":
                 details["hits"] = shell_hits(call.command, output)
-    return msgspec.structs.replace(call, digest=digest(output.encode("utf-8", "replace")), failed=failed, **details)
+    return msgspec.structs.replace(call, failed=failed, **details)
 
 
 def _text(content: Any) -> str:
