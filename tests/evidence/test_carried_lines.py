@@ -1008,3 +1008,37 @@ def test_a_line_in_brackets_belongs_to_the_file_after_it(tmp_path: Path) -> None
         (tmp_path / name).write_text("const x = 1\n" * 50)
     text = "It is in `page.tsx:24`.\n\n- It does what `save` does (line 44 in store.ts)."
     assert found(text, tmp_path) == ["page.tsx:24", "store.ts:44"]
+
+
+# --- Further forms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`src/app.py`: line 7, 163-167 are wrong", ["src/app.py:7", "src/app.py:163-167"]),
+        ("`src/app.py`: line 7, 163 tests fail", ["src/app.py:7"]),
+        ("`src/app.py` (lines ~362, ~322)", ["src/app.py:362", "src/app.py:322"]),
+        ("Nas linhas 9-20 (`src/app.py`) falta a taxa", ["src/app.py:9-20"]),
+        ("Nas linhas 9-900 (`src/app.py`) falta a taxa", ["src/app.py:9-900 out-of-range > src/app.py:9"]),
+        ("### src/app.py\n\n155-186行: 処理", ["src/app.py:155-186"]),
+        ("### src/app.py\n\n500-800行のファイル", []),
+        ("### src/app.py\n\nline 317を見る", ["src/app.py:317"]),
+        ("`src/app.py`の line 417を見る", ["src/app.py:417 out-of-range > src/app.py:400"]),
+        ("| File | Lines |\n|---|---|\n| src/app.py | `125` |", ["src/app.py:125"]),
+        ("| File | Lines |\n|---|---|\n| src/app.py | `925` |", ["src/app.py:925 out-of-range > src/app.py:400"]),
+        ("| File | Lines |\n|---|---|\n| src/app.py | 125 |", ["src/app.py"]),
+    ],
+)
+def test_further_forms_of_lines_are_read(text: str, expected: list[str], tree: Path) -> None:
+    assert found(text, tree) == expected
+
+
+def test_a_line_belongs_to_the_only_file_with_the_name_before_it(tmp_path: Path) -> None:
+    (tmp_path / "FormatMask.js").write_text("export class FormatMask {}\n" * 60)
+    (tmp_path / "Service.js").write_text('import { FormatMask } from "./FormatMask";\n' + "value\n" * 300)
+    text = "## `Service.js`\n\nThe class FormatMask (lines 1-{}) is slow."
+    assert found(text.format(54), tmp_path) == ["FormatMask.js:1-54"]
+    assert found(text.format(200), tmp_path) == ["Service.js:1-200 unchecked"]
+    (tmp_path / "Service.js").write_text("class FormatMask {}\n" + "value\n" * 300)
+    assert found(text.format(54), tmp_path) == ["Service.js:1-54"]

@@ -11,7 +11,7 @@ from remit.evidence.model import Reference
 from remit.evidence.path_resolution import MAX_SHOWN, PathResolver
 from remit.evidence.reference_lookup import DOUBTFUL, UNNAMED, look_up
 from remit.evidence.suggestions import SuggestionFinder
-from remit.evidence.symbols import SymbolFinder, occurs_near
+from remit.evidence.symbols import SymbolFinder, defines, occurs_near
 from remit.workspace.files import SourceFile, Workspace
 
 #: Lines that their file lacks are looked up in other files at most this often.
@@ -125,7 +125,11 @@ def _settle_called(
 ) -> None:
     """Take the only other file with the name directly before a line, if its own file does not have it near the line."""
     file = workspace.read(reference.file)
-    if not isinstance(file, SourceFile) or _is_about(replace(reference, named=reference.called), file):
+    if not isinstance(file, SourceFile):
+        return
+    # A file that another sentence names may use the name: only one that defines it is meant.
+    is_beside = reference.carried in ("near", "start") or defines(file, reference.called)
+    if is_beside and _is_about(replace(reference, named=reference.called), file):
         return
     paths = [path for found in _files_called((reference.called,), workspace) for path in found]
     if len(paths) == 1 and paths[0] != reference.file:

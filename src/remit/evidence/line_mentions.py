@@ -27,7 +27,7 @@ _LIST = (
     rf"{_NUMBER}){{0,19}}"
 )
 #: Nothing may follow that makes the number a part of something else.
-_AFTER = r"(?![\w%]|[.:]\d|-[\w])"
+_AFTER = rf"(?!(?!(?-i:[{CJK}]))[\w%]|[.:]\d|-[\w])"
 #: With regard to case, which these scripts do not have: else each of their characters is folded, which takes long.
 _CJK = rf"(?-i:[{CJK}])"
 _OPENS = rf"(?-i:[`(（【「，、；：{CJK}])"
@@ -49,7 +49,8 @@ _MENTION = lazy_pattern(
     rf"(?P<colon>\d{{1,6}}(?:{DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
     rf"|(?<!\w)行(?:号|番号)?\s?[:：]?\s?(?P<labelled>{_ROW}(?:\s?[,，、和]\s?{_ROW}(?!\s?[个個件处処])){{0,19}})(?![\w%.])"
     rf"|第\s?(?P<row>{_ROW}(?:\s?[,，、和]\s?第?\s?{_ROW}){{0,19}})\s?行"
-    rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目",
+    rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目"
+    rf"|(?<![\d.約约~])(?<![約约]\s)(?P<span>\d{{1,6}}\s?{DASH}\s?\d{{1,6}})\s?行(?=\s*(?:$|[)）:：、]))",
     re.IGNORECASE,
 )
 _IN_BRACKETS = lazy_pattern(r"\([^()]*+\)")
@@ -67,7 +68,8 @@ _OTHER_LINE = lazy_pattern(
     re.IGNORECASE,
 )
 _PORT = lazy_pattern(
-    r"\b(?:ports?|listen(?:s|ing)?(?:\son)?|localhost|bind(?:s|ing)?(?:\sto)?|tcp|udp)\W{0,4}$", re.IGNORECASE
+    r"\b(?:ports?|listen(?:s|ing)?(?:\son)?|localhost|bind(?:s|ing)?(?:\sto)?|tcp|udp|defaults?(?:\sto)?|addr(?:ess)?)\W{0,4}$",
+    re.IGNORECASE,
 )
 #: An ID in a table or heading: `L2-1`. A line has two digits or a second L.
 _ID = lazy_pattern(r"L\d[-–]\d", re.IGNORECASE)
@@ -107,7 +109,7 @@ def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
     """Yield the lines in a text. In a cell or heading, which may have IDs, `L2-1` is not a line."""
     for found in _MENTION.finditer(text):
         start, end = found.span()
-        listed = next(filter(None, found.group("listed", "letter", "colon", "labelled", "row", "rows")))
+        listed = next(filter(None, found.group("listed", "letter", "colon", "labelled", "row", "rows", "span")))
         if found["word"]:
             word = found["word"].lower()
             is_count = word in COUNTS and found["sign"] == ":" and listed.isdigit()
@@ -142,7 +144,7 @@ def without_line_mentions(text: str) -> str:
 
 def _separated(found: re.Match[str]) -> str:
     whole = found[0]
-    if found["row"] or found["rows"] or found["labelled"]:
+    if found["row"] or found["rows"] or found["labelled"] or found["span"]:
         return whole.replace("行", "・行", 1)
     first = next(at for at, character in enumerate(whole) if character.isdigit())
     return f"{whole[:first].rstrip()} no. {whole[first:]}"

@@ -37,7 +37,8 @@ _BEFORE = lazy_pattern(
 _DIRECTLY = lazy_pattern(rf"[(（\[]\s?lines?\s({_LISTED})\s[`\"'*_]{{0,3}}$", re.IGNORECASE)
 _ORDINAL = lazy_pattern(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
 _BRACKETED = lazy_pattern(
-    rf"(?:\blines?\s({_LISTED})|第?(\d+(?:{TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$", re.IGNORECASE
+    rf"(?:\b(?:lines?|{LINE_WORDS})\s({_LISTED})|第?(\d+(?:{TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$",
+    re.IGNORECASE,
 )
 _LISTED_ONE = lazy_pattern(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
 _CLOSING = lazy_pattern(r"[`\"'*]{0,3}[)）\]]")

@@ -73,7 +73,9 @@ _WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?!\w|\.\w)", re.IG
 _FOREIGN_RANGE = lazy_pattern(r"\s(?:al?|à|bis|по|до)\s(\d++)(?!\w|[.\-]\w)", re.IGNORECASE)
 _SPACED_RANGE = lazy_pattern(rf"\s{DASH}\s(\d++)(?!\w|\.\w)")
 _BOTH = lazy_pattern(r"\sand\s(\d++)(?!\w|\.\w)", re.IGNORECASE)
-_MORE_WORDS = lazy_pattern(rf"`?\s?(?:{_NEXT}|(?:vs\.?|y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=\d)", re.IGNORECASE)
+_MORE_WORDS = lazy_pattern(
+    rf"`?\s?(?:{_NEXT}|(?:vs\.?|y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=[~≈]?\d)", re.IGNORECASE
+)
 #: A remark on a range of a list: `Lines 12-18 (setup) and 30-34`.
 _REMARKED = lazy_pattern(
     rf"\s?\([^()\d\n]{{1,60}}\)(?:\s?,\s?(?:and\s)?|\s(?:and|&)\s)`?(?=\d++{DASH}\d)", re.IGNORECASE
@@ -283,7 +285,8 @@ def _more_of_line(text: str, start: int, ranges: list[Range]) -> int:
     """Add the further lines of `line 3, 65` and return their end; before other words a number may be a count."""
     listed = list(ranges)
     end = _more(text, start, listed, _MORE_OF_LINE, ascending=True)
-    if end == start or not _LIST_ENDS.match(text, end):
+    is_spread = all(last is not None for _, last in listed[len(ranges) :])
+    if end == start or not (is_spread or _LIST_ENDS.match(text, end)):
         return start
     ranges[:] = listed
     return end
