@@ -47,7 +47,15 @@ _PROPOSED_REMARK = lazy_pattern(
 _PATTERN_REMARK = lazy_pattern(
     r"\b(?:patterns?|schematic(?:ally)?|for illustration)\b", re.IGNORECASE, ("pattern", "schematic", "illustration")
 )
-_OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE, ("old", "previously", "was"))
+_OLD_REMARK = lazy_pattern(
+    r"\W{1,12}(?:old|previously|was|before|antes|avant|vorher|prima|(?-i:До|ДО|Было|БЫЛО)|önce|trước|sebelum|(?:修改|修正|修复|変更|变更)前)\b"
+    r"[^\w\n]",
+    re.IGNORECASE,
+    (
+        *("old", "previously", "was", "before", "antes", "avant", "vorher", "prima", "до", "было", "önce", "trước"),
+        *("sebelum", "修改", "修正", "修复", "変更", "变更"),
+    ),
+)
 _INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
 #: What precedes a location at the start of a comment.
 _DIRECT = lazy_pattern(

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import groupby
+from functools import partial
+from itertools import groupby, islice
+
+from msgspec.structs import replace
 
 from remit.contract.kinds import Kind
 from remit.contract.lines import is_none_text
@@ -44,6 +47,9 @@ from remit.evidence.symbols import SymbolFinder
 from remit.evidence.tables import planned_rows
 from remit.evidence.written import may_cite
 from remit.workspace.files import Workspace
+
+#: The code that is proposed instead of some other is at most this many segments below it.
+_MAX_BETWEEN = 24
 
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
@@ -135,6 +141,7 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
     """Set which references are to things that were removed, or are to be created, according to the headings above."""
     for reference in references:
         reference.is_past |= proposals.is_gone(reference.at)
+        reference.is_placeholder |= proposals.is_template
         if not reference.block:
             is_folder = proposals.is_plan and reference.line is None and reference.text.rstrip("`").endswith("/")
             reference.is_planned |= is_folder or proposals.lists_new_files(reference.at)
@@ -177,7 +184,7 @@ def _claims_of_fences(
 ) -> Iterator[FenceClaims]:
     rows = finding_rows(document, references)
     starts = sorted(rows)
-    for piece in pieces:
+    for index, piece in enumerate(pieces):
         if piece.kind != "code":
             continue
         fence = Fence(piece, document)
@@ -192,7 +199,25 @@ def _claims_of_fences(
         labelled: list[Reference] = []
         if not above and finding is None:
             labelled = by_line.get(fence.labelled_location(lambda line: bool(by_line.get(line))), [])
-        yield claims_of_fence(fence, above, finding, proposals, workspace, labelled)
+        claims = claims_of_fence(fence, above, finding, proposals, workspace, labelled)
+        replacement = partial(_replacement, pieces, index, proposals)
+        yield FenceClaims([replace(one, replacement=replacement) for one in claims.quotes], claims.references)
+
+
+def _replacement(pieces: list[Segment], index: int, proposals: Proposals) -> str:
+    """Return the code of the next fence of the same section if the text proposes it instead of that of a fence.
+
+    What a text calls the current code is not replaced yet.
+    """
+    if proposals.shows_existing(pieces[index].line):
+        return ""
+    for piece in islice(pieces, index + 1, index + 1 + _MAX_BETWEEN):
+        if piece.kind == "code":
+            is_new = proposals.is_proposed(piece.line, has_line=True) or proposals.shows_new(piece.line)
+            return piece.text if is_new else ""
+        if piece.kind == "heading" and not proposals.proposes(piece.text):
+            return ""
+    return ""
 
 
 def _check_permalinks(references: list[Reference], permalinks: PermalinkReader) -> None:

@@ -22,7 +22,7 @@ _CREATES = lazy_pattern(
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
     r"(?:created?|added?|written?)|deleted|removed|moved|renamed|(?:git-?)?ignored|ignoré|ignoriert|ignorado)"
     r"(?:[\s*_`]*$|[\s*_`]*[(（\[,;.:：→—–-]|[\s*_`]+(?:in|to|from|by|at|since|with|as|into|during|after|on|and|or|for|but)\s)|"
-    r"(?:不存在|缺失|未作成|存在しない)(?!\w)|"
+    r"(?:不存在|缺失|未作成|存在しない)(?!\w)|[☐⬜]?\s*+(?:todo|to[ -]do|not started|backlog|待办|未着手)[\s*_`]*$|"
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
     re.IGNORECASE,
 )
@@ -32,7 +32,7 @@ _INSTRUCTION = lazy_pattern(
     r"[\s*_`]*+(?:create|modify|update|edit|delete|output)[\s*_`]*+(?:$|[(（:：—–]|-\s)", re.IGNORECASE
 )
 _DELETES = lazy_pattern(
-    r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|删除|移除|삭제)"
+    r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|待?删除|待?移除|삭제)"
     r"(?:\sfile)?(?:[\s*_`]*$|\s?[(（—–]|\s(?:or|and|to|into)\s)",
     re.IGNORECASE,
 )
@@ -89,6 +89,12 @@ _MAY_BE_ABSENT = lazy_pattern(
 _MAX_AFTER = 200
 #: What a file is moved to: `a/b.py` → `c/d.py`.
 _MOVED_TO = lazy_pattern(r"[`*_)]{0,3}\s?(?:→|⇒|->|=>)\s?[`*_(]{0,3}([\w./@+-]++)")
+#: The same as a remark: `a/b.py:12` (now `c/d.py`).
+_NOW_AT = lazy_pattern(
+    r"[`*_]{0,3}\s?[(（]\s?(?:is\snow|now|(?:was\s|since\s)?(?:moved|renamed)\sto)\s[`*_]{0,3}([\w./@+-]++)",
+    re.IGNORECASE,
+    ("now", "moved", "renamed"),
+)
 
 
 def is_instruction(cell: str) -> bool:
@@ -147,7 +153,10 @@ def new_files(text: str) -> frozenset[str]:
     return frozenset(called | created)
 
 
-def moved_to(text: str, end: int) -> str:
-    """Return the path that a path which ends at `end` is moved to, or an empty string."""
-    found = _MOVED_TO.match(text, end)
+def moved_to(text: str, end: int, *, has_line: bool = False) -> str:
+    """Return the path that a path which ends at `end` is moved to, or an empty string.
+
+    An arrow after a line may show a call: `a.py:12` → `b.py`.
+    """
+    found = _NOW_AT.match(text, end) or (_MOVED_TO.match(text, end) if not has_line else None)
     return found[1].rstrip(".") if found else ""

@@ -64,7 +64,8 @@ AFTER_WORDS = (
     r"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)[后後]|改后|之后|新代码|新コード|新|이후|(?:수정|변경|개선)\s?후"
 )
 _NOUNS = (
-    rf"(?:{_FOREIGN}|c[óo]digo\s(?:propuesto|sugerido|corregido|proposto|corrigido)|"
+    rf"(?:{_FOREIGN}|c[óo]digo\s(?:propuesto|sugerido|corregido|proposto|corrigido|recomendado)|"
+    r"(?:acci[óo]n|a[çc][ãa]o|implementaci[óo]n|implementa[çc][ãa]o|cambio|mudan[çc]a)\s(?:recomendad|propuest|propost|sugerid)[oa]|"
     r"(?:code|solution)\s(?:proposée?|corrigée?|suggérée?)|(?-i:[Пп]редлагаемый\sкод)|"
     r"fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after|"
     r"(?:修正|変更|改善)(?:案|後|例|方法|コード)|修正|改善|対策|推奨|提案|解决方案|"
@@ -84,6 +85,7 @@ _KINDS = (
 #: Words of which labels and headings of proposals have one: without them, their expressions are not compiled.
 _PROPOSAL_WORDS = (
     *("aanbeveling", "after", "après", "behebung", "code", "corre", "cách ", "daarna", "depois", "después"),
+    *("recomendad", "propuest", "sugerid"),
     *("digo", "dopo", "düzeltme", "empfehlung", "erna", "example", "fix", "giải pháp", "gợi ý"),
     *("khuyến nghị", "korrektur", "lösung", "maßnahmen", "mitigation", "nachher", "new", "oplossing"),
     *("perbaikan", "planned", "poprawk", "proposal", "proposed", "proposition", "propost", "propozycj"),
@@ -180,7 +182,8 @@ ASKS_FOR_CHANGE = lazy_pattern(
     rf"^[-*+]\s\[[xX]\]\s|^{_LEAD}(?:updated|revised|rewritten)\b|"
     rf"^{_LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
     rf"^{_LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
-    r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap)\s\S|"
+    r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap|Добавить|Заменить|Изменить|Agregar|Añadir|"
+    r"Reemplazar|Adicionar|Substituir|Ajouter|Remplacer)\s\S|"
     r"\b(?:after|before|near|next to) the (?:existing|\w{1,20} block)\b|"
     r"(?:新增|增加|添加|追加|增一个|改为|改成|替换为|扩展为|引入|加上|补上)[^\n]{0,60}[:：]\s*$|"
     rf"^{_LEAD}{_CHANGE_VERBS}\s?[:：]?\s?[*_]{{0,2}}(?:`x`|\[|[\w./\-]{{1,200}}\.\w{{1,8}}\b)",
@@ -281,6 +284,11 @@ NEW_FILES = lazy_pattern(
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件)",
     re.IGNORECASE,
 )
+#: The file and the title of a form: `review-template.md`, `# Review of {STORY_ID}`.
+TEMPLATE_FILE = lazy_pattern(
+    r"(?:^|[-_./])templates?\.(?:md|mdx|txt)$|(?:^|/)templates?/[^/]+$", re.IGNORECASE, ("template",)
+)
+TEMPLATE_TITLE = lazy_pattern(r"\{\{?\s?[A-Za-z_][\w ]{2,40}\}", words=("{",))
 #: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
 PLAN_FILE = lazy_pattern(
     r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc|spec)(?=[-_.])",
@@ -333,13 +341,32 @@ PROBLEM = lazy_pattern(
     re.IGNORECASE,
 )
 BEFORE_LABEL = lazy_pattern(
-    rf"{_LEAD}(?:before|old|previous|変更前|修正前|修改前|修复前)\b",
+    rf"{_LEAD}(?:before|old|previous|antes|avant|vorher|変更前|修正前|修改前|修复前)\b",
     re.IGNORECASE,
-    ("before", "old", "previous", "変更前", "修正前", "修改前", "修复前"),
+    ("before", "old", "previous", "antes", "avant", "vorher", "変更前", "修正前", "修改前", "修复前"),
 )
 #: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
 IS_DONE = lazy_pattern(
     r"已(?:实现|完成|实施|修复)|(?:実装|対応|完了)済み?|\b(?:implemented|completed|applied)\b", re.IGNORECASE
+)
+#: The label of a correction that was made, below the code before it: `**Fix applied:**`.
+APPLIED_LABEL = lazy_pattern(
+    rf"{_LEAD}(?:(?:fix(?:es)?|solutions?|corrections?|resolution|changes?)\s(?:applied|implemented|made|deployed)|"
+    r"(?:applied|implemented)\s(?:fix(?:es)?|solution)|how (?:it|this) was fixed|"
+    r"(?:soluci[óo]n|solu[çc][ãa]o|correcci[óo]n|corre[çc][ãa]o)\s(?:aplicada|implementada|realizada)|"
+    r"(?:solution|correction|correctif)\s(?:appliquée?|implémentée?)|(?-i:[Пп]рименённое решение|[Ии]справлено)|"
+    r"已(?:修复|解决)|修复(?:完成|结果)|(?:修正|対応)(?:済み?|内容)|적용된 해결책)",
+    re.IGNORECASE,
+    (
+        *("applied", "implemented", "made", "deployed", "was fixed", "aplicada", "implementada", "realizada"),
+        *("appliqu", "implément", "решение", "справлено", "修复", "解决", "修正", "対応", "해결책"),
+    ),
+)
+#: A label between that code and its correction: `**Impact:**`.
+EXPLAINING_LABEL = lazy_pattern(
+    rf"{_LEAD}(?:impact\w{{0,3}}|problem\w{{0,2}}|issues?|why|cause|root cause|severity|effects?|causa|risk|影响|问题|"
+    r"原因|影響|問題)\b",
+    re.IGNORECASE,
 )
 CHANGED_HEADING = lazy_pattern(
     rf"{_LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated)\b",

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from itertools import islice
 
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
 from remit.evidence.proposal_words import (
+    APPLIED_LABEL,
     ASKS_FOR_CHANGE,
     BEFORE_LABEL,
     CHANGE_HEADING,
@@ -19,6 +21,7 @@ from remit.evidence.proposal_words import (
     CURRENT,
     EXAMPLES,
     EXISTING,
+    EXPLAINING_LABEL,
     FILES_TO_CREATE,
     FIX_LABEL,
     FIX_REPORT,
@@ -45,6 +48,8 @@ from remit.evidence.proposal_words import (
     REVIEW,
     STATES_PROBLEM,
     TASK_HEADING,
+    TEMPLATE_FILE,
+    TEMPLATE_TITLE,
 )
 from remit.evidence.removals import DONE_HEADING, GONE_HEADING, lists_of_removed_files
 from remit.lazy import lazy_pattern
@@ -64,6 +69,9 @@ _MAX_JOINED = 3
 _MAX_FENCE = 80
 #: At most this many lines above a list entry are searched for the label of its list.
 _MAX_LIST = 200
+#: A form has at least this many tags for what is filled in: `<template-output file="spec.md">steps</template-output>`.
+_SLOT = lazy_pattern(r"^\s*<template-[\w-]{1,30}[ >]", re.MULTILINE)
+_MIN_SLOTS = 3
 _SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
 _STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
 #: A line that does not continue the one above it.
@@ -104,6 +112,8 @@ class Proposals:
         self._is_fix = bool(FIX_REPORT.search(title)) and not NO_FIX_REPORT.search(title)
         #: Whether its title or its file calls it a plan.
         self.is_plan = bool(PLAN.search(title) or PLAN_FILE.search(path))
+        #: Whether it is a form that is to be filled in: its locations are examples.
+        self.is_template = bool(TEMPLATE_FILE.search(path) or TEMPLATE_TITLE.search(title)) or _has_slots(document)
         is_work = bool(PLANS_WORK.search(title) or PLANS_WORK.search(path))
         #: Whether its code may be code to be written; a result or a review describes existing code.
         self._plans_work = is_work and not document.result.agent and not REVIEW.search(title)
@@ -136,6 +146,15 @@ class Proposals:
     def shows_old(self, line: int) -> bool:
         """Return whether the line above a fence is a label of the code before a change: `**Before:**`."""
         return bool(BEFORE_LABEL.match(self._sentence_above(line)))
+
+    def shows_new(self, line: int) -> bool:
+        """Return whether the line above a fence is a label of the code after a change: `**After:**`."""
+        return bool(PROPOSED_LABEL.match(self._sentence_above(line)))
+
+    @staticmethod
+    def proposes(heading: str) -> bool:
+        """Return whether a heading is above proposed code: `Solution`."""
+        return bool(PROPOSED_HEADING.match(heading))
 
     def is_neutral(self, line: int) -> bool:
         """Return whether the line above a fence is a label of code as it is or as it is to become, not in a plan."""
@@ -241,7 +260,28 @@ class Proposals:
         at = bisect_left(self._headings, (line, 0, "")) - 1
         if at >= 0 and BEFORE_LABEL.match(above) and CHANGED_HEADING.match(self._headings[at][2]):
             return True
-        return self._has_above(at, DONE_HEADING) or (self._is_fix and self._has_above(at, PROBLEM))
+        if self._has_above(at, DONE_HEADING) or (self._is_fix and self._has_above(at, PROBLEM)):
+            return True
+        return not self.shows_existing(line) and self._is_settled_below(line)
+
+    def _is_settled_below(self, line: int) -> bool:
+        """Return whether the first label below a fence states that what is wrong in it was corrected.
+
+        `**Fix applied:**`; a heading or another fence ends the search.
+        """
+        is_below = False
+        for number in range(line + 1, line + _MAX_FENCE):
+            text = self._document.line_text(number)
+            if _FENCE.match(text):
+                if is_below:
+                    return False
+                is_below = True
+            elif is_below and (_HEADING.match(text) or _LABEL.match(text)):
+                if APPLIED_LABEL.match(text):
+                    return True
+                if not EXPLAINING_LABEL.match(text):
+                    return False
+        return False
 
     def lists_new_files(self, line: int) -> bool:
         """Return whether the heading above a line announces files that are to be created."""
@@ -302,6 +342,12 @@ class Proposals:
                 return False
             at = self._parents[at]
         return self.is_plan and (not has_line or self._follows_sentence(line))
+
+
+def _has_slots(document: Document) -> bool:
+    """Return whether a text has tags for what a program fills in."""
+    text = document.whole_text
+    return "<template-" in text and len(list(islice(_SLOT.finditer(text), _MIN_SLOTS))) == _MIN_SLOTS
 
 
 def _is_label_of_existing(text: str) -> bool:

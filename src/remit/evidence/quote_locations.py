@@ -142,6 +142,8 @@ class LocatedQuote(msgspec.Struct, frozen=True):
     is_unplaced: bool = False
     #: Whether nothing states that it is an excerpt: it is a mismatch only if it is one with a few changed tokens.
     is_doubtful: bool = False
+    #: Returns the code that the text proposes below it instead of it, or an empty string. Called if it is not there.
+    replacement: Callable[[], str] = lambda: ""
 
 
 class FenceClaims(msgspec.Struct, frozen=True):
@@ -181,7 +183,7 @@ def claims_of_fence(
             lined = [one for one in (*above, finding) if one and one.path == own.path and one.line is not None]
             candidates = lined[:1] or candidates
         has_line = any(one.line is not None for one in candidates)
-        is_neutral = has_line and own is not None and proposals.is_neutral(fence.line)
+        is_neutral = has_line and proposals.is_neutral(fence.line)
         is_proposed = bool(candidates) and not is_neutral and proposals.is_proposed(fence.line, has_line=has_line)
         is_proposed |= bool(candidates) and part.is_proposed
         is_past = part.is_old or (bool(candidates) and proposals.is_past(fence.line))

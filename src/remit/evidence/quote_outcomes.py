@@ -20,6 +20,8 @@ _NO_QUOTE = "the text may propose this code"
 NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
 #: Code without a line is not compared line by line with a larger file.
 _MAX_INDEXED = 1024 * 1024
+#: Shorter code that omits lines may be in any file.
+_MIN_CONDENSED = 40
 _BELOW_COMMENT = "the code above a comment in it is there, and that below the comment is not: taken for proposed code"
 _TO_BE_WRITTEN = "no line is given, and most of these lines are not in the file: taken for code to be written"
 
@@ -48,7 +50,20 @@ def check_quotes(
             quote.outcome, quote.found, quote.why = "unchecked", None, _NO_QUOTE
     for one, reference in checked:
         one.quote.location = reference
-        _settle(one.quote, reference, is_past=one.is_past)
+        is_past = one.is_past or (one.quote.outcome == "mismatch" and _is_replaced(one, checker, permalinks))
+        _settle(one.quote, reference, is_past=is_past)
+
+
+def _is_replaced(located: LocatedQuote, checker: QuoteChecker, permalinks: PermalinkReader) -> bool:
+    """Return whether the code that the text proposes instead of a quote is in its file: the change was made."""
+    text = located.replacement()
+    size = len("".join(text.split()))
+    if size < MIN_MOVED:
+        return False
+    other = replace(located.quote, text=text)
+    _check_quote(other, located.candidates, checker, permalinks)
+    is_there = other.outcome in ("verified", "relocated")
+    return is_there and (other.match != "condensed" or size >= _MIN_CONDENSED)
 
 
 def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:
@@ -61,6 +76,8 @@ def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:
         quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
     elif reference.why == PLACEHOLDER:
         quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
+    elif quote.outcome == "missing-file" and reference.outcome in ("unchecked", "planned"):
+        quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
     elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT):
         _apply_quote_outcome(reference, quote)
     # The location in a fence that is not a quote states nothing.

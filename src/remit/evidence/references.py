@@ -59,6 +59,7 @@ _MAX_CELLS = 40
 _MAX_WORDS = 8
 _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
 _OPENS = lazy_pattern("[(（]")
+_STARTS_WITH_CALL = lazy_pattern(r"[\s*_]*+`[^`\n]{1,200}\(\)`")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
@@ -108,7 +109,7 @@ def find_references(
             is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))
             or (one.line is not None and makes_file(segment.text, one.start, one.end, cells))
             or (may_be_missing and is_called_absent(segment.text, one.start, one.end, has_line=one.line is not None)),
-            is_past=is_gone(one.start, one.end),
+            is_past=is_gone(one.start, one.end) or (one.line is not None and _is_moved(segment.text, one, workspace)),
         )
         for one in written
     ]
@@ -241,9 +242,12 @@ def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | Non
 
 def _is_new(text: str, one: WrittenReference, workspace: Workspace | None) -> bool:
     """Return whether the text calls a file new, or states where it was moved to: `a/b.py` → `c/d.py`, which exists."""
-    if is_new(text, one.start, one.end):
-        return True
-    path = moved_to(text, one.end) if workspace is not None else ""
+    return is_new(text, one.start, one.end) or _is_moved(text, one, workspace)
+
+
+def _is_moved(text: str, one: WrittenReference, workspace: Workspace | None) -> bool:
+    """Return whether the text states which existing file a path is now: `a/b.py:12` (moved to `c/d.py`)."""
+    path = moved_to(text, one.end, has_line=one.line is not None) if workspace is not None else ""
     return bool(path) and workspace is not None and bool(workspace.index.ending_with(path))
 
 
@@ -309,6 +313,17 @@ def attach_symbols(references: list[Reference], row: list[Segment], workspace: W
     """
     calling = [cell for cell in row if "()" in cell.text]
     cells = [cell for cell in calling if cell.is_location or not (is_proposal(cell) or _is_prose(cell.text))]
+    located = next((at for at, cell in enumerate(row) if cell.text and references[0].text in cell.text), len(row))
+    # If a cell before the location has code, a later one may state what else uses it: `called by `open()``.
+    # The same holds for a later cell with another location.
+    is_named = any("`" in cell.text for cell in row[:located])
+    later = [
+        cell
+        for cell in row[located + 1 :]
+        if not _STARTS_WITH_CALL.match(cell.text)
+        and (is_named or any(one.line is not None and one.text in cell.text for one in references))
+    ]
+    cells = [cell for cell in cells if cell.is_location or not any(cell is other for other in later)]
     called = [symbol for cell in cells for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)

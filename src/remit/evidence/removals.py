@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from remit.lazy import lazy_pattern
 
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
+#: The end of a heading of something that is gone: `What was removed`, `Parameter removed (line 43)`.
+_REMOVED_END = r"(?i:\b(?:removed|deleted)\s*+(?:$|[(（:：]))"
 #: A heading of something that is settled.
 DONE_HEADING = lazy_pattern(
-    r".{0,200}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{0,3}"
+    rf".{{0,200}}(?:{_REMOVED_END}|\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{{0,3}}"
     r"(?i:fixed|resolved|done|removed|deleted|completed?|implemented)\b|(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))",
     words=("fixed", "resolved", "removed", "deleted", "done", "complete", "implemented", "修复", "修正", "対応", "已"),
 )
