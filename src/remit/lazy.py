@@ -23,6 +23,12 @@ def lazy_pattern(text: str, flags: int = 0, words: tuple[str, ...] = ()) -> re.P
     return _GuardedPattern(text, flags, words) if words else _LazyPattern(text, flags)  # type: ignore[return-value]
 
 
+def has_word(text: str, words: tuple[str, ...]) -> bool:
+    """Return whether a text contains one of the words, in any case; the words are in lower case."""
+    folded = (text if text.isascii() else text.translate(_SAME_LETTERS)).lower()
+    return any(word in folded for word in words)
+
+
 class _LazyPattern:
     """A stand-in for a compiled expression that keeps each attribute after its first use."""
 
@@ -64,10 +70,8 @@ class _GuardedPattern(_LazyPattern):
 
     def _may_match(self, text: str) -> bool:
         self._texts += 1
-        if self._texts < _MAX_UNCOMPILED:
-            folded = (text if text.isascii() else text.translate(_SAME_LETTERS)).lower()
-            if not any(word in folded for word in self._words):
-                return False
+        if self._texts < _MAX_UNCOMPILED and not has_word(text, self._words):
+            return False
         compiled = self._compile()
         for name in ("search", "match", "fullmatch", "finditer", "sub"):
             self.__dict__[name] = getattr(compiled, name)  # found before the methods below

@@ -10,6 +10,7 @@ from corpus.tree import evidence_of, plant, shown
 from remit.checking import Options, check_text
 from remit.contract.kinds import KINDS
 from remit.contract.parse import parse
+from remit.evidence import planned, removals
 from remit.evidence.gather import gather
 from remit.evidence.sources import Sources
 from remit.workspace.files import WorkTree
@@ -29,6 +30,25 @@ def outcomes(body: str, tree: Path) -> list[str]:
 def claims(body: str, tree: Path) -> list[str]:
     (verdict,) = check_text(body, "-", Options(profile="claims"), Sources(workspace=WorkTree(tree)))
     return [shown(one) for one in verdict.evidence.references]
+
+
+# --- Words of the whole document
+
+
+def test_a_document_with_a_word_of_an_expression_is_searched_with_it() -> None:
+    made = [word for one in (planned._MAKES, planned._NEW, planned._CREATE_BEFORE) for word in vars(one)["_words"]]
+    gone = [word for one in (removals._GONE, removals._GONE_CELL) for word in vars(one)["_words"]]
+    listed = [word for one in (removals._GONE_LABEL, removals.GONE_HEADING) for word in vars(one)["_words"]]
+    assert made
+    assert gone
+    assert listed
+    assert all(planned.may_make_files(f"The {word.upper()} file") for word in made)
+    assert all(removals.may_state_gone(f"The {word.upper()} file") for word in (*gone, "~~"))
+    assert all(removals.may_list_removed_files(f"The {word.upper()} file") for word in listed)
+    text = "The check of the token (a/b.py:12) is kept."
+    assert not planned.may_make_files(text)
+    assert not removals.may_state_gone(text)
+    assert not removals.may_list_removed_files(text)
 
 
 # --- New files

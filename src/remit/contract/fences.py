@@ -37,7 +37,7 @@ class _Mark(msgspec.Struct, frozen=True):
 
 def read_fences(lines: list[str]) -> list[FenceSpan]:
     """Return the outermost fences of a text, in order."""
-    marks = [mark for number, line in enumerate(lines) if (mark := _mark(number, line))]
+    marks = _marks(lines)
     return _spans(marks, lines) if marks else []
 
 
@@ -46,7 +46,7 @@ def unusual_fences(lines: list[str]) -> list[FenceSpan]:
 
     A fence inside a list ends with its entry, as in CommonMark.
     """
-    marks = [mark for number, line in enumerate(lines) if (mark := _mark(number, line))]
+    marks = _marks(lines)
     _, short = _long_fences(marks)
     if _usual_fences(short, _plain_ends(short), _nested_ends(short)) is not None:
         return []
@@ -65,9 +65,12 @@ def _spans(marks: list[_Mark], lines: list[str]) -> list[FenceSpan]:
     return sorted([*spans, *_short_fences(short, lines)]) if short else spans
 
 
-def _mark(number: int, line: str) -> _Mark | None:
-    found = _MARK.match(line) if "```" in line or "~~~" in line else None
-    return _Mark(number, found[2], bool(found[1]) or bool(found[3].strip())) if found else None
+def _marks(lines: list[str]) -> list[_Mark]:
+    return [
+        _Mark(number, found[2], bool(found[1]) or bool(found[3].strip()))
+        for number, line in enumerate(lines)
+        if ("```" in line or "~~~" in line) and (found := _MARK.match(line))
+    ]
 
 
 def _long_fences(marks: list[_Mark]) -> tuple[list[FenceSpan], list[_Mark]]:

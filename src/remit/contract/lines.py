@@ -31,6 +31,8 @@ _NOTHING = frozenset(
         "",
     }
 )
+#: A text that begins with another ASCII letter reports something.
+_INITIALS = frozenset(word[:1] for word in _NOTHING)
 
 
 class Line(NamedTuple):
@@ -42,6 +44,9 @@ class Line(NamedTuple):
 
 def is_none_text(text: str) -> bool:
     """Return whether an entry only states that there is nothing to report, such as "None" or "n/a"."""
+    first = text[:1].lower()
+    if first not in _INITIALS and first.isascii() and first.isalpha():
+        return False
     return fold(text).rstrip(".。") in _NOTHING
 
 

@@ -54,7 +54,7 @@ _MAX_BETWEEN = 24
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
-    pieces = without_label_ids(list(segments(document)))
+    pieces = without_label_ids(list(segments(document)), document.whole_text)
     permalinks = PermalinkReader(sources)
     references, quotes = _references(document, pieces, sources.workspace, permalinks, path)
     for located in quotes:
@@ -101,16 +101,15 @@ def _references(
     here: list[Reference] = []  # references of the current list or paragraph
     before: list[Reference] = []  # references of the previous one
     group = 0
-    files = DocumentFiles(workspace)
+    files = DocumentFiles(workspace, document.whole_text)
     carrier = LineCarrier(lambda piece: named_files(piece, files))
     for row in _rows(pieces):
         own_of_row: list[Reference] = []
-        for piece in row:
+        for piece, may_claim in _places(row):
             if piece.group != group:
                 before, here = here if piece.group == group + 1 else [], []
             group = piece.group
-            is_new_place = piece is row[0] or not piece.row  # all cells of a row have the same place
-            may_claim = _may_claim(piece)
+            is_new_place = piece is row[0] or not piece.row
             piece, linked = permalinks.extract(piece) if may_claim else (piece, [])  # noqa: PLW2901 (the rest)
             if is_new_place:
                 carrier.add(piece)
@@ -162,10 +161,24 @@ def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
         yield row
 
 
-def _may_claim(piece: Segment) -> bool:
-    """Return whether a segment may have a reference, a line, a link or a quote; most cells of a table do not."""
-    text = piece.text
-    return piece.is_location or may_cite(text) or "://" in text or "ode match" in text
+def _places(row: list[Segment]) -> Iterator[tuple[Segment, bool]]:
+    """Yield the segments of a row, and whether they may have a claim.
+
+    All cells of a table row have the same place, so only the first one and those that may have a claim are needed.
+    """
+    if not row[0].row:
+        yield from ((piece, piece.is_location or _may_claim(piece.text)) for piece in row)
+        return
+    may_claim = _may_claim("\n".join([cell.text for cell in row if not cell.is_location]))
+    for cell in row:
+        claims = cell.is_location or (may_claim and _may_claim(cell.text))
+        if claims or cell is row[0]:
+            yield cell, claims
+
+
+def _may_claim(text: str) -> bool:
+    """Return whether a text may have a reference, a line, a link or a quote; most cells of a table do not."""
+    return may_cite(text) or "://" in text or "ode match" in text
 
 
 def _is_empty(text: str) -> bool:

@@ -85,6 +85,8 @@ _BOLD = ("**", "__")
 _USE = lazy_pattern(rf"(?<![\w/.#:\-@])L-?(\d{{1,3}})((?:\s?{DASH}\s?L?\d{{1,3}})?)(?!\w|[/.]\w|-[\w-]*\.\w)")
 #: A range of labels from the first one: `H1-H5`.
 _LABEL_RANGE = lazy_pattern(rf"(?<![\w/.#:\-@])([A-Z])-?1\s?{DASH}\s?\1-?(\d{{1,2}})(?!\w|[/.]\w)")
+#: A text without this has no label with L.
+_L_LABEL = lazy_pattern(r"L-?\d")
 _L_RANGE = lazy_pattern(rf"(?<![\w/.#:\-@])L-?1\s?{DASH}\s?L")
 #: This many labels in sequence are a numbering, and one is if the text has labels with other letters: `H1`, `M1`.
 _SEQUENCE = 3
@@ -166,9 +168,9 @@ def has_hint(text: str) -> bool:
     return may_cite(text) and _MAYBE.search(text) is not None and _HINT.search(text) is not None
 
 
-def without_label_ids(pieces: list[Segment]) -> list[Segment]:
-    """Return segments in which labels of findings cannot be read as lines: `L3` becomes `I3`."""
-    if not (ids := _ids(pieces)):
+def without_label_ids(pieces: list[Segment], text: str) -> list[Segment]:
+    """Return the segments of a text with labels of findings that cannot be read as lines: `L3` becomes `I3`."""
+    if not _L_LABEL.search(text) or not (ids := _ids(pieces)):
         return pieces
     return [_masked(piece, ids) if piece.kind != "code" and "L" in piece.text else piece for piece in pieces]
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from remit.lazy import lazy_pattern
+from remit.lazy import has_word, lazy_pattern
 
 #: Words for a file that is to be written, alone in a cell.
 _MAKE = (
     r"(?:create|new|add|作成|新規|创建|新建|neu|neu anlegen|anlegen|erstellen|crear|nuev[oa]|añadir|agregar|"
     r"créer|nouve(?:au|lle)|criar|nov[oa]|adicionar|creare|nuov[oa]|создать|новый|добавить|oluştur|생성|추가)"
 )
-_MAKES = lazy_pattern(rf"[\s*_`+]*+{_MAKE}(?:\sfile)?[\s*_`]*+$", re.IGNORECASE)
+#: A part of each of them; of Russian words, the letters that have only one lower case.
+_MAKE_WORDS = (
+    *("create", "new", "add", "作成", "新規", "创建", "新建", "neu", "anlegen", "erstellen", "crear", "nuev", "añadir"),
+    *("agregar", "créer", "nouve", "criar", "nov", "adicionar", "creare", "nuov", "з", "ый", "ба"),
+    *("oluştur", "생성", "추가"),
+)
+_MAKES = lazy_pattern(rf"[\s*_`+]*+{_MAKE}(?:\sfile)?[\s*_`]*+$", re.IGNORECASE, _MAKE_WORDS)
 #: A cell with what is to be done with a file, and a remark after a path.
 _CREATES = lazy_pattern(
     rf"[\s*_`+❌✗⚠]*+(?:{_MAKE}(?:\sfile)?[\s*_`]*+(?:$|[(（])|"
@@ -27,7 +33,7 @@ _CREATES = lazy_pattern(
     re.IGNORECASE,
 )
 _TAKES_AWAY = lazy_pattern(r"[\s*_`]*+(?:create|delete|output)\b", re.IGNORECASE)
-_CREATE_BEFORE = lazy_pattern(r"\bcreate\s(?:an?\s|the\s)?(?:new\s)?(?:file\s)?[`*_]{0,3}$", re.IGNORECASE)
+_CREATE_BEFORE = lazy_pattern(r"\bcreate\s(?:an?\s|the\s)?(?:new\s)?(?:file\s)?[`*_]{0,3}$", re.IGNORECASE, ("create",))
 _INSTRUCTION = lazy_pattern(
     r"[\s*_`]*+(?:create|modify|update|edit|delete|output)[\s*_`]*+(?:$|[(（:：—–]|-\s)", re.IGNORECASE
 )
@@ -43,10 +49,12 @@ _NEW_BEFORE = lazy_pattern(
     r"(?:新規|新建|新增|신규)\s?[:：]?\s?[`*_]{0,3}$",
     re.IGNORECASE,
 )
+_NEW_WORDS = ("new", "create", "planned", "nuev", "nov", "neu", "nouveau", "新規", "新建", "新增", "신규")
 _NEW = lazy_pattern(
     r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|nuev[oa]|nov[oa]|neu|nouveau|新規|新建|"
     r"新增|신규)\b",
     re.IGNORECASE,
+    _NEW_WORDS,
 )
 _NEW_FILE = lazy_pattern(r"(?<![\w./@+-])([\w./@+-]++)[`*_]{0,3}\s?\((?:new|new file|to be created)[),]")
 _CREATE = lazy_pattern(r"\b[Cc]reate[*_]{0,2}\s?[:：][\s*_`]{0,6}([\w./@+-]++)")
@@ -105,6 +113,11 @@ def is_instruction(cell: str) -> bool:
 def asks_for_file(cell: str) -> bool:
     """Return whether an instruction in a cell creates or deletes the file of its row; `Modify` needs the file."""
     return is_instruction(cell) and _TAKES_AWAY.match(cell) is not None
+
+
+def may_make_files(text: str) -> bool:
+    """Return whether a document may state that a file is to be created: `makes_file` is false in any other one."""
+    return has_word(text, (*_MAKE_WORDS, *_NEW_WORDS))
 
 
 def makes_file(text: str, start: int, end: int, row: Iterable[str]) -> bool:

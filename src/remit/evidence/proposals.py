@@ -51,7 +51,7 @@ from remit.evidence.proposal_words import (
     TEMPLATE_FILE,
     TEMPLATE_TITLE,
 )
-from remit.evidence.removals import DONE_HEADING, GONE_HEADING, lists_of_removed_files
+from remit.evidence.removals import DONE_HEADING, GONE_HEADING, lists_of_removed_files, may_list_removed_files
 from remit.lazy import lazy_pattern
 
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
@@ -92,8 +92,9 @@ class Proposals:
         stack = [(-1, 0)]
         #: The lists of files that the text calls removed.
         self._removed: list[tuple[int, int]] = []
+        may_list = may_list_removed_files(document.whole_text)
         for first, lines in document.line_runs:
-            self._removed.extend(lists_of_removed_files(lines, first))
+            self._removed.extend(lists_of_removed_files(lines, first) if may_list else ())
             fences = read_fences(lines)
             starts = [fence.start for fence in fences]
             for at, line in enumerate(lines):

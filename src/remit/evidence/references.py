@@ -33,9 +33,10 @@ from remit.evidence.planned import (
     is_new,
     makes_file,
     may_call_absent,
+    may_make_files,
     moved_to,
 )
-from remit.evidence.removals import gone_places, quoted_places, states_gone
+from remit.evidence.removals import gone_places, may_state_gone, quoted_places, states_gone
 from remit.evidence.segments import Segment, is_proposal
 from remit.evidence.symbols import (
     is_plain_word,
@@ -66,10 +67,16 @@ _AROUND = 30
 
 
 class DocumentFiles:
-    """The files that the paths of one document name. Each path is looked up once."""
+    """The files that the paths of one document name, and what its words can state about them.
 
-    def __init__(self, workspace: Workspace | None) -> None:
+    Each path is looked up once. The words of the whole document are searched once, so that no reference is tested for
+    what none of them can state.
+    """
+
+    def __init__(self, workspace: Workspace | None, text: str) -> None:
         self.workspace = workspace
+        self.may_be_made = may_make_files(text)
+        self.may_be_gone = may_state_gone(text)
         self.exists: Exists = _known_files(workspace)
         self.shown: Callable[[str], str] = cache(lambda path: display_path(path, workspace))
 
@@ -80,7 +87,7 @@ def find_references(
     """Return the references in one segment, not yet looked up; `row` are the segments of its table row."""
     if not segment.lines and (canonical := canonical_reference(segment.text)) is not None:
         carrier.cite((canonical,))
-        return [_as_reference(canonical, segment, row)]
+        return [_as_reference(canonical, segment, files, row)]
     written = _written_in(segment, files)
     carried: dict[WrittenReference, CarriedLine] = {}
     if lines := list(carrier.carried(segment, written, row)):
@@ -93,7 +100,7 @@ def find_references(
     may_be_missing = may_call_absent(segment.text)
     is_quoted = quoted_places(segment.text)
     cells = [cell.text for cell in row[:_MAX_CELLS]]
-    is_gone = gone_places(segment.text, cells)
+    is_gone = gone_places(segment.text, cells) if files.may_be_gone else _is_nowhere
     found = [
         Reference(
             text=one.text,
@@ -107,7 +114,7 @@ def find_references(
             carried="bare" if one not in carried and is_passing(segment.text, one, written) else "",
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
             is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))
-            or (one.line is not None and makes_file(segment.text, one.start, one.end, cells))
+            or (files.may_be_made and one.line is not None and makes_file(segment.text, one.start, one.end, cells))
             or (may_be_missing and is_called_absent(segment.text, one.start, one.end, has_line=one.line is not None)),
             is_past=is_gone(one.start, one.end) or (one.line is not None and _is_moved(segment.text, one, workspace)),
         )
@@ -163,9 +170,14 @@ def _set_carried(reference: Reference, line: CarriedLine, files: DocumentFiles) 
     reference.called = line.called
 
 
-def _as_reference(one: WrittenReference, segment: Segment, row: list[Segment]) -> Reference:
+def _is_nowhere(_start: int, _end: int) -> bool:
+    return False
+
+
+def _as_reference(one: WrittenReference, segment: Segment, files: DocumentFiles, row: list[Segment]) -> Reference:
     """Return the reference of a segment that has nothing else, in the canonical form, which is also the shown path."""
-    cells = [cell.text for cell in row[:_MAX_CELLS]]
+    may_differ = files.may_be_made or files.may_be_gone
+    cells = [cell.text for cell in row[:_MAX_CELLS]] if may_differ else []
     return Reference(
         text=one.text,
         path=one.path,
@@ -177,9 +189,10 @@ def _as_reference(one: WrittenReference, segment: Segment, row: list[Segment]) -
         block=segment.block,
         label=one.text,
         is_placeholder=is_placeholder(one.path),
-        is_planned=makes_file(segment.text, one.start, one.end, cells),
+        is_planned=files.may_be_made and makes_file(segment.text, one.start, one.end, cells),
         # Behind a code mark, no word of the reference itself can state that something was removed.
-        is_past=states_gone(cells) or (not one.start and gone_places(segment.text)(one.start, one.end)),
+        is_past=files.may_be_gone
+        and (states_gone(cells) or (not one.start and gone_places(segment.text)(one.start, one.end))),
     )
 
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
-from remit.lazy import lazy_pattern
+from remit.lazy import has_word, lazy_pattern
 
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
 #: The end of a heading of something that is gone: `What was removed`, `Parameter removed (line 43)`.
@@ -51,24 +51,26 @@ _OBJECT = (
     r"\s[\w@.-]+[/.]\w))"
 )
 #: A cell that states that its row is about something that is gone; `Removed validation` is about a part of it.
+_GONE_CELL_WORDS = (
+    *("removed", "deleted", "dropped", "eliminat", "gone", "longer", "eliminad", "gelöscht", "entfernt"),
+    *("supprim", "removid", "удал", "削除", "已", "삭제"),
+)
 _GONE_CELL = lazy_pattern(
     rf"[\s*_`~✅☑✓🗑️-]*+(?:{_GONE_WORDS}|gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
     r"eliminad[oa]s?|gelöscht|entfernt|supprimée?s?|removid[oa]s?|(?-i:[Уу]дал[её]н\w{0,2})|삭제(?:됨|완료)?)"
     rf"(?:[\s*_`~]*$|[\s*_`~]*(?:[,;:：(（\[。—–→✅]|\.(?!\w)|-\s)|\s(?:{_AFTER_GONE})\s)",
     re.IGNORECASE,
-    (
-        *("removed", "deleted", "dropped", "eliminat", "gone", "no longer", "eliminad", "gelöscht", "entfernt"),
-        *("supprim", "removid", "удал", "削除", "已", "삭제"),
-    ),
+    _GONE_CELL_WORDS,
 )
 #: The same in a sentence: `was removed`, `(deleted)`, `Removed src/app.py:12`.
+_GONE_TEXT_WORDS = ("removed", "deleted", "dropped", "eliminated", "longer", "削除", "已")
 _GONE = lazy_pattern(
     rf"\b(?:was|were|been|is now|are now)\s(?:\w{{1,12}}\s)?{_GONE_WORDS}\b(?!\()|"
     rf"(?:^{_LEAD}|\b(?:already|since)\s|[—–:✅]\s*){_GONE_WORDS}\b{_OBJECT}|"
     rf"[(（\[]\s?{_GONE_WORDS}(?:\s?[)）\],;:]|\s(?:in|since|from|on|as|with|during)\s)|"
     rf"\bno longer (?:exists?|there|present)\b|[(（]\s?(?:削除|已删除|已移除)",
     re.IGNORECASE,
-    ("removed", "deleted", "dropped", "eliminated", "no longer", "削除", "已"),
+    _GONE_TEXT_WORDS,
 )
 #: Matches in an ASCII text in lower case wherever `_GONE` and `_GONE_CELL` do, in a tenth of the time.
 _GONE_HINT = lazy_pattern(
@@ -82,6 +84,16 @@ _PHRASE = lazy_pattern(r"(?<![\w=`])\"[^\"`\n]{8,400}\"(?![\w`])|“[^“”`\n]
 _MAX_TEXT = 20_000
 #: A phrase has this many words besides the reference.
 _MIN_WORDS = 3
+
+
+def may_state_gone(text: str) -> bool:
+    """Return whether a document may call something removed, or strike it out."""
+    return "~~" in text or has_word(text, (*_GONE_CELL_WORDS, *_GONE_TEXT_WORDS))
+
+
+def may_list_removed_files(text: str) -> bool:
+    """Return whether `lists_of_removed_files` may find something in the lines of a text."""
+    return has_word(text, _GONE_FILES_WORDS)
 
 
 def states_gone(row: Iterable[str]) -> bool:

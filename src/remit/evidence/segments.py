@@ -51,10 +51,8 @@ _FILE_COLUMNS = frozenset(
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 #: A cell with the method of an HTTP request: its row is about an address.
-_METHOD = lazy_pattern(
-    r"[`*\s]*+(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\b[`*]*+(?:\s*+$|\s++[`*]*+/|\s?[,/|])",
-    words=("get", "post", "put", "patch", "delete", "head", "options"),
-)
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+_METHOD = lazy_pattern(rf"[`*\s]*+(?:{'|'.join(_METHODS)})\b[`*]*+(?:\s*+$|\s++[`*]*+/|\s?[,/|])")
 #: Columns of addresses; a column Path has either files or addresses.
 _ROUTE_COLUMNS = frozenset(
     {
@@ -197,6 +195,7 @@ class _Walker:
         self._document = document
         self.places = _Places([])
         self._group = 0
+        self._has_methods = any(method in document.whole_text for method in _METHODS)
 
     def walk(self, nodes: list[Node]) -> Iterator[Segment]:
         for node in nodes:
@@ -245,29 +244,37 @@ class _Walker:
         for row in table.rows:
             cells = self._cells(row, len(names))
             lines = _lines_of_row(names, cells, spread) if has_lines else keyed.get(row.line, "")
-            lines = next((cells[at] for at in numbered if at < len(cells)), lines)
+            if numbered:
+                lines = next((cells[at] for at in numbered if at < len(cells)), lines)
             section, block = self.places.at(row.line)
-            is_request = any(map(_METHOD.match, cells))
+            is_request = self._has_methods and any(map(_METHOD.match, cells))
             for at, cell in enumerate(cells[: len(names)]):
-                if cell:
-                    is_location = at in locations or (at == 1 and bool(lines) and cell != lines and bool(keyed))
+                if not cell:
+                    continue
+                is_location, text, states_lines = at in locations, cell, False
+                if lines:
+                    is_location |= at == 1 and cell != lines and bool(keyed)
                     is_stated = cell == lines and lines not in cells[:at]
                     is_line = not keyed and not locations and is_stated and _NUMBERS.match(cell)
-                    yield Segment(
-                        "cell",
-                        f"line {cell}" if is_line else cell,
-                        row.line,
-                        section,
-                        block,
-                        self._group,
-                        row=row.line,
-                        is_location=is_location,
-                        lines=lines if is_location else "",
-                        may_be_route=routes[at] or is_request,
-                        proposes=proposals[at],
-                        states_lines=(has_lines and bool(locations) and is_stated) or cell in keyed.values(),
-                        column=heads[at],
-                    )
+                    text = f"line {cell}" if is_line else cell
+                    states_lines = has_lines and bool(locations) and is_stated
+                if keyed:
+                    states_lines |= cell in keyed.values()
+                yield Segment(
+                    "cell",
+                    text,
+                    row.line,
+                    section,
+                    block,
+                    self._group,
+                    row.line,
+                    is_location,
+                    lines if is_location else "",
+                    may_be_route=routes[at] or is_request,
+                    proposes=proposals[at],
+                    states_lines=states_lines,
+                    column=heads[at],
+                )
 
     def _cells(self, row: Row, count: int) -> tuple[str, ...]:
         """Return the cells of a row. A pipe in code marks does not end a cell if the row has the right number then."""

@@ -49,7 +49,7 @@ class WrittenReference(msgspec.Struct, frozen=True):
 
 def may_cite(text: str) -> bool:
     """Return whether a text may name a line, with or without its file; most cells of a table do not."""
-    return (not text.isascii() or _SIGN.search(text.lower()) is not None) and _DIGIT.search(text) is not None
+    return _DIGIT.search(text) is not None and (not text.isascii() or _SIGN.search(text.lower()) is not None)
 
 
 def without_addresses(text: str) -> str:
