@@ -71,7 +71,13 @@ def test_code_above_a_correction_that_was_made_is_past(label: str, tree: Path) -
 def test_code_below_a_heading_of_what_was_removed_is_past(heading: str, tree: Path) -> None:
     text = f"{{}}\n\n{fence('# src/cart.py:5', OLD)}\n"
     assert "mismatch" not in answers(text.format(heading), tree)
-    for other in ("## Removed users", "## The call", "## To be kept"):
+    for other in (
+        "## Removed users",
+        "## The call",
+        "## To be kept",
+        "## A session is not deleted (line 5)",
+        "## It can be removed",
+    ):
         assert "mismatch" in answers(text.format(other), tree)
 
 
@@ -119,6 +125,9 @@ def test_the_locations_of_a_form_are_examples(tree: Path) -> None:
     plain = text.replace("{STORY_ID}", "the story")
     assert answers(plain, tree, "docs/trace-template.md") == ["verified", "out-of-range"]
     assert answers(plain, tree, "docs/trace.md") == ["missing-file", "verified", "out-of-range"]
+    assert "missing-file" in answers(text.replace("STORY_ID", "story_id"), tree)
+    result = f"## Release Helper Result\n\n### Status\nSUCCESS\n\n{text}"
+    assert "missing-file" in answers(result, tree, "docs/trace-template.md")
     slots = '<template-output file="a.md">steps</template-output>\n\n'
     assert "missing-file" not in answers(plain + slots * 3, tree)
     assert "missing-file" in answers(plain + slots, tree)

@@ -288,7 +288,7 @@ NEW_FILES = lazy_pattern(
 TEMPLATE_FILE = lazy_pattern(
     r"(?:^|[-_./])templates?\.(?:md|mdx|txt)$|(?:^|/)templates?/[^/]+$", re.IGNORECASE, ("template",)
 )
-TEMPLATE_TITLE = lazy_pattern(r"\{\{?\s?[A-Za-z_][\w ]{2,40}\}", words=("{",))
+TEMPLATE_TITLE = lazy_pattern(r"\{\{\s?[A-Za-z_][\w .]{1,40}\}\}|\{[A-Z][A-Z\d_ ]{2,40}\}", words=("{",))
 #: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
 PLAN_FILE = lazy_pattern(
     r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc|spec)(?=[-_.])",

@@ -113,8 +113,9 @@ class Proposals:
         self._is_fix = bool(FIX_REPORT.search(title)) and not NO_FIX_REPORT.search(title)
         #: Whether its title or its file calls it a plan.
         self.is_plan = bool(PLAN.search(title) or PLAN_FILE.search(path))
-        #: Whether it is a form that is to be filled in: its locations are examples.
-        self.is_template = bool(TEMPLATE_FILE.search(path) or TEMPLATE_TITLE.search(title)) or _has_slots(document)
+        is_template = bool(TEMPLATE_FILE.search(path) or TEMPLATE_TITLE.search(title)) or _has_slots(document)
+        #: Whether it is a form that is to be filled in: its locations are examples. A result is never one.
+        self.is_template = is_template and not document.result.agent
         is_work = bool(PLANS_WORK.search(title) or PLANS_WORK.search(path))
         #: Whether its code may be code to be written; a result or a review describes existing code.
         self._plans_work = is_work and not document.result.agent and not REVIEW.search(title)
