@@ -11,7 +11,8 @@ from remit.lazy import has_word, lazy_pattern
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
 #: The end of a heading of something that is gone: `What was removed`, `Parameter removed (line 43)`.
 #: `It is not deleted:` reports a fault.
-_REMOVED_END = r"(?i:(?<!\bnot\s)(?<!n't\s)(?<!\bnever\s)(?<!\bbe\s)(?<!\bare\s)(?<!\bis\s)\b(?:removed|deleted)\s*+(?:$|[(（:：]))"
+_NOT_REMOVED = r"(?<!\bnot\s)(?<!n't\s)(?<!\bnever\s)(?<!\bbe\s)(?<!\bare\s)(?<!\bis\s)"
+_REMOVED_END = rf"(?i:{_NOT_REMOVED}\b(?:removed|deleted)\s*+(?:$|[(（:：]))"
 #: A heading of something that is settled.
 DONE_HEADING = lazy_pattern(
     rf".{{0,200}}(?:{_REMOVED_END}|\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{{0,3}}"
