@@ -1023,6 +1023,8 @@ def test_a_line_in_brackets_belongs_to_the_file_after_it(tmp_path: Path) -> None
         ("Nas linhas 9-900 (`src/app.py`) falta a taxa", ["src/app.py:9-900 out-of-range > src/app.py:9"]),
         ("### src/app.py\n\n155-186行: 処理", ["src/app.py:155-186"]),
         ("### src/app.py\n\n500-800行のファイル", []),
+        ("`src/app.py` 第 65/130 行", ["src/app.py:65", "src/app.py:130"]),
+        ("### src/app.py\n\n见第 65/130 行", ["src/app.py:65", "src/app.py:130"]),
         ("### src/app.py\n\nline 317を見る", ["src/app.py:317"]),
         ("`src/app.py`の line 417を見る", ["src/app.py:417 out-of-range > src/app.py:400"]),
         ("| File | Lines |\n|---|---|\n| src/app.py | `125` |", ["src/app.py:125"]),

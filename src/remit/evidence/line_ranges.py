@@ -92,7 +92,7 @@ _ROWS = lazy_pattern(
 )
 _ABOUT = lazy_pattern("[约約]")
 _ROW_WORD = lazy_pattern(r"\s?行目?")
-_MORE_ROWS = lazy_pattern(r"\s?(?:、|，|,|と|和|及び|および|以及)\s?第?\s?(?=\d)")
+_MORE_ROWS = lazy_pattern(r"\s?(?:、|，|,|/|と|和|及び|および|以及)\s?第?\s?(?=\d)")
 _ROWS_LABEL = lazy_pattern(r"[`\"'*_)\]」』】]{0,3}[\s、，,:：(（]{0,3}行(?:番号|号)?\s?[:：]?\s?(?=\d)")
 #: Korean lines: `12행`, `12-18줄`, `12번째 줄`; `12줄` is a number of lines.
 _KOREAN_ROWS = lazy_pattern(
