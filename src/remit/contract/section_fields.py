@@ -231,7 +231,7 @@ def read_overrides(content: list[Content]) -> Iterator[Override]:
 def read_counts(content: list[Content]) -> Iterator[Count]:
     """Yield the counts of `- Critical: 2`; a line may have several."""
     for text, line in lines_of(content):
-        for piece in re.split(r"[,;、|]", text):
+        for piece in re.split("[,;|]", text.replace("、", ",")):
             match = label_and_value(piece.strip())
             number = _NUMBER.match(plain_text(match[1])) if match else None
             if match and number and number.group(1).isdigit():

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
 from remit.evidence.grammar import references_in
-from remit.evidence.proposal_words import AFTER_WORDS, BEFORE_WORDS, CORRECTED
+from remit.evidence.proposal_words import AFTER_WORDS, BEFORE_WORDS, CORRECTED, CORRECTED_WORDS
 from remit.evidence.written import WrittenReference, cursor_reference
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
@@ -39,10 +39,16 @@ _LOCATION_FOLLOWS = lazy_pattern(r"(?:\s[-–—]+\s|[:：]\s|[(（]\s?)[`*]{0,3
 _PROPOSED_REMARK = lazy_pattern(
     r"(?:[(\[（–—:,-]\s*(?:refactored|proposed|new|after(?=\s*[)\]:）]|$)|fixed|updated|modified|suggested|"
     r"simplified|improved|planned|hypothetical|illustrative|conceptual|sketch|pseudo-?code|examples?|"
-    r"to (?:add|create|change)|add|create|insert|change|replace)\b|"
-    rf"\b(?:after|before) line \d|[(\[（–—:,-]\s*(?:{CORRECTED})(?!\w))",
+    r"to (?:add|create|change)|add|create|insert|change|replace)\b|\b(?:after|before) line \d)",
     re.IGNORECASE,
+    (
+        *("refactored", "proposed", "new", "after", "fixed", "updated", "modified", "suggested", "simplified"),
+        *("improved", "planned", "hypothetical", "illustrative", "conceptual", "sketch", "pseudo", "example"),
+        *("add", "create", "insert", "change", "replace", "before"),
+    ),
 )
+#: The same in other languages.
+_CORRECTED_REMARK = lazy_pattern(rf"[(\[（–—:,-]\s*(?:{CORRECTED})(?!\w)", re.IGNORECASE, CORRECTED_WORDS)
 #: The same after a path without a line: `// routes.js - all routes follow this pattern`.
 _PATTERN_REMARK = lazy_pattern(
     r"\b(?:patterns?|schematic(?:ally)?|for illustration)\b", re.IGNORECASE, ("pattern", "schematic", "illustration")
@@ -201,7 +207,9 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
             fence.first + at + 1,
             [],
             is_proposed=bool(
-                _PROPOSED_REMARK.search(line, end) or (written.line is None and _PATTERN_REMARK.search(line, end))
+                _PROPOSED_REMARK.search(line, end)
+                or _CORRECTED_REMARK.search(line, end)
+                or (written.line is None and _PATTERN_REMARK.search(line, end))
             ),
             is_old=bool(_OLD_REMARK.match(line)),
             is_inside=bool(_INSIDE_REMARK.match(line)),

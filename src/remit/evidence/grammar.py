@@ -66,7 +66,7 @@ _BRACES = lazy_pattern(
 _SPAN_PATH = lazy_pattern(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
 _PATH_SIGN = lazy_pattern(r"[./\\]")
 _PATH_LIKE = lazy_pattern(r"[./\\(\[@]")
-_LINE_SIGN = lazy_pattern(r"[`*]{0,3}[:：#]")
+_LINE_SIGNS = (":", "：", "#")
 _BRACKET_TAIL = lazy_pattern(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE, ("(", "[", "@"))
 _BRACKET_ENDS = frozenset(")]0123456789")
 #: `<project-root>/a/b.py`, `…/b.py`
@@ -180,13 +180,18 @@ def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]
         if text[end : end + 1] in SIGNS and exists is not never_exists:
             done = end = joined_end(text, run.start(), end, exists)
             name = text[run.start() : end]
-        if not (in_words or _PATH_LIKE.search(name) or _LINE_SIGN.match(text, end)) or not has_letter(name):
+        if not (in_words or _PATH_LIKE.search(name) or _is_before_sign(text, end)) or not has_letter(name):
             continue
         start = run.start()
         if name.isascii():
             yield start, end
         else:
             yield from ((start + first, start + last) for first, last in path_parts(name, exists))
+
+
+def _is_before_sign(text: str, end: int) -> bool:
+    """Return whether the sign of a line follows, with at most three marks before it: `Makefile`:12."""
+    return text[end : end + 4].lstrip("`*").startswith(_LINE_SIGNS)
 
 
 def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) -> Iterator[WrittenReference]:

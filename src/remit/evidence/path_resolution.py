@@ -69,8 +69,9 @@ class PathResolver:
         #: The files that the agent opened.
         self._opened = opened
         self._resolved: dict[str, Resolved] = {}
-        #: The names in capitals whose meaning the document states.
-        self._aliases: set[str] = set()
+        #: The document, and the names in capitals whose meaning it states; None before the first path with such a name.
+        self._text = ""
+        self._aliases: set[str] | None = None
         #: The names of all paths of the document; empty when the index knows them.
         self._names: set[str] = set()
         self._reads_left = MAX_READ_IN_ALL
@@ -81,7 +82,7 @@ class PathResolver:
         The author of a result has to write paths from the root.
         """
         references = list(references)
-        self._aliases = set(_ALIAS_MEANING.findall(text))
+        self._text, self._aliases = text, None
         self._names = {one.path.rpartition("/")[2] for one in references}
         alone = {one.path for one in references if "/" not in one.path}
         absolute = (one.path for one in references if is_absolute(one.path))
@@ -130,6 +131,12 @@ class PathResolver:
         if self._exists(other) and self._has_line(other, one):
             one.candidates = (one.path, other)
 
+    def _is_alias(self, name: str) -> bool:
+        """Return whether the document states what a name in capitals means: `SRC = packages/app/src`."""
+        if self._aliases is None:
+            self._aliases = set(_ALIAS_MEANING.findall(self._text))
+        return name in self._aliases
+
     def resolve(self, path: str) -> Resolved:
         """Return what a path means, without regard to the rest of the document."""
         return self._resolve_once(path)
@@ -150,7 +157,7 @@ class PathResolver:
             if below and (self._exists(below) or path.startswith("../")):
                 return Resolved(below)
         alias = _ALIAS.match(path)
-        if alias is not None and alias[1] is not None and alias[1] not in self._aliases:
+        if alias is not None and alias[1] is not None and not self._is_alias(alias[1]):
             alias = None
         if alias and (matches := self._ending_with(path[alias.end() :], alias[0].lower())):
             return Resolved(path, target=matches[0]) if len(matches) == 1 else Resolved(path, candidates=tuple(matches))

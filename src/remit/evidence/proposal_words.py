@@ -52,6 +52,13 @@ CORRECTED = (
     r"sau khi sửa|mới|diperbaiki|baru|(?:修正|変更|改善)(?:後|版|案)|(?:修改|修复|优化|改进)后|建议|新增|"
     r"(?:수정|변경)\s?후|개선안"
 )
+#: A part of each of them.
+CORRECTED_WORDS = (
+    *("korrigiert", "verbessert", "neu", "behoben", "vorgeschlagen", "corrig", "propos", "nouveau", "modifi"),
+    *("corregid", "propuest", "sugerid", "nuev", "nov", "atualizad", "corrett", "aggiornat", "nuov", "gecorrigeerd"),
+    *("voorgesteld", "nieuw", "poprawion", "nowy", "справлен", "виправлен", "редлагаем", "ов", "düzeltilmiş"),
+    *("yeni", "sửa", "mới", "diperbaiki", "baru", "修", "変更", "改", "优化", "建议", "新增", "수정", "변경", "개선안"),
+)
 #: The code before and after a change, as a title: `// Vorher`, `# После`.
 BEFORE_WORDS = (
     r"vorher|alt|avant|ancien|antes|prima|vecchio|oud|voorheen|przed|stary|(?-i:[Дд]о|[Бб]ыло|[Бб]уло|[Рр]аніше)|önce|"
@@ -117,6 +124,7 @@ PROPOSED_LABEL = lazy_pattern(
 NEUTRAL_LABEL = lazy_pattern(
     rf"{_LEAD}(?:implementation|implementaci[óo]n|implementa[çc][ãa]o|实现|実装)[\s*_]{{0,4}}(?:[:：]|$)",
     re.IGNORECASE,
+    ("implementa", "实现", "実装"),
 )
 #: The form of such a label, which takes a tenth of the time to compile: words up to a colon, a bracket or the end.
 LABEL_FORM = lazy_pattern(rf"{_LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(（:：]|$)")
@@ -278,6 +286,7 @@ FILES_TO_CREATE = lazy_pattern(
     rf"{_LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:creat|add)|"
     r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル)",
     re.IGNORECASE,
+    ("file", "recommended addition", "文件", "ファイル"),
 )
 NEW_FILES = lazy_pattern(
     rf"{_LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
