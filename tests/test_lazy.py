@@ -148,6 +148,17 @@ def test_a_guarded_pattern_is_compiled_at_the_first_text_with_a_word(monkeypatch
     assert one.pattern == same.pattern
 
 
+def test_a_word_outside_the_part_that_is_searched_does_not_compile_a_guarded_pattern() -> None:
+    one, same = lazy_pattern("kept", words=("kept",)), re.compile("kept")
+    assert (one.search("kept x", 4), one.match("x kept", 2, 5), one.fullmatch("kept", 1)) == (None, None, None)
+    assert list(one.finditer("kept x kept", 1, 10)) == []
+    assert "search" not in vars(one)
+    for limits in ((2,), (2, 6), (-3,), (2, 99)):
+        found = lazy_pattern("kept", words=("kept",)).search("x kept", *limits)
+        assert found is not None
+        assert str(found) == str(same.search("x kept", *limits))
+
+
 def test_a_guarded_pattern_is_compiled_after_many_texts() -> None:
     one = lazy_pattern("a+", words=("a",))
     for _ in range(lazy._MAX_UNCOMPILED):

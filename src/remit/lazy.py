@@ -68,9 +68,9 @@ class _GuardedPattern(_LazyPattern):
         self._words = words
         self._texts = 0
 
-    def _may_match(self, text: str) -> bool:
+    def _may_match(self, text: str, first: int = 0, end: int | None = None) -> bool:
         self._texts += 1
-        if self._texts < _MAX_UNCOMPILED and not has_word(text, self._words):
+        if self._texts < _MAX_UNCOMPILED and not has_word(text[max(0, first) : end], self._words):
             return False
         compiled = self._compile()
         for name in ("search", "match", "fullmatch", "finditer", "sub"):
@@ -78,16 +78,16 @@ class _GuardedPattern(_LazyPattern):
         return True
 
     def search(self, text: str, *limits: int) -> re.Match[str] | None:
-        return self._compile().search(text, *limits) if self._may_match(text) else None
+        return self._compile().search(text, *limits) if self._may_match(text, *limits) else None
 
     def match(self, text: str, *limits: int) -> re.Match[str] | None:
-        return self._compile().match(text, *limits) if self._may_match(text) else None
+        return self._compile().match(text, *limits) if self._may_match(text, *limits) else None
 
     def fullmatch(self, text: str, *limits: int) -> re.Match[str] | None:
-        return self._compile().fullmatch(text, *limits) if self._may_match(text) else None
+        return self._compile().fullmatch(text, *limits) if self._may_match(text, *limits) else None
 
     def finditer(self, text: str, *limits: int) -> Iterator[re.Match[str]]:
-        return self._compile().finditer(text, *limits) if self._may_match(text) else iter(())
+        return self._compile().finditer(text, *limits) if self._may_match(text, *limits) else iter(())
 
     def sub(self, new: Any, text: str, *count: int) -> str:
         return self._compile().sub(new, text, *count) if self._may_match(text) else text
