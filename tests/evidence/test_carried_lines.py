@@ -46,6 +46,40 @@ def test_a_line_belongs_to_the_only_file_that_its_section_names(text: str, tree:
     assert found(text.replace("12", "900"), tree) == ["src/app.py:900 unchecked"]
 
 
+def test_a_line_belongs_to_the_file_that_the_whole_text_is_about(tree: Path) -> None:
+    text = (
+        "# [File Review] Audit\n\n## 0) {}\n\n**{}**: `src/app.py`\n\n**Related**:\n- [Store](src/store.py)\n\n"
+        "## 1) Findings\n\n| Line(s) | Fault |\n|---|---|\n| 50-52 | One |\n\n- It fails (Lines 12, 14)\n"
+    )
+    lines = ["src/app.py:50-52", "src/app.py:12", "src/app.py:14"]
+    for label in ("File path", "File", "檔案"):
+        assert [one for one in found(text.format("Metadata", label), tree) if ":" in one] == lines
+    far = found(text.format("Metadata", "File").replace("50-52", "900"), tree)
+    assert "src/app.py:900 unchecked" in far
+    # A file of one finding is not that of the others.
+    assert not set(lines) & set(found(text.format("Finding 1", "File"), tree))
+    assert not set(lines) & set(found(text.format("Metadata", "Author"), tree))
+
+
+def test_columns_of_files_and_lines_in_traditional_chinese(tree: Path) -> None:
+    text = "| 功能 | 檔案 | 行數 |\n|---|---|---|\n| 呼叫 | `src/app.py` | {} |\n| 定義 | `src/app.py` | 13-15 |"
+    assert found(text.format(12), tree) == ["src/app.py:12", "src/app.py:13-15"]
+    assert found(text.format(900), tree)[0] == "src/app.py:900 out-of-range > src/app.py:400"
+
+
+def test_a_column_may_name_the_form_of_its_locations(tree: Path) -> None:
+    text = "| Finding | Source (file:line) |\n|---|---|\n| One | `{}` |"
+    assert found(text.format("src/app.py"), tree) == ["src/app.py"]
+    assert found(text.format("src/gone.py"), tree) == ["src/gone.py missing-file"]
+    assert found(text.format("path/file.py:123-145"), tree) == []
+    assert found(text.format("paths/file.py:123-145"), tree) == ["paths/file.py:123-145 missing-file"]
+
+
+def test_a_tilde_between_lines_is_a_range(tree: Path) -> None:
+    assert found("The block in `src/app.py` ends. See (lines 72~76) of it.", tree)[-1:] == ["src/app.py:72-76"]
+    assert found("`src/app.py` (lines 390~900)", tree)[0].startswith("src/app.py:390-900 out-of-range")
+
+
 def test_a_line_belongs_to_the_dot_file_of_its_row(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.log\n" * 8)
     text = "| File | Fault |\n|---|---|\n| `.gitignore` | Line {} hides the reports |"

@@ -91,6 +91,20 @@ def test_a_comment_may_call_code_old_in_other_languages(mark: str, tree: Path) -
     )
 
 
+@pytest.mark.parametrize("mark", ["# Removed:", "# deleted", "# Before:"])
+def test_a_comment_may_call_the_code_below_it_removed(mark: str, tree: Path) -> None:
+    text = "`src/cart.py:5`:\n\n{}\n"
+    assert "mismatch" not in answers(text.format(fence(mark, OLD)), tree)
+    for other in ("# Removed users are counted:", "# The total:"):
+        assert "mismatch" in answers(text.format(fence(other, OLD)), tree)
+
+
+def test_a_backslash_at_the_end_of_a_line_continues_it(tree: Path) -> None:
+    broken = fence("    return \\\n        totals.compute(cart, with_tax=True)")
+    assert "mismatch" not in answers(f"`src/cart.py:5`:\n\n{broken}\n", tree)
+    assert "mismatch" in answers(f"`src/cart.py:5`:\n\n{broken.replace('True', 'False')}\n", tree)
+
+
 @pytest.mark.parametrize(
     "above",
     [

@@ -23,6 +23,7 @@ from remit.evidence.file_scopes import (
     Labels,
     NamedFiles,
     Scope,
+    is_about_all,
     is_key_line,
     is_modified_file,
     masked,
@@ -76,6 +77,9 @@ class LineCarrier:
         self._headings = [HeadingScope(0, Scope(), Scope(), Labels(), Scope())]
         #: The text up to the current line.
         self._document = Scope()
+        #: The labels with the file that the whole text is about, and whether they may still follow.
+        self._subject = Labels()
+        self._is_head = self._has_heading = False
         self._last_line = 0
         #: The lines that the section is about, and whether code is shown below them: `**Location:** lines 52-148`.
         self._located: tuple[int, int] | None = None
@@ -101,6 +105,9 @@ class LineCarrier:
                 self._headings.pop()
             self._headings.append(HeadingScope(segment.depth, Scope(), Scope(), Labels(), Scope()))
             self._headings[-1].heading.add(segment)
+            is_first, self._has_heading = not self._has_heading, True
+            is_title = is_first and segment.depth == 1
+            self._is_head = is_title or ((is_first or self._is_head) and is_about_all(segment.text))
             self._located, self._is_below_code = None, False
         elif segment.kind == "item":
             self._add_item(segment)
@@ -111,6 +118,8 @@ class LineCarrier:
             self._headings[-1].texts.add(segment)
         self._headings[-1].whole.add(segment)
         self._document.add(segment)
+        if self._is_head and segment.kind in ("text", "item") and is_key_line(segment.text):
+            self._subject.add(segment)
         self._last_line = segment.line
 
     def _add_item(self, segment: Segment) -> None:
@@ -246,6 +255,8 @@ class LineCarrier:
     def _file_of_section(self, segment: Segment) -> tuple[WrittenReference | None, bool]:
         """Return the only file that the section, or the nearest section above it with a file, names before a line.
 
+        Else, return the file that the whole text is about: `**File path**: a/b.py` at its beginning.
+
         Else, return the files that the text names, as a guess: one of them may have the name that the line is about.
         """
         for above in reversed(self._headings):
@@ -256,6 +267,8 @@ class LineCarrier:
                 return replace(file, line=None), False
             if named:
                 break
+        if (subject := self._subject.file(self._named_files, segment)) is not None:
+            return replace(subject, line=None), False
         last = self._document.last_file(self._named_files, segment)
         paths = [path for path in self._document.paths(self._named_files, segment) if is_code(path)]
         if last is None or not paths:

@@ -66,7 +66,8 @@ _STRING = r"\"(?:[^\"\\\n]++|\\.)*+\"|`(?:[^`\\\n]++|\\.)*+`"
 _SINGLE = r"'(?:[^'\\\n]++|\\.)*+'"
 #: In Rust an apostrophe also begins a lifetime.
 _CHARACTER = r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'"
-_LEXEME = r"(?P<dots>\.{3,}+|…)|\\.|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|[^\s]"
+#: A backslash at the end of a line only continues the line.
+_LEXEME = r"(?P<dots>\.{3,}+|…)|\\[^\r\n]|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|(?!\\\r?\n)[^\s]"
 _WORD = lazy_pattern(rf"(?:{_LEXEME})")
 _NAME_FOLLOWS = lazy_pattern(r"[\w$\[({\"'`*&]")
 #: A string of three quotation marks that starts a statement, after a colon, or at the beginning of an excerpt.

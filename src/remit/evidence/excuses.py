@@ -28,7 +28,7 @@ _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", 
 _COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 #: `File "/srv/app.py", line 12` shows the file at the time of the error.
 _TRACEBACK = lazy_pattern(r"\w\", line \d")
-_ABOUT = lazy_pattern(r"[~≈]|\b(?:about|around|approx\w*|roughly|circa|ca\.)\s", re.IGNORECASE)
+_ABOUT = lazy_pattern(r"(?<!\d)(?<!\d\s)[~≈]|\b(?:about|around|approx\w*|roughly|circa|ca\.)\s", re.IGNORECASE)
 #: At most this many files with the same name are compared with a path.
 _MAX_NAMESAKES = 200
 _MAX_READ = 5

@@ -62,6 +62,12 @@ _OLD_REMARK = lazy_pattern(
         *("sebelum", "修改", "修正", "修复", "変更", "变更"),
     ),
 )
+#: A comment above code that is gone: `# Removed:`.
+_OLD_COMMENT = lazy_pattern(
+    r"\s*+(?://+|#+|--+|/\*+|;+)\s*+(?:removed|deleted|old|old code|before)\s*+[:：]?\s*+(?:\*/)?$",
+    re.IGNORECASE,
+    ("removed", "deleted", "old", "before"),
+)
 _INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
 #: What precedes a location at the start of a comment.
 _DIRECT = lazy_pattern(
@@ -171,7 +177,8 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
     def is_known(path: str) -> bool:
         return exists(path) or (workspace is not None and bool(workspace.index.ending_with(path)))
 
-    part = FencePart(_in_info(fence.info, exists), fence.at, fence.first, [])
+    is_old = bool(fence.lines and _OLD_COMMENT.match(fence.lines[0]))
+    part = FencePart(_in_info(fence.info, exists), fence.at, fence.first, [], is_old=is_old)
     if fence.info.split(" ")[0].lower() in _SAMPLES:
         yield replace(part, lines=fence.lines)
         return

@@ -68,11 +68,11 @@ _ABBREVIATIONS = lazy_pattern(r"[A-Z]{2,5}/[A-Z0-9.]{1,5}$")
 _BRACKET = lazy_pattern(r"[()\[\]{}]")
 #: A path that stands for any file, and a name that does so after `e.g.` or before `format`.
 _PLACEHOLDER = lazy_pattern(
-    r"(?:^|/)(?:(?:path|absolute/path|full/path|relative/path)/to/|some/(?:path|file|dir|folder)\b|"
+    r"(?:^|/)(?:(?:path|absolute/path|full/path|relative/path)/to/|some/(?:path|file|dir|folder)\b|path/file\.\w+$|"
     r"(?:your|some)[-_]?(?:file|module|project|repo|repository|app|path|code|component|package|script|folder|dir|"
     r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$))",
     re.IGNORECASE,
-    ("/to/", "some", "your"),
+    ("/to/", "path/file.", "some", "your"),
 )
 _ANY_NAME = lazy_pattern(
     r"(?:(?:src|lib|app|tests?|foo|bar|baz|path|dir|folder|a|b|x)/)*+"

@@ -20,15 +20,39 @@ NamedFiles = Callable[[Segment], list[WrittenReference]]
 #: A line that states the file of what is below it: `**File:** a/b.py`, `<files>a/b.py</files>`.
 _KEY = lazy_pattern(
     r"[\s*_>\-+]*+(?:<(?:files?|path)>|(?:(?:primary|main|affected|target|source)\s)?"
-    r"(?:files?|paths?|locations?|ファイル|場所|文件|位置)(?:\([s]\))?[*_]{0,2}\s?[:：])",
+    r"(?:files?(?:\s(?:path|name|location|reviewed|under review|analy[sz]ed))?|paths?|locations?|"
+    r"ファイル|場所|文件|位置|檔案|파일|archivo|datei|fichier|arquivo)(?:\([s]\))?[*_]{0,2}\s?[:：])",
     re.IGNORECASE,
-    ("file", "path", "location", "ファイル", "場所", "文件", "位置"),
+    (
+        *(
+            "file",
+            "path",
+            "location",
+            "ファイル",
+            "場所",
+            "文件",
+            "位置",
+            "檔案",
+            "파일",
+            "archivo",
+            "datei",
+            "fichier",
+        ),
+        "arquivo",
+    ),
 )
 #: An entry of a plan's list of files: `- Modify: a/b.py`.
 _MODIFIED = lazy_pattern(
     r"[\s*_>\-+]*+(?:modify|edit|update|change)[*_]{0,2}\s?[:：]",
     re.IGNORECASE,
     ("modify", "edit", "update", "change"),
+)
+#: The heading of a part that describes what the whole text is about: `## 0) Metadata`.
+_ABOUT_ALL = lazy_pattern(
+    r"[\W\d_]*+(?:metadata|meta data|overview|general|file (?:info(?:rmation)?|details|metadata|overview)|"
+    r"about(?: the file)?|scope|概要|概述|概览|元数据|基本信息|基本情報|개요|resumen|resumo|"
+    r"übersicht|aperçu|обзор)\W*+$",
+    re.IGNORECASE,
 )
 _WORD = lazy_pattern(r"\w++(?:[-'’]\w++)*+")
 SENTENCE_ENDS = lazy_pattern(r"[.!?][)*_`]{0,3}\s+(?=\S)|[。！？]")
@@ -160,6 +184,11 @@ class EntryScope(msgspec.Struct, frozen=True):
 def is_key_line(text: str) -> bool:
     """Return whether a line states the file of what is below it: `**File:** a/b.py`."""
     return len(text) <= _MAX_LABEL and _KEY.match(text) is not None
+
+
+def is_about_all(heading: str) -> bool:
+    """Return whether the part below a heading describes what the whole text is about."""
+    return len(heading) <= _MAX_LABEL and _ABOUT_ALL.match(heading) is not None
 
 
 def is_modified_file(text: str) -> bool:

@@ -20,7 +20,7 @@ from remit.evidence.segments import Segment
 from remit.evidence.written import may_cite
 from remit.lazy import lazy_pattern
 
-_NUMBER = rf"[~≈]?L?(?!0\d)\d{{1,6}}(?:\s?(?:{DASH}|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
+_NUMBER = rf"[~≈]?L?(?!0\d)\d{{1,6}}(?:\s?(?:{DASH}|[~～〜]|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
 _REMARK = r"\s?\([^()\d\n]{1,60}\)"
 _LIST = (
     rf"{_NUMBER}(?:(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&|vs\.?|y|e|und|et|и)\s|\s?/\s?)|{_REMARK}(?:,\s|\sand\s))"

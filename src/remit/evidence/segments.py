@@ -38,16 +38,16 @@ _LINES_LINE = lazy_pattern(
 )
 _LINE_COLUMNS = frozenset(
     """
-    line 行 行番号 行号 línea linea zeile строка ligne linha 줄 행 라인 linija satır baris dòng regel rivi rad
+    line 行 行番号 行号 行號 línea linea zeile строка ligne linha 줄 행 라인 linija satır baris dòng regel rivi rad
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 ) | {"line number", "line numbers", "line no.", "line #", "line(s)", "line range"}
-_LINES_COLUMNS = frozenset(("lines", "líneas", "lineas", "zeilen", "строки", "lignes", "linhas"))
+_LINES_COLUMNS = frozenset(("lines", "行數", "líneas", "lineas", "zeilen", "строки", "lignes", "linhas"))
 #: Columns of files in languages that a result is not written in.
 _FILE_COLUMNS = frozenset(
     """
     archivo archivos fichero datei dateien файл файлы fichier fichiers arquivo arquivos 파일 archivo:línea datei:zeile
     файл:строка fichier:ligne arquivo:linha 파일:줄 파일:행
-    fajl fajlovi plik pliki soubor dosya berkas bestand tiedosto fil
+    檔案 檔案:行 檔案:行號 fajl fajlovi plik pliki soubor dosya berkas bestand tiedosto fil
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 #: A cell with the method of an HTTP request: its row is about an address.
@@ -231,7 +231,9 @@ class _Walker:
         locations = {
             at
             for at, column in enumerate(table.columns)
-            if names[at] in _FILE_COLUMNS or column_index((column,), "location") is not None
+            if names[at] in _FILE_COLUMNS
+            or "file:line" in column.lower()
+            or column_index((column,), "location") is not None
         }
         numbered = _number_columns(locations, table)
         locations -= numbered
