@@ -53,18 +53,15 @@ def test_code_whose_replacement_is_in_the_file_was_changed(before: str, after: s
     assert "mismatch" in answers(text.format(before, located, after, other), tree)
     # What is below another heading, or not proposed, does not replace it.
     assert "mismatch" in answers(text.format(before, located, "## Another finding", fence(NEW)), tree)
+    # Unrelated code below a label of a fix replaces nothing, nor does code at another place.
+    assert "mismatch" in answers(text.format(before, located, after, fence("import totals")), tree)
+    # A finding about the code as it is, and a result, are compared.
+    assert "mismatch" in answers(text.format("**Vulnerable code:**", located, after, fence(NEW)), tree)
+    assert "mismatch" in answers(f"# Code Review\n\n{text.format(before, located, after, fence(NEW))}", tree)
+    result = "## Release Helper Result\n\n### Status\nSUCCESS\n\n### Findings\n\n"
+    assert "mismatch" in answers(result + text.format(before, located, after, fence(NEW)), tree)
     # The text calls the quoted code the current one.
     assert "mismatch" in answers(text.format("**Current code:**", located, after, fence(NEW)), tree)
-
-
-@pytest.mark.parametrize(
-    "label", ["**Fix applied:**", "**Solução Aplicada:**", "**Impact:** wrong.\n\n**Fix applied:**"]
-)
-def test_code_above_a_correction_that_was_made_is_past(label: str, tree: Path) -> None:
-    text = f"{fence('# src/cart.py:5', OLD)}\n\n{{}}\nThe tax is added now.\n"
-    assert "mismatch" not in answers(text.format(label), tree)
-    for other in ("**Fix to apply:**", "**Notes:**", "## Another"):
-        assert "mismatch" in answers(text.format(other), tree)
 
 
 @pytest.mark.parametrize("heading", ["## What was removed", "## Parameter Removed (Line 5)", "### 2. Call deleted:"])
@@ -76,26 +73,21 @@ def test_code_below_a_heading_of_what_was_removed_is_past(heading: str, tree: Pa
         "## The call",
         "## To be kept",
         "## A session is not deleted (line 5)",
+        "### It isn’t removed",
+        "### Bug: it is not always removed",
         "## It can be removed",
+        "### A race when a session gets deleted (high)",
+        "# Review: users deleted",
+        "## It **not** removed",
     ):
         assert "mismatch" in answers(text.format(other), tree)
 
 
-@pytest.mark.parametrize(
-    "mark", ["# ❌ ANTES - line 5 in src/cart.py", "# BEFORE - src/cart.py:5", "# 修正前: src/cart.py:5"]
-)
-def test_a_comment_may_call_code_old_in_other_languages(mark: str, tree: Path) -> None:
-    assert "mismatch" not in answers(fence(mark, OLD), tree)
-    assert "mismatch" in answers(
-        fence(mark.replace("ANTES", "x").replace("BEFORE", "x").replace("修正前", "x"), OLD), tree
-    )
-
-
-@pytest.mark.parametrize("mark", ["# Removed:", "# deleted", "# Before:"])
+@pytest.mark.parametrize("mark", ["# Removed:", "# deleted", "# Old code:"])
 def test_a_comment_may_call_the_code_below_it_removed(mark: str, tree: Path) -> None:
     text = "`src/cart.py:5`:\n\n{}\n"
     assert "mismatch" not in answers(text.format(fence(mark, OLD)), tree)
-    for other in ("# Removed users are counted:", "# The total:"):
+    for other in ("# Removed users are counted:", "# The total:", "# Before:"):
         assert "mismatch" in answers(text.format(fence(other, OLD)), tree)
 
 
@@ -130,45 +122,43 @@ def test_a_file_that_the_text_calls_moved_to_an_existing_one_is_not_missing(rema
     assert answers(f"It is in `src/old.py:12` {remark}.", tree)[0] == "unchecked"
     assert answers(f"It is in `src/old.py:12` {remark.replace('store', 'gone')}.", tree)[0] == "missing-file"
     assert answers("It is in `src/old.py:12` (a store).", tree)[0] == "missing-file"
+    assert answers("It is in `src/old.py:12` (now `src/store.py` imports it).", tree)[0] == "missing-file"
+    assert answers("It is in `src/cart.py:900` (now `src/store.py`).", tree)[0] == "out-of-range"
     assert answers("`src/old.py:12` → `src/store.py`.", tree)[0] == "missing-file"
 
 
 def test_the_locations_of_a_form_are_examples(tree: Path) -> None:
-    text = "# Trace of {STORY_ID}\n\n- `tests/login.py:12`\n- `src/cart.py:2`\n- `src/cart.py:900`\n"
-    assert answers(text, tree) == ["verified", "out-of-range"]
-    plain = text.replace("{STORY_ID}", "the story")
-    assert answers(plain, tree, "docs/trace-template.md") == ["verified", "out-of-range"]
-    assert answers(plain, tree, "docs/trace.md") == ["missing-file", "verified", "out-of-range"]
-    assert "missing-file" in answers(text.replace("STORY_ID", "story_id"), tree)
+    text = "# Trace\n\n- `tests/login.py:12`\n- `src/cart.py:2`\n- `src/cart.py:900`\n"
+    assert answers(text, tree, "docs/trace-template.md") == ["verified", "out-of-range"]
+    for path in ("docs/trace.md", "docs/templates/trace.md"):
+        assert answers(text, tree, path) == ["missing-file", "verified", "out-of-range"]
+    assert "missing-file" in answers(text.replace("Trace", "Review of {{ user.bio }}"), tree)
     result = f"## Release Helper Result\n\n### Status\nSUCCESS\n\n{text}"
     assert "missing-file" in answers(result, tree, "docs/trace-template.md")
-    slots = '<template-output file="a.md">steps</template-output>\n\n'
-    assert "missing-file" not in answers(plain + slots * 3, tree)
-    assert "missing-file" in answers(plain + slots, tree)
 
 
-@pytest.mark.parametrize("state", ["TODO", "❌ TODO", "Not started"])
-def test_a_file_of_work_that_is_not_started_may_be_missing(state: str, tree: Path) -> None:
-    table = "| Task | File | Status |\n|---|---|---|\n| Add a worker | {} | {} |\n"
-    assert answers(table.format("src/worker.py", state), tree) == ["planned"]
-    assert answers(table.format("src/worker.py:3", state), tree) == ["missing-file"]
-    assert answers(table.format("src/worker.py", "✅ DONE"), tree) == ["missing-file"]
+@pytest.mark.parametrize("state", ["TODO", "Backlog", "Not started", "✅ DONE"])
+def test_the_state_of_a_finding_does_not_excuse_its_file(state: str, tree: Path) -> None:
+    table = f"| File | Finding | Status |\n|---|---|---|\n| src/worker.py | A race | {state} |\n"
+    assert answers(table, tree) == ["missing-file"]
 
 
 def test_the_default_of_a_port_is_not_a_line(tree: Path) -> None:
     text = "### The server (src/cart.py)\n\n- The flag has the {} `:9809`\n"
     assert answers(text.format("default"), tree) == []
     assert answers(text.format("check in"), tree) != []
+    assert "out-of-range" in answers("`src/cart.py` sets the default (:900)", tree)
 
 
 def test_a_call_in_a_later_cell_is_not_at_the_location(tree: Path) -> None:
     table = "| What | Where | Note |\n|---|---|---|\n| {} | src/store.py:30 | {} |\n"
     for note in ("Only used by `open_store()`", "same as `close()`"):
-        assert answers(table.format("`value`", note), tree) == ["verified"]
+        assert answers(table.format("`read_value`", note), tree) == ["verified"]
     assert answers(table.format("the value", "`src/cart.py:5` → out of `close()`"), tree) == ["verified", "verified"]
     assert answers(table.format("`open_store()`", "slow"), tree) == ["relocated"]
     assert answers(table.format("value", "`open_store()`"), tree) == ["relocated"]
     assert answers(table.format("`sell()`", "slow"), tree) == ["mismatch"]
+    assert answers(table.format("`high`", "leaks in `sell()`"), tree) == ["mismatch"]
 
 
 def test_code_below_an_implementation_with_its_location_is_compared(tree: Path) -> None:

@@ -127,8 +127,8 @@ def _settle_called(
     file = workspace.read(reference.file)
     if not isinstance(file, SourceFile):
         return
-    # A file that another sentence names may use the name: only one that defines it is meant.
-    is_beside = reference.carried in ("near", "start") or defines(file, reference.called)
+    # A range shows what has the name: a file that another sentence names may only use it.
+    is_beside = reference.carried in ("near", "start") or reference.end_line is None or defines(file, reference.called)
     if is_beside and _is_about(replace(reference, named=reference.called), file):
         return
     paths = [path for found in _files_called((reference.called,), workspace) for path in found]

@@ -53,20 +53,12 @@ _CORRECTED_REMARK = lazy_pattern(rf"[(\[（–—:,-]\s*(?:{CORRECTED})(?!\w)", 
 _PATTERN_REMARK = lazy_pattern(
     r"\b(?:patterns?|schematic(?:ally)?|for illustration)\b", re.IGNORECASE, ("pattern", "schematic", "illustration")
 )
-_OLD_REMARK = lazy_pattern(
-    r"\W{1,12}(?:old|previously|was|before|antes|avant|vorher|prima|(?-i:До|ДО|Было|БЫЛО)|önce|trước|sebelum|(?:修改|修正|修复|変更|变更)前)\b"
-    r"[^\w\n]",
-    re.IGNORECASE,
-    (
-        *("old", "previously", "was", "before", "antes", "avant", "vorher", "prima", "до", "было", "önce", "trước"),
-        *("sebelum", "修改", "修正", "修复", "変更", "变更"),
-    ),
-)
+_OLD_REMARK = lazy_pattern(r"\W{1,12}(?:old|previously|was)\b[^\w\n]", re.IGNORECASE, ("old", "previously", "was"))
 #: A comment above code that is gone: `# Removed:`.
 _OLD_COMMENT = lazy_pattern(
-    r"\s*+(?://+|#+|--+|/\*+|;+)\s*+(?:removed|deleted|old|old code|before)\s*+[:：]?\s*+(?:\*/)?$",
+    r"\s*+(?://+|#+|--+|/\*+|;+)\s*+(?:removed|deleted|old|old code)\s*+[:：]?\s*+(?:\*/)?$",
     re.IGNORECASE,
-    ("removed", "deleted", "old", "before"),
+    ("removed", "deleted", "old"),
 )
 _INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
 #: What precedes a location at the start of a comment.

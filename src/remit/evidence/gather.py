@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 
 from msgspec.structs import replace
 
@@ -222,9 +222,9 @@ def _replacement(pieces: list[Segment], index: int, proposals: Proposals) -> str
 
     What a text calls the current code is not replaced yet.
     """
-    if proposals.shows_existing(pieces[index].line):
+    if not proposals.may_be_replaced(pieces[index].line):
         return ""
-    for piece in islice(pieces, index + 1, index + 1 + _MAX_BETWEEN):
+    for piece in pieces[index + 1 : index + 1 + _MAX_BETWEEN]:
         if piece.kind == "code":
             is_new = proposals.is_proposed(piece.line, has_line=True) or proposals.shows_new(piece.line)
             return piece.text if is_new else ""

@@ -27,7 +27,7 @@ _LIST = (
     rf"{_NUMBER}){{0,19}}"
 )
 #: Nothing may follow that makes the number a part of something else.
-_AFTER = rf"(?!(?!(?-i:[{CJK}]))[\w%]|[.:]\d|-[\w])"
+_AFTER = r"(?!(?!(?-i:[をのはがにでと付]))[\w%]|[.:]\d|-[\w])"
 #: With regard to case, which these scripts do not have: else each of their characters is folded, which takes long.
 _CJK = rf"(?-i:[{CJK}])"
 _OPENS = rf"(?-i:[`(（【「，、；：{CJK}])"
@@ -48,9 +48,9 @@ _MENTION = lazy_pattern(
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[+&]\s)|(?<=[`\d](?:,|/)\s)|(?<={_CJK}\s)|(?P<loose>(?<=\w\s))):"
     rf"(?P<colon>\d{{1,6}}(?:{DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
     rf"|(?<!\w)行(?:号|番号)?\s?[:：]?\s?(?P<labelled>{_ROW}(?:\s?[,，、和]\s?{_ROW}(?!\s?[个個件处処])){{0,19}})(?![\w%.])"
-    rf"|第\s?(?P<row>{_ROW}(?:\s?[,，、和/]\s?第?\s?{_ROW}){{0,19}})\s?行"
+    rf"|第\s?(?P<row>{_ROW}(?:\s?[,，、和]\s?第?\s?{_ROW}){{0,19}})\s?行"
     rf"|(?<!\d)(?P<rows>\d{{1,6}}(?:\s?(?:{DASH}|[~～〜])\s?\d{{1,6}})?)\s?行目"
-    rf"|(?<![\d.約约~])(?<![約约]\s)(?P<span>\d{{1,6}}\s?{DASH}\s?\d{{1,6}})\s?行(?=\s*(?:$|[)）:：、]))",
+    rf"|(?<=[(（])(?P<span>\d{{1,6}}\s?{DASH}\s?\d{{1,6}})\s?行(?=[)）])",
     re.IGNORECASE,
 )
 _IN_BRACKETS = lazy_pattern(r"\([^()]*+\)")
@@ -68,7 +68,7 @@ _OTHER_LINE = lazy_pattern(
     re.IGNORECASE,
 )
 _PORT = lazy_pattern(
-    r"\b(?:ports?|listen(?:s|ing)?(?:\son)?|localhost|bind(?:s|ing)?(?:\sto)?|tcp|udp|defaults?(?:\sto)?|addr(?:ess)?)\W{0,4}$",
+    r"\b(?:ports?|listen(?:s|ing)?(?:\son)?|localhost|bind(?:s|ing)?(?:\sto)?|tcp|udp)\W{0,4}$|\bdefaults?(?:\sto)?\s`$",
     re.IGNORECASE,
 )
 #: An ID in a table or heading: `L2-1`. A line has two digits or a second L.

@@ -74,7 +74,8 @@ _FOREIGN_RANGE = lazy_pattern(r"\s(?:al?|à|bis|по|до)\s(\d++)(?!\w|[.\-]\w)
 _SPACED_RANGE = lazy_pattern(rf"\s{DASH}\s(\d++)(?!\w|\.\w)")
 _BOTH = lazy_pattern(r"\sand\s(\d++)(?!\w|\.\w)", re.IGNORECASE)
 _MORE_WORDS = lazy_pattern(
-    rf"`?\s?(?:{_NEXT}|(?:vs\.?|y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=[~≈]?\d)", re.IGNORECASE
+    rf"`?\s?(?:{_NEXT}|(?:vs\.?|y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=\d|[~≈]\d++\s?[`*]{{0,3}}[)\],;])",
+    re.IGNORECASE,
 )
 #: A remark on a range of a list: `Lines 12-18 (setup) and 30-34`.
 _REMARKED = lazy_pattern(
@@ -92,7 +93,7 @@ _ROWS = lazy_pattern(
 )
 _ABOUT = lazy_pattern("[约約]")
 _ROW_WORD = lazy_pattern(r"\s?行目?")
-_MORE_ROWS = lazy_pattern(r"\s?(?:、|，|,|/|と|和|及び|および|以及)\s?第?\s?(?=\d)")
+_MORE_ROWS = lazy_pattern(r"\s?(?:、|，|,|と|和|及び|および|以及)\s?第?\s?(?=\d)")
 _ROWS_LABEL = lazy_pattern(r"[`\"'*_)\]」』】]{0,3}[\s、，,:：(（]{0,3}行(?:番号|号)?\s?[:：]?\s?(?=\d)")
 #: Korean lines: `12행`, `12-18줄`, `12번째 줄`; `12줄` is a number of lines.
 _KOREAN_ROWS = lazy_pattern(
@@ -285,8 +286,7 @@ def _more_of_line(text: str, start: int, ranges: list[Range]) -> int:
     """Add the further lines of `line 3, 65` and return their end; before other words a number may be a count."""
     listed = list(ranges)
     end = _more(text, start, listed, _MORE_OF_LINE, ascending=True)
-    is_spread = all(last is not None for _, last in listed[len(ranges) :])
-    if end == start or not (is_spread or _LIST_ENDS.match(text, end)):
+    if end == start or not _LIST_ENDS.match(text, end):
         return start
     ranges[:] = listed
     return end

@@ -28,7 +28,7 @@ _CREATES = lazy_pattern(
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
     r"(?:created?|added?|written?)|deleted|removed|moved|renamed|(?:git-?)?ignored|ignoré|ignoriert|ignorado)"
     r"(?:[\s*_`]*$|[\s*_`]*[(（\[,;.:：→—–-]|[\s*_`]+(?:in|to|from|by|at|since|with|as|into|during|after|on|and|or|for|but)\s)|"
-    r"(?:不存在|缺失|未作成|存在しない)(?!\w)|[☐⬜]?\s*+(?:todo|to[ -]do|not started|backlog|待办|未着手)[\s*_`]*$|"
+    r"(?:不存在|缺失|未作成|存在しない)(?!\w)|"
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
     re.IGNORECASE,
 )
@@ -99,7 +99,8 @@ _MAX_AFTER = 200
 _MOVED_TO = lazy_pattern(r"[`*_)]{0,3}\s?(?:→|⇒|->|=>)\s?[`*_(]{0,3}([\w./@+-]++)")
 #: The same as a remark: `a/b.py:12` (now `c/d.py`).
 _NOW_AT = lazy_pattern(
-    r"[`*_]{0,3}\s?[(（]\s?(?:is\snow|now|(?:was\s|since\s)?(?:moved|renamed)\sto)\s[`*_]{0,3}([\w./@+-]++)",
+    r"[`*_]{0,3}\s?[(（]\s?(?:is\snow|now|(?:was\s|since\s)?(?:moved|renamed)\sto)\s[`*_]{0,3}([\w./@+-]++)[`*_]{0,3}"
+    r"(?=\s?[)）]|\s(?:in|on|by|with|since)\s[^()\n]{1,40}[)）])",
     re.IGNORECASE,
     ("now", "moved", "renamed"),
 )

@@ -293,11 +293,8 @@ NEW_FILES = lazy_pattern(
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件)",
     re.IGNORECASE,
 )
-#: The file and the title of a form: `review-template.md`, `# Review of {STORY_ID}`.
-TEMPLATE_FILE = lazy_pattern(
-    r"(?:^|[-_./])templates?\.(?:md|mdx|txt)$|(?:^|/)templates?/[^/]+$", re.IGNORECASE, ("template",)
-)
-TEMPLATE_TITLE = lazy_pattern(r"\{\{\s?[A-Za-z_][\w .]{1,40}\}\}|\{[A-Z][A-Z\d_ ]{2,40}\}", words=("{",))
+#: The file of a form that is to be filled in: `review-template.md`.
+TEMPLATE_FILE = lazy_pattern(r"(?:^|[-_./])template\.(?:md|mdx|txt)$", re.IGNORECASE, ("template",))
 #: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
 PLAN_FILE = lazy_pattern(
     r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc|spec)(?=[-_.])",
@@ -357,25 +354,6 @@ BEFORE_LABEL = lazy_pattern(
 #: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
 IS_DONE = lazy_pattern(
     r"已(?:实现|完成|实施|修复)|(?:実装|対応|完了)済み?|\b(?:implemented|completed|applied)\b", re.IGNORECASE
-)
-#: The label of a correction that was made, below the code before it: `**Fix applied:**`.
-APPLIED_LABEL = lazy_pattern(
-    rf"{_LEAD}(?:(?:fix(?:es)?|solutions?|corrections?|resolution|changes?)\s(?:applied|implemented|made|deployed)|"
-    r"(?:applied|implemented)\s(?:fix(?:es)?|solution)|how (?:it|this) was fixed|"
-    r"(?:soluci[óo]n|solu[çc][ãa]o|correcci[óo]n|corre[çc][ãa]o)\s(?:aplicada|implementada|realizada)|"
-    r"(?:solution|correction|correctif)\s(?:appliquée?|implémentée?)|(?-i:[Пп]рименённое решение|[Ии]справлено)|"
-    r"已(?:修复|解决)|修复(?:完成|结果)|(?:修正|対応)(?:済み?|内容)|적용된 해결책)",
-    re.IGNORECASE,
-    (
-        *("applied", "implemented", "made", "deployed", "was fixed", "aplicada", "implementada", "realizada"),
-        *("appliqu", "implément", "решение", "справлено", "修复", "解决", "修正", "対応", "해결책"),
-    ),
-)
-#: A label between that code and its correction: `**Impact:**`.
-EXPLAINING_LABEL = lazy_pattern(
-    rf"{_LEAD}(?:impact\w{{0,3}}|problem\w{{0,2}}|issues?|why|cause|root cause|severity|effects?|causa|risk|影响|问题|"
-    r"原因|影響|問題)\b",
-    re.IGNORECASE,
 )
 CHANGED_HEADING = lazy_pattern(
     rf"{_LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated)\b",

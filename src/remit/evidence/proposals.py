@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from itertools import islice
 
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
 from remit.evidence.proposal_words import (
-    APPLIED_LABEL,
     ASKS_FOR_CHANGE,
     BEFORE_LABEL,
     CHANGE_HEADING,
@@ -21,7 +19,6 @@ from remit.evidence.proposal_words import (
     CURRENT,
     EXAMPLES,
     EXISTING,
-    EXPLAINING_LABEL,
     FILES_TO_CREATE,
     FIX_LABEL,
     FIX_REPORT,
@@ -49,7 +46,6 @@ from remit.evidence.proposal_words import (
     STATES_PROBLEM,
     TASK_HEADING,
     TEMPLATE_FILE,
-    TEMPLATE_TITLE,
 )
 from remit.evidence.removals import DONE_HEADING, GONE_HEADING, lists_of_removed_files, may_list_removed_files
 from remit.lazy import lazy_pattern
@@ -69,9 +65,12 @@ _MAX_JOINED = 3
 _MAX_FENCE = 80
 #: At most this many lines above a list entry are searched for the label of its list.
 _MAX_LIST = 200
-#: A form has at least this many tags for what is filled in: `<template-output file="spec.md">steps</template-output>`.
-_SLOT = lazy_pattern(r"^\s*<template-[\w-]{1,30}[ >]", re.MULTILINE)
-_MIN_SLOTS = 3
+#: A label of code that a reviewer found: it is code as it is.
+_AS_FOUND = lazy_pattern(
+    r"\b(?:vulnerab|insecure|evidence|affected|offending|actual|observed)",
+    re.IGNORECASE,
+    ("vulnerab", "insecure", "evidence", "affected", "offending", "actual", "observed"),
+)
 _SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
 _STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
 #: A line that does not continue the one above it.
@@ -113,12 +112,13 @@ class Proposals:
         self._is_fix = bool(FIX_REPORT.search(title)) and not NO_FIX_REPORT.search(title)
         #: Whether its title or its file calls it a plan.
         self.is_plan = bool(PLAN.search(title) or PLAN_FILE.search(path))
-        is_template = bool(TEMPLATE_FILE.search(path) or TEMPLATE_TITLE.search(title)) or _has_slots(document)
         #: Whether it is a form that is to be filled in: its locations are examples. A result is never one.
-        self.is_template = is_template and not document.result.agent
+        self.is_template = bool(TEMPLATE_FILE.search(path)) and not document.result.agent
         is_work = bool(PLANS_WORK.search(title) or PLANS_WORK.search(path))
         #: Whether its code may be code to be written; a result or a review describes existing code.
         self._plans_work = is_work and not document.result.agent and not REVIEW.search(title)
+        #: Whether code may be code before a change that was made; a result or a review describes existing code.
+        self._reports_changes = not document.result.agent and not REVIEW.search(title)
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
@@ -152,6 +152,12 @@ class Proposals:
     def shows_new(self, line: int) -> bool:
         """Return whether the line above a fence is a label of the code after a change: `**After:**`."""
         return bool(PROPOSED_LABEL.match(self._sentence_above(line)))
+
+    def may_be_replaced(self, line: int) -> bool:
+        """Return whether a fence may show code before a change: not in a result, nor below a label of current code."""
+        if not self._reports_changes or self.shows_existing(line):
+            return False
+        return not _AS_FOUND.search(self._sentence_above(line))
 
     @staticmethod
     def proposes(heading: str) -> bool:
@@ -262,28 +268,7 @@ class Proposals:
         at = bisect_left(self._headings, (line, 0, "")) - 1
         if at >= 0 and BEFORE_LABEL.match(above) and CHANGED_HEADING.match(self._headings[at][2]):
             return True
-        if self._has_above(at, DONE_HEADING) or (self._is_fix and self._has_above(at, PROBLEM)):
-            return True
-        return not self.shows_existing(line) and self._is_settled_below(line)
-
-    def _is_settled_below(self, line: int) -> bool:
-        """Return whether the first label below a fence states that what is wrong in it was corrected.
-
-        `**Fix applied:**`; a heading or another fence ends the search.
-        """
-        is_below = False
-        for number in range(line + 1, line + _MAX_FENCE):
-            text = self._document.line_text(number)
-            if _FENCE.match(text):
-                if is_below:
-                    return False
-                is_below = True
-            elif is_below and (_HEADING.match(text) or _LABEL.match(text)):
-                if APPLIED_LABEL.match(text):
-                    return True
-                if not EXPLAINING_LABEL.match(text):
-                    return False
-        return False
+        return self._has_above(at, DONE_HEADING) or (self._is_fix and self._has_above(at, PROBLEM))
 
     def lists_new_files(self, line: int) -> bool:
         """Return whether the heading above a line announces files that are to be created."""
@@ -344,12 +329,6 @@ class Proposals:
                 return False
             at = self._parents[at]
         return self.is_plan and (not has_line or self._follows_sentence(line))
-
-
-def _has_slots(document: Document) -> bool:
-    """Return whether a text has tags for what a program fills in."""
-    text = document.whole_text
-    return "<template-" in text and len(list(islice(_SLOT.finditer(text), _MIN_SLOTS))) == _MIN_SLOTS
 
 
 def _is_label_of_existing(text: str) -> bool:

@@ -12,6 +12,7 @@ from remit.evidence.quote_text import before_label
 from remit.evidence.quotes import MIN_MOVED, QuoteChecker
 from remit.evidence.reference_lookup import PAST, PLACEHOLDER, UNNAMED
 from remit.evidence.revisions import PermalinkReader
+from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 
 #: The reasons for a quote that has nothing to compare, and for code that is not there and may not be a quote.
@@ -22,6 +23,10 @@ NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
 _MAX_INDEXED = 1024 * 1024
 #: Shorter code that omits lines may be in any file.
 _MIN_CONDENSED = 40
+#: At most this many quotes are compared with the code that replaces them, and only if neither is longer than this.
+_MAX_REPLACED = 40
+_MAX_NEW = 8_000
+_NAME = lazy_pattern(r"[^\W\d]\w*+")
 _BELOW_COMMENT = "the code above a comment in it is there, and that below the comment is not: taken for proposed code"
 _TO_BE_WRITTEN = "no line is given, and most of these lines are not in the file: taken for code to be written"
 
@@ -48,22 +53,27 @@ def check_quotes(
     for quote in [one.quote for one, _ in checked if one.is_doubtful and one.quote.outcome == "mismatch"]:
         if not _is_altered(quote, workspace):
             quote.outcome, quote.found, quote.why = "unchecked", None, _NO_QUOTE
+    compared = 0
     for one, reference in checked:
         one.quote.location = reference
-        is_past = one.is_past or (one.quote.outcome == "mismatch" and _is_replaced(one, checker, permalinks))
+        is_past = one.is_past
+        if not is_past and one.quote.outcome == "mismatch" and compared < _MAX_REPLACED and (new := one.replacement()):
+            compared += 1
+            is_past = _is_replaced(one, new, checker, permalinks)
         _settle(one.quote, reference, is_past=is_past)
 
 
-def _is_replaced(located: LocatedQuote, checker: QuoteChecker, permalinks: PermalinkReader) -> bool:
-    """Return whether the code that the text proposes instead of a quote is in its file: the change was made."""
-    text = located.replacement()
-    size = len("".join(text.split()))
-    if size < MIN_MOVED:
+def _is_replaced(located: LocatedQuote, new: str, checker: QuoteChecker, permalinks: PermalinkReader) -> bool:
+    """Return whether the code that the text proposes instead of a similar quote is there: the change was made."""
+    old, size = located.quote.text, len("".join(new.split()))
+    if not MIN_MOVED <= size <= _MAX_NEW or len(old) > _MAX_NEW:
         return False
-    other = replace(located.quote, text=text)
+    words, others = ({found[0] for found in _NAME.finditer(text)} for text in (old, new))
+    if 2 * len(words & others) < len(words):
+        return False
+    other = replace(located.quote, text=new)
     _check_quote(other, located.candidates, checker, permalinks)
-    is_there = other.outcome in ("verified", "relocated")
-    return is_there and (other.match != "condensed" or size >= _MIN_CONDENSED)
+    return other.outcome == "verified" and (other.match != "condensed" or size >= _MIN_CONDENSED)
 
 
 def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 from operator import attrgetter, itemgetter
 
 from msgspec.structs import replace
@@ -60,6 +60,8 @@ _MAX_CELLS = 40
 _MAX_WORDS = 8
 _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
 _OPENS = lazy_pattern("[(（]")
+#: A name in code marks, and not a word: `open_store`, `openStore()`.
+_CODE_NAME = lazy_pattern(r"`[^`\n]{0,100}(?:[(_.:]|[a-z][A-Z])[^`\n]{0,100}`")
 _STARTS_WITH_CALL = lazy_pattern(r"[\s*_]*+`[^`\n]{1,200}\(\)`")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 #: The characters around a reference that can make it an example.
@@ -261,7 +263,9 @@ def _is_new(text: str, one: WrittenReference, workspace: Workspace | None) -> bo
 def _is_moved(text: str, one: WrittenReference, workspace: Workspace | None) -> bool:
     """Return whether the text states which existing file a path is now: `a/b.py:12` (moved to `c/d.py`)."""
     path = moved_to(text, one.end, has_line=one.line is not None) if workspace is not None else ""
-    return bool(path) and workspace is not None and bool(workspace.index.ending_with(path))
+    if not path or workspace is None or workspace.exists(one.path):
+        return False
+    return bool(workspace.index.ending_with(path))
 
 
 def _is_new_name(segment: Segment, written: WrittenReference) -> bool:
@@ -324,24 +328,30 @@ def attach_symbols(references: list[Reference], row: list[Segment], workspace: W
 
     A cell that proposes something names symbols that are to be written, and a sentence may name any symbol.
     """
-    calling = [cell for cell in row if "()" in cell.text]
+    calling = [cell for cell in islice(row, _MAX_CELLS) if "()" in cell.text]
+    if not calling:
+        return
     cells = [cell for cell in calling if cell.is_location or not (is_proposal(cell) or _is_prose(cell.text))]
-    located = next((at for at, cell in enumerate(row) if cell.text and references[0].text in cell.text), len(row))
-    # If a cell before the location has code, a later one may state what else uses it: `called by `open()``.
-    # The same holds for a later cell with another location.
-    is_named = any("`" in cell.text for cell in row[:located])
-    later = [
-        cell
-        for cell in row[located + 1 :]
-        if not _STARTS_WITH_CALL.match(cell.text)
-        and (is_named or any(one.line is not None and one.text in cell.text for one in references))
-    ]
-    cells = [cell for cell in cells if cell.is_location or not any(cell is other for other in later)]
+    cells = [cell for cell in cells if cell.is_location or not _states_use(cell, row, references)]
     called = [symbol for cell in cells for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)
         for reference in references:
             reference.is_loose_symbol = reference.line is None and not reference.block
+
+
+def _states_use(cell: Segment, row: list[Segment], references: list[Reference]) -> bool:
+    """Return whether a cell after the location may name what else uses it: `called by `open()``.
+
+    It does if a cell before the location has the name of something, or if it has another location.
+    """
+    first = references[0].text
+    before = list(takewhile(lambda other: first not in other.text, islice(row, _MAX_CELLS)))
+    if cell in before or first in cell.text or _STARTS_WITH_CALL.match(cell.text):
+        return False
+    is_named = any(map(_CODE_NAME.search, (other.text for other in before)))
+    others = islice(references, 1, _MAX_CELLS)
+    return is_named or any(one.line is not None and one.text in cell.text for one in others)
 
 
 def _is_prose(cell: str) -> bool:

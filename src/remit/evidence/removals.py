@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterable, Iterator
 from remit.lazy import has_word, lazy_pattern
 
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
-#: The end of a heading of something that is gone: `What was removed`, `Parameter removed (line 43)`.
-#: `It is not deleted:` reports a fault.
-_NOT_REMOVED = r"(?<!\bnot\s)(?<!n't\s)(?<!\bnever\s)(?<!\bbe\s)(?<!\bare\s)(?<!\bis\s)"
-_REMOVED_END = rf"(?i:{_NOT_REMOVED}\b(?:removed|deleted)\s*+(?:$|[(（:：]))"
+#: A whole heading of something that is gone: `What was removed`, `Parameter removed (line 43)`. Another word makes it a
+#: statement about the code: `A session is not deleted`.
+_OTHER_WORD = r"(?:not|never|no|is|are|be|been|was|were|gets?|got|when|after|if|until|should|must|can|could)\b"
+_REMOVED = (
+    rf"(?i:[\s\d.)*_#]*+(?:what was\s|(?:(?!{_OTHER_WORD})[\w`]{{1,40}}\s){{1,3}})(?:removed|deleted)"
+    r"\s*+(?:[(（]\s?lines?\s[^()（）\n]{1,20}[)）]\s*+)?[:：]?\s*+$)"
+)
 #: A heading of something that is settled.
 DONE_HEADING = lazy_pattern(
-    rf".{{0,200}}(?:{_REMOVED_END}|\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{{0,3}}"
+    rf"{_REMOVED}|.{{0,200}}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{{0,3}}"
     r"(?i:fixed|resolved|done|removed|deleted|completed?|implemented)\b|(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))",
     words=("fixed", "resolved", "removed", "deleted", "done", "complete", "implemented", "修复", "修正", "対応", "已"),
 )

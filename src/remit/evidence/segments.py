@@ -89,8 +89,6 @@ _PROPOSAL = lazy_pattern(
     re.IGNORECASE,
 )
 _SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
-#: A number in code marks is a line; one of lines has none.
-_CODE_NUMBER = lazy_pattern(r"\s*+`\d{1,6}`\s*+$")
 #: A cell with nothing but lines. In a table without a column of files, they belong to a file above it.
 _NUMBERS = lazy_pattern(r"[`*~≈\s]*+L?\d{1,6}(?:(?:\s?[-–—,]\s?|\s(?:and|&)\s)L?\d{1,6}){0,19}[`*\s]*+$")
 #: A code span with a pipe in it, which ends the cell in most programs that show Markdown, and the ends of cells.
@@ -355,6 +353,6 @@ def _lines_of_row(names: list[str], cells: tuple[str, ...], spread: frozenset[st
     """Return the content of the line column: any number under Line, a range or a list under Lines (else a count)."""
     for name, cell in zip(names, cells, strict=False):
         is_line = name in _LINE_COLUMNS or (name in spread and cell.strip("`*~+ ").isdigit())
-        if is_line or (name in _LINES_COLUMNS and (_SPREAD.match(cell) or _CODE_NUMBER.match(cell))):
+        if is_line or (name in _LINES_COLUMNS and _SPREAD.match(cell)):
             return cell
     return ""

@@ -66,7 +66,7 @@ def check_github(verdicts: Sequence[Verdict], *, require_claims: bool = False) -
 
 
 def _lines(verdict: Verdict, *, require_claims: bool) -> Iterator[str]:
-    if require_claims and _has_no_claims(verdict):
+    if require_claims and verdict.accepted and _has_no_claims(verdict):
         yield f"::error file={_property(verdict.path)},line=1,title=no claims found::{_data(_NO_CLAIMS)}"
     for violation in verdict.violations:
         title = f"{violation.rule} ({violation.level})"
