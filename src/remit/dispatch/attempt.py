@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("remit.worker")
 #: A job whose worker died this often without a finished turn in between is not tried again: it may be the cause.
-MAX_DEATHS_IN_TURN = 5
+MAX_DEATHS_IN_TURN = 8
 #: The same limit for all turns together.
 MAX_DEATHS = 25
 _FLUSH_SECONDS = 1.0
