@@ -358,10 +358,13 @@ def test_ten_times_the_text_is_searched_ten_times_as_much(unit: str, monkeypatch
 
 
 def _seconds(text: str) -> float:
-    """Return the processor time of this thread."""
-    began = time.thread_time()
-    redact(text)
-    return time.thread_time() - began
+    """Return the processor time of this thread, the least of three: a host that is busy adds to it."""
+    times = []
+    for _ in range(3):
+        began = time.thread_time()
+        redact(text)
+        times.append(time.thread_time() - began)
+    return min(times)
 
 
 @given(st.text(max_size=400))

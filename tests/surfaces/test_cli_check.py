@@ -196,7 +196,10 @@ MISTAKES: dict[str, tuple[list[str], list[str]]] = {
     "override rule": (["check", "good.md", "--override", "confidence-reasn=x"], ["did you mean 'confidence-reason'?"]),
     "attempt": (["check", "good.md", "--attempt", "0"], ["the attempt must be at least 1"]),
     "repository": (["check", "good.md", "--repo", "nosuch"], ["nosuch", "not a folder"]),
-    "commit": (["check", "good.md", "--repo", "tree", "--rev", "nosuch"], ["no commit 'nosuch'"]),
+    "commit": (
+        ["check", "good.md", "--repo", "tree", "--rev", "nosuch"],
+        ["not in a git repository", "leave out --rev"],
+    ),
     "transcript": (["check", "good.md", "--transcript", "no.jsonl"], ["no.jsonl", "No such file"]),
     "receipts": (["check", "good.md", "--receipts", "no.json"], ["no.json", "No such file"]),
     "no receipts": (["check", "good.md", "--receipts", "box/package.json"], ["package.json", "not a receipts file"]),
