@@ -11,31 +11,34 @@ from support.model_process import RemoteServer
 from support.waiting import PATIENCE
 from test_two_workers import begun, gated
 
+from remit.dispatch.attempt import MAX_DEATHS_IN_TURN as LIMIT
+
 Model = Callable[[dict[str, Any]], RemoteServer]
 
 
-def test_a_job_stops_after_five_dead_workers(fleet: MakeFleet, model: Model) -> None:
+def test_a_job_stops_after_too_many_dead_workers_in_one_turn(fleet: MakeFleet, model: Model) -> None:
     server = model(SCRIPT)
     team = fleet(server)
     team.environment["REMIT_TAKEOVER_SECONDS"] = "0.5"
     job = begun(team)
-    for point in ("tool-begun:1", *["model-asked:1"] * 4):
+    for point in ("tool-begun:1", *["model-asked:1"] * (LIMIT - 1)):
         assert team.start("worker", REMIT_STOP_AT=point).wait() == -9
     assert not team.store.is_finished(job)
     worker = team.worker()
     team.until(lambda: team.store.is_finished(job))
 
     end = team.store.job(job)
-    assert (end["outcome"], end["deaths"], end["attempt"]) == ("error", 5, 6)
+    assert (end["outcome"], end["deaths"], end["attempt"]) == ("error", LIMIT, LIMIT + 1)
     assert end["error"].startswith(
-        "stopped after 5 attempts died in one turn: attempt 5 stopped responding after turn 1"
+        f"stopped after {LIMIT} attempts died in one turn: attempt {LIMIT} stopped responding after turn 1"
     )
     assert end["result"] == "I begin.", "the partial output is kept"
     assert worker.is_alive
 
 
 def test_a_job_that_makes_progress_survives_more_deaths(fleet: MakeFleet, model: Model) -> None:
-    turns = [{"tools": [{"name": "Bash", "input": {"command": f"echo {number} >> {EFFECTS}"}}]} for number in range(6)]
+    numbers = range(LIMIT + 1)
+    turns = [{"tools": [{"name": "Bash", "input": {"command": f"echo {number} >> {EFFECTS}"}}]} for number in numbers]
     server = model({"conversations": {"": [*turns, *CONVERSATION[-1:]]}})
     team = fleet(server)
     team.environment["REMIT_TAKEOVER_SECONDS"] = "0.5"
@@ -47,7 +50,7 @@ def test_a_job_that_makes_progress_survives_more_deaths(fleet: MakeFleet, model:
 
     end = team.store.job(job)
     assert (end["outcome"], end["deaths"], end["deaths_in_turn"]) == ("completed", len(turns), 1)
-    assert effects(team.folder / "go") == [str(number) for number in range(6)]
+    assert effects(team.folder / "go") == [str(number) for number in numbers]
 
 
 def test_a_job_without_progress_is_ended_as_hung(fleet: MakeFleet, model: Model) -> None:
