@@ -338,3 +338,13 @@ def test_a_plain_word_in_wide_brackets_is_a_remark_unless_the_file_defines_it(tm
     assert outcomes("- a.py:3（Approve）", tmp_path) == ["a.py:3 verified"]
     assert outcomes("- a.py:3（transfer）", tmp_path) == ["a.py:3 relocated > a.py:32"]
     assert outcomes("- a.py:3（find_user）", tmp_path)[0].startswith("a.py:3 mismatch")
+
+
+@pytest.mark.parametrize("word", ["Accordéon", "überprüft", "проверка"])
+def test_a_word_of_another_language_is_a_remark(word: str, tree: Path) -> None:
+    assert outcomes(f"see `src/app.py:14` ({word})", tree) == ["src/app.py:14 verified"]
+
+
+@pytest.mark.parametrize("name", ["`Accordéon`", "Accordéon()", "prüfeKonto", "prüfe_konto"])
+def test_a_name_of_another_language_is_a_symbol(name: str, tree: Path) -> None:
+    assert outcomes(f"see `src/app.py:14` ({name})", tree) == ["src/app.py:14 mismatch"]

@@ -92,10 +92,13 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None, *, has_lin
 def is_plain_word(text: str, end: int) -> bool:
     """Return whether the symbol after a reference is not written like a name: `src/app.py:12 (crash)`, `(WARN)`.
 
-    A name has code marks, a call, or the form of `find_user`, `findUser` or `users.find`.
+    A name has code marks, a call, or the form of `find_user`, `findUser` or `users.find`. `(Zähler)` is a word.
     """
     found = _AFTER.match(text, end)
-    return bool(found and not found[1] and not found[3] and _WORD_ALONE.match(found[2]))
+    if not found or found[1] or found[3]:
+        return False
+    is_foreign = not found[2].isascii() and found[2].isalpha() and found[2][1:].islower()
+    return is_foreign or _WORD_ALONE.match(found[2]) is not None
 
 
 def may_be_remark(text: str, start: int, end: int, path: str) -> bool:
