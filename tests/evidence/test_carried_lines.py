@@ -1091,3 +1091,24 @@ def test_a_line_belongs_to_the_only_file_with_the_name_before_it(tmp_path: Path)
     assert found(text.format(200), tmp_path) == ["Service.js:1-200 unchecked"]
     (tmp_path / "Service.js").write_text("class FormatMask {}\n" + "value\n" * 300)
     assert found(text.format(54), tmp_path) == ["Service.js:1-54"]
+
+
+# --- A range above that has the line
+
+TASK = (
+    "### Task 8: Update the loop and `src/store.py`\n\n"
+    "- Modify: `src/app.py:220-260` (the loop)\n- Modify: `src/store.py`\n\n{}"
+)
+
+
+def test_a_line_that_its_file_lacks_may_be_in_a_range_above(tree: Path) -> None:
+    assert found(TASK.format("For the first call (line 231), add a check."), tree)[-1] == "src/app.py:231"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["`src/store.py` (line 231) fails.", "For the last call (line 261), add a check.", "See `src/store.py:231`."],
+    ids=["directly after its file", "outside the range", "with its file"],
+)
+def test_another_line_that_its_file_lacks_is_out_of_range(text: str, tree: Path) -> None:
+    assert found(TASK.format(text), tree)[-1].split(" ")[1] == "out-of-range"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from remit.evidence.line_owners import SOURCES
-from remit.evidence.model import Reference
+from remit.evidence.model import Location, Reference
 from remit.evidence.path_resolution import MAX_SHOWN, PathResolver
 from remit.evidence.reference_lookup import DOUBTFUL, UNNAMED, look_up
 from remit.evidence.suggestions import SuggestionFinder
@@ -18,6 +18,8 @@ from remit.workspace.files import SourceFile, Workspace
 MAX_OTHER_FILES = 20_000
 #: Entries of a list that are at most this many lines apart are about the same file.
 NEAR_GUESS = 6
+#: A range is at most this many lines above a line in it.
+FAR_RANGE = 60
 
 
 def settle_carried(
@@ -39,6 +41,7 @@ def settle_carried(
         look_up(one, workspace, suggestions, symbols, frozenset())
         return one if one.outcome in ("verified", "abbreviated") and not found.candidates else None
 
+    _settle_in_ranges(references)
     _settle_guesses([one for one in references if one.carried == "loose" and one.listed], in_file)
     for reference in references:
         if reference.listed and (reference.carried == "loose" or _settle_listed(reference, in_file)):
@@ -67,6 +70,24 @@ def settle_carried(
             or any(_may_be_in(reference, resolver.resolve(path).candidates, workspace) for path in reference.others)
         ):
             reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
+
+
+def _settle_in_ranges(references: list[Reference]) -> None:
+    """Let a line that its file lacks belong to the nearest range above that has it: `app.py:20-60`, then line 31.
+
+    A line directly after its file is one of that file.
+    """
+    lacking = [one for one in references if one.carried == "bare" and one.outcome == "out-of-range" and not one.is_next]
+    if not lacking:
+        return
+    ranges = [one for one in references if one.end_line is not None and one.outcome in ("verified", "abbreviated")]
+    for one in lacking:
+        last = one.end_line or one.line or 0
+        above = (other for other in ranges if 0 < one.at - other.at <= FAR_RANGE and not other.carried)
+        near = [other for other in above if (other.line or 0) <= (one.line or 0) <= last <= (other.end_line or 0)]
+        if near and len({other.file for other in near}) == 1:
+            _take(one, near[-1])
+            one.found = Location(one.file, one.line) if one.outcome == "abbreviated" else None
 
 
 def _settle_listed(reference: Reference, in_file: Callable[[Reference, str], Reference | None]) -> bool:
