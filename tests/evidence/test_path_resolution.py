@@ -325,6 +325,7 @@ def test_a_leading_slash_before_one_path_does_not_make_another_one_relative(tree
     [
         "`path/to/file.py:12`",
         "`/path/to/your/module.ts:10`",
+        "`actions/xxx.ts:12`",
         "`your_file.py:3` and `some/file.py:4`",
         "for example `src/foo.py:12`",
         "the `file.py:12` format",
@@ -343,6 +344,8 @@ def test_a_path_that_stands_for_any_file_is_not_a_reference(text: str, tree: Pat
         ("`foo.py:12` is wrong", "foo.py:12 missing-file"),
         ("for example `api/src/ghost.py:12`", "api/src/ghost.py:12 missing-file"),
         ("`yourself.py:3`", "yourself.py:3 missing-file"),
+        ("`api/xxx_parser.py:3`", "api/xxx_parser.py:3 missing-file"),
+        ("`api/maxxx.py:3`", "api/maxxx.py:3 missing-file"),
         ("for example `main.py:12`", "main.py:12 abbreviated > api/src/main.py:12"),
         ("`path/to/main.py:3`", "path/to/main.py:3 verified"),
         ("`path/to/main.py:30`", "path/to/main.py:30 out-of-range > path/to/main.py:9"),
@@ -412,6 +415,15 @@ def test_a_document_without_any_existing_file_is_reported_once(tree: Path) -> No
     evidence = evidence_of("\n".join(f"- `part{number}/mod{number}.py:3`" for number in range(12)), tree)
     assert [one.outcome for one in evidence.references] == ["missing-file", *["unchecked"] * 11]
     assert "almost none of these files exists here" in evidence.references[0].why
+
+
+def test_names_without_a_folder_of_which_none_exists_are_reported_once(tree: Path) -> None:
+    lost = [f"- `mod{number}.py:3`" for number in range(10)]
+    evidence = evidence_of("\n".join(lost), tree)
+    assert [one.outcome for one in evidence.references] == ["missing-file", *["unchecked"] * 9]
+    assert {one.outcome for one in evidence_of("\n".join(lost[:9]), tree).references} == {"missing-file"}
+    held = [f"- `web/src/app.ts:{line}`" for line in (1, 2)]
+    assert sum(one.outcome == "missing-file" for one in evidence_of("\n".join(lost + held), tree).references) == 10
 
 
 # --- Texts that look like paths

@@ -84,7 +84,9 @@ def join_other_code(references: list[Reference], workspace: Workspace) -> None:
     why = f"there is no {root}/ here"
     if len(same) < MIN_OTHER_CODE or 2 * len(same) <= len(references):
         same, why = _without_folder(lost, workspace), "almost none of these files exists here"
-        if len(same) < MIN_ALL_LOST or 5 * len(same) < 4 * len(references):
+        # If none of them names a folder, the text may be about files that were renamed: more of them must be lost.
+        parts = (4, 5) if any("/" in one.path for one in same) else (9, 10)
+        if len(same) < MIN_ALL_LOST or parts[1] * len(same) < parts[0] * len(references):
             return
     first, *others = same
     first.why, first.found = f"these {len(same)} references point to another code base: {why}", None
@@ -94,10 +96,9 @@ def join_other_code(references: list[Reference], workspace: Workspace) -> None:
 
 
 def _without_folder(lost: list[Reference], workspace: Workspace) -> list[Reference]:
-    """Return the references that name a folder that is not in the checkout, or no folder if another one names one."""
+    """Return the references that name a folder that is not in the checkout, or no folder."""
     folders = {one.path: one.path.rpartition("/")[0] for one in lost}
-    found = [one for one in lost if not folders[one.path] or not is_there(folders[one.path], workspace)]
-    return found if any(folders[one.path] for one in found) else []
+    return [one for one in lost if not folders[one.path] or not is_there(folders[one.path], workspace)]
 
 
 @lru_cache(_MEMORY)
