@@ -750,3 +750,25 @@ def test_a_sentence_in_the_quoted_code_that_ends_with_a_path_does_not_end_the_qu
 def test_code_that_the_text_calls_removed_may_be_gone(tree: Path) -> None:
     (quote,) = evidence_of(f"Removed at src/app.py:14:\n\n{fence(NEW)}", tree).quotes
     assert quote.outcome == "unchecked"
+
+
+# --- Output in HTML
+
+
+def test_what_is_inside_pre_is_output(tree: Path) -> None:
+    text = "<pre><code>$ build\n/home/me/ghost.py:12: error: x\n\n    at ghost.py:13</code></pre>\n\nSee `ghost.py:14`."
+    assert [shown(one) for one in evidence_of(text, tree).references] == ["ghost.py:14 missing-file"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<pre>\n\nSee `ghost.py:14`.",
+        "The tag <pre> is in `ghost.py:14`, and </pre> too.",
+        "```html\n<pre>\n```\n\nSee `ghost.py:14`.\n\n```html\n</pre>\n```",
+        "<prefix>\nSee `ghost.py:14`.\n</pre>",
+    ],
+    ids=["not closed", "in a sentence", "in fences", "another tag"],
+)
+def test_other_text_with_pre_is_read(text: str, tree: Path) -> None:
+    assert [shown(one) for one in evidence_of(text, tree).references] == ["ghost.py:14 missing-file"]

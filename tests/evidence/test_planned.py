@@ -420,3 +420,96 @@ def test_a_file_that_is_to_be_modified_must_exist(tree: Path) -> None:
     rows = "| Modify | `src/clock.py` |\n| Create | `src/watch.py` |"
     text = f"#### Files\n\n| Action | File |\n|---|---|\n{rows}"
     assert outcomes(text, tree) == ["src/clock.py missing-file", "src/watch.py planned"]
+
+
+# --- Headings on files that are to be created or deleted
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "5.1 DELETE - Debug artifacts (14 files)",
+        "Delete",
+        "Remove (2)",
+        "Files to delete",
+        "Files to be removed",
+        "Delete these files",
+        "Fichiers à créer",
+        "Fichiers a creer",
+        "Archivos a crear",
+        "Arquivos a criar",
+        "Файлы для создания",
+    ],
+)
+def test_files_below_a_heading_that_creates_or_deletes_them_may_be_missing(heading: str, tree: Path) -> None:
+    table = "| File | Note |\n|---|---|\n| `src/clock.py` | x |"
+    assert claims(f"# Notes\n\n### {heading}\n\n{table}", tree) == ["src/clock.py planned"]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "5.1 Deletes sessions twice (14 files)",
+        "Deleting a session",
+        "Delete handler",
+        "Removed checks",
+        "Remove-and-retry loop",
+        "Fichiers modifiés",
+        "Archivos creados",
+        "Files to review",
+    ],
+)
+def test_files_below_another_heading_are_missing(heading: str, tree: Path) -> None:
+    table = "| File | Note |\n|---|---|\n| `src/clock.py` | x |"
+    assert claims(f"# Notes\n\n### {heading}\n\n{table}", tree) == ["src/clock.py missing-file"]
+
+
+def test_a_line_below_a_heading_that_deletes_files_is_a_claim(tree: Path) -> None:
+    assert claims("### Delete\n\nThe check in `src/clock.py:12` is late.", tree) == ["src/clock.py:12 missing-file"]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["4.1 `src/clock.py` — whole-file delete (832 lines)", "[DELETE] `src/clock.py`", "`src/clock.py` (delete)"],
+)
+def test_lines_of_a_file_whose_heading_deletes_it_are_not_missing(heading: str, tree: Path) -> None:
+    text = f"### {heading}\n\nMove the class in `src/clock.py:12` and that in `src/watch.py:12`."
+    assert claims(text, tree) == ["src/clock.py:12 planned", "src/watch.py:12 missing-file"]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["`src/clock.py` — delete handler is broken", "Delete users in `src/clock.py`", "`src/clock.py` deletes twice"],
+)
+def test_lines_of_a_file_whose_heading_is_about_a_deletion_are_missing(heading: str, tree: Path) -> None:
+    assert claims(f"### {heading}\n\nSee `src/clock.py:12`.", tree) == ["src/clock.py:12 missing-file"]
+
+
+def test_a_cell_may_delete_the_whole_file(tree: Path) -> None:
+    assert claims(TABLE.format("**DELETE the whole file.** It is a copy", "`src/clock.py`"), tree) == [
+        "src/clock.py planned"
+    ]
+    assert claims(TABLE.format("Delete the session. It leaks", "`src/clock.py`"), tree) == ["src/clock.py missing-file"]
+
+
+CREATED = "### {}\n\n| File | Role |\n|---|---|\n| `src/app.py` | x |\n\n### Code\n\n```python\n# src/app.py{}\n{}\n```"
+ALTERED = "def load_user(store, name):\n    user = store.find_users(name)"
+
+
+def test_code_of_a_file_that_the_text_creates_is_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    code = "def load_user(store, name):\n    user = store.find_user(name)\n    return user\n"
+    (tmp_path / "src/app.py").write_text(code)
+
+    def quotes(heading: str, line: str) -> list[str]:
+        (verdict,) = check_text(
+            CREATED.format(heading, line, ALTERED),
+            "-",
+            Options(profile="claims"),
+            Sources(workspace=WorkTree(tmp_path)),
+        )
+        return [one.outcome for one in verdict.evidence.quotes]
+
+    assert quotes("Fichiers à créer", "") == []
+    assert quotes("Fichiers à créer", ":1") == ["mismatch"]
+    assert quotes("Fichiers modifiés", "") == ["mismatch"]

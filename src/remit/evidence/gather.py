@@ -39,7 +39,7 @@ from remit.evidence.quote_outcomes import NOT_QUOTES, check_quotes
 from remit.evidence.reference_lookup import PLACEHOLDER, UNNAMED, look_up
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
 from remit.evidence.revisions import PermalinkReader
-from remit.evidence.segments import Segment, segments
+from remit.evidence.segments import Segment, segments, without_output
 from remit.evidence.sources import Sources
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.support import supported_confidence
@@ -54,7 +54,7 @@ _MAX_BETWEEN = 24
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
-    pieces = without_label_ids(list(segments(document)), document.whole_text)
+    pieces = without_label_ids(list(without_output(segments(document), document.whole_text)), document.whole_text)
     permalinks = PermalinkReader(sources)
     references, quotes = _references(document, pieces, sources.workspace, permalinks, path)
     for located in quotes:
@@ -144,6 +144,8 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
         if not reference.block:
             is_folder = proposals.is_plan and reference.line is None and reference.text.rstrip("`").endswith("/")
             reference.is_planned |= is_folder or proposals.lists_new_files(reference.at)
+            has_line = reference.line is not None
+            reference.is_planned |= proposals.is_to_be_deleted(reference.at, reference.path, has_line=has_line)
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
@@ -197,6 +199,7 @@ def _claims_of_fences(
 ) -> Iterator[FenceClaims]:
     rows = finding_rows(document, references)
     starts = sorted(rows)
+    created = {one.path for one in references if one.line is None and proposals.lists_new_files(one.at)}
     for index, piece in enumerate(pieces):
         if piece.kind != "code":
             continue
@@ -214,7 +217,20 @@ def _claims_of_fences(
             labelled = by_line.get(fence.labelled_location(lambda line: bool(by_line.get(line))), [])
         claims = claims_of_fence(fence, above, finding, proposals, workspace, labelled)
         replacement = partial(_replacement, pieces, index, proposals)
-        yield FenceClaims([replace(one, replacement=replacement) for one in claims.quotes], claims.references)
+        quotes = [
+            # Code of a file that the text wants to create counts only if it is there.
+            replace(one, replacement=replacement, may_be_new=_is_new if _is_created(one, created) else one.may_be_new)
+            for one in claims.quotes
+        ]
+        yield FenceClaims(quotes, claims.references)
+
+
+def _is_created(located: LocatedQuote, created: set[str]) -> bool:
+    return located.quote.line is None and located.quote.path in created
+
+
+def _is_new() -> bool:
+    return True
 
 
 def _replacement(pieces: list[Segment], index: int, proposals: Proposals) -> str:

@@ -284,9 +284,38 @@ PLAN = lazy_pattern(
 )
 FILES_TO_CREATE = lazy_pattern(
     rf"{_LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:creat|add)|"
-    r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル)",
+    r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル|"
+    r"fichiers?\s[àa]\s(?:cr[ée]er|ajouter)|(?:archivos?|ficheros?)\s(?:a|por)\s(?:crear|agregar|añadir)|arquivos?\s(?:a|para)\s(?:criar|adicionar)|"
+    r"file\sda\screare|zu\serstellende\sdateien|(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일)",
     re.IGNORECASE,
-    ("file", "recommended addition", "文件", "ファイル"),
+    (
+        "file",
+        "recommended addition",
+        "文件",
+        "ファイル",
+        "fichier",
+        "archivo",
+        "fichero",
+        "arquivo",
+        "dateien",
+        "файлы",
+        "파일",
+    ),
+)
+#: A heading above a list of files that are to be deleted: `5.1 DELETE - Debug artifacts (14 files)`.
+FILES_TO_DELETE = lazy_pattern(
+    rf"{_LEAD}(?:(?:delete|remove)\s*(?:$|[:：(（—–]|-\s)|files?\sto\s(?:be\s)?(?:delete|remove)d?\b|"
+    r"(?:delete|remove)\s(?:these|the\sfollowing|obsolete|unused|dead)\s(?:\w{1,20}\s)?files\b)",
+    re.IGNORECASE,
+    ("delete", "remove"),
+)
+#: A heading on one file that is to be deleted: `4.1 src/old.py — whole-file delete`, `[DELETE] src/old.py`.
+DELETED_FILE = lazy_pattern(
+    rf"{_LEAD}(?:\[(?:delete|remove)\]|(?:delete|remove)[:：]?)\s[`*\[]*+(?P<start>[\w./@+-]++)[`*\])]*+\s*$|"
+    rf"{_LEAD}[`*\[]*+(?P<end>[\w./@+-]++)[`*\]]*+\s*(?:[—–:：(（\[]|-\s)\s*"
+    r"(?:(?:whole|entire)[- ]file\s)?(?:delete|deletion|remove|removal|to be (?:deleted|removed))\s*(?:$|[)）\],(（])",
+    re.IGNORECASE,
+    ("delet", "remov"),
 )
 NEW_FILES = lazy_pattern(
     rf"{_LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"

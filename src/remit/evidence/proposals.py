@@ -17,9 +17,11 @@ from remit.evidence.proposal_words import (
     CHANGED_HEADING,
     CHANGING_HEADING,
     CURRENT,
+    DELETED_FILE,
     EXAMPLES,
     EXISTING,
     FILES_TO_CREATE,
+    FILES_TO_DELETE,
     FIX_LABEL,
     FIX_REPORT,
     INSTRUCTION,
@@ -86,6 +88,8 @@ class Proposals:
         self._headings: list[tuple[int, int, str]] = []
         #: For each heading whether it or one above it states that something was removed.
         self._gone: dict[int, bool] = {}
+        #: For each heading which files it announces.
+        self._listed: dict[int, tuple[bool, bool, str]] = {}
         #: For each heading the index of the heading above it; -1 at the top.
         self._parents: list[int] = []
         stack = [(-1, 0)]
@@ -272,9 +276,23 @@ class Proposals:
 
     def lists_new_files(self, line: int) -> bool:
         """Return whether the heading above a line announces files that are to be created."""
+        return self._listed_files(line)[0]
+
+    def is_to_be_deleted(self, line: int, path: str, *, has_line: bool) -> bool:
+        """Return whether the heading above a line is on the deletion of this file, or, without a line, of files."""
+        _, deletes, deleted = self._listed_files(line)
+        return (deletes and not has_line) or deleted == path
+
+    def _listed_files(self, line: int) -> tuple[bool, bool, str]:
+        """Return whether the heading above a line announces files to create or to delete, and the one to delete."""
         at = bisect_left(self._headings, (line, 0, "")) - 1
-        text = self._headings[at][2] if at >= 0 else ""
-        return bool(FILES_TO_CREATE.match(text) or (self.is_plan and NEW_FILES.match(text)))
+        if at not in self._listed:
+            text = self._headings[at][2] if at >= 0 else ""
+            creates = FILES_TO_CREATE.match(text) or (self.is_plan and NEW_FILES.match(text))
+            file = DELETED_FILE.match(text)
+            deleted = (file["start"] or file["end"]) if file else ""
+            self._listed[at] = bool(creates), FILES_TO_DELETE.match(text) is not None, deleted
+        return self._listed[at]
 
     def is_gone(self, line: int) -> bool:
         """Return whether a heading or a label above a line states that what is below it was removed."""

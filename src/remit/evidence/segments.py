@@ -97,6 +97,7 @@ _CELL_ENDS = lazy_pattern(r"(?<!\\)\|")
 _FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 #: At most this many lines without text are skipped in a paragraph.
 _MAX_BLANK = 1_000
+_PRE = lazy_pattern(r"<pre[\s>]", re.IGNORECASE)
 _MARKER = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 
@@ -151,6 +152,22 @@ def segments(document: Document) -> Iterator[Segment]:
             yield segment
     if pending is not None:
         yield pending
+
+
+def without_output(pieces: Iterator[Segment], text: str) -> Iterator[Segment]:
+    """Leave out what is inside `<pre>` at the start of a line: it is a code block. One that is not closed is text."""
+    if "<pre" not in text or "</pre>" not in text:
+        yield from pieces
+        return
+    inside: list[Segment] = []
+    for piece in pieces:
+        if inside or (piece.kind == "text" and _PRE.match(piece.text)):
+            inside.append(piece)
+            if "</pre>" in piece.text:
+                inside = []
+        else:
+            yield piece
+    yield from inside
 
 
 def _segments(document: Document) -> Iterator[Segment]:
