@@ -439,6 +439,7 @@ def test_a_remark_in_another_language_can_call_the_code_proposed(remark: str, tr
         ("Antes", "Depois"),
         ("Prima", "Dopo"),
         ("Было", "Стало"),
+        ("БЫЛО (BUG)", "СТАЛО (FIXED)"),
         ("Önce", "Sonra"),
         ("Trước", "Sau"),
         ("Sebelum", "Sesudah"),

@@ -247,3 +247,60 @@ def test_a_semicolon_that_a_line_need_not_have_is_ignored(tmp_path: Path) -> Non
         quote = fence(f"// bus.{ending}:1-3", "let a = open();", "let b = close()", "run(a);", info=ending)
         assert verify(quote, tmp_path) == [outcome]
         assert verify(quote.replace("close()", "close(1)"), tmp_path) == ["mismatch"]
+
+
+# --- Entries with labels between a location and the code
+
+ENTRIES = "- **Location:** `src/app.py:14`\n- **Logged:** no\n- **{}:**\n  ```python\n  {}\n  ```"
+
+
+@pytest.mark.parametrize("label", ["Data to be logged", "Данные для БД", "Expected record"])
+def test_code_below_an_entry_on_something_else_is_not_that_of_the_location(label: str, tree: Path) -> None:
+    assert found(ENTRIES.format(label, ALTERED.strip()), tree) == (["src/app.py:14 verified"], [])
+
+
+@pytest.mark.parametrize("label", ["Code", "Problem", "Current logging", "Evidence", "Код", "现有代码"])
+def test_code_below_an_entry_on_the_code_is_compared_with_the_location(label: str, tree: Path) -> None:
+    assert found(ENTRIES.format(label, ALTERED.strip()), tree) == (["src/app.py:14 mismatch"], ["mismatch"])
+    without = ENTRIES.replace("- **Logged:** no\n", "").format("Data to be logged", ALTERED.strip())
+    assert found(without, tree) == (["src/app.py:14 mismatch"], ["mismatch"])
+
+
+# --- Text that is indented like code
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Update the props:", "- Remove the user prop (line 59)", "- Remove the name prop (line 60)"),
+        ("Keep all other parts:", "- Genre profile chart", "- Rating chart"),
+    ],
+)
+def test_an_indented_list_of_words_is_not_a_quote(lines: tuple[str, ...], tree: Path) -> None:
+    body = "See `src/app.py:14`\n\n" + "\n".join(f"    {line}" for line in lines)
+    assert found(body, tree) == (["src/app.py:14 verified"], [])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (ALTERED, "    if user is None or not check_password(user, password):"),
+        ("- name: login", "- user: find_user(names)"),
+    ],
+)
+def test_other_indented_code_is_a_quote(lines: tuple[str, ...], tree: Path) -> None:
+    body = "See `src/app.py:14`\n\n" + "\n".join(f"    {line}" for line in lines)
+    assert found(body, tree) == (["src/app.py:14 mismatch"], ["mismatch"])
+
+
+# --- Headings that are instructions
+
+
+@pytest.mark.parametrize("heading", ["Step 3: Register the login", "6.1 Configurar el login", "2. Register the login"])
+def test_code_below_a_heading_that_registers_something_is_to_be_written(heading: str, tree: Path) -> None:
+    assert found(f"### {heading}\n\n`src/app.py:14`\n{fence(ALTERED)}", tree)[1] == []
+
+
+@pytest.mark.parametrize("heading", ["6.1 Configured login", "Registration of the login", "3. Registered logins"])
+def test_code_below_a_heading_on_what_is_registered_is_compared(heading: str, tree: Path) -> None:
+    assert found(f"### {heading}\n\n`src/app.py:14`\n{fence(ALTERED)}", tree)[1] == ["mismatch"]

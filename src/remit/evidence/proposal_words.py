@@ -61,13 +61,13 @@ CORRECTED_WORDS = (
 )
 #: The code before and after a change, as a title: `// Vorher`, `# После`.
 BEFORE_WORDS = (
-    r"vorher|alt|avant|ancien|antes|prima|vecchio|oud|voorheen|przed|stary|(?-i:[Дд]о|[Бб]ыло|[Бб]уло|[Рр]аніше)|önce|"
+    r"vorher|alt|avant|ancien|antes|prima|vecchio|oud|voorheen|przed|stary|(?-i:[Дд]о|[Бб]ыло|БЫЛО|[Бб]уло|[Рр]аніше)|önce|"
     r"eski|trước|cũ|sebelum|lama|(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)前|改前|之前|原来|旧代码|旧コード|原代码|旧|"
     r"이전|기존|(?:수정|변경|개선)\s?전"
 )
 AFTER_WORDS = (
     r"nachher|neu|après|nouveau|después|depois|nuevo|novo|dopo|nuovo|nieuw|daarna|potem|nowy|"
-    r"(?-i:[Пп]осле|[Сс]тало|[Пп]ісля)|sonra|yeni|sau|mới|sesudah|setelah|baru|"
+    r"(?-i:[Пп]осле|[Сс]тало|СТАЛО|[Пп]ісля)|sonra|yeni|sau|mới|sesudah|setelah|baru|"
     r"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)[后後]|改后|之后|新代码|新コード|新|이후|(?:수정|변경|개선)\s?후"
 )
 _NOUNS = (
@@ -233,7 +233,7 @@ REPORTS_FINDINGS = lazy_pattern(
 CHANGE_HEADING = lazy_pattern(
     rf"{_LEAD}(?:(?:phase|step|task|part|stage|paso|passo)\s\d{{1,2}}[a-z]?\s?[:：.–—-]\s*(?:corregir|agregar|añadir|implementar|"
     r"crear|corrigir|adicionar|add|create|implement|introduce|update|"
-    r"replace|extract|refactor|migrate|move|write|build|rename|remove|use)\b|(?:提取|抽取|抽出|重构|添加|增加|新增|创建|引入|"
+    r"replace|extract|refactor|migrate|move|write|build|rename|remove|use|register|configure|enable|wire|integrate)\b|(?:提取|抽取|抽出|重构|添加|增加|新增|创建|引入|"
     r"替换|统一|优化|实现|改为|追加|導入|統一)|(?:plan|plano|план|计划|方案|計画|계획)\s*(?:[:：]|$)|"
     r"(?:option|alternative|approach)\s\w{1,3}\s*(?:[:：.–—-]|$)|"
     r"[^\n]{0,40}(?:例|例子|예시|サンプル)\s*(?:[:：]|$)|"
@@ -270,7 +270,7 @@ TASK_HEADING = lazy_pattern(
 CHANGING_HEADING = lazy_pattern(
     rf"{_LEAD}(?:[A-Z]{{1,4}}-?\d{{1,3}}(?:\.\d{{1,3}})?[:.)]?\s)?(?:\[[^\]\n]{{1,20}}\]\s)?(?:add|create|implement|"
     r"introduce|replace|extract|refactor|migrate|update|modify|change|adjust|remove|customi[sz]e|increase|decrease|disable|"
-    rf"enable|rename|convert|wire|agregar|añadir|modificar|crear|implementar|reemplazar|adicionar|criar|substituir|ajouter|"
+    rf"enable|rename|convert|wire|register|configure|configurar|configurer|registrar|agregar|añadir|modificar|crear|implementar|reemplazar|adicionar|criar|substituir|ajouter|"
     rf"remplacer|ersetzen|hinzufügen|(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}\s\S",
     re.IGNORECASE,
 )

@@ -14,6 +14,7 @@ from remit.contract.parse import Document
 from remit.evidence.fence_parts import FenceText, before_and_after, fence_parts, marks_new_lines
 from remit.evidence.file_names import is_placeholder
 from remit.evidence.model import Quote, Reference
+from remit.evidence.proposal_words import CURRENT, EXISTING, STATES_PROBLEM
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_text import is_code, quote_readings
 from remit.evidence.references import display_path
@@ -57,6 +58,11 @@ _LOCATION_LINE = lazy_pattern(
     r"\s*+(?:#{1,6}\s|[>\-+*\s]*+[*_]{0,2}[^\W\d_][^\n:：*_`/.]{0,30}[*_]{0,2}\s?(?:：|:(?=[\s*_])))"
 )
 _INTRODUCES = lazy_pattern(r"[^\n]{0,300}[:：][*_]{0,2}\s*$")
+_LABELLED_ENTRY = lazy_pattern(r"\s*+[-+*]\s++\*\*[^*\n]{1,60}\*\*")
+_CODE_LABEL = lazy_pattern(
+    r"\b(?:code|c[óo]digo|snippets?|excerpts?|extraits?|implementation|(?-i:[Кк]од\w{0,2}))\b|代码|程式碼|コード|코드",
+    re.IGNORECASE,
+)
 _HEADING_OR_FENCE = lazy_pattern(r"\s*+(?:[>\-+*]\s*+)?(?:#{1,6}\s|```|~~~|\|)")
 #: A location is at most this many lines with text above its code.
 _MAX_BETWEEN = 4
@@ -112,21 +118,33 @@ class Fence:
 
         `**Location**: src/app.py:12`, then `**Problem**:`, then the fence.
         """
-        between = 0
+        between: list[str] = []
         for number in range(self.above, max(0, self.above - _MAX_ABOVE), -1):
             text = self._text(number)
             if not text.strip(" \t>"):
                 continue
             if has_location(number):
-                return number if between and _LOCATION_LINE.match(text) else 0
-            between += 1
-            is_end = between > _MAX_BETWEEN or bool(_HEADING_OR_FENCE.match(text))
-            if is_end or (between == 1 and not _INTRODUCES.match(text)):
+                is_own = bool(between) and bool(_LOCATION_LINE.match(text)) and not _shows_other(between)
+                return number if is_own else 0
+            between.append(text)
+            is_end = len(between) > _MAX_BETWEEN or bool(_HEADING_OR_FENCE.match(text))
+            if is_end or (len(between) == 1 and not _INTRODUCES.match(text)):
                 return 0
         return 0
 
     def _text(self, line: int) -> str:
         return self._document.line_text(line)
+
+
+def _shows_other(between: list[str]) -> bool:
+    """Return whether other entries with labels are between a location and the label of some code, which is not of it.
+
+    `- **Location:** src/app.py:12`, `- **Logged:** no`, `- **Data to be logged:**`; `- **Code:**` is of the location.
+    """
+    label, *others = between
+    if not _LABELLED_ENTRY.match(label) or not any(map(_LABELLED_ENTRY.match, others)):
+        return False
+    return not any(one.search(label) for one in (_CODE_LABEL, CURRENT, EXISTING, STATES_PROBLEM))
 
 
 class LocatedQuote(msgspec.Struct, frozen=True):

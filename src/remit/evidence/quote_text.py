@@ -52,6 +52,8 @@ _MIN_SMALL_WORDS = 3
 _RESULT = lazy_pattern(
     r"\s*+(?:[A-Z]\w{0,40}(?:Error|Exception)|Error|Expected|Received|Actual|FAIL(?:ED)?|PASS(?:ED)?|panicked at)\s?:\s"
 )
+#: `- Remove the check (line 59)`, `Keep these parts:`. `- name: x` is YAML.
+_ENTRY = lazy_pattern(r"\s*+(?:[-*•]\s+[A-Z][a-z]+\s[^:;{}=<>]*$|[A-Z][a-z]+\s[^:;{}()=<>]*:\s*$)")
 _CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
 
@@ -84,7 +86,9 @@ def _is_sentence(line: str) -> bool:
 
 
 def _is_prose(line: str) -> bool:
-    """Return whether a line mostly consists of words in lower case."""
+    """Return whether a line mostly consists of words in lower case, or is an entry of a list of words."""
+    if _ENTRY.match(line):
+        return True
     words = len(_SMALL_WORD.findall(line[:_MAX_LINES]))
     return words >= 2 * _MIN_SMALL_WORDS and 2 * words >= len(line[:_MAX_LINES].split()) and not _CODE_END.search(line)
 
