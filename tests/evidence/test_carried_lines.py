@@ -1112,3 +1112,9 @@ def test_a_line_that_its_file_lacks_may_be_in_a_range_above(tree: Path) -> None:
 )
 def test_another_line_that_its_file_lacks_is_out_of_range(text: str, tree: Path) -> None:
     assert found(TASK.format(text), tree)[-1].split(" ")[1] == "out-of-range"
+
+
+def test_a_remark_in_brackets_may_come_between_a_line_and_its_file(tree: Path) -> None:
+    text = "Delete lines 127-181 (the `TestRunHelpers` class and its six test methods) from `src/store.py`."
+    assert found(text, tree)[0] == "src/store.py:127-181"
+    assert found(text.replace("181", "281"), tree)[0].split(" ")[1] == "out-of-range"

@@ -371,6 +371,20 @@ def test_two_files_of_the_root_make_their_folder_a_root(tree: Path) -> None:
     assert outcomes("`/home/user/shop/serve.py:3`", tree) == ["/home/user/shop/serve.py:3 outside"]
 
 
+def test_a_file_of_another_repository_that_the_text_names_in_full_is_outside(tree: Path) -> None:
+    plant(tree, {"install.sh": 30})
+    text = "`/home/user/shop-tools/install.sh` lines 3-4, `shop-tools/install.sh:3` and `install.sh:3`"
+    assert [one.split(" > ")[0] for one in outcomes(text, tree)] == [
+        "/home/user/shop-tools/install.sh:3-4 outside",
+        "shop-tools/install.sh:3 unchecked",
+        "install.sh:3 verified",
+    ]
+    text = "`/home/user/shop-tools/install.sh` lines 3-4, `shop-tools/remove.sh:3` and `tools/install.sh:3`"
+    assert [one.split(" ")[1] for one in outcomes(text, tree)] == ["outside", "missing-file", "missing-file"]
+    text = "`/home/user/shop/install.sh:3` and `install.sh:3`"
+    assert outcomes(text, tree) == ["install.sh:3 verified", "install.sh:3 verified"]
+
+
 def test_a_file_of_a_submodule_that_is_not_checked_out_is_not_checked(tree: Path) -> None:
     (tree / "git/engine").mkdir(parents=True)
     (tree / ".gitmodules").write_text('[submodule "engine"]\n\tpath = git/engine\n\turl = x\n')

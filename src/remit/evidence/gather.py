@@ -22,7 +22,12 @@ from remit.evidence.excuses import Excuses
 from remit.evidence.grammar import references_in
 from remit.evidence.line_mentions import without_label_ids
 from remit.evidence.model import Evidence, Reference
-from remit.evidence.other_code import excuse_submodules, join_other_code, without_alternatives
+from remit.evidence.other_code import (
+    excuse_named_outside,
+    excuse_submodules,
+    join_other_code,
+    without_alternatives,
+)
 from remit.evidence.path_resolution import PathResolver
 from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
@@ -295,6 +300,7 @@ def _check_in_workspace(
     if sources.on_disk is not None:
         _look_up_on_disk(here, sources.on_disk, symbols)
     excuse_submodules(here, workspace)
+    excuse_named_outside(here)
     excuses = Excuses(workspace)
     blamed = [] if document.result.agent else here  # a finding must name a file, in full
     for reference in blamed:

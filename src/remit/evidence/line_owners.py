@@ -23,7 +23,7 @@ from remit.lazy import lazy_pattern
 Place = Literal["near", "start", "bare", "far", "loose"]
 #: The words between a line and a file that follows it: `line 12, in the loop of a/b.py`.
 _JOINS = lazy_pattern(
-    r"[)\]`*_,\s]{0,6}(?:\([^()]{0,40}\)\s?)?(?:in|of|from|at|within|inside)\s+"
+    r"[)\]`*_,\s]{0,6}(?:\([^()]{0,80}\)\s?)?(?:in|of|from|at|within|inside)\s+"
     r"(?:[^.;:|]{0,50}\b(?:in|of|from|at|within|inside)\s+)?(?:the\s)?(?:file\s)?[`*_\"'(\[]{0,3}$",
     re.IGNORECASE,
 )

@@ -61,6 +61,19 @@ def excuse_submodules(references: list[Reference], workspace: Workspace) -> None
             one.why = f"it {verb} in the submodule {folder or guessed}, which is not checked out"
 
 
+def excuse_named_outside(references: list[Reference]) -> None:
+    """Leave paths unchecked that the text also cites in full as files outside: the full path is reported."""
+    outside = [one.path for one in references if one.outcome == "outside"]
+    if not outside:
+        return
+    for one in references:
+        if one.outcome == "missing-file" and "/" in one.path:
+            full = next((path for path in outside if path.endswith(f"/{one.path}")), "")
+            if full:
+                one.outcome, one.found = "unchecked", None
+                one.why = f"the text cites it in full as {full}, which is outside the checkout"
+
+
 def _endings_of(inside: dict[str, str]) -> dict[str, str]:
     """Map the endings of files that the text often names in a submodule to its folder: a name alone may be one."""
     counts = Counter((folder, path.rpartition(".")[2]) for path, folder in inside.items())
