@@ -381,6 +381,8 @@ def test_a_file_of_another_repository_that_the_text_names_in_full_is_outside(tre
     ]
     text = "`/home/user/shop-tools/install.sh` lines 3-4, `shop-tools/remove.sh:3` and `tools/install.sh:3`"
     assert [one.split(" ")[1] for one in outcomes(text, tree)] == ["outside", "missing-file", "missing-file"]
+    text = "| File |\n|---|\n| `~/shop-tools/remove.sh` |\n\nSee `shop-tools/remove.sh:3`."
+    assert outcomes(text, tree)[-1] == "shop-tools/remove.sh:3 missing-file"
     text = "`/home/user/shop/install.sh:3` and `install.sh:3`"
     assert outcomes(text, tree) == ["install.sh:3 verified", "install.sh:3 verified"]
 

@@ -259,7 +259,9 @@ def test_code_below_an_entry_on_something_else_is_not_that_of_the_location(label
     assert found(ENTRIES.format(label, ALTERED.strip()), tree) == (["src/app.py:14 verified"], [])
 
 
-@pytest.mark.parametrize("label", ["Code", "Problem", "Current logging", "Evidence", "Код", "现有代码"])
+@pytest.mark.parametrize(
+    "label", ["Code", "Details", "Description", "Problem", "Current log", "Evidence", "Код", "代码"]
+)
 def test_code_below_an_entry_on_the_code_is_compared_with_the_location(label: str, tree: Path) -> None:
     assert found(ENTRIES.format(label, ALTERED.strip()), tree) == (["src/app.py:14 mismatch"], ["mismatch"])
     without = ENTRIES.replace("- **Logged:** no\n", "").format("Data to be logged", ALTERED.strip())
@@ -291,6 +293,10 @@ def test_an_indented_list_of_words_is_not_a_quote(lines: tuple[str, ...], tree: 
 def test_other_indented_code_is_a_quote(lines: tuple[str, ...], tree: Path) -> None:
     body = "See `src/app.py:14`\n\n" + "\n".join(f"    {line}" for line in lines)
     assert found(body, tree) == (["src/app.py:14 mismatch"], ["mismatch"])
+
+
+def test_an_indented_list_of_a_text_is_a_quote(tree: Path) -> None:
+    assert found("See `docs/rules.md:3`\n\n    - List all **22** entries.", tree)[1] == ["mismatch"]
 
 
 # --- Headings that are instructions

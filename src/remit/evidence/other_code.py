@@ -63,7 +63,7 @@ def excuse_submodules(references: list[Reference], workspace: Workspace) -> None
 
 def excuse_named_outside(references: list[Reference]) -> None:
     """Leave paths unchecked that the text also cites in full as files outside: the full path is reported."""
-    outside = [one.path for one in references if one.outcome == "outside"]
+    outside = [one.path for one in references if one.outcome == "outside" and one.line is not None]
     if not outside:
         return
     for one in references:

@@ -304,7 +304,7 @@ FILES_TO_CREATE = lazy_pattern(
 )
 #: A heading above a list of files that are to be deleted: `5.1 DELETE - Debug artifacts (14 files)`.
 FILES_TO_DELETE = lazy_pattern(
-    rf"{_LEAD}(?:(?:delete|remove)\s*(?:$|[:：(（—–]|-\s)|files?\sto\s(?:be\s)?(?:delete|remove)d?\b|"
+    rf"{_LEAD}(?:(?:delete|remove)\s*(?:$|(?:[:：(（—–]|-\s)[^\n]{{0,60}}?\b\d{{1,4}}(?:\sfiles?)?\s*[)）]?\s*$)|files?\sto\s(?:be\s)?(?:delete|remove)d?\b|"
     r"(?:delete|remove)\s(?:these|the\sfollowing|obsolete|unused|dead)\s(?:\w{1,20}\s)?files\b)",
     re.IGNORECASE,
     ("delete", "remove"),

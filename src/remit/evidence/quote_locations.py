@@ -48,6 +48,7 @@ _COMMAND = lazy_pattern(
 _FRAME = lazy_pattern(r"\s*+(?:at\s[\w.$<>\[\] /]{1,200}\([^()\n]{1,300}\)\s*$|File \"[^\"\n]{1,300}\", line \d)")
 _SCRIPTS = (*(".sh", ".bash", ".zsh", ".ksh", ".bats", ".fish", ".ps1", ".bat", ".cmd", ".mk"), ".yml", ".yaml", ".md")
 _COMMAND_FILES = frozenset(("makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", "package.json"))
+_LISTS = (".md", ".mdx", ".markdown", ".txt", ".rst", ".yml", ".yaml")
 _UNNAMED = frozenset(("", "console", "terminal", "shell-session"))
 _MAX_COMMANDS = 200
 _SHORT_LABEL = lazy_pattern(r"[*_]{0,2}[\w ]{1,30}[:：][*_]{0,2}\s*$")
@@ -60,7 +61,8 @@ _LOCATION_LINE = lazy_pattern(
 _INTRODUCES = lazy_pattern(r"[^\n]{0,300}[:：][*_]{0,2}\s*$")
 _LABELLED_ENTRY = lazy_pattern(r"\s*+[-+*]\s++\*\*[^*\n]{1,60}\*\*")
 _CODE_LABEL = lazy_pattern(
-    r"\b(?:code|c[óo]digo|snippets?|excerpts?|extraits?|implementation|(?-i:[Кк]од\w{0,2}))\b|代码|程式碼|コード|코드",
+    r"\b(?:code|c[óo]digo|snippets?|excerpts?|extraits?|implementation|details?|descri\w{2,8}|proof|source|quotes?|lines?|"
+    r"(?-i:[Кк]од\w{0,2}|[Оо]писание|[Дд]етали))\b|代码|程式碼|コード|코드|描述|说明|詳細",
     re.IGNORECASE,
 )
 _HEADING_OR_FENCE = lazy_pattern(r"\s*+(?:[>\-+*]\s*+)?(?:#{1,6}\s|```|~~~|\|)")
@@ -99,7 +101,9 @@ class Fence:
         A few words with a colon do not count as a sentence: `See src/app.py:12. The code:`.
         """
         if self.segment.info.split(" ")[0].lower() in _NO_LANGUAGE and not is_code(
-            self.segment.text, is_indented=self._is_indented
+            self.segment.text,
+            is_indented=self._is_indented,
+            has_lists=reference.path.lower().endswith(_LISTS),
         ):
             return True
         above = self._text(self.above)

@@ -58,10 +58,10 @@ _CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
 
 
-def is_code(text: str, *, is_indented: bool = False) -> bool:
+def is_code(text: str, *, is_indented: bool = False, has_lists: bool = False) -> bool:
     """Return whether a text may be code: no diagram and no output, and it does not mostly have sentences or steps.
 
-    `is_indented`: it has no fence, so it may also be the rest of a sentence.
+    `is_indented`: it has no fence, so it may be the rest of a sentence, or a list. `has_lists`: its file has lists.
     """
     lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
     if any(_DRAWN.search(line[:_MAX_LINES]) or _RESULT.match(line) for line in lines):
@@ -69,7 +69,9 @@ def is_code(text: str, *, is_indented: bool = False) -> bool:
     steps = [number for line in lines if (number := _step_number(line))]
     if len(steps) > 1 and steps == list(range(1, len(steps) + 1)):
         return False
-    return 2 * sum(_is_sentence(line) or (is_indented and _is_prose(line)) for line in lines) <= len(lines)
+    return 2 * sum(
+        _is_sentence(line) or (is_indented and _is_prose(line, has_lists=has_lists)) for line in lines
+    ) <= len(lines)
 
 
 def _step_number(line: str) -> int:
@@ -85,9 +87,9 @@ def _is_sentence(line: str) -> bool:
     return bool(_SENTENCE.match(line)) and len(_SMALL_WORD.findall(line)) >= _MIN_SMALL_WORDS
 
 
-def _is_prose(line: str) -> bool:
+def _is_prose(line: str, *, has_lists: bool) -> bool:
     """Return whether a line mostly consists of words in lower case, or is an entry of a list of words."""
-    if _ENTRY.match(line):
+    if not has_lists and _ENTRY.match(line):
         return True
     words = len(_SMALL_WORD.findall(line[:_MAX_LINES]))
     return words >= 2 * _MIN_SMALL_WORDS and 2 * words >= len(line[:_MAX_LINES].split()) and not _CODE_END.search(line)
