@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -20,6 +22,7 @@ MAX_OTHER_FILES = 20_000
 NEAR_GUESS = 6
 #: A range is at most this many lines above a line in it.
 FAR_RANGE = 60
+MAX_RANGES = 200
 
 
 def settle_carried(
@@ -80,10 +83,12 @@ def _settle_in_ranges(references: list[Reference]) -> None:
     lacking = [one for one in references if one.carried == "bare" and one.outcome == "out-of-range" and not one.is_next]
     if not lacking:
         return
-    ranges = [one for one in references if one.end_line is not None and one.outcome in ("verified", "abbreviated")]
+    holding = (one for one in references if one.outcome in ("verified", "abbreviated") and not one.carried)
+    ranges = sorted((one for one in holding if one.end_line is not None), key=attrgetter("at"))
     for one in lacking:
         last = one.end_line or one.line or 0
-        above = (other for other in ranges if 0 < one.at - other.at <= FAR_RANGE and not other.carried)
+        end = bisect_left(ranges, one.at, key=attrgetter("at"))
+        above = (other for other in ranges[max(0, end - MAX_RANGES) : end] if one.at - other.at <= FAR_RANGE)
         near = [other for other in above if (other.line or 0) <= (one.line or 0) <= last <= (other.end_line or 0)]
         if near and len({other.file for other in near}) == 1:
             _take(one, near[-1])

@@ -18,6 +18,8 @@ MIN_OTHER_CODE = 5
 MIN_ALL_LOST = 10
 #: A text often names the same files again: the answers for this many paths are kept.
 _MEMORY = 2_048
+#: At most this many folders of a path outside are compared.
+_MAX_PARTS = 30
 _SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
 
 
@@ -63,15 +65,12 @@ def excuse_submodules(references: list[Reference], workspace: Workspace) -> None
 
 def excuse_named_outside(references: list[Reference]) -> None:
     """Leave paths unchecked that the text also cites in full as files outside: the full path is reported."""
-    outside = [one.path for one in references if one.outcome == "outside" and one.line is not None]
-    if not outside:
-        return
-    for one in references:
-        if one.outcome == "missing-file" and "/" in one.path:
-            full = next((path for path in outside if path.endswith(f"/{one.path}")), "")
-            if full:
-                one.outcome, one.found = "unchecked", None
-                one.why = f"the text cites it in full as {full}, which is outside the checkout"
+    outside = {one.path for one in references if one.outcome == "outside" and one.line is not None}
+    ends = {path[at:]: path for path in outside for at in list(_part_starts(path))[-_MAX_PARTS:]}
+    for one in references if ends else ():
+        if one.outcome == "missing-file" and "/" in one.path and (full := ends.get(one.path)):
+            one.outcome, one.found = "unchecked", None
+            one.why = f"the text cites it in full as {full}, which is outside the checkout"
 
 
 def _endings_of(inside: dict[str, str]) -> dict[str, str]:
