@@ -45,6 +45,9 @@ CONNECTION_ERRORS = (
 _ROLLED_BACK = ("25", "40", "53", "55", "57014", "57P01", "57P03", "57P05")
 _NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
 _SHARED = re.compile(r"\{(\w+)\}")
+_VALUE = re.compile(r"%\((\w+)\)s")
+#: The library parses a longer statement each time it is sent.
+_MAX_PARSED_ONCE = 4_096
 
 
 class DatabaseUnavailable(EnvironmentBroken):
@@ -56,6 +59,13 @@ class NamedQuery(NamedTuple):
 
     name: str
     values: dict[str, Any]
+
+
+class NumberedQuery(NamedTuple):
+    """A query in the server's own form, and the names of its values in their order."""
+
+    sql: str
+    order: tuple[str, ...]
 
 
 class Database:
@@ -186,14 +196,19 @@ def _unavailable(error: Exception) -> DatabaseUnavailable:
 
 async def rows(connection: Connection, name: str, /, **values: Any) -> list[DictRow]:
     """Return the rows of a named query in an open transaction."""
-    cursor = await connection.execute(query(name), values)
+    cursor = await send(connection, name, **values)
     # Not `description`: it builds an object for each column.
     return await cursor.fetchall() if cursor.rownumber is not None else []
 
 
 async def send(connection: Connection, name: str, /, **values: Any) -> Cursor:
-    """Send a named query in a pipeline. Fetching its rows waits for it and for all that was sent before it."""
-    return await connection.execute(query(name), values)
+    """Send a named query. In a pipeline, fetching its rows waits for it and for all that was sent before it."""
+    sql = query(name)
+    if len(sql) <= _MAX_PARSED_ONCE:
+        return await connection.execute(sql, values)
+    numbered = _numbered(sql)
+    cursor = psycopg.AsyncRawCursor(connection, row_factory=connection.row_factory)
+    return await cursor.execute(numbered.sql, [values[value] for value in numbered.order])
 
 
 def data_folder(configured: str, start: Path) -> Path:
@@ -321,9 +336,23 @@ def query(name: str) -> str:
 def _queries(file: str) -> dict[str, str]:
     text = (files("remit.store") / "sql" / f"{file}.sql").read_text(encoding="utf-8")
     pieces = _NAME.split(text)
-    named = {name: sql.strip() for name, sql in zip(pieces[1::2], pieces[2::2], strict=True)}
+    named = {name: _compact(sql) for name, sql in zip(pieces[1::2], pieces[2::2], strict=True)}
 
     def with_shared(sql: str) -> str:
         return _SHARED.sub(lambda shared: with_shared(named[shared[1]]), sql)
 
     return {name: with_shared(sql) for name, sql in named.items()}
+
+
+def _compact(sql: str) -> str:
+    """Return SQL without its comments and indentation."""
+    lines = (line.strip() for line in sql.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("--"))
+
+
+@cache
+def _numbered(sql: str) -> NumberedQuery:
+    """Return a query with the numbers of its values in place of their names."""
+    order = tuple(dict.fromkeys(_VALUE.findall(sql)))
+    numbers = {name: f"${number}" for number, name in enumerate(order, 1)}
+    return NumberedQuery(_VALUE.sub(lambda value: numbers[value[1]], sql), order)
