@@ -31,7 +31,7 @@ from remit.store import jobs
 from remit.store.budgets import Reservation
 from remit.store.database import Database, NamedQuery
 from remit.store.submissions import Submission, submit
-from remit.store.transcript import Transcript, UsageSums
+from remit.store.transcript import StepRecord, Transcript, UsageSums
 from remit.testing import project
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # where the scripted model is
@@ -106,8 +106,8 @@ class _Free(ModelClient):
     async def reserve(self, *_: Any, **__: Any) -> Reservation:
         return Reservation(0, 0, 0.0, 8_192)
 
-    async def settle(self, reserved: Reservation, *_: Any, **__: Any) -> None:
-        return None
+    async def settle(self, reserved: Reservation, used: UsageSums, response: StepRecord | None) -> frozenset[str]:
+        return frozenset(call.call for call in response.begun) if response is not None else frozenset()
 
     async def ask(self, request: Callable[[], Any]) -> Any:
         return await request()
@@ -142,14 +142,16 @@ async def _turn_cost(address: str | None, where: str) -> float:
                         raise RuntimeError("the job could not be claimed")
                     plain.append(await _conversed(database, job, folder, is_durable=False))
                     durable.append(await _conversed(database, job, folder, is_durable=True))
-                    # Those of the request and of the response wait for the disk; the start of the call does not.
-                    turns = [await bare_commits(database, 2, unsafe=1) for _ in range(_TURNS + 1)]
+                    # One for the request, which must be stored before it is sent, and one for the response, which must
+                    # be stored before its calls run.
+                    turns = [await bare_commits(database, 2) for _ in range(_TURNS + 1)]
                     bare.append(statistics.mean(turns))
     # The first round warms up.
     own, other, floor = (statistics.median(times[1:]) * 1000 for times in (durable, plain, bare))
     _floors[address] = floor
     _notes.append(
-        f"a turn with one tool call{where}: {own:.1f} ms durable, {other:.1f} ms without; bare commits {floor:.1f} ms"
+        f"a turn with one tool call{where}: {own:.1f} ms durable, {other:.1f} ms without;"
+        f" two bare commits {floor:.1f} ms"
     )
     return own - other
 
@@ -254,7 +256,13 @@ def benches() -> list[Bench]:
     """What is measured here."""
     measured: tuple[tuple[str, str, str, float | None, Callable[..., Any]], ...] = (
         ("what durability adds to a turn with one tool call", "the same turn without", "ms", 5, _turn_cost),
-        ("what durability adds to a turn, its floor: bare commits", "client, server and disk", "ms", None, _turn_floor),
+        (
+            "what durability adds to a turn, its floor: two bare commits",
+            "client, server and disk",
+            "ms",
+            None,
+            _turn_floor,
+        ),
         (
             "a killed worker's job, until another asks the model",
             f"the configured {_TAKEOVER_SECONDS:g} s",

@@ -45,7 +45,7 @@ from remit.dispatch.model_client import (
 )
 from remit.dispatch.models import OUTPUT_TOKENS, build_model, instruction_blocks, model_settings
 from remit.dispatch.stored_messages import incomplete_calls, read_messages, stored_json
-from remit.dispatch.toolset import Calls
+from remit.dispatch.toolset import Calls, Moment
 from remit.registry.model import Brief
 from remit.store.database import DatabaseUnavailable
 from remit.store.jobs import AttemptFenced
@@ -180,7 +180,9 @@ class Conversation:
         response = following.model_response
         repair_surrogates(response)
         used = response_usage(response)
-        await self._client.settle(reserved, used, await self._response_record(response, used))
+        record = await self._response_record(response, used)
+        confirmed = Moment()
+        self._calls.start(record.begun, await self._client.settle(reserved, used, record), confirmed)
         failpoint("settled")
         failpoint("response-saved")
         return following
@@ -212,7 +214,12 @@ class Conversation:
         """Return what is stored for a response and the usage up to it."""
         self._sums = sums = add_usage(self._sums, used)
         usage = {"turns": sums.turns, "input": sums.input, "output": sums.output, "cached": sums.cached}
-        return await self._message_record(response, self._events.take("usage", {**usage, "cost": sums.cost}))
+        events = self._events.take("usage", {**usage, "cost": sums.cost})
+        record = await self._message_record(response, events)
+        if self._final() is not None:
+            return record
+        begun, started = await self._calls.begin(response, sums.turns)
+        return record._replace(begun=begun, events=[*events, *started])
 
     async def _message_record(self, message: ModelMessage, events: Sequence[StoredEvent]) -> StepRecord:
         messages = [*self._messages, message]

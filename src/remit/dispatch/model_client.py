@@ -79,15 +79,20 @@ class ModelClient:
         self._wait = reserved.wait
         return reserved
 
-    async def settle(self, reserved: budgets.Reservation, used: UsageSums, response: StepRecord | None) -> None:
-        """Count the actual usage of a request, and store its response; None: it was interrupted."""
+    async def settle(
+        self, reserved: budgets.Reservation, used: UsageSums, response: StepRecord | None
+    ) -> frozenset[str]:
+        """Count the actual usage of a request, and store its response; None: it was interrupted.
+
+        Return which of the calls that start with the response are new.
+        """
         actual = budgets.ActualUsage(used.input, used.output, used.cost)
         own = (self._database, self._job, self._attempt, reserved, actual)
         answered, self._answered = self._answered, ""
         if response is None:
             await budgets.settle_broken(*own, answered=answered)
-        else:
-            await budgets.settle(*own, response, answered=answered)
+            return frozenset()
+        return await budgets.settle(*own, response, answered=answered)
 
     async def ask(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send a request after its reservation, as soon as the provider is available.

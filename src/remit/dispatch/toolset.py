@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import SchemaValidator, core_schema, from_json
 
 from remit.dispatch.events import EventWriter
 from remit.dispatch.failpoints import failpoint
@@ -21,7 +22,7 @@ from remit.dispatch.tools.toolbox import Toolbox, recorded_arguments
 from remit.evidence.receipts import Receipt
 from remit.registry.model import digest_of
 from remit.secrets.scan import redact, redact_all
-from remit.store.transcript import EndedCall, FinishedCall, Transcript, ended_call
+from remit.store.transcript import BegunCall, EndedCall, FinishedCall, StoredEvent, Transcript, ended_call
 
 #: A conversation ends after this many equal errors in a row, or this many equal rounds of calls.
 MAX_SAME_ERRORS = 5
@@ -57,14 +58,49 @@ class Calls:
         self._loop_guard = LoopGuard()
         #: Read-only calls that have ended. They are stored together with the request that has their outputs.
         self._unsaved: list[EndedCall] = []
+        #: The read-only tools, by name.
+        self._read_only: dict[str, ToolSpec] = {}
+        #: Calls that were stored with the response that makes them, and when the job was confirmed before that.
+        self._started: dict[str, tuple[BegunCall, Moment]] = {}
+
+    def add_specs(self, specs: Iterable[ToolSpec]) -> None:
+        """Add tools whose calls are answered here."""
+        self._read_only |= {spec.name: spec for spec in specs if spec.is_read_only and spec.is_repeatable}
+
+    async def begin(self, response: ModelResponse, turn: int) -> tuple[list[BegunCall], list[StoredEvent]]:
+        """Return the calls of a response that are stored with it, and their events: all or none.
+
+        None if one of them is not read-only: calls are stored in the order in which they run.
+        """
+        begun: dict[str, BegunCall] = {}
+        events: list[StoredEvent] = []
+        for part in response.tool_calls:
+            arguments = _decoded(part.args)
+            call = _key(turn, part.tool_call_id, part.tool_name)
+            if part.tool_name not in self._read_only or arguments is None or call in begun:
+                return [], []
+            stored = await asyncio.to_thread(redact_all, arguments) if self.is_redacting else arguments
+            begun[call] = BegunCall(call, turn, part.tool_name, stored)
+            events += self._start_event(call, part.tool_name, arguments)
+        return list(begun.values()), events
+
+    def start(self, begun: Iterable[BegunCall], new: frozenset[str], confirmed: Moment) -> None:
+        """Note the calls that have been stored with their response. Those that are not new are looked up later."""
+        self._started = {call.call: (call, confirmed) for call in begun if call.call in new}
+
+    def _start_event(self, call: str, name: str, arguments: dict[str, Any]) -> list[StoredEvent]:
+        return self._events.take("tool", {"call": call, "name": name, "arguments": _short(arguments)})
 
     async def answer(self, call_id: str, spec: ToolSpec, arguments: Any, run: Run) -> str:
         """Return the stored output of a call, or run it now and store its output."""
-        call = f"{self.turn}:{call_id}"
+        call = _key(self.turn, call_id, spec.name)
         named = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+        if call in self._started:
+            begun, confirmed = self._started.pop(call)
+            return await self._run(call, spec, named, begun.arguments, confirmed, run)
         stored = await asyncio.to_thread(redact_all, named) if self.is_redacting else named
-        confirmed = _Moment()
-        events = self._events.take("tool", {"call": call, "name": spec.name, "arguments": _short(named)})
+        confirmed = Moment()
+        events = self._start_event(call, spec.name, named)
         if not spec.is_read_only:
             await self.save()  # in the order in which they ran
         earlier = await self._transcript.begin_call(
@@ -82,6 +118,12 @@ class Calls:
             return await self._answer_unknown(call, spec, arguments)
         if call in self._incomplete:
             return await self._answer_incomplete(call, spec, arguments)
+        return await self._run(call, spec, named, stored, confirmed, run)
+
+    async def _run(
+        self, call: str, spec: ToolSpec, named: dict[str, Any], stored: dict[str, Any], confirmed: Moment, run: Run
+    ) -> str:
+        """Run a call that is stored as pending, and store its output."""
         failpoint("tool-begun")
         await self._confirm_ownership(confirmed)
         started = time.monotonic()
@@ -124,14 +166,14 @@ class Calls:
         self._incomplete = frozenset(incomplete)
         self._loop_guard.recall(await self._transcript.last_calls())
 
-    async def _confirm_ownership(self, confirmed: _Moment) -> None:
+    async def _confirm_ownership(self, confirmed: Moment) -> None:
         """Make sure that this attempt still owns the job, because a worker can freeze at any time.
 
         Shortly after the last confirmation no other worker can have taken the job over. Raises AttemptFenced.
         """
         max_age = _CONFIRMED_SECONDS
         while confirmed.seconds_ago > max_age:
-            confirmed = _Moment()
+            confirmed = Moment()
             await self._transcript.touch()
             max_age *= 2  # so that a slow database does not cause an endless loop
 
@@ -151,7 +193,7 @@ class Calls:
         return _INCOMPLETE
 
 
-class _Moment:
+class Moment:
     """A point in time on two clocks: the monotonic one stops while the host sleeps, the other can be changed."""
 
     def __init__(self) -> None:
@@ -160,6 +202,7 @@ class _Moment:
 
     @property
     def seconds_ago(self) -> float:
+        """Return how long ago this was."""
         return max(time.time() - self._wall, time.monotonic() - self._monotonic)
 
 
@@ -214,6 +257,7 @@ class RecordedTools(AbstractToolset[None]):
         self._name = name
         self._specs = {spec.name: spec for spec in specs}
         self._calls = calls
+        calls.add_specs(self._specs.values())
         self._answer = answer
 
     @property
@@ -242,7 +286,7 @@ class RecordedTools(AbstractToolset[None]):
         async def run(arguments: dict[str, Any], key: str) -> ToolOutput:
             return await self._answer(name, arguments, key)
 
-        return await self._calls.answer(ctx.tool_call_id or name, self._specs[name], tool_args, run)
+        return await self._calls.answer(ctx.tool_call_id or "", self._specs[name], tool_args, run)
 
 
 def job_tools(toolbox: Toolbox, calls: Calls) -> RecordedTools:
@@ -252,6 +296,20 @@ def job_tools(toolbox: Toolbox, calls: Calls) -> RecordedTools:
         return await toolbox.call(name, arguments, key=key)
 
     return RecordedTools("job", toolbox.specs, calls, answer)
+
+
+def _key(turn: int, call_id: str, name: str) -> str:
+    """Return the key of a call. Providers assign ids, and may use one again in another turn or leave it out."""
+    return f"{turn}:{call_id or name}"
+
+
+def _decoded(arguments: Any) -> dict[str, Any] | None:
+    """Return the arguments of a call as the library decodes them, or None if they are not an object."""
+    try:
+        decoded = from_json(arguments) if isinstance(arguments, str) else arguments
+    except ValueError:
+        return None
+    return decoded if isinstance(decoded, dict) else None
 
 
 def _line(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from remit.store.database import Database, send
 from remit.store.jobs import AttemptFenced
-from remit.store.transcript import EndedCall, StepRecord
+from remit.store.transcript import EndedCall, StepRecord, stored_json
 
 #: Nothing is stored with a reservation or its release.
 NOTHING = StepRecord()
@@ -113,8 +113,8 @@ async def settle(
     response: StepRecord = NOTHING,
     *,
     answered: str = "",
-) -> None:
-    """Store a response, release its reservation and count the actual usage.
+) -> frozenset[str]:
+    """Store a response, release its reservation and count the actual usage. Return which of its calls are new.
 
     The failures of a provider that has answered (`answered`) are forgotten. Raises AttemptFenced if the job has been
     taken over meanwhile.
@@ -124,10 +124,12 @@ async def settle(
         **_released(job, attempt, reserved, answered),
         used_tokens=used.input + used.output,
         used_cost=used.cost,
+        begun=stored_json([call._asdict() for call in response.begun]),
         **response.values(),
     )
     if not rows:
         raise AttemptFenced(job, attempt)
+    return frozenset(rows[0]["new_calls"])
 
 
 async def settle_broken(

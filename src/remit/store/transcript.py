@@ -53,6 +53,15 @@ class FinishedCall(NamedTuple):
     is_failed: bool
 
 
+class BegunCall(NamedTuple):
+    """A read-only call that starts as soon as the response that makes it is stored."""
+
+    call: str
+    turn: int
+    name: str
+    arguments: dict[str, Any]
+
+
 class EndedCall(NamedTuple):
     """A read-only call that has ended, with the values and the events to store."""
 
@@ -68,6 +77,8 @@ class StepRecord(NamedTuple):
     sums: UsageSums | None = None
     partial: str | None = None
     events: Sequence[StoredEvent] = ()
+    #: The calls of a response that start at once.
+    begun: Sequence[BegunCall] = ()
 
     def values(self, calls: Sequence[EndedCall] = ()) -> dict[str, Any]:
         """Return the values of a statement, which also stores calls that have ended and their events, in order.
@@ -83,7 +94,7 @@ class StepRecord(NamedTuple):
             "message": _jsonb(self.message),
             "partial": to_storable(self.partial),
             "events": _events([*earlier, *self.events]),
-            "calls": _jsonb(msgspec.json.encode(list(ended.values()))),
+            "calls": stored_json(list(ended.values())),
             **(self.sums._asdict() if self.sums is not None else dict.fromkeys(UsageSums._fields)),
         }
 
@@ -135,7 +146,7 @@ class Transcript:
                 call=call,
                 turn=turn,
                 name=name,
-                arguments=_jsonb(msgspec.json.encode(arguments)),
+                arguments=stored_json(arguments),
                 events=_events(events),
                 is_repeatable=is_repeatable,
                 is_read_only=is_read_only,
@@ -161,7 +172,7 @@ class Transcript:
                 output=to_storable(output),
                 is_failed=is_failed,
                 state=state,
-                receipt=_jsonb(msgspec.json.encode(receipt)) if receipt is not None else None,
+                receipt=stored_json(receipt) if receipt is not None else None,
                 events=_events(events),
             )
         )
@@ -231,8 +242,17 @@ def _jsonb(data: bytes) -> Jsonb:
     return Jsonb(_NUL.sub(r"\1\\ufffd", data.decode()), dumps=lambda text: text)
 
 
+def stored_json(value: Any) -> Jsonb:
+    """Return a value without lone surrogates as JSON for the database."""
+    return _jsonb(msgspec.json.encode(value))
+
+
 def _events(events: Sequence[StoredEvent]) -> Jsonb:
-    return Jsonb(to_storable([event._asdict() for event in events]))
+    listed = [event._asdict() for event in events]
+    try:
+        return stored_json(listed)
+    except UnicodeEncodeError:  # a lone surrogate
+        return stored_json(to_storable(listed))
 
 
 async def receipts_of(database: Database, job: int) -> list[Receipt]:

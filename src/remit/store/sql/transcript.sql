@@ -201,14 +201,21 @@ FROM decided
 
 -- name: end_turn
 -- Store a response, release its reservation and count what it used. Without a reservation it was counted before, and the
--- answer of the database was lost. A provider that has answered has no failures.
+-- answer of the database was lost. A provider that has answered has no failures. `begun` are the calls of the response that
+-- start at once; `new_calls` are those that were not stored before.
 WITH {locked_tree}, held AS (
     SELECT id, reserved_tokens > 0 AS is_reserved FROM locked
     WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
 ), answered AS (
     UPDATE remit.circuits SET failures = 0, open_until = NULL
     WHERE provider = %(provider)s AND (failures > 0 OR open_until IS NOT NULL)
-), {saved_message}, told AS ({tell}), changed AS (
+), {saved_message}, begun AS (
+    INSERT INTO remit.tool_calls (job, call, turn, name, arguments, state, attempt)
+    SELECT held.id, begun.call, begun.turn, begun.name, begun.arguments, 'pending', %(attempt)s
+    FROM held, jsonb_to_recordset(%(begun)s) AS begun (call text, turn integer, name text, arguments jsonb)
+    ON CONFLICT (job, call) DO NOTHING
+    RETURNING call
+), told AS ({tell}), changed AS (
     UPDATE remit.jobs SET
         checkpoint = CASE WHEN jobs.id = held.id THEN now() ELSE checkpoint END,
         {set_sums},
@@ -226,7 +233,7 @@ WITH {locked_tree}, held AS (
         tree_turns = tree_turns + CASE WHEN jobs.id = %(top)s AND is_reserved THEN 1 ELSE 0 END
     FROM held WHERE jobs.id IN (held.id, %(top)s)
 )
-SELECT id, ({notify}) AS told FROM held
+SELECT id, ({notify}) AS told, ARRAY(SELECT call FROM begun) AS new_calls FROM held
 
 -- name: receipts
 SELECT receipt FROM remit.receipts WHERE job = %(job)s ORDER BY number
