@@ -7,7 +7,8 @@ and whether it is accepted. This module derives the answer to the last one from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
@@ -292,12 +293,11 @@ def _run(case: Case) -> list[Violation]:
     rules = CATALOG if case.document.has_content else (*ENTRY, *CLAIMS)
     available = _available(case.evidence)
     found: dict[str, list[Violation]] = {}
-    for rule in rules:
-        if rule.needs not in available or any(map(found.__contains__, rule.requires)):
-            continue
-        level = rule.level_in(case.profile)
-        if level is not None and (violations := _violations(rule, level, case)):
-            found[rule.name] = violations
+    for rule, level in _in_profile(rules, case.profile):
+        if rule.needs in available and found.keys().isdisjoint(rule.requires):
+            violations = _violations(rule, level, case)
+            if violations:
+                found[rule.name] = violations
     unfilled = {violation.line for violation in found.get("placeholder-left", ())}
     return [
         violation
@@ -305,6 +305,12 @@ def _run(case: Case) -> list[Violation]:
         for violation in violations
         if name == "placeholder-left" or violation.line not in unfilled
     ]
+
+
+@cache
+def _in_profile(rules: tuple[type[Rule], ...], profile: str) -> tuple[tuple[type[Rule], Level], ...]:
+    """Return the rules that apply in a profile, each with its level there."""
+    return tuple((rule, level) for rule in rules if (level := rule.level_in(profile)) is not None)
 
 
 def _available(evidence: Evidence) -> frozenset[Need]:
@@ -322,17 +328,17 @@ def _available(evidence: Evidence) -> frozenset[Need]:
 def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
     """Return the rules that could not be checked, each with the missing source."""
     wanted, available = _selection(options), _available(case.evidence)
+    rules = _in_profile(CATALOG if case.document.has_content else CLAIMS, case.profile)
+    missing: dict[Need, str] = {need: _missing(need, case.evidence) for need in get_args(Need) if need not in available}
     return tuple(
-        NotRun(rule.name, _missing(rule, case.evidence))
-        for rule in (CATALOG if case.document.has_content else CLAIMS)
-        if rule.needs not in available and rule.level_in(case.profile) is not None and wanted(rule.name)
+        NotRun(rule.name, missing[rule.needs]) for rule, _ in rules if rule.needs in missing and wanted(rule.name)
     )
 
 
-def _missing(rule: type[Rule], evidence: Evidence) -> str:
-    if rule.needs == "repository":
+def _missing(need: Need, evidence: Evidence) -> str:
+    if need == "repository":
         return "no repository was given"
-    claims = [str(claim.at) for claim in evidence.run_claims] if rule.needs == "runs" else []
+    claims = [str(claim.at) for claim in evidence.run_claims] if need == "runs" else []
     unchecked = f"; the test run claimed at line {', '.join(claims)} was not checked" if claims else ""
     return f"{evidence.receipts_problem or 'no receipts were given'}{unchecked}"
 

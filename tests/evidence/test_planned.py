@@ -13,6 +13,7 @@ from remit.contract.parse import parse
 from remit.evidence import planned, removals
 from remit.evidence.gather import gather
 from remit.evidence.sources import Sources
+from remit.lazy import fold_case
 from remit.workspace.files import WorkTree
 
 TABLE = "| Task | Files |\n|---|---|\n| {} | {} |"
@@ -42,9 +43,9 @@ def test_a_document_with_a_word_of_an_expression_is_searched_with_it() -> None:
     assert made
     assert gone
     assert listed
-    assert all(planned.may_make_files(f"The {word.upper()} file") for word in made)
-    assert all(removals.may_state_gone(f"The {word.upper()} file") for word in (*gone, "~~"))
-    assert all(removals.may_list_removed_files(f"The {word.upper()} file") for word in listed)
+    assert all(planned.may_make_files(fold_case(f"The {word.upper()} file")) for word in made)
+    assert all(removals.may_state_gone(fold_case(f"The {word.upper()} file")) for word in (*gone, "~~"))
+    assert all(removals.may_list_removed_files(fold_case(f"The {word.upper()} file")) for word in listed)
     text = "The check of the token (a/b.py:12) is kept."
     assert not planned.may_make_files(text)
     assert not removals.may_state_gone(text)

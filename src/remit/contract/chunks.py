@@ -13,20 +13,27 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
+from remit.contract.fences import FENCE_MARK
 from remit.contract.headings import SECTIONS, TITLE_WORDS, block_key, section_key
 from remit.contract.kinds import is_known_agent
 from remit.contract.model import STATUSES
-from remit.lazy import lazy_pattern
+from remit.lazy import either, lazy_pattern
 
 _HEADING = lazy_pattern(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")
-_FENCE = lazy_pattern(r"^((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
-_TITLE_END = lazy_pattern(rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))})[\s:：#*]*+$", re.IGNORECASE)
+_TITLE_MARKS = either(r"\s:#*", "：")
+_TITLE_END = lazy_pattern(
+    rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))}){_TITLE_MARKS}*+$", re.IGNORECASE
+)
 _NAMES = "|".join(SECTIONS["status"])
-#: A heading `Status`, or a label `Status:` with one of the words that a status can have.
-_STATUS = lazy_pattern(
-    rf"^[ \t>]*+(?:#{{1,6}}[ \t]+[\d.)\s]*+[*_]{{0,3}}(?:{_NAMES})[\s*_:：]*+(?:$|\W*\b\w)"
-    rf"|(?:[-*+][ \t]+)?[*_]{{0,3}}(?:{_NAMES})[*_]{{0,3}}[ \t]*[:：][\s*_`]*+(?:{'|'.join(STATUSES)})\b)",
+_STATUS_MARKS = either(r"\s*_:", "：")
+#: A heading `Status`, and a label `Status:` with one of the words that a status can have.
+_STATUS_HEADING = lazy_pattern(
+    rf"#{{1,6}}[ \t]+[\d.)\s]*+[*_]{{0,3}}(?:{_NAMES}){_STATUS_MARKS}*+(?:$|\W*\b\w)", re.IGNORECASE
+)
+_STATUS_LABEL = lazy_pattern(
+    rf"(?:[-*+][ \t]+)?[*_]{{0,3}}(?:{_NAMES})[*_]{{0,3}}[ \t]*[:：][\s*_`]*+(?:{'|'.join(STATUSES)})\b",
     re.IGNORECASE,
+    tuple(name.lower() for name in SECTIONS["status"]),
 )
 _WRAP_INFO = frozenset({"", "md", "markdown", "text", "txt"})
 _MAX_HEADING = 300
@@ -62,7 +69,7 @@ def is_self_contained(text: str) -> bool:
     """Return whether a text can be part of a result: no heading ends the result, and no fence stays open."""
     fence: str | None = None
     for line in text.split("\n"):
-        mark, heading = _FENCE.match(line), _heading(line)
+        mark, heading = FENCE_MARK.match(line), _heading(line)
         if fence is not None:
             fence = None if mark and _closes(mark, fence) else fence
         elif mark:
@@ -97,6 +104,11 @@ def _rest(lines: list[str], start: int, end: int) -> tuple[Chunk, ...]:
     return (Chunk("\n".join(own), start + 1),) if any(map(str.strip, own)) else ()
 
 
+def _is_status(line: str) -> bool:
+    line = line.lstrip(" \t>")
+    return bool(_STATUS_HEADING.match(line) if line.startswith("#") else _STATUS_LABEL.match(line))
+
+
 class _Splitter:
     """One pass over the lines of a text that finds the results in it."""
 
@@ -110,7 +122,7 @@ class _Splitter:
         named = [index for index, heading in self._headings.items() if _is_title(heading)]
         if not named:
             return frozenset()
-        states = [index for index, line in enumerate(self._lines) if _STATUS.match(line[:_MAX_HEADING])]
+        states = [index for index, line in enumerate(self._lines) if _is_status(line[:_MAX_HEADING])]
         found = set()
         for index, following in zip(named, [*named[1:], len(self._lines)], strict=True):
             at = bisect_right(states, index)
@@ -128,7 +140,7 @@ class _Splitter:
         wrap_from: int | None = None  # the line after an opening fence, while only blank lines followed it
         while index < len(lines):
             line, heading, is_title = lines[index], self._headings.get(index), index in self._titles
-            mark = _FENCE.match(line)
+            mark = FENCE_MARK.match(line)
             if fence is not None:
                 if wrap_from is not None and title_at is None and is_title:
                     end = _wrap_end(lines, index, fence, self._titles)
@@ -156,9 +168,9 @@ def whole(text: str) -> Chunk:
     lines = text.split("\n")
     inner = [index for index, line in enumerate(lines) if line.strip()]
     start = inner[0] if inner else 0
-    opening = _FENCE.match(lines[start])
+    opening = FENCE_MARK.match(lines[start])
     if opening and opening.group(3).strip().lower() in ("md", "markdown") and not opening.group(1):
-        closing = _FENCE.match(lines[inner[-1]])
+        closing = FENCE_MARK.match(lines[inner[-1]])
         if closing and _closes(closing, opening.group(2)):
             return Chunk("\n".join(lines[start + 1 : inner[-1]]), start + 2)
     indent = min((len(lines[index]) - len(lines[index].lstrip(" ")) for index in inner), default=0)
@@ -196,10 +208,10 @@ def _wrap_end(lines: list[str], start: int, fence: str, titles: frozenset[int]) 
     stop = next((i for i in range(start + 1, len(lines)) if i in titles), len(lines))
     named = [i for i in range(start, stop) if (h := _heading(lines[i])) and (section_key(h[1]) or block_key(h[1]))]
     last_named = named[-1] if named else start
-    bare = [i for i in range(last_named, stop) if (m := _FENCE.match(lines[i])) and _closes(m, fence)]
+    bare = [i for i in range(last_named, stop) if (m := FENCE_MARK.match(lines[i])) and _closes(m, fence)]
     inner: str | None = None
     for index in range(start, stop):
-        mark = _FENCE.match(lines[index])
+        mark = FENCE_MARK.match(lines[index])
         if not mark:
             continue
         if inner is not None:

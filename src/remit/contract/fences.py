@@ -15,7 +15,8 @@ import msgspec
 
 from remit.lazy import lazy_pattern
 
-_MARK = lazy_pattern(r"((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
+#: The mark at the start or the end of a fence.
+FENCE_MARK = lazy_pattern(r"((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
 #: A heading below a blank line. `# word` may be a comment in the code.
 _HEADING = lazy_pattern(r" {0,3}#{2,6}[ \t]+\S")
 
@@ -69,7 +70,7 @@ def _marks(lines: list[str]) -> list[_Mark]:
     return [
         _Mark(number, found[2], bool(found[1]) or bool(found[3].strip()))
         for number, line in enumerate(lines)
-        if ("```" in line or "~~~" in line) and (found := _MARK.match(line))
+        if ("```" in line or "~~~" in line) and (found := FENCE_MARK.match(line))
     ]
 
 

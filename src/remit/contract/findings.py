@@ -6,6 +6,7 @@ Merging, conflicts and several rules use this list.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -15,7 +16,7 @@ from remit.contract.kinds import CATEGORY_BY_PREFIX, slug
 from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Block, Code, Content, Heading, Result, Table, Text
 from remit.contract.section_fields import read_score
-from remit.lazy import lazy_pattern
+from remit.lazy import either, lazy_pattern
 
 Severity = Literal["critical", "important", "minor"]
 
@@ -57,10 +58,10 @@ _ID = lazy_pattern(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
 _MAX_COLONS = 4
 _NO_LETTER = lazy_pattern(r"[^a-z]")
 _PREFIX = lazy_pattern(r"^([A-Za-z]+)")
-_DETAIL = lazy_pattern(r"^[*_\s]*([A-Za-z][A-Za-z0-9]{0,15}-\d{1,6})\b[*_\s]*[:：.–—-]?\s*(.*)$")
+_DETAIL = lazy_pattern(rf"^[*_\s]*([A-Za-z][A-Za-z0-9]{{0,15}}-\d{{1,6}})\b[*_\s]*{either(':.-', '：', '–—')}?\s*(.*)$")
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Finding(msgspec.Struct, frozen=True, gc=False):
     """One statement of a result about the code."""
 
     id: str
@@ -148,6 +149,7 @@ def _rows(result: Result, table: Table) -> list[Finding]:
     # A column that is missing is the empty cell after the last one.
     columns = ("id", "issue", "location", "severity", "confidence", "category")
     positions = [-1 if (at := column_index(table.columns, key)) is None else at for key in columns]
+    may_flag = _may_flag(" ".join(chain.from_iterable(row.cells for row in table.rows)))
     found = []
     for row in table.rows:
         if all(map(is_none_text, row.cells)):
@@ -165,7 +167,7 @@ def _rows(result: Result, table: Table) -> list[Finding]:
                 severity_text=severity,
                 confidence=score if isinstance(score, float) else None,
                 category=category_of(plain_text(category), name, result.agent),
-                flags=flags_in(" ".join(row.cells)),
+                flags=flags_in(" ".join(row.cells)) if may_flag else (),
                 line=row.line,
                 source="row",
             )
@@ -185,10 +187,12 @@ def category_of(stated: str, name: str, agent: str) -> str:
 
 def flags_in(words: str) -> tuple[str, ...]:
     """Return the flags whose words occur in a finding's text."""
-    folded = words.casefold()
-    if not _FLAG_PART.search(folded):
-        return ()
-    return tuple(flag for flag, pattern in FLAG_WORDS.items() if pattern.search(words))
+    return tuple(flag for flag, pattern in FLAG_WORDS.items() if pattern.search(words)) if _may_flag(words) else ()
+
+
+def _may_flag(words: str) -> bool:
+    """Return whether a text may have words for a flag."""
+    return _FLAG_PART.search(words.casefold()) is not None
 
 
 def details_of(result: Result) -> list[FindingDetail]:

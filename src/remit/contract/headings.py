@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from remit.lazy import lazy_pattern
+from remit.lazy import either, lazy_pattern
 
 #: key -> (canonical English name, other accepted names)
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -138,7 +138,7 @@ LABELS: dict[str, tuple[str, ...]] = {
 
 _NUMBERING = lazy_pattern(r"^\d{1,3}(?:\.\d{1,3})*[.)]\s+", words=(".", ")"))
 _PARENTHESIS = lazy_pattern(r"\s*[(（][^()（）]{0,60}[)）]$", words=(")", "）"))
-_SEPARATORS = lazy_pattern(r"[\s_\-‐-―]+")
+_SEPARATORS = lazy_pattern(either(r"\s_\-", "‐-―") + "+")
 
 
 @lru_cache(maxsize=4096)

@@ -44,8 +44,8 @@ class Line(NamedTuple):
 
 def is_none_text(text: str) -> bool:
     """Return whether an entry only states that there is nothing to report, such as "None" or "n/a"."""
-    first = text[:1].lower()
-    if first not in _INITIALS and first.isascii() and first.isalpha():
+    first = text.lstrip("`*_ ")[:1].lower()
+    if first not in _INITIALS and first.isascii() and (first.isalpha() or text.isdigit()):
         return False
     return fold(text).rstrip(".。") in _NOTHING
 

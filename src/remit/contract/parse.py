@@ -20,7 +20,7 @@ from remit.contract.lines import entries, lines_of
 from remit.contract.model import SCHEMA, STATUSES, Block, Extra, Result
 from remit.contract.render import free_text, render
 from remit.contract.sections import Outline, Section, arrange
-from remit.lazy import lazy_pattern
+from remit.lazy import fold_case, lazy_pattern
 
 MAX_BYTES = 1 << 20
 MAX_RESULTS = 1000
@@ -100,6 +100,11 @@ class Document(msgspec.Struct, frozen=True, dict=True):
     def whole_text(self) -> str:
         """The text of the result and the text around it."""
         return "\n".join([self.text, *(chunk.text for chunk in self.around)])
+
+    @cached_property
+    def folded_text(self) -> str:
+        """The same in lower case."""
+        return fold_case(self.whole_text)
 
     @property
     def lines_outside(self) -> int:

@@ -14,7 +14,7 @@ from remit.contract.kinds import KINDS, BlockSpec, Kind
 from remit.contract.lines import Line, lines_of
 from remit.contract.model import Code, Content, Items, Table
 from remit.contract.parse import Document
-from remit.lazy import lazy_pattern
+from remit.lazy import either, lazy_pattern
 
 #: Placeholders of other templates: the first version of the contract, and earlier wordings of this form.
 _FOREIGN = (
@@ -35,7 +35,7 @@ _BRACKETED = lazy_pattern(r"(?<![\w\]/\\!])\[([^\[\]\n]{1,120})\](?![(\[/\w])")
 _GENERIC = lazy_pattern(r"^(?:\.{3}|…|todo\b.*|tbd|tba|your .*|insert .*|fill .*|placeholder.*)$", re.IGNORECASE)
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*`")
 _LOCATION_SPAN = lazy_pattern(r"`(\[[^\[\]`\n]*(?:file:line|path/to/)[^\[\]`\n]*\])`")
-_BOX = lazy_pattern(r"^\s*(?:[-*+]\s+)?\[[ xX✓✔]?\]")
+_BOX = lazy_pattern(rf"^\s*(?:[-*+]\s+)?\[{either(' xX', '✓✔')}?\]")
 
 AGENT_NAME = "[Agent Name]"
 STATUS = "[SUCCESS | PARTIAL | FAILED]"
@@ -117,11 +117,16 @@ def _block(spec: BlockSpec) -> str:
     return f"{head}- [{spec.hint.replace('*', '')}]"
 
 
+_CHECKBOXES = ("[x]", "[X]", "[ ]")
+
+
 def filled_lines(document: Document) -> Iterator[Line]:
     """Yield the lines of a result that may have a placeholder: title, headings and section content with a bracket.
 
     Of fences, only unfilled placeholders are yielded.
     """
+    if document.text.count("[") == sum(map(document.text.count, _CHECKBOXES)):
+        return
     yield Line(document.result.agent, document.title_line)
     for section in document.outline.sections:
         yield Line(section.heading, section.line)

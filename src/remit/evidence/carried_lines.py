@@ -98,17 +98,8 @@ class LineCarrier:
             self._paragraph, self._entries, self._group = Scope(), [], segment.group
             self._siblings, self._cited = Scope(), {}
             self._is_below_code |= self._located is not None and is_apart
-        if segment.kind == "item" and segment.starts_item and not segment.depth:
-            self._cited = {}
         if segment.kind == "heading":
-            while self._headings[-1].level >= segment.depth > 0:
-                self._headings.pop()
-            self._headings.append(HeadingScope(segment.depth, Scope(), Scope(), Labels(), Scope()))
-            self._headings[-1].heading.add(segment)
-            is_first, self._has_heading = not self._has_heading, True
-            is_title = is_first and segment.depth == 1
-            self._is_head = is_title or ((is_first or self._is_head) and is_about_all(segment.text))
-            self._located, self._is_below_code = None, False
+            self._add_heading(segment)
         elif segment.kind == "item":
             self._add_item(segment)
         elif segment.kind == "text":
@@ -122,7 +113,19 @@ class LineCarrier:
             self._subject.add(segment)
         self._last_line = segment.line
 
+    def _add_heading(self, segment: Segment) -> None:
+        while self._headings[-1].level >= segment.depth > 0:
+            self._headings.pop()
+        self._headings.append(HeadingScope(segment.depth, Scope(), Scope(), Labels(), Scope()))
+        self._headings[-1].heading.add(segment)
+        is_first, self._has_heading = not self._has_heading, True
+        is_title = is_first and segment.depth == 1
+        self._is_head = is_title or ((is_first or self._is_head) and is_about_all(segment.text))
+        self._located, self._is_below_code = None, False
+
     def _add_item(self, segment: Segment) -> None:
+        if segment.starts_item and not segment.depth:
+            self._cited = {}
         # A line below a blank line belongs to the entry that it is indented for.
         closes = segment.starts_item or segment.line > self._last_line + 1
         least = 0 if segment.starts_item else 1

@@ -15,21 +15,22 @@ from msgspec.structs import replace
 
 from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
 from remit.evidence.grammar import references_in
+from remit.evidence.line_numbers import DASH
 from remit.evidence.proposal_words import AFTER_WORDS, BEFORE_WORDS, CORRECTED, CORRECTED_WORDS
 from remit.evidence.written import WrittenReference, cursor_reference
-from remit.lazy import lazy_pattern
+from remit.lazy import either, fold_case, has_word, lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 
 #: An emoji or another sign before the words of a comment: `// 📄 src/app.ts:12`.
-_MARK = r"(?:[\u25a0-\u2793\u2b1b-\u2b5f\ufe0f\u200d\U0001f300-\U0001faff]{1,4}\s*+)?+"
+_EMOJI = either(r"\u25a0-\u2793\u2b1b-\u2b5f", r"\ufe0f\u200d", r"\U0001f300-\U0001faff")
+_MARK = rf"(?:(?-i:{_EMOJI}{{1,4}})\s*+)?+"
 #: An emoji and a location in place of a comment, as the first line: `📄 docs/setup.md (lines 26-29):`.
 _EMOJI_LINE = lazy_pattern(r"\s*+[\U0001f300-\U0001faff]\ufe0f?\s++([^\n]++)$")
-_COMMENT = lazy_pattern(
-    r"\s*+(?://+|#(?![!#\d])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
-    rf"{_MARK}(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$",
-    re.IGNORECASE,
-)
-_COMMENT_END = lazy_pattern(r"\s*(?:\*/\}?|-->|\*\)|-\}|#\}|%>|\"\"\"|''')?\s*$")
+_SIGNS = r"\s*+(?://+|#(?![!#\d])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
+_LOCATED = r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$"
+_COMMENT = lazy_pattern(_SIGNS + _MARK + _LOCATED, re.IGNORECASE)
+_ASCII_COMMENT = lazy_pattern(_SIGNS + _LOCATED, re.IGNORECASE)
+_COMMENT_ENDS = ("*/", "*/}", "-->", "*)", "-}", "#}", "%>", '"""', "'''")
 #: What may follow a path without a line in a location comment: the end, or a remark after a dash or bracket.
 _REMARK = lazy_pattern(r"\s*(?:$|[-–—:(|,])")
 _LATER_REMARK = lazy_pattern(r"[`*]{0,3}\s*(?:$|[-–—:|]+\s|[(（]|:$)")
@@ -72,13 +73,16 @@ _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
 _LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
 #: A longer line is not a comment that names a location.
 _MAX_COMMENT = 2_000
+#: The first characters of the comments that are searched for here, except those that are not ASCII.
+_COMMENT_STARTS = frozenset("/#-;%{(<\"'Rr")
 _ATTRIBUTE = lazy_pattern(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
 #: A line of the same file: `// Line 15: the field`, `# L40-48`, `// 第61行`.
 _LINE_COMMENT = lazy_pattern(
-    r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*)\s*+(?:lines?\s|L(?=\d{2})|第)\s?(\d{1,6})(?:\s?[-–—]\s?L?(\d{1,6}))?\s?行?"
-    r"(?=\s*(?:$|[:：(（,–—*]|-\s))",
+    r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*)\s*+(?:lines?\s|L(?=\d{2})|第)\s?(\d{1,6})"
+    rf"(?:\s?{DASH}\s?L?(\d{{1,6}}))?\s?行?(?=\s*(?:$|{either(':(,*', '：（', '–—')}|-\s))",
     re.IGNORECASE,
 )
+_LINE_STARTS = ("line", "第", *(f"l{digit}" for digit in range(10)))
 #: Code and a comment after it.
 _TRAILING = lazy_pattern(r"(\s*+[^\s/#][^\n]*?\S)\s++(?://+|#|--+)\s++([^\s][^\n]*+)$")
 #: A comment on many files, whose code is not that of the location above it: `-- all views/*.lua files`.
@@ -179,6 +183,9 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
         return
     follows_words = False
     for at, line in enumerate(fence.lines):
+        if not _may_be_comment(line):
+            part.lines.append(line)
+            continue
         is_first = not any(map(str.strip, fence.lines[:at])) if at < 3 else False
         path = part.written.path if part.written is not None else fence.above
         found = _in_comment(line, exists, is_known, is_first=is_first, may_follow=is_first or follows_words)
@@ -186,7 +193,7 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
             found = []
         found = found or _line_of_same_file(line, path, workspace)
         is_apart = not found and not part.is_proposed and bool(path) and len(line) < _MAX_COMMENT
-        is_apart = is_apart and bool(_MANY_FILES.match(line))
+        is_apart = is_apart and "*" in line and bool(_MANY_FILES.match(line))
         if not (found or is_apart) or (at and _is_own_comment(line, path, workspace)):
             part.lines.append(line)
             continue
@@ -217,6 +224,16 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
     yield part
 
 
+def _may_be_comment(line: str) -> bool:
+    """Return whether a line begins like a comment. Most lines of code do not, and need no further test."""
+    first = line.lstrip()[:1]
+    return first in _COMMENT_STARTS or first > "\x7f"
+
+
+def _comment(line: str) -> re.Match[str] | None:
+    return (_ASCII_COMMENT if line.isascii() else _COMMENT).match(line)
+
+
 def _located_lines(fence: FenceText, exists: Exists) -> list[FencePart]:
     """Return a part for each line if every line ends with a comment that is its location: `exit(1)  # a/b.py:12`."""
     parts: list[FencePart] = []
@@ -233,7 +250,8 @@ def _located_lines(fence: FenceText, exists: Exists) -> list[FencePart]:
 
 def _line_of_same_file(line: str, path: str, workspace: Workspace | None) -> list[WrittenReference]:
     """Return the line of a file that a comment names without it, if the file has the line: `// Line 15: the field`."""
-    found = _LINE_COMMENT.match(line) if path and workspace is not None else None
+    may_match = path and workspace is not None and has_word(fold_case(line), _LINE_STARTS)
+    found = _LINE_COMMENT.match(line) if may_match else None
     if found is None or workspace is None:
         return []
     first, last = int(found[1]), int(found[2]) if found[2] else None
@@ -245,7 +263,7 @@ def _line_of_same_file(line: str, path: str, workspace: Workspace | None) -> lis
 def _is_inside_comment(above: str, line: str, location: WrittenReference) -> bool:
     """Return whether a comment continues the one above and goes on after the location: it only mentions it."""
     rest = line[line.find(location.text) + len(location.text) :]
-    return any(map(str.isalpha, rest)) and bool(_COMMENT.match(above))
+    return any(map(str.isalpha, rest)) and bool(_comment(above))
 
 
 def _is_own_comment(line: str, path: str, workspace: Workspace | None) -> bool:
@@ -267,6 +285,8 @@ def _in_info(info: str, exists: Exists) -> WrittenReference | None:
     first, _, rest = info.partition(" ")
     if _LANGUAGE.match(first) and not exists(first) and not ("/" in first and looks_like_file(first)):
         info = rest
+    if not info:
+        return None
     for word in info.split():
         if cursor := cursor_reference(word):
             return cursor
@@ -283,13 +303,16 @@ def _in_comment(
     a colon or in brackets; a name without a folder that no file has must be the whole comment.
     A sentence inside the quoted code may end with a path, too, so `may_follow` is set if the fence starts like that.
     """
-    comment = _COMMENT.match(line) if len(line) < _MAX_COMMENT else None
+    comment = _comment(line) if len(line) < _MAX_COMMENT else None
     is_comment = comment is not None
     if comment is None and is_first and len(line) < _MAX_COMMENT:
         comment = _EMOJI_LINE.match(line)
     if comment is None:
         return []
-    words = _COMMENT_END.sub("", comment.group(1))
+    words = comment[1].rstrip()
+    if words.endswith(_COMMENT_ENDS):
+        end = max((end for end in _COMMENT_ENDS if words.endswith(end)), key=len)
+        words = words.removesuffix(end).rstrip()
     found = references_in(words, exists, bare=True)
     if not found:
         return []
@@ -332,14 +355,15 @@ def _joined(words: str, found: list[WrittenReference]) -> Iterator[WrittenRefere
 
 def before_and_after(lines: list[str]) -> int | None:
     """Return the number of lines before the proposed part of a fence: 0 if it also marks the old code, else None."""
-    after = next((at for at, line in enumerate(lines) if _AFTER.match(line)), None)
+    comments = [at for at, line in enumerate(lines) if _may_be_comment(line)]
+    after = next((at for at in comments if _AFTER.match(lines[at])), None)
     if after is None:
         for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART)):
-            first = next((at for at, line in enumerate(lines) if old.match(line)), None)
-            if first is not None and any(map(new.match, lines[first:])):
+            first = next((at for at in comments if old.match(lines[at])), None)
+            if first is not None and any(new.match(lines[at]) for at in comments if at >= first):
                 return 0
         return None
-    return 0 if any(_BEFORE.match(line) for line in lines[:after]) else after
+    return 0 if any(_BEFORE.match(lines[at]) for at in comments if at < after) else after
 
 
 def marks_new_lines(lines: list[str]) -> bool:

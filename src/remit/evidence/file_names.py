@@ -74,17 +74,24 @@ _PLACEHOLDER = lazy_pattern(
     re.IGNORECASE,
     ("/to/", "path/file.", "some", "your", "xxx"),
 )
-_ANY_NAME = lazy_pattern(
-    r"(?:(?:src|lib|app|tests?|foo|bar|baz|path|dir|folder|a|b|x)/)*+"
-    r"(?:foo|bar|baz|qux|foobar|example|sample|file|filename|module|my_?file|x|y|a|b)(?:[-_]?\d)?\.\w{1,5}$",
-    re.IGNORECASE,
+_ANY_FOLDERS = frozenset(
+    ("src", "lib", "app", "test", "tests", "foo", "bar", "baz", "path", "dir", "folder", "a", "b", "x")
 )
+_ANY_NAMES = frozenset(
+    (
+        *("foo", "bar", "baz", "qux", "foobar", "example", "sample", "file", "filename", "module", "my_file", "myfile"),
+        *("x", "y", "a", "b"),
+    )
+)
+_ANY_ENDING = lazy_pattern(r"(?:[-_]?\d)?\.\w{1,5}")
 _EXAMPLE_BEFORE = lazy_pattern(
     r"(?:\be\.g\.|\bi\.e\.|\b(?:for (?:example|instance)|such as|like|formats?|form|notation|syntax|style|written as))"
     r"[\s,:(`\"'*]{1,6}$",
     re.IGNORECASE,
 )
-_EXAMPLE_LABEL = lazy_pattern(r"(?:^|[\s*_])examples?[*_]{0,2}\s?[:：][*_]{0,2}\s?[`*_\"']{0,3}$", re.IGNORECASE)
+_EXAMPLE_LABEL = lazy_pattern(
+    r"(?:^|[\s*_])examples?[*_]{0,2}\s?[:：][*_]{0,2}\s?[`*_\"']{0,3}$", re.IGNORECASE, ("example",)
+)
 _EXAMPLE_AFTER = lazy_pattern(r"[`\"'*)]{0,3}[\s-](?:format|form|style|notation|syntax|pattern)\b", re.IGNORECASE)
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _UNUSUAL = lazy_pattern(r"[=\\%]")
@@ -149,7 +156,10 @@ def is_placeholder(path: str, before: str = "", after: str = "") -> bool:
 @lru_cache(_MEMORY)
 def _placeholder_kind(path: str) -> tuple[bool, bool]:
     """Return whether a path stands for any file, and whether it does so as an example."""
-    return bool(_PLACEHOLDER.search(path)), bool(_ANY_NAME.match(path))
+    *folders, name = path.lower().split("/")
+    stem = name.partition(".")[0].rstrip("0123456789").rstrip("-_")
+    is_any = stem in _ANY_NAMES and _ANY_FOLDERS.issuperset(folders) and _ANY_ENDING.fullmatch(name, len(stem))
+    return bool(_PLACEHOLDER.search(path)), bool(is_any)
 
 
 def looks_like_route(path: str) -> bool:

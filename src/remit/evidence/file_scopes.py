@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from remit.evidence.line_mentions import has_hint
-from remit.evidence.segments import Segment
+from remit.evidence.segments import Segment, may_start_key
 from remit.evidence.written import WrittenReference
 from remit.lazy import lazy_pattern
 
@@ -53,6 +53,10 @@ _ABOUT_ALL = lazy_pattern(
     r"about(?: the file)?|scope|概要|概述|概览|元数据|基本信息|基本情報|개요|resumen|resumo|"
     r"übersicht|aperçu|обзор)\W*+$",
     re.IGNORECASE,
+    (
+        *("meta", "overview", "general", "file", "about", "scope", "概要", "概述", "概览", "元数据", "基本", "개요"),
+        *("resumen", "resumo", "übersicht", "aperçu", "бз"),
+    ),
 )
 _WORD = lazy_pattern(r"\w++(?:[-'’]\w++)*+")
 SENTENCE_ENDS = lazy_pattern(r"[.!?][)*_`]{0,3}\s+(?=\S)|[。！？]")
@@ -183,7 +187,7 @@ class EntryScope(msgspec.Struct, frozen=True):
 
 def is_key_line(text: str) -> bool:
     """Return whether a line states the file of what is below it: `**File:** a/b.py`."""
-    return len(text) <= _MAX_LABEL and _KEY.match(text) is not None
+    return len(text) <= _MAX_LABEL and may_start_key(text) and _KEY.match(text) is not None
 
 
 def is_about_all(heading: str) -> bool:

@@ -55,6 +55,8 @@ from remit.workspace.files import Workspace
 
 #: The code that is proposed instead of some other is at most this many segments below it.
 _MAX_BETWEEN = 24
+#: A longer cell states more than that there is nothing.
+_MAX_NONE = 40
 
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
@@ -106,7 +108,7 @@ def _references(
     here: list[Reference] = []  # references of the current list or paragraph
     before: list[Reference] = []  # references of the previous one
     group = 0
-    files = DocumentFiles(workspace, document.whole_text)
+    files = DocumentFiles(workspace, document.folded_text)
     carrier = LineCarrier(lambda piece: named_files(piece, files))
     for row in _rows(pieces):
         own_of_row: list[Reference] = []
@@ -162,7 +164,8 @@ def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
             if row:
                 yield row
             row, number, group = [], piece.row, piece.group
-        if piece.kind != "code" and not _is_empty(piece.text):
+        may_be_path = piece.kind != "cell" or piece.is_location  # `n/a`
+        if piece.kind != "code" and not (may_be_path and _is_empty(piece.text)):
             row.append(piece)
     if row:
         yield row
@@ -190,7 +193,7 @@ def _may_claim(text: str) -> bool:
 
 def _is_empty(text: str) -> bool:
     """Return whether a text only states that there is nothing, without a remark in brackets."""
-    return is_none_text(text) and "(" not in text and "（" not in text
+    return len(text) < _MAX_NONE and is_none_text(text) and "(" not in text and "（" not in text
 
 
 def _claims_of_fences(

@@ -46,8 +46,11 @@ __all__ = ["Exists", "looks_like_file", "never_exists", "references_in"]
 
 #: Combining accents and vowel signs.
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a"
-_PATH_CHARACTERS = rf"\w./\\@+\-$~\[\](){{}}%&={_MARKS}"
+_ASCII_PATH = r"\w./\\@+\-$~\[\](){}%&="
+_PATH_CHARACTERS = _ASCII_PATH + _MARKS
 _RUN = lazy_pattern(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
+#: The same for an ASCII text, in a fifth of the time to compile.
+_ASCII_RUN = lazy_pattern(rf"(?<![{_ASCII_PATH}])(?:[A-Za-z]:(?=[\\/]))?[{_ASCII_PATH}]++")
 _PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
 #: The slash before a drive: `file:///C:/a/b.py`.
 _DRIVE = lazy_pattern(r"/(?=[A-Za-z]:/)")
@@ -73,10 +76,10 @@ _BRACKET_ENDS = frozenset(")]0123456789")
 _STANDS_FOR_ROOT = lazy_pattern(
     r"(?:<[\w\-]{0,20}(?:root|repo|project|workspace|checkout)[\w\-]{0,20}>|…)$", re.IGNORECASE
 )
-_LINE_WORD = lazy_pattern(rf"\b(?:lines?|ln|ll?|{LINE_WORDS})\b|\bL\d|\bz\.|[行행줄]", re.IGNORECASE)
+_LINE_WORD = lazy_pattern(rf"\b(?:lines?|ln|ll?|{LINE_WORDS})\b|\bL\d|\bz\.|行|행|줄", re.IGNORECASE)
 #: A text without one of these does not name a line.
 _MARK = lazy_pattern(
-    rf"[:：#(（@\[]|line|\bl(?:n\.?)?\s?\d|[행줄行]|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
+    rf"[:#(@\[]|：|（|line|\bl(?:n\.?)?\s?\d|행|줄|行|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
 )
 _LETTERED = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?L\d")
 #: A member of a file before its line: `a/b.py::Login::open:12`.
@@ -173,7 +176,7 @@ def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]
     """Yield the spans that may contain a path."""
     in_words = bare or bool(_LINE_WORD.search(text))
     done = 0
-    for run in _RUN.finditer(text):
+    for run in (_ASCII_RUN if text.isascii() else _RUN).finditer(text):
         name, end = run.group(), run.end()
         if run.start() < done:
             continue

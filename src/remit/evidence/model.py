@@ -47,7 +47,7 @@ class Location(msgspec.Struct, frozen=True):
     line: int | None = None
 
 
-class Reference(msgspec.Struct):
+class Reference(msgspec.Struct, gc=False):
     """A location that the result cites, and its outcome. `at` is the line of the document."""
 
     #: The words of the document; the references of a list such as `a.py:1,3` have the same.

@@ -56,6 +56,7 @@ _NEW = lazy_pattern(
     re.IGNORECASE,
     _NEW_WORDS,
 )
+_ANY_MAKE_WORDS = tuple({*_MAKE_WORDS, *_NEW_WORDS})
 _NEW_FILE = lazy_pattern(r"(?<![\w./@+-])([\w./@+-]++)[`*_]{0,3}\s?\((?:new|new file|to be created)[),]")
 _CREATE = lazy_pattern(r"\b[Cc]reate[*_]{0,2}\s?[:：][\s*_`]{0,6}([\w./@+-]++)")
 _MAX_BEFORE = 200
@@ -116,9 +117,9 @@ def asks_for_file(cell: str) -> bool:
     return is_instruction(cell) and _TAKES_AWAY.match(cell) is not None
 
 
-def may_make_files(text: str) -> bool:
-    """Return whether a document may state that a file is to be created: `makes_file` is false in any other one."""
-    return has_word(text, (*_MAKE_WORDS, *_NEW_WORDS))
+def may_make_files(folded: str) -> bool:
+    """Return whether a document, in lower case, may state that a file is to be created; if not, none does."""
+    return has_word(folded, _ANY_MAKE_WORDS)
 
 
 def makes_file(text: str, start: int, end: int, row: Iterable[str]) -> bool:

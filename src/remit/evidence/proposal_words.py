@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from remit.lazy import lazy_pattern
+from remit.lazy import either, lazy_pattern
 
 #: Marks, numbers and emoji before the first word of a label or heading.
-_LEAD = r"[\s*_>#\-–—+\d.)§\u2600-\u27bf\ufe0f\U0001f300-\U0001faff]*+"
+_LEAD = either(r"\s*_>#\-+\d.)§", "–—", r"\u2600-\u27bf\ufe0f", r"\U0001f300-\U0001faff") + "*+"
 #: A recommendation, a fix, a solution and a proposal, by language. Folding the case of Cyrillic letters takes long.
 _PROPOSALS = {
     "de": r"lösung(?:en|svorschl(?:ag|äge))?|(?:verbesserungs|korrektur)?vorschl(?:ag|äge)|alternativen?|"
@@ -127,7 +127,7 @@ NEUTRAL_LABEL = lazy_pattern(
     ("implementa", "实现", "実装"),
 )
 #: The form of such a label, which takes a tenth of the time to compile: words up to a colon, a bracket or the end.
-LABEL_FORM = lazy_pattern(rf"{_LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(（:：]|$)")
+LABEL_FORM = lazy_pattern(rf"{_LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(:]|（|：|$)")
 #: A word ends, and it is not the beginning of a file's name: `update.go`, `create-user.sh`.
 _WORD_ENDS = r"\b(?![./_-]\w)"
 #: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.

@@ -86,8 +86,9 @@ class Proposals:
         """Read the headings of a document; `path` is its file, whose name may call it a plan."""
         self._document = document
         self._headings: list[tuple[int, int, str]] = []
-        #: For each heading whether it or one above it states that something was removed.
+        #: For each heading whether it or one above it states that something was removed, and that a change was made.
         self._gone: dict[int, bool] = {}
+        self._done: dict[int, bool] = {}
         #: For each heading which files it announces.
         self._listed: dict[int, tuple[bool, bool, str]] = {}
         #: For each heading the index of the heading above it; -1 at the top.
@@ -95,7 +96,7 @@ class Proposals:
         stack = [(-1, 0)]
         #: The lists of files that the text calls removed.
         self._removed: list[tuple[int, int]] = []
-        may_list = may_list_removed_files(document.whole_text)
+        may_list = may_list_removed_files(document.folded_text)
         for first, lines in document.line_runs:
             self._removed.extend(lists_of_removed_files(lines, first) if may_list else ())
             fences = read_fences(lines)
@@ -272,7 +273,9 @@ class Proposals:
         at = bisect_left(self._headings, (line, 0, "")) - 1
         if at >= 0 and BEFORE_LABEL.match(above) and CHANGED_HEADING.match(self._headings[at][2]):
             return True
-        return self._has_above(at, DONE_HEADING) or (self._is_fix and self._has_above(at, PROBLEM))
+        if at not in self._done:
+            self._done[at] = self._has_above(at, DONE_HEADING) or (self._is_fix and self._has_above(at, PROBLEM))
+        return self._done[at]
 
     def lists_new_files(self, line: int) -> bool:
         """Return whether the heading above a line announces files that are to be created."""

@@ -75,10 +75,11 @@ class DocumentFiles:
     what none of them can state.
     """
 
-    def __init__(self, workspace: Workspace | None, text: str) -> None:
+    def __init__(self, workspace: Workspace | None, folded: str) -> None:
+        """`folded` is the whole text of the document in lower case."""
         self.workspace = workspace
-        self.may_be_made = may_make_files(text)
-        self.may_be_gone = may_state_gone(text)
+        self.may_be_made = may_make_files(folded)
+        self.may_be_gone = may_state_gone(folded)
         self.exists: Exists = _known_files(workspace)
         self.shown: Callable[[str], str] = cache(lambda path: display_path(path, workspace))
 

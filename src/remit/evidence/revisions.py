@@ -132,20 +132,20 @@ class PermalinkReader:
     """Turns permalinks into references at their commit. Lines of other repositories stay unchecked."""
 
     def __init__(self, sources: Sources) -> None:
-        self._commits = sources.commits
+        self._sources = sources
         self._workspace = sources.workspace
         self._on_disk = sources.on_disk
 
     def extract(self, segment: Segment) -> tuple[Segment, list[Reference]]:
         """Return the references of a segment's permalinks, and the segment without these links."""
-        if self._commits is None or "://" not in segment.text:
+        if self._workspace is None or "://" not in segment.text or (commits := self._sources.commits) is None:
             return segment, []
         text, done = segment.text, 0
         found: list[Reference] = []
         pieces: list[str] = []
         for link in links_in(text):
-            commit = self._commits.get(link.commit, is_from_top=True) if link.commit else None
-            why = self._why_elsewhere(link, self._commits) if commit is None else ""
+            commit = commits.get(link.commit, is_from_top=True) if link.commit else None
+            why = self._why_elsewhere(link, commits) if commit is None else ""
             if commit is None and not why:
                 continue
             pieces += (text[done : link.start], " " * (link.end - max(done, link.start)))
@@ -185,6 +185,7 @@ class PermalinkReader:
         """Return the files that a reference is looked up in: those of its own commit, else the workspace."""
         if reference.is_on_disk:
             return self._on_disk
-        if reference.commit is None or self._commits is None:
+        commits = self._sources.commits if reference.commit is not None else None
+        if reference.commit is None or commits is None:
             return self._workspace
-        return self._commits.get(reference.commit, is_from_top=True)
+        return commits.get(reference.commit, is_from_top=True)

@@ -21,7 +21,7 @@ from remit.contract.outline import Head, Node, read_outline
 from remit.contract.parse import Document
 from remit.contract.sections import Section
 from remit.evidence.line_numbers import LINE_WORDS
-from remit.lazy import lazy_pattern
+from remit.lazy import either, lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
 #: `- **File**: a/b.py`, and `- **Lines**: 12-18` below it.
@@ -30,6 +30,8 @@ _FILE_LINE = lazy_pattern(
     re.IGNORECASE,
     ("file", "path", "location", "ファイル", "文件", "archivo", "datei", "fichier", "arquivo", "файл", "파일"),
 )
+#: The first letters of such labels, here and in the scopes of files.
+_KEY_STARTS = frozenset("adflmpstADFLMPST<")
 #: One number after `Lines:` is the length of the file.
 _LINES_LINE = lazy_pattern(
     rf"[\s*_>\-+]*+(?!(?:lines|líneas|lineas|linhas|zeilen|lignes|строк)[*_]{{0,2}}\s?[:：][*_\s~]*+\d++\W*$)"
@@ -82,7 +84,11 @@ _PROPOSAL_COLUMNS = frozenset(
 ) | {"replaced by", "replace with", "new name", "change to", "should be"}
 #: `Suggested fix`, `优化建议`.
 _PROPOSAL_COLUMN = lazy_pattern(
-    r"\b(?:recommended|suggested|proposed|possible)\s|(?:建议|方案|对策|対策|措施|办法|改善案)$"
+    r"\b(?:recommended|suggested|proposed|possible)\s|(?:建议|方案|对策|対策|措施|办法|改善案)$",
+    words=(
+        *("recommended", "suggested", "proposed", "possible"),
+        *("建议", "方案", "对策", "対策", "措施", "办法", "改善案"),
+    ),
 )
 _PROPOSAL = lazy_pattern(
     r"[\s*_]*+(?:create|add|extract|introduce|define|implement|write|replace|rename|use|move|split|新增|抽出|抽取|改为)\b",
@@ -90,7 +96,10 @@ _PROPOSAL = lazy_pattern(
 )
 _SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
 #: A cell with nothing but lines. In a table without a column of files, they belong to a file above it.
-_NUMBERS = lazy_pattern(r"[`*~≈\s]*+L?\d{1,6}(?:(?:\s?[-–—,]\s?|\s(?:and|&)\s)L?\d{1,6}){0,19}[`*\s]*+$")
+_NUMBERS = lazy_pattern(
+    either(r"`*~\s", "≈")
+    + rf"*+L?\d{{1,6}}(?:(?:\s?{either(',-', '–—')}\s?|\s(?:and|&)\s)L?\d{{1,6}}){{0,19}}[`*\s]*+$"
+)
 #: A code span with a pipe in it, which ends the cell in most programs that show Markdown, and the ends of cells.
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 _CELL_ENDS = lazy_pattern(r"(?<!\\)\|")
@@ -101,7 +110,7 @@ _PRE = lazy_pattern(r"<pre[\s>]", re.IGNORECASE)
 _MARKER = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 
-class Segment(msgspec.Struct, frozen=True):
+class Segment(msgspec.Struct, frozen=True, gc=False):
     """One line of prose, one cell, or one fenced block."""
 
     kind: SegmentKind
@@ -131,6 +140,12 @@ class Segment(msgspec.Struct, frozen=True):
     proposes: bool = False
 
 
+def may_start_key(text: str) -> bool:
+    """Return whether a line may start with a label that names a file: `- **File**: a/b.py`. Most lines do not."""
+    first = text.lstrip(" \t*_>-+")[:1]
+    return (first in _KEY_STARTS and (":" in text or "：" in text or "<" in text)) or first > "\x7f"
+
+
 def is_proposal(cell: Segment) -> bool:
     """Return whether a cell proposes something: it is in a column of proposals, or begins like one."""
     return cell.proposes or _PROPOSAL.match(cell.text) is not None
@@ -147,7 +162,8 @@ def segments(document: Document) -> Iterator[Segment]:
             lines = _LINES_LINE.match(segment.text) if segment.group == pending.group else None
             yield replace(pending, is_location=True, lines=lines[1]) if lines else pending
             segment = replace(segment, states_lines=True) if lines else segment  # noqa: PLW2901
-        pending = segment if segment.kind in ("text", "item") and _FILE_LINE.match(segment.text) else None
+        is_file = segment.kind in ("text", "item") and may_start_key(segment.text) and _FILE_LINE.match(segment.text)
+        pending = segment if is_file else None
         if pending is None:
             yield segment
     if pending is not None:
@@ -332,6 +348,8 @@ class _Walker:
 
 def _number_columns(locations: set[int], table: Table) -> set[int]:
     """Return the columns of locations that have nothing but lines, next to another one with the files."""
+    if len(locations) < 2:
+        return set()
     found = {
         at
         for at in locations

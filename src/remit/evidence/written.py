@@ -34,7 +34,7 @@ _TEMPLATE_PATH = lazy_pattern(
 _CURSOR = lazy_pattern(r"^(?:[\w+#.\-]{1,20}:)?(\d{1,9})[:-](\d{1,9}):([^\s:]+)$")
 
 
-class WrittenReference(msgspec.Struct, frozen=True):
+class WrittenReference(msgspec.Struct, frozen=True, gc=False):
     """A reference as written: its position in the text and its target. `line` is None for a whole file."""
 
     start: int

@@ -37,7 +37,7 @@ class SourceFile:
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         #: How many of its lines end with a carriage return, which `text` does not have.
-        self.returns = data.count(b"\r\n")
+        self.returns = data.count(b"\r\n") if b"\r" in data else 0
         text = data.decode("utf-8", "replace")
         self.text = text.replace("\r\n", "\n") if self.returns else text
 

@@ -10,7 +10,7 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 _CODE = lazy_pattern(r"`[^`\n]*`")
 _ABBREVIATION = lazy_pattern(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|No|Mr|Ms|Dr)\.", re.IGNORECASE)
-_END = lazy_pattern(r"[.!?]+(?=[\s\"')\]]|$)|[。！？]+|\n+")
+_END = lazy_pattern(r"[.!?]+(?=[\s\"')\]]|$)|(?:[。！]{1}|？)+|\n+")
 
 
 def sentences(text: str) -> int:
