@@ -61,7 +61,7 @@ _MAX_NONE = 40
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
-    pieces = without_label_ids(list(without_output(segments(document), document.whole_text)), document.whole_text)
+    pieces = without_label_ids(without_output(list(segments(document)), document.whole_text), document.whole_text)
     permalinks = PermalinkReader(sources)
     references, quotes = _references(document, pieces, sources.workspace, permalinks, path)
     for located in quotes:
@@ -146,13 +146,14 @@ def _references(
 def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
     """Set which references are to things that were removed, or are to be created, according to the headings above."""
     for reference in references:
-        reference.is_past |= proposals.is_gone(reference.at)
+        listed = proposals.files_at(reference.at)
+        reference.is_past |= listed.are_gone
         reference.is_placeholder |= proposals.is_template
         if not reference.block:
-            is_folder = proposals.is_plan and reference.line is None and reference.text.rstrip("`").endswith("/")
-            reference.is_planned |= is_folder or proposals.lists_new_files(reference.at)
             has_line = reference.line is not None
-            reference.is_planned |= proposals.is_to_be_deleted(reference.at, reference.path, has_line=has_line)
+            is_folder = proposals.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
+            is_deleted = (listed.are_to_be_deleted and not has_line) or listed.deleted == reference.path
+            reference.is_planned |= is_folder or listed.are_new or is_deleted
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
@@ -207,7 +208,7 @@ def _claims_of_fences(
 ) -> Iterator[FenceClaims]:
     rows = finding_rows(document, references)
     starts = sorted(rows)
-    created = {one.path for one in references if one.line is None and proposals.lists_new_files(one.at)}
+    created = {one.path for one in references if one.line is None and proposals.files_at(one.at).are_new}
     for index, piece in enumerate(pieces):
         if piece.kind != "code":
             continue

@@ -65,7 +65,7 @@ def excuse_submodules(references: list[Reference], workspace: Workspace) -> None
 
 def excuse_named_outside(references: list[Reference]) -> None:
     """Leave paths unchecked that the text also cites in full as files outside: the full path is reported."""
-    outside = {one.path for one in references if one.outcome == "outside" and one.line is not None}
+    outside = dict.fromkeys(one.path for one in references if one.outcome == "outside" and one.line is not None)
     ends = {path[at:]: path for path in outside for at in list(_part_starts(path))[-_MAX_PARTS:]}
     for one in references if ends else ():
         if one.outcome == "missing-file" and "/" in one.path and (full := ends.get(one.path)):

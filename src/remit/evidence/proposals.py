@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 
+import msgspec
+from msgspec.structs import replace
+
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
 from remit.evidence.proposal_words import (
@@ -79,6 +82,16 @@ _STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
 _STARTS = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|\*\*|>|\|)")
 
 
+class ListedFiles(msgspec.Struct, frozen=True):
+    """What headings and labels state about the files below them."""
+
+    are_gone: bool
+    are_new: bool
+    are_to_be_deleted: bool
+    #: The file that the heading itself wants to delete.
+    deleted: str
+
+
 class Proposals:
     """The labels and headings of one document."""
 
@@ -86,11 +99,9 @@ class Proposals:
         """Read the headings of a document; `path` is its file, whose name may call it a plan."""
         self._document = document
         self._headings: list[tuple[int, int, str]] = []
-        #: For each heading whether it or one above it states that something was removed, and that a change was made.
-        self._gone: dict[int, bool] = {}
+        #: For each heading whether it or one above it states that a change was made, and what it states about files.
         self._done: dict[int, bool] = {}
-        #: For each heading which files it announces.
-        self._listed: dict[int, tuple[bool, bool, str]] = {}
+        self._listed: dict[int, ListedFiles] = {}
         #: For each heading the index of the heading above it; -1 at the top.
         self._parents: list[int] = []
         stack = [(-1, 0)]
@@ -112,6 +123,7 @@ class Proposals:
                     self._parents.append(stack[-1][0])
                     stack.append((len(self._headings), len(found[1])))
                     self._headings.append((number, len(found[1]), found[2]))
+        self._heading_lines = [number for number, _, _ in self._headings]
         self._title = next((at for at, (_, level, _) in enumerate(self._headings) if level == 1), -1)
         title = self._headings[self._title][2] if self._title >= 0 else ""
         self._is_fix = bool(FIX_REPORT.search(title)) and not NO_FIX_REPORT.search(title)
@@ -207,7 +219,7 @@ class Proposals:
             return False
         if ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above)):
             return True
-        at = bisect_left(self._headings, (line, 0, "")) - 1
+        at = self._heading_above(line)
         label = self._label_above(line)
         shows_existing = any(map(_is_label_of_existing, (above, label)))
         heading = self._headings[at][2] if at >= 0 else ""
@@ -270,42 +282,34 @@ class Proposals:
         above = next(filter(str.strip, (self._document.line_text(line - back) for back in (1, 2))), "")
         if PAST_LABEL.match(above):
             return True
-        at = bisect_left(self._headings, (line, 0, "")) - 1
+        at = self._heading_above(line)
         if at >= 0 and BEFORE_LABEL.match(above) and CHANGED_HEADING.match(self._headings[at][2]):
             return True
         if at not in self._done:
             self._done[at] = self._has_above(at, DONE_HEADING) or (self._is_fix and self._has_above(at, PROBLEM))
         return self._done[at]
 
-    def lists_new_files(self, line: int) -> bool:
-        """Return whether the heading above a line announces files that are to be created."""
-        return self._listed_files(line)[0]
-
-    def is_to_be_deleted(self, line: int, path: str, *, has_line: bool) -> bool:
-        """Return whether the heading above a line is on the deletion of this file, or, without a line, of files."""
-        _, deletes, deleted = self._listed_files(line)
-        return (deletes and not has_line) or deleted == path
-
-    def _listed_files(self, line: int) -> tuple[bool, bool, str]:
-        """Return whether the heading above a line announces files to create or to delete, and the one to delete."""
-        at = bisect_left(self._headings, (line, 0, "")) - 1
-        if at not in self._listed:
+    def files_at(self, line: int) -> ListedFiles:
+        """Return what the headings and labels above a line state about the files below them."""
+        listed = bisect_left(self._removed, (line, 0)) - 1 if self._removed else -1
+        at = self._heading_above(line)
+        found = self._listed.get(at)
+        if found is None:
             text = self._headings[at][2] if at >= 0 else ""
             creates = FILES_TO_CREATE.match(text) or (self.is_plan and NEW_FILES.match(text))
             file = DELETED_FILE.match(text)
-            deleted = (file["start"] or file["end"]) if file else ""
-            self._listed[at] = bool(creates), FILES_TO_DELETE.match(text) is not None, deleted
-        return self._listed[at]
+            found = self._listed[at] = ListedFiles(
+                are_gone=self._has_above(at, GONE_HEADING),
+                are_new=bool(creates),
+                are_to_be_deleted=FILES_TO_DELETE.match(text) is not None,
+                deleted=(file["start"] or file["end"]) if file else "",
+            )
+        is_listed = listed >= 0 and line <= self._removed[listed][1]
+        return replace(found, are_gone=True) if is_listed else found
 
-    def is_gone(self, line: int) -> bool:
-        """Return whether a heading or a label above a line states that what is below it was removed."""
-        listed = bisect_left(self._removed, (line, 0)) - 1
-        if listed >= 0 and line <= self._removed[listed][1]:
-            return True
-        at = bisect_left(self._headings, (line, 0, "")) - 1
-        if at not in self._gone:
-            self._gone[at] = self._has_above(at, GONE_HEADING)
-        return self._gone[at]
+    def _heading_above(self, line: int) -> int:
+        """Return the index of the last heading above a line; -1 if there is none."""
+        return bisect_left(self._heading_lines, line) - 1
 
     def _has_above(self, at: int, pattern: re.Pattern[str]) -> bool:
         """Return whether a pattern matches a heading or one that is above it."""
@@ -336,7 +340,7 @@ class Proposals:
 
         In a plan, `Changes required` further above does, too, and so does code that no sentence introduces.
         """
-        nearest = at = bisect_left(self._headings, (line, 0, "")) - 1
+        nearest = at = self._heading_above(line)
         if at >= 0 and not has_line and TASK_HEADING.match(self._headings[at][2]):
             return True
         while at >= 0:

@@ -170,11 +170,11 @@ def segments(document: Document) -> Iterator[Segment]:
         yield pending
 
 
-def without_output(pieces: Iterator[Segment], text: str) -> Iterator[Segment]:
+def without_output(pieces: list[Segment], text: str) -> list[Segment]:
     """Leave out what is inside `<pre>` at the start of a line: it is a code block. One that is not closed is text."""
     if "<pre" not in text or "</pre>" not in text:
-        yield from pieces
-        return
+        return pieces
+    kept: list[Segment] = []
     inside: list[Segment] = []
     for piece in pieces:
         if inside or (piece.kind == "text" and _PRE.match(piece.text)):
@@ -182,8 +182,8 @@ def without_output(pieces: Iterator[Segment], text: str) -> Iterator[Segment]:
             if "</pre>" in piece.text:
                 inside = []
         else:
-            yield piece
-    yield from inside
+            kept.append(piece)
+    return kept + inside
 
 
 def _segments(document: Document) -> Iterator[Segment]:
