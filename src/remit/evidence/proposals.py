@@ -308,7 +308,7 @@ class Proposals:
         return replace(found, are_gone=True) if is_listed else found
 
     def _heading_above(self, line: int) -> int:
-        """Return the index of the last heading above a line; -1 if there is none."""
+        """Return the index of the last heading above a line, or -1."""
         return bisect_left(self._heading_lines, line) - 1
 
     def _has_above(self, at: int, pattern: re.Pattern[str]) -> bool:
