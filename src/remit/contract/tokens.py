@@ -121,8 +121,9 @@ def estimate_tokens(text: str) -> int:
     kinds = (b"\n" + text.encode("utf-8", "surrogatepass")).translate(_KIND, _CONTINUATION_BYTES)
     tokens = 0.0
     for table, weights in _VIEWS:
-        view = kinds.translate(table)
-        tokens += sum(weight * view.count(pattern) for pattern, weight in weights.items())
+        count = kinds.translate(table).count
+        for pattern, weight in weights.items():
+            tokens += weight * count(pattern)
     if not text.isascii():
         others = _ASCII_RUN.sub("", text)
         scripts = others.translate(_script_by_code_point(_SMALL if ord(max(others)) < _SMALL else 0x110000))

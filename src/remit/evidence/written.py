@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -34,6 +35,10 @@ _TEMPLATE_PATH = lazy_pattern(
 _CURSOR = lazy_pattern(r"^(?:[\w+#.\-]{1,20}:)?(\d{1,9})[:-](\d{1,9}):([^\s:]+)$")
 
 
+#: The same text is tested for several forms in a row.
+_MEMORY = 8
+
+
 class WrittenReference(msgspec.Struct, frozen=True, gc=False):
     """A reference as written: its position in the text and its target. `line` is None for a whole file."""
 
@@ -47,6 +52,7 @@ class WrittenReference(msgspec.Struct, frozen=True, gc=False):
     listed_with: tuple[str, ...] = ()
 
 
+@lru_cache(_MEMORY)
 def may_cite(text: str) -> bool:
     """Return whether a text may name a line, with or without its file; most cells of a table do not."""
     return _DIGIT.search(text) is not None and (not text.isascii() or _SIGN.search(text.lower()) is not None)
