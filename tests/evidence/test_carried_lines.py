@@ -1022,6 +1022,9 @@ def test_lines_that_were_changed_are_lines_and_counts_and_ids_are_not(
         ("### src/app.py\n\n| Method | Lines |\n|---|---|\n| get | 54 |", []),
         ("### src/app.py\n\n| Method | Line |\n|---|---|\n| get | 54 km |", []),
         ("### src/app.py\n\n| File | Line |\n|---|---|\n| src/store.py | 54 |", ["src/store.py:54"]),
+        ("| File | Verified Line |\n|---|---|\n| src/store.py | 54 |", ["src/store.py:54"]),
+        ("| File | Verified Line |\n|---|---|\n| src/store.py | 54 tests |", ["src/store.py"]),
+        ("| File | Command Line |\n|---|---|\n| src/store.py | run 54 |", ["src/store.py"]),
     ],
 )
 def test_a_column_of_lines_without_files_belongs_to_the_file_above(text: str, expected: list[str], tree: Path) -> None:

@@ -543,3 +543,20 @@ def test_a_name_below_a_heading_with_a_folder_may_be_that_of_the_folder(tmp_path
     assert outcomes(text.format("", 35), root) == ["README.md:35 verified"]
     assert outcomes("## The API\n\n`README.md:11` is out of date.\n", root) == ["README.md:11 verified"]
     assert outcomes("## docs/api/*.md\n\n`README.md:11` is out of date.\n", root) == ["README.md:11 verified"]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("framework-.../src/main.py:12", ["framework-.../src/main.py:12 abbreviated > api/src/main.py:12"]),
+        ("framework-…/src/main.py:12", ["src/main.py:12 abbreviated > api/src/main.py:12"]),
+        ("ap.../src/index.ts:20", ["ap.../src/index.ts:20 abbreviated > api/src/index.ts:20"]),
+        ("framework-.../src/main.py:120", ["framework-.../src/main.py:120 out-of-range"]),
+        ("framework-.../src/nope.py:12", ["framework-.../src/nope.py:12 missing-file"]),
+        ("framework-.../lib/main.py:12", ["framework-.../lib/main.py:12 missing-file"]),
+        ("framework-.../main.py:12", ["framework-.../main.py:12 missing-file"]),
+    ],
+)
+def test_the_name_of_a_folder_may_be_shortened(written: str, expected: list[str], tree: Path) -> None:
+    found = map(shown, evidence_of(f"See `{written}`.", tree).references)
+    assert [one.partition(" > ")[0] if "abbreviated" not in one else one for one in found] == expected

@@ -348,3 +348,22 @@ def test_a_word_of_another_language_is_a_remark(word: str, tree: Path) -> None:
 @pytest.mark.parametrize("name", ["`Accordéon`", "Accordéon()", "prüfeKonto", "prüfe_konto"])
 def test_a_name_of_another_language_is_a_symbol(name: str, tree: Path) -> None:
     assert outcomes(f"see `src/app.py:14` ({name})", tree) == ["src/app.py:14 mismatch"]
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [
+        ("SevenPoint", "verified"),
+        ("seven_point", "verified"),
+        ("`SevenPoint`", "mismatch"),
+        ("SevenPoint()", "mismatch"),
+        ("SevenPo", "mismatch"),
+        ("EightPoint", "mismatch"),
+        ("PointCoverage", "mismatch"),
+    ],
+)
+def test_the_beginning_of_a_name_at_the_line_is_a_remark(name: str, outcome: str, tmp_path: Path) -> None:
+    lines = [*["x = 1"] * 9, "check = SevenPointCoverage(seven_point_rule)", *["x = 1"] * 90]
+    (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
+    assert outcomes(f"- a.py:10 ({name})", tmp_path) == [f"a.py:10 {outcome}"]
+    assert outcomes(f"- a.py:90 ({name})", tmp_path) == ["a.py:90 mismatch"]

@@ -101,6 +101,8 @@ class Reference(msgspec.Struct, gc=False):
     is_word: bool = False
     #: Whether the symbol is not written like a name: `(login)`. Then it is one only if the file has it.
     is_plain: bool = False
+    #: Whether its symbol has neither code marks nor brackets: it may be the beginning of a name.
+    is_unmarked: bool = False
     #: Whether the row of a path without a line names the symbol: it may be one that is to be written.
     is_loose_symbol: bool = False
     #: The line of its table row, which groups the references of a row; 0 outside tables.

@@ -42,6 +42,8 @@ _ALIAS = lazy_pattern(r"(?:\$[A-Za-z_]{1,40}|[@~#])/(?=[^/]+/)|([A-Z]{2,12})/(?=
 _ALIAS_MEANING = lazy_pattern(r"\b([A-Z]{2,12})\b[`*]{0,3}\s?(?:[=:：→–—]|->|is\b|means\b|stands\b)")
 #: A folder in a heading: `## docs/api/`, `### 3.1 docs/api/ — README.md`.
 _FOLDER = lazy_pattern(r"(?<![\w./-])((?:[\w.@-]{1,60}/){1,20})(?![\w.*])")
+#: A folder whose name is shortened: `framework-.../src/app.py`.
+_SHORT_ROOT = lazy_pattern(r"([\w.-]*?[\w-])\.{3}[\w-]*/")
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 _path = attrgetter("path")
 _PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
@@ -182,11 +184,15 @@ class PathResolver:
             index.prepare(self._names)
             self._names = set()
         start, dots, tail = end.rpartition("/.../")
-        if not dots:
-            found = index.ending_with(end)
-            return [path for path in found if f"/{other}" not in f"/{path}"] if other else found
-        found = index.ending_with(tail)
-        return [path for path in found if f"/{start}/" in f"/{path.removesuffix(tail)}"]
+        if dots:
+            found = index.ending_with(tail)
+            return [path for path in found if f"/{start}/" in f"/{path.removesuffix(tail)}"]
+        root = _SHORT_ROOT.match(end)
+        if root is not None and "/" in (tail := end[root.end() :]):
+            found = index.ending_with(tail)
+            return [path for path in found if f"/{root[1]}" in f"/{path.removesuffix(tail)}"] or found
+        found = index.ending_with(end)
+        return [path for path in found if f"/{other}" not in f"/{path}"] if other else found
 
     def _exists(self, path: str) -> bool:
         return self._workspace.exists(path)

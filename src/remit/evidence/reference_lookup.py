@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from remit.evidence.model import Location, Reference
 from remit.evidence.suggestions import SuggestionFinder
-from remit.evidence.symbols import SymbolFinder, defines, is_near
+from remit.evidence.symbols import SymbolFinder, begins_name_near, defines, is_near
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 
@@ -155,6 +155,8 @@ def _check_symbol(reference: Reference, file: SourceFile, symbols: SymbolFinder)
     is_near_line = line is not None and is_near(line, reference.line, reference.end_line)
     is_elsewhere = line is not None and defines(file, reference.symbol)
     is_remark = not is_elsewhere if reference.is_word else line is None and reference.is_plain
+    is_unknown = line is None and reference.is_unmarked
+    is_remark |= is_unknown and begins_name_near(file, reference.symbol, reference.line, reference.end_line)
     if is_remark and not is_near_line:
         reference.symbol = ""
     elif line is None and reference.is_loose_symbol:

@@ -40,6 +40,7 @@ from remit.evidence.removals import gone_places, may_state_gone, quoted_places, 
 from remit.evidence.segments import Segment, is_proposal
 from remit.evidence.symbols import (
     is_plain_word,
+    is_unmarked,
     may_be_remark,
     occurs_near,
     symbol_after,
@@ -136,6 +137,7 @@ def find_references(
             _assign_symbols([symbol], listed[::-1], workspace)
             for one in listed:
                 one.is_plain = is_plain_word(segment.text, end)
+                one.is_unmarked = is_unmarked(segment.text, end)
                 one.is_word = may_be_remark(segment.text, start, end, one.path)
     return found
 

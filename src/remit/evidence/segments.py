@@ -271,12 +271,16 @@ class _Walker:
         routes = [name in _ROUTE_COLUMNS for name in names]
         proposals = [name in _PROPOSAL_COLUMNS or bool(_PROPOSAL_COLUMN.search(name)) for name in names]
         spread = _spread_columns(names, table)
-        has_lines = bool(numbered) or not (_LINE_COLUMNS.isdisjoint(names) and _LINES_COLUMNS.isdisjoint(names))
+        # `Verified line`, next to a column of files.
+        qualified = frozenset(name for name in names if name.endswith(" line")) if locations else frozenset[str]()
+        has_lines = bool(numbered or qualified) or not (
+            _LINE_COLUMNS.isdisjoint(names) and _LINES_COLUMNS.isdisjoint(names)
+        )
         keyed = _lines_of_keys(table) if len(names) == 2 and not locations and not has_lines else {}
         heads = [column if "." in column else "" for column in table.columns]
         for row in table.rows:
             cells = self._cells(row, len(names))
-            lines = _lines_of_row(names, cells, spread) if has_lines else keyed.get(row.line, "")
+            lines = _lines_of_row(names, cells, spread, qualified) if has_lines else keyed.get(row.line, "")
             if numbered:
                 lines = next((cells[at] for at in numbered if at < len(cells)), lines)
             section, block = self.places.at(row.line)
@@ -384,10 +388,11 @@ def _spread_columns(names: list[str], table: Table) -> frozenset[str]:
     )
 
 
-def _lines_of_row(names: list[str], cells: tuple[str, ...], spread: frozenset[str]) -> str:
+def _lines_of_row(names: list[str], cells: tuple[str, ...], spread: frozenset[str], qualified: frozenset[str]) -> str:
     """Return the content of the line column: any number under Line, a range or a list under Lines (else a count)."""
     for name, cell in zip(names, cells, strict=False):
         is_line = name in _LINE_COLUMNS or (name in spread and cell.strip("`*~+ ").isdigit())
+        is_line |= name in qualified and _NUMBERS.match(cell) is not None
         if is_line or (name in _LINES_COLUMNS and _SPREAD.match(cell)):
             return cell
     return ""

@@ -65,6 +65,8 @@ _SMALL = 20_000
 _GLANCE = 200_000
 #: After this many names a file is indexed once for all names of the result.
 _FEW = 20
+#: Fewer letters are not enough to be the beginning of a name.
+_MIN_BEGINNING = 4
 _MAX_FILES = 8
 
 
@@ -87,6 +89,12 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None, *, has_lin
     if name.lower() in _REMARKS or (not has_line and _PLAIN.match(name)):
         return name if file is not None and defines(file, name) else ""
     return name
+
+
+def is_unmarked(text: str, end: int) -> bool:
+    """Return whether the symbol after a reference has neither code marks nor the brackets of a call."""
+    found = _AFTER.match(text, end)
+    return found is not None and not found[1] and not found[3]
 
 
 def is_plain_word(text: str, end: int) -> bool:
@@ -138,6 +146,14 @@ def occurs_near(file: SourceFile, symbol: str, line: int | None, end_line: int |
     """Return whether a symbol occurs within reach of the lines; False if they are too long to search directly."""
     first, around = _around(file, line, end_line)
     return bool(around) and bool(_near(around, first, _last_part(symbol)))
+
+
+def begins_name_near(file: SourceFile, symbol: str, line: int | None, end_line: int | None) -> bool:
+    """Return whether a name within reach of the lines begins with a symbol: `SevenPoint` and `SevenPointValidator`."""
+    if line is None or len(symbol) < _MIN_BEGINNING:
+        return False
+    names = (name for text in _around(file, line, end_line)[1] if symbol in text for name in _WORD.findall(text))
+    return any(name.startswith(symbol) and (name[len(symbol)] == "_" or name[len(symbol)].isupper()) for name in names)
 
 
 class SymbolFinder:
