@@ -753,6 +753,13 @@ def test_code_that_the_text_calls_removed_may_be_gone(tree: Path) -> None:
     assert quote.outcome == "unchecked"
 
 
+def test_two_short_locations_are_not_titles_of_two_versions(tree: Path) -> None:
+    code = "value = secrets.token_hex(one)"
+    assert states(fence("# src/app.py:14", code, "", "# src/store.py:3", code), tree) == ["mismatch", "mismatch"]
+    html = fence("<!-- src/app.py:14 -->", code, "", "<!-- src/store.py:3 -->", code, info="html")
+    assert states(html, tree) == ["mismatch", "mismatch"]
+
+
 # --- Output in HTML
 
 

@@ -374,9 +374,12 @@ def marks_new_lines(lines: list[str]) -> bool:
 
 
 def _has_two_versions(lines: list[str]) -> bool:
-    """Return whether two short comments, `// 改前` and `// 改后`, divide a fence in two similar parts."""
+    """Return whether two short comments, `// 改前` and `// 改后`, divide a fence in two similar parts.
+
+    Two locations are not titles of versions: `# a.py:12` and `# b.py:30` show the same code in two files.
+    """
     comments = [at for at, line in enumerate(lines) if len(line.strip()) <= _MAX_TITLE and _WHOLE_COMMENT.match(line)]
-    if len(comments) != 2 or comments[0] != 0:
+    if len(comments) != 2 or comments[0] != 0 or any(references_in(lines[at], looks_like_file) for at in comments):
         return False
     one, other = (
         Counter(_ANY_WORD.findall("\n".join(part))) for part in (lines[1 : comments[1]], lines[comments[1] + 1 :])
