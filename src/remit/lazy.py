@@ -70,7 +70,7 @@ class _LazyPattern:
 
 
 #: After this number of texts, an expression is faster than a search for its words, even with the time to compile it.
-_MAX_UNCOMPILED = 500
+_MAX_UNCOMPILED = 150
 #: Letters that match i, s and k if case is ignored; the lower case of the first one is two characters.
 _SAME_LETTERS = {0x130: "i", 0x131: "i", 0x17F: "s", 0x212A: "k"}
 

@@ -91,3 +91,11 @@ def test_in_fences_only_placeholders_of_the_form_are_found() -> None:
     (document,) = parse(f"## A Result\n\n### Findings\n{body}\n")
     found = [line for line in filled_lines(document) if list(find_placeholders(line.text))]
     assert found == [Line("[the quoted lines, copied exactly]", 7)]
+
+
+@pytest.mark.parametrize("other", ["", " See [docs](docs/setup.md)."])
+def test_a_box_inside_a_sentence_is_a_bracket(other: str) -> None:
+    text = sample_text("generic").replace("### Next Steps\n", f"### Next Steps\nAll done [N] here.{other}\n\n", 1)
+    (document,) = parse(text.replace("[N]", "[X]"))
+    lines = [line.text for line in filled_lines(document)]
+    assert any("[X]" in line for line in lines)

@@ -1104,17 +1104,18 @@ TASK = (
 )
 
 
-def test_a_line_that_its_file_lacks_may_be_in_a_range_above(tree: Path) -> None:
-    assert found(TASK.format("For the first call (line 231), add a check."), tree)[-1] == "src/app.py:231"
-
-
 @pytest.mark.parametrize(
     "text",
-    ["`src/store.py` (line 231) fails.", "For the last call (line 261), add a check.", "See `src/store.py:231`."],
-    ids=["directly after its file", "outside the range", "with its file"],
+    ["For the first call (line 231), add a check.", "`src/store.py` (line 231) fails.", "See `src/store.py:231`."],
+    ids=["below its file", "directly after its file", "with its file"],
 )
-def test_another_line_that_its_file_lacks_is_out_of_range(text: str, tree: Path) -> None:
+def test_a_line_that_its_file_lacks_is_out_of_range_below_a_range_of_another_file(text: str, tree: Path) -> None:
     assert found(TASK.format(text), tree)[-1].split(" ")[1] == "out-of-range"
+
+
+def test_a_wide_range_above_does_not_have_the_lines_of_the_next_heading(tree: Path) -> None:
+    text = "## src/app.py:1-260\n\nRepeated code.\n\n## src/store.py\n\n- Line 231: division by zero"
+    assert found(text, tree)[-1].split(" ")[1] == "out-of-range"
 
 
 def test_a_remark_in_brackets_may_come_between_a_line_and_its_file(tree: Path) -> None:

@@ -775,8 +775,11 @@ def test_what_is_inside_pre_is_output(tree: Path) -> None:
         "The tag <pre> is in `ghost.py:14`, and </pre> too.",
         "```html\n<pre>\n```\n\nSee `ghost.py:14`.\n\n```html\n</pre>\n```",
         "<prefix>\nSee `ghost.py:14`.\n</pre>",
+        "<pre> is not escaped.\n\n## Findings\n\nSee `ghost.py:14`.\n\nAdd `</pre>`.</pre>",
+        "<pre> is not escaped. See `ghost.py:14`.\n\nAdd the missing `</pre>`.",
+        "<pre>ok</pre> then see `ghost.py:14`.",
     ],
-    ids=["not closed", "in a sentence", "in fences", "another tag"],
+    ids=["not closed", "in a sentence", "in fences", "another tag", "above a heading", "end in code", "after it"],
 )
 def test_other_text_with_pre_is_read(text: str, tree: Path) -> None:
     assert [shown(one) for one in evidence_of(text, tree).references] == ["ghost.py:14 missing-file"]

@@ -430,8 +430,7 @@ def test_a_file_that_is_to_be_modified_must_exist(tree: Path) -> None:
     "heading",
     [
         "5.1 DELETE - Debug artifacts (14 files)",
-        "Delete",
-        "Remove (2)",
+        "Remove (2 files)",
         "Files to delete",
         "Files to be removed",
         "Delete these files",
@@ -451,6 +450,12 @@ def test_files_below_a_heading_that_creates_or_deletes_them_may_be_missing(headi
     "heading",
     [
         "5.1 Deletes sessions twice (14 files)",
+        "DELETE",
+        "DELETE: returns 404",
+        "Remove — finding 3",
+        "Files to remove debug output from",
+        "Fichiers à ajouter au cache",
+        "Files to add validation to",
         "Deleting a session",
         "Delete handler",
         "Delete: a session is kept",
@@ -476,9 +481,9 @@ def test_a_line_below_a_heading_that_deletes_files_is_a_claim(tree: Path) -> Non
     "heading",
     ["4.1 `src/clock.py` — whole-file delete (832 lines)", "[DELETE] `src/clock.py`", "`src/clock.py` (delete)"],
 )
-def test_lines_of_a_file_whose_heading_deletes_it_are_not_missing(heading: str, tree: Path) -> None:
-    text = f"### {heading}\n\nMove the class in `src/clock.py:12` and that in `src/watch.py:12`."
-    assert claims(text, tree) == ["src/clock.py:12 planned", "src/watch.py:12 missing-file"]
+def test_a_file_whose_heading_deletes_it_may_be_missing_and_its_lines_may_not(heading: str, tree: Path) -> None:
+    text = f"### {heading}\n\n| File |\n|---|\n| `src/clock.py` |\n\nThe class is in `src/clock.py:12`."
+    assert claims(text, tree) == ["src/clock.py planned", "src/clock.py:12 missing-file"]
 
 
 @pytest.mark.parametrize(
@@ -493,7 +498,8 @@ def test_a_cell_may_delete_the_whole_file(tree: Path) -> None:
     assert claims(TABLE.format("**DELETE the whole file.** It is a copy", "`src/clock.py`"), tree) == [
         "src/clock.py planned"
     ]
-    assert claims(TABLE.format("Delete the session. It leaks", "`src/clock.py`"), tree) == ["src/clock.py missing-file"]
+    for cell in ("Delete the session. It leaks", "Move. Wrong layer", "Delete; unsafe"):
+        assert claims(TABLE.format(cell, "`src/clock.py`"), tree) == ["src/clock.py missing-file"]
 
 
 CREATED = "### {}\n\n| File | Role |\n|---|---|\n| `src/app.py` | x |\n\n### Code\n\n```python\n# src/app.py{}\n{}\n```"

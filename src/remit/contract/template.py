@@ -118,6 +118,7 @@ def _block(spec: BlockSpec) -> str:
 
 
 _CHECKBOXES = ("[x]", "[X]", "[ ]")
+_ITEM_MARKS = " \t>-*+0123456789.)"
 
 
 def filled_lines(document: Document) -> Iterator[Line]:
@@ -125,7 +126,8 @@ def filled_lines(document: Document) -> Iterator[Line]:
 
     Of fences, only unfilled placeholders are yielded.
     """
-    if document.text.count("[") == sum(map(document.text.count, _CHECKBOXES)):
+    boxes = (line.lstrip(_ITEM_MARKS).startswith(_CHECKBOXES) for line in document.lines if "[" in line)
+    if document.text.count("[") == sum(boxes):
         return
     yield Line(document.result.agent, document.title_line)
     for section in document.outline.sections:

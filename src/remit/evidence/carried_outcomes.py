@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from operator import attrgetter
 
 from msgspec.structs import replace
 
 from remit.evidence.line_owners import SOURCES
-from remit.evidence.model import Location, Reference
+from remit.evidence.model import Reference
 from remit.evidence.path_resolution import MAX_SHOWN, PathResolver
 from remit.evidence.reference_lookup import DOUBTFUL, UNNAMED, look_up
 from remit.evidence.suggestions import SuggestionFinder
@@ -20,9 +18,6 @@ from remit.workspace.files import SourceFile, Workspace
 MAX_OTHER_FILES = 20_000
 #: Entries of a list that are at most this many lines apart are about the same file.
 NEAR_GUESS = 6
-#: A range is at most this many lines above a line in it.
-FAR_RANGE = 60
-MAX_RANGES = 200
 
 
 def settle_carried(
@@ -44,7 +39,6 @@ def settle_carried(
         look_up(one, workspace, suggestions, symbols, frozenset())
         return one if one.outcome in ("verified", "abbreviated") and not found.candidates else None
 
-    _settle_in_ranges(references)
     _settle_guesses([one for one in references if one.carried == "loose" and one.listed], in_file)
     for reference in references:
         if reference.listed and (reference.carried == "loose" or _settle_listed(reference, in_file)):
@@ -73,26 +67,6 @@ def settle_carried(
             or any(_may_be_in(reference, resolver.resolve(path).candidates, workspace) for path in reference.others)
         ):
             reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
-
-
-def _settle_in_ranges(references: list[Reference]) -> None:
-    """Let a line that its file lacks belong to the nearest range above that has it: `app.py:20-60`, then line 31.
-
-    A line directly after its file is one of that file.
-    """
-    lacking = [one for one in references if one.carried == "bare" and one.outcome == "out-of-range" and not one.is_next]
-    if not lacking:
-        return
-    holding = (one for one in references if one.outcome in ("verified", "abbreviated") and not one.carried)
-    ranges = sorted((one for one in holding if one.end_line is not None), key=attrgetter("at"))
-    for one in lacking:
-        last = one.end_line or one.line or 0
-        end = bisect_left(ranges, one.at, key=attrgetter("at"))
-        above = (other for other in ranges[max(0, end - MAX_RANGES) : end] if one.at - other.at <= FAR_RANGE)
-        near = [other for other in above if (other.line or 0) <= (one.line or 0) <= last <= (other.end_line or 0)]
-        if near and len({other.file for other in near}) == 1:
-            _take(one, near[-1])
-            one.found = Location(one.file, one.line) if one.outcome == "abbreviated" else None
 
 
 def _settle_listed(reference: Reference, in_file: Callable[[Reference, str], Reference | None]) -> bool:

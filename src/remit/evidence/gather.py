@@ -152,8 +152,9 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
         if not reference.block:
             has_line = reference.line is not None
             is_folder = proposals.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
-            is_deleted = (listed.are_to_be_deleted and not has_line) or listed.deleted == reference.path
-            reference.is_planned |= is_folder or listed.are_new or is_deleted
+            is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
+            # A line of a file that is to be created or deleted must be there.
+            reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
@@ -165,8 +166,7 @@ def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
             if row:
                 yield row
             row, number, group = [], piece.row, piece.group
-        may_be_path = piece.kind != "cell" or piece.is_location  # `n/a`
-        if piece.kind != "code" and not (may_be_path and _is_empty(piece.text)):
+        if piece.kind != "code" and not _is_empty(piece.text):
             row.append(piece)
     if row:
         yield row

@@ -96,9 +96,10 @@ def join_other_code(references: list[Reference], workspace: Workspace) -> None:
     why = f"there is no {root}/ here"
     if len(same) < MIN_OTHER_CODE or 2 * len(same) <= len(references):
         same, why = _without_folder(lost, workspace), "almost none of these files exists here"
-        # If none of them names a folder, the text may be about files that were renamed: more of them must be lost.
-        parts = (4, 5) if any("/" in one.path for one in same) else (9, 10)
-        if len(same) < MIN_ALL_LOST or parts[1] * len(same) < parts[0] * len(references):
+        # If none of them names a folder, the files may have been renamed or invented: more of them must be lost.
+        has_folder = any("/" in one.path for one in same)
+        least, parts = (MIN_ALL_LOST, (4, 5)) if has_folder else (2 * MIN_ALL_LOST, (9, 10))
+        if len(same) < least or parts[1] * len(same) < parts[0] * len(references):
             return
     first, *others = same
     first.why, first.found = f"these {len(same)} references point to another code base: {why}", None

@@ -87,9 +87,8 @@ class PathResolver:
         self._text, self._aliases = text, None
         self._names = {one.path.rpartition("/")[2] for one in references}
         alone = {one.path for one in references if "/" not in one.path}
-        absolute = [one.path for one in references if is_absolute(one.path)]
-        if absolute:
-            self._roots += _shared_roots(absolute, self._workspace, alone, {one.path for one in references})
+        absolute = (one.path for one in references if is_absolute(one.path))
+        self._roots += _shared_roots(absolute, self._workspace, alone)
         folders = [] if is_result else _folders_of_headings(text)
         for one in references:
             found = self._resolve_once(one.path)
@@ -282,13 +281,10 @@ def _only_known(candidates: tuple[str, ...], named: Iterable[Collection[str]]) -
     return None
 
 
-def _shared_roots(
-    paths: Iterable[str], workspace: Workspace, alone: Collection[str], cited: Collection[str]
-) -> tuple[str, ...]:
+def _shared_roots(paths: Iterable[str], workspace: Workspace, alone: Collection[str]) -> tuple[str, ...]:
     """Return the folders of other machines under which the rest of a path exists, the most frequent first.
 
-    `alone` are the names that the document cites without a folder: such a file of the root makes its folder a root,
-    unless the document also cites the file in this folder (`/home/me/shop-tools/install.sh`, `shop-tools/install.sh`).
+    `alone` are the names that the document cites without a folder: such a file of the root makes its folder a root.
     """
     votes: Counter[str] = Counter()
     # Two files of the root of the checkout that have the same folder make that folder a root.
@@ -300,8 +296,7 @@ def _shared_roots(
             votes.update(_root_of(path, workspace))
             ends.update(_root_by_end(path, workspace))
             folder, _, name = path.rpartition("/")
-            is_alone = name in alone and f"{folder.rpartition('/')[2]}/{name}" not in cited
-            tops[folder] += (1 + is_alone) * (bool(folder) and workspace.exists(name))
+            tops[folder] += (1 + (name in alone)) * (bool(folder) and workspace.exists(name))
     votes.update({folder: 1 for folder, count in tops.items() if count > 1})
     if not votes:
         votes.update({folder: count for folder, count in ends.items() if count >= MIN_ROOTED})

@@ -39,7 +39,8 @@ _INSTRUCTION = lazy_pattern(
 )
 _DELETES = lazy_pattern(
     r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|待?删除|待?移除|삭제)"
-    r"(?:\s(?:the\s)?(?:(?:whole|entire)\s)?file)?(?:[\s*_`]*$|[.;][\s*_`]|\s?[(（—–]|\s(?:or|and|to|into)\s)",
+    r"(?:\sthe\s(?:whole|entire)\sfile[.;][\s*_`]|"
+    r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into)\s))",
     re.IGNORECASE,
 )
 #: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.

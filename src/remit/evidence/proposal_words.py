@@ -233,7 +233,8 @@ REPORTS_FINDINGS = lazy_pattern(
 CHANGE_HEADING = lazy_pattern(
     rf"{_LEAD}(?:(?:phase|step|task|part|stage|paso|passo)\s\d{{1,2}}[a-z]?\s?[:：.–—-]\s*(?:corregir|agregar|añadir|implementar|"
     r"crear|corrigir|adicionar|add|create|implement|introduce|update|"
-    r"replace|extract|refactor|migrate|move|write|build|rename|remove|use|register|configure|enable|wire|integrate)\b|(?:提取|抽取|抽出|重构|添加|增加|新增|创建|引入|"
+    r"replace|extract|refactor|migrate|move|write|build|rename|remove|use)\b|"
+    r"(?:step|paso|passo)\s\d{1,2}[a-z]?\s?[:：.–—-]\s*(?:register|configure|enable|wire|integrate)\b|(?:提取|抽取|抽出|重构|添加|增加|新增|创建|引入|"
     r"替换|统一|优化|实现|改为|追加|導入|統一)|(?:plan|plano|план|计划|方案|計画|계획)\s*(?:[:：]|$)|"
     r"(?:option|alternative|approach)\s\w{1,3}\s*(?:[:：.–—-]|$)|"
     r"[^\n]{0,40}(?:例|例子|예시|サンプル)\s*(?:[:：]|$)|"
@@ -270,7 +271,7 @@ TASK_HEADING = lazy_pattern(
 CHANGING_HEADING = lazy_pattern(
     rf"{_LEAD}(?:[A-Z]{{1,4}}-?\d{{1,3}}(?:\.\d{{1,3}})?[:.)]?\s)?(?:\[[^\]\n]{{1,20}}\]\s)?(?:add|create|implement|"
     r"introduce|replace|extract|refactor|migrate|update|modify|change|adjust|remove|customi[sz]e|increase|decrease|disable|"
-    rf"enable|rename|convert|wire|register|configure|configurar|configurer|registrar|agregar|añadir|modificar|crear|implementar|reemplazar|adicionar|criar|substituir|ajouter|"
+    rf"enable|rename|convert|wire|agregar|añadir|modificar|crear|implementar|reemplazar|adicionar|criar|substituir|ajouter|"
     rf"remplacer|ersetzen|hinzufügen|(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}\s\S",
     re.IGNORECASE,
 )
@@ -282,11 +283,14 @@ PLAN = lazy_pattern(
         *("計画", "提案", "计划", "方案", "계획", "제안"),
     ),
 )
+#: The end of a heading above a list of files. `Files to add validation to` is not such a heading.
+_LIST_ENDS = r"[\s*_]*(?:$|[(（:：])"
 FILES_TO_CREATE = lazy_pattern(
-    rf"{_LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:creat|add)|"
+    rf"{_LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
     r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル|"
-    r"fichiers?\s[àa]\s(?:cr[ée]er|ajouter)|(?:archivos?|ficheros?)\s(?:a|por)\s(?:crear|agregar|añadir)|arquivos?\s(?:a|para)\s(?:criar|adicionar)|"
-    r"file\sda\screare|zu\serstellende\sdateien|(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일)",
+    r"(?:fichiers?\s[àa]\s(?:cr[ée]er|ajouter)|(?:archivos?|ficheros?)\s(?:a|por)\s(?:crear|agregar|añadir)|"
+    r"arquivos?\s(?:a|para)\s(?:criar|adicionar)|file\sda\screare|zu\serstellende\sdateien|"
+    rf"(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일){_LIST_ENDS})",
     re.IGNORECASE,
     (
         "file",
@@ -304,8 +308,9 @@ FILES_TO_CREATE = lazy_pattern(
 )
 #: A heading above a list of files that are to be deleted: `5.1 DELETE - Debug artifacts (14 files)`.
 FILES_TO_DELETE = lazy_pattern(
-    rf"{_LEAD}(?:(?:delete|remove)\s*(?:$|(?:[:：(（—–]|-\s)[^\n]{{0,60}}?\b\d{{1,4}}(?:\sfiles?)?\s*[)）]?\s*$)|files?\sto\s(?:be\s)?(?:delete|remove)d?\b|"
-    r"(?:delete|remove)\s(?:these|the\sfollowing|obsolete|unused|dead)\s(?:\w{1,20}\s)?files\b)",
+    rf"{_LEAD}(?:(?:delete|remove)\s*(?:[:：(（—–]|-\s)[^\n]{{0,60}}?\b\d{{1,4}}\sfiles?\s*[)）]?\s*$|"
+    rf"files?\sto\s(?:be\s)?(?:delete|remove)d?{_LIST_ENDS}|"
+    rf"(?:delete|remove)\s(?:these|the\sfollowing|obsolete|unused|dead)\s(?:\w{{1,20}}\s)?files{_LIST_ENDS})",
     re.IGNORECASE,
     ("delete", "remove"),
 )

@@ -14,7 +14,7 @@ from remit.contract.parse import Document
 from remit.evidence.fence_parts import FenceText, before_and_after, fence_parts, marks_new_lines
 from remit.evidence.file_names import is_placeholder
 from remit.evidence.model import Quote, Reference
-from remit.evidence.proposal_words import CURRENT, EXISTING, STATES_PROBLEM
+from remit.evidence.proposal_words import CURRENT
 from remit.evidence.proposals import Proposals
 from remit.evidence.quote_text import is_code, quote_readings
 from remit.evidence.references import display_path
@@ -60,10 +60,11 @@ _LOCATION_LINE = lazy_pattern(
 )
 _INTRODUCES = lazy_pattern(r"[^\n]{0,300}[:：][*_]{0,2}\s*$")
 _LABELLED_ENTRY = lazy_pattern(r"\s*+[-+*]\s++\*\*[^*\n]{1,60}\*\*")
-_CODE_LABEL = lazy_pattern(
-    r"\b(?:code|c[óo]digo|snippets?|excerpts?|extraits?|implementation|details?|descri\w{2,8}|proof|source|quotes?|lines?|"
-    r"(?-i:[Кк]од\w{0,2}|[Оо]писание|[Дд]етали))\b|代码|程式碼|コード|코드|描述|说明|詳細",
+#: A label of something else than the code at a location: `Data to be logged`, `Expected response`.
+_OTHER_LABEL = lazy_pattern(
+    r"\b(?:logged|log entry|output|requests?|responses?|payloads?|expected)\b",
     re.IGNORECASE,
+    ("log", "output", "request", "response", "payload", "expected"),
 )
 _HEADING_OR_FENCE = lazy_pattern(r"\s*+(?:[>\-+*]\s*+)?(?:#{1,6}\s|```|~~~|\|)")
 #: A location is at most this many lines with text above its code.
@@ -148,7 +149,7 @@ def _shows_other(between: list[str]) -> bool:
     label, *others = between
     if not _LABELLED_ENTRY.match(label) or not any(map(_LABELLED_ENTRY.match, others)):
         return False
-    return not any(one.search(label) for one in (_CODE_LABEL, CURRENT, EXISTING, STATES_PROBLEM))
+    return _OTHER_LABEL.search(label) is not None and not CURRENT.search(label)
 
 
 class LocatedQuote(msgspec.Struct, frozen=True):

@@ -107,6 +107,7 @@ _FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 #: At most this many lines without text are skipped in a paragraph.
 _MAX_BLANK = 1_000
 _PRE = lazy_pattern(r"<pre[\s>]", re.IGNORECASE)
+_PRE_END = lazy_pattern(r"(?<!`)</pre>")
 _MARKER = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 
@@ -171,15 +172,26 @@ def segments(document: Document) -> Iterator[Segment]:
 
 
 def without_output(pieces: list[Segment], text: str) -> list[Segment]:
-    """Leave out what is inside `<pre>` at the start of a line: it is a code block. One that is not closed is text."""
+    """Leave out what is inside `<pre>` at the start of a line: it is a code block.
+
+    One that is not closed before the next heading, list or table is text. Fences inside are kept.
+    """
     if "<pre" not in text or "</pre>" not in text:
         return pieces
     kept: list[Segment] = []
     inside: list[Segment] = []
     for piece in pieces:
-        if inside or (piece.kind == "text" and _PRE.match(piece.text)):
+        if piece.kind == "code":
+            kept.append(piece)
+            inside = [] if _PRE_END.search(piece.text) else inside
+        elif piece.kind != "text":
+            kept += [*inside, piece]
+            inside = []
+        elif inside or _PRE.match(piece.text):
             inside.append(piece)
-            if "</pre>" in piece.text:
+            if end := _PRE_END.search(piece.text):
+                rest = piece.text[end.end() :]
+                kept += [replace(piece, text=rest)] if rest.strip() else []
                 inside = []
         else:
             kept.append(piece)

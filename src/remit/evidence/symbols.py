@@ -153,7 +153,8 @@ def begins_name_near(file: SourceFile, symbol: str, line: int | None, end_line: 
     if line is None or len(symbol) < _MIN_BEGINNING:
         return False
     names = (name for text in _around(file, line, end_line)[1] if symbol in text for name in _WORD.findall(text))
-    return any(name.startswith(symbol) and (name[len(symbol)] == "_" or name[len(symbol)].isupper()) for name in names)
+    rests = (name.removeprefix(symbol) for name in names if name.startswith(symbol))
+    return any(rest[:1] == "_" or rest[:1].isupper() for rest in rests)
 
 
 class SymbolFinder:
