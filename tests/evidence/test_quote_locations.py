@@ -254,7 +254,7 @@ def test_a_semicolon_that_a_line_need_not_have_is_ignored(tmp_path: Path) -> Non
 ENTRIES = "- **Location:** `src/app.py:14`\n- **Logged:** no\n- **{}:**\n  ```python\n  {}\n  ```"
 
 
-@pytest.mark.parametrize("label", ["Data to be logged", "Expected record", "Response"])
+@pytest.mark.parametrize("label", ["Data to be logged", "Данные для БД", "Expected record", "Response"])
 def test_code_below_an_entry_on_something_else_is_not_that_of_the_location(label: str, tree: Path) -> None:
     assert found(ENTRIES.format(label, ALTERED.strip()), tree) == (["src/app.py:14 verified"], [])
 

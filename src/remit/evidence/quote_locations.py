@@ -62,9 +62,9 @@ _INTRODUCES = lazy_pattern(r"[^\n]{0,300}[:：][*_]{0,2}\s*$")
 _LABELLED_ENTRY = lazy_pattern(r"\s*+[-+*]\s++\*\*[^*\n]{1,60}\*\*")
 #: A label of something else than the code at a location: `Data to be logged`, `Expected response`.
 _OTHER_LABEL = lazy_pattern(
-    r"\b(?:logged|log entry|output|requests?|responses?|payloads?|expected)\b",
+    r"\b(?:logged|log entry|output|requests?|responses?|payloads?|expected|data|(?-i:[Дд]анные))\b",
     re.IGNORECASE,
-    ("log", "output", "request", "response", "payload", "expected"),
+    ("log", "output", "request", "response", "payload", "expected", "data", "анные"),
 )
 _HEADING_OR_FENCE = lazy_pattern(r"\s*+(?:[>\-+*]\s*+)?(?:#{1,6}\s|```|~~~|\|)")
 #: A location is at most this many lines with text above its code.

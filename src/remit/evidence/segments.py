@@ -21,7 +21,17 @@ from remit.contract.outline import Head, Node, read_outline
 from remit.contract.parse import Document
 from remit.contract.sections import Section
 from remit.evidence.line_numbers import LINE_WORDS
-from remit.lazy import either, lazy_pattern
+from remit.evidence.tables import (
+    FILE_COLUMNS,
+    LINE_COLUMNS,
+    LINES_COLUMNS,
+    NUMBERS,
+    lines_of_keys,
+    lines_of_row,
+    number_columns,
+    spread_columns,
+)
+from remit.lazy import lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
 #: `- **File**: a/b.py`, and `- **Lines**: 12-18` below it.
@@ -37,20 +47,6 @@ _LINES_LINE = lazy_pattern(
     rf"[\s*_>\-+]*+(?!(?:lines|líneas|lineas|linhas|zeilen|lignes|строк)[*_]{{0,2}}\s?[:：][*_\s~]*+\d++\W*$)"
     rf"(?:lines?|行番号|行号|行|{LINE_WORDS})[*_]{{0,2}}\s?[:：][*_]{{0,2}}\s*+([^\n]{{1,80}})$",
     re.IGNORECASE,
-)
-_LINE_COLUMNS = frozenset(
-    """
-    line 行 行番号 行号 行號 línea linea zeile строка ligne linha 줄 행 라인 linija satır baris dòng regel rivi rad
-    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
-) | {"line number", "line numbers", "line no.", "line #", "line(s)", "line range"}
-_LINES_COLUMNS = frozenset(("lines", "行數", "líneas", "lineas", "zeilen", "строки", "lignes", "linhas"))
-#: Columns of files in languages that a result is not written in.
-_FILE_COLUMNS = frozenset(
-    """
-    archivo archivos fichero datei dateien файл файлы fichier fichiers arquivo arquivos 파일 archivo:línea datei:zeile
-    файл:строка fichier:ligne arquivo:linha 파일:줄 파일:행
-    檔案 檔案:行 檔案:行號 fajl fajlovi plik pliki soubor dosya berkas bestand tiedosto fil
-    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 #: A cell with the method of an HTTP request: its row is about an address.
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
@@ -93,12 +89,6 @@ _PROPOSAL_COLUMN = lazy_pattern(
 _PROPOSAL = lazy_pattern(
     r"[\s*_]*+(?:create|add|extract|introduce|define|implement|write|replace|rename|use|move|split|新增|抽出|抽取|改为)\b",
     re.IGNORECASE,
-)
-_SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
-#: A cell with nothing but lines. In a table without a column of files, they belong to a file above it.
-_NUMBERS = lazy_pattern(
-    either(r"`*~\s", "≈")
-    + rf"*+L?\d{{1,6}}(?:(?:\s?{either(',-', '–—')}\s?|\s(?:and|&)\s)L?\d{{1,6}}){{0,19}}[`*\s]*+$"
 )
 #: A code span with a pipe in it, which ends the cell in most programs that show Markdown, and the ends of cells.
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
@@ -274,25 +264,25 @@ class _Walker:
         locations = {
             at
             for at, column in enumerate(table.columns)
-            if names[at] in _FILE_COLUMNS
+            if names[at] in FILE_COLUMNS
             or "file:line" in column.lower()
             or column_index((column,), "location") is not None
         }
-        numbered = _number_columns(locations, table)
+        numbered = number_columns(locations, table)
         locations -= numbered
         routes = [name in _ROUTE_COLUMNS for name in names]
         proposals = [name in _PROPOSAL_COLUMNS or bool(_PROPOSAL_COLUMN.search(name)) for name in names]
-        spread = _spread_columns(names, table)
+        spread = spread_columns(names, table)
         # `Verified line`, next to a column of files.
         qualified = frozenset(name for name in names if name.endswith(" line")) if locations else frozenset[str]()
         has_lines = bool(numbered or qualified) or not (
-            _LINE_COLUMNS.isdisjoint(names) and _LINES_COLUMNS.isdisjoint(names)
+            LINE_COLUMNS.isdisjoint(names) and LINES_COLUMNS.isdisjoint(names)
         )
-        keyed = _lines_of_keys(table) if len(names) == 2 and not locations and not has_lines else {}
+        keyed = lines_of_keys(table) if len(names) == 2 and not locations and not has_lines else {}
         heads = [column if "." in column else "" for column in table.columns]
         for row in table.rows:
             cells = self._cells(row, len(names))
-            lines = _lines_of_row(names, cells, spread, qualified) if has_lines else keyed.get(row.line, "")
+            lines = lines_of_row(names, cells, spread, qualified) if has_lines else keyed.get(row.line, "")
             if numbered:
                 lines = next((cells[at] for at in numbered if at < len(cells)), lines)
             section, block = self.places.at(row.line)
@@ -304,7 +294,7 @@ class _Walker:
                 if lines:
                     is_location |= at == 1 and cell != lines and bool(keyed)
                     is_stated = cell == lines and lines not in cells[:at]
-                    is_line = not keyed and not locations and is_stated and _NUMBERS.match(cell)
+                    is_line = not keyed and not locations and is_stated and NUMBERS.match(cell)
                     text = f"line {cell}" if is_line else cell
                     states_lines = has_lines and bool(locations) and is_stated
                 if keyed:
@@ -360,51 +350,3 @@ class _Walker:
             info = line.lstrip("`~ \t") if (mark := _FENCE.match(line)) is None else mark[2].strip()
             yield replace(self._segment("code", body, number), info=info)
             done = span.end + span.is_closed
-
-
-def _number_columns(locations: set[int], table: Table) -> set[int]:
-    """Return the columns of locations that have nothing but lines, next to another one with the files."""
-    if len(locations) < 2:
-        return set()
-    found = {
-        at
-        for at in locations
-        if all(len(row.cells) <= at or not row.cells[at] or _NUMBERS.match(row.cells[at]) for row in table.rows)
-    }
-    return found if found and found != locations else set()
-
-
-def _lines_of_keys(table: Table) -> dict[int, str]:
-    """Return the line of the row with a file, and the lines that another row of keys and values states.
-
-    `| File | a.py |`, and `| Lines | 12-18 |` below it.
-    """
-    files: list[int] = []
-    stated: list[str] = []
-    for row in table.rows:
-        key = fold(row.cells[0].strip("*_ ")) if len(row.cells) == 2 else ""
-        if key in _FILE_COLUMNS or (key and column_index((key,), "location") is not None):
-            files.append(row.line)
-        elif key in _LINE_COLUMNS or key in _LINES_COLUMNS:
-            stated.append(row.cells[1])
-    return {files[0]: stated[0]} if len(files) == len(stated) == 1 and _NUMBERS.match(stated[0]) else {}
-
-
-def _spread_columns(names: list[str], table: Table) -> frozenset[str]:
-    """Return the columns Lines that have a range or a list in some row: then a number alone is a line, too."""
-    columns = {name: at for at, name in enumerate(names) if name in _LINES_COLUMNS}
-    return frozenset(
-        name
-        for name, at in columns.items()
-        if any(len(row.cells) > at and _SPREAD.match(row.cells[at]) for row in table.rows)
-    )
-
-
-def _lines_of_row(names: list[str], cells: tuple[str, ...], spread: frozenset[str], qualified: frozenset[str]) -> str:
-    """Return the content of the line column: any number under Line, a range or a list under Lines (else a count)."""
-    for name, cell in zip(names, cells, strict=False):
-        is_line = name in _LINE_COLUMNS or (name in spread and cell.strip("`*~+ ").isdigit())
-        is_line |= name in qualified and _NUMBERS.match(cell) is not None
-        if is_line or (name in _LINES_COLUMNS and _SPREAD.match(cell)):
-            return cell
-    return ""
