@@ -437,11 +437,21 @@ def test_a_document_without_any_existing_file_is_reported_once(tree: Path) -> No
 
 def test_names_without_a_folder_of_which_none_exists_are_reported_once(tree: Path) -> None:
     lost = [f"- `mod{number}.py:3`" for number in range(20)]
-    evidence = evidence_of("\n".join(lost), tree)
-    assert [one.outcome for one in evidence.references] == ["missing-file", *["unchecked"] * 19]
-    assert {one.outcome for one in evidence_of("\n".join(lost[:19]), tree).references} == {"missing-file"}
     held = [f"- `web/src/app.ts:{line}`" for line in (1, 2, 3)]
-    assert sum(one.outcome == "missing-file" for one in evidence_of("\n".join(lost + held), tree).references) == 20
+    assert claimed("\n".join(lost), tree) == ["missing-file", *["unchecked"] * 19]
+    assert claimed("\n".join(lost[:19]), tree) == ["missing-file"] * 19
+    assert claimed("\n".join(lost + held), tree).count("missing-file") == 20
+
+
+def test_names_that_an_agent_invents_in_its_result_are_reported_each(tree: Path) -> None:
+    lost = [f"- `mod{number}.py:3`" for number in range(60)]
+    assert {one.outcome for one in evidence_of("\n".join(lost), tree).references} == {"missing-file"}
+
+
+def claimed(text: str, tree: Path) -> list[str]:
+    """Return the outcomes of the references of a text that is not a result."""
+    (verdict,) = check_text(text, "-", Options(profile="claims"), Sources(workspace=WorkTree(tree)))
+    return [one.outcome for one in verdict.evidence.references]
 
 
 # --- Texts that look like paths

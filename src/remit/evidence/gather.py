@@ -310,7 +310,8 @@ def _check_in_workspace(
     for reference in blamed:
         excuses.apply(reference)
     evidence.references = without_alternatives(evidence.references)
-    join_other_code([one for one in here if one.why != UNNAMED], workspace)
+    is_result = bool(document.result.agent)
+    join_other_code([one for one in here if one.why != UNNAMED], workspace, is_result=is_result)
     check_quotes(quotes, workspace, document.text.strip(), permalinks)
 
 

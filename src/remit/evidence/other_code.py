@@ -84,8 +84,11 @@ def _part_starts(path: str) -> Iterator[int]:
     yield from (at + 1 for at, character in enumerate(path) if character == "/")
 
 
-def join_other_code(references: list[Reference], workspace: Workspace) -> None:
-    """Report references to another code base once: most of them do not exist and share a folder that is not here."""
+def join_other_code(references: list[Reference], workspace: Workspace, *, is_result: bool = False) -> None:
+    """Report references to another code base once: most of them do not exist and share a folder that is not here.
+
+    The references of a result must share a folder: an agent may invent any number of names.
+    """
     lost = [one for one in references if one.outcome in ("missing-file", "outside")]
     if len(lost) < MIN_OTHER_CODE or 2 * len(lost) <= len(references):
         return
@@ -99,7 +102,8 @@ def join_other_code(references: list[Reference], workspace: Workspace) -> None:
         # If none of them names a folder, the files may have been renamed or invented: more of them must be lost.
         has_folder = any("/" in one.path for one in same)
         least, parts = (MIN_ALL_LOST, (4, 5)) if has_folder else (2 * MIN_ALL_LOST, (9, 10))
-        if len(same) < least or parts[1] * len(same) < parts[0] * len(references):
+        is_invented = is_result and not has_folder
+        if is_invented or len(same) < least or parts[1] * len(same) < parts[0] * len(references):
             return
     first, *others = same
     first.why, first.found = f"these {len(same)} references point to another code base: {why}", None
