@@ -284,7 +284,7 @@ PLAN = lazy_pattern(
     ),
 )
 #: The end of a heading above a list of files. `Files to add validation to` is not such a heading.
-_LIST_ENDS = r"[\s*_]*(?:$|[(（:：])"
+_LIST_ENDS = r"(?:\s?(?:/|&|and|or)\s?(?:create|add|modify|change|update|edit|delete|remove)d?)?[\s*_]*(?:$|[(（:：])"
 FILES_TO_CREATE = lazy_pattern(
     rf"{_LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
     r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル|"
