@@ -19,7 +19,6 @@ from remit.contract.profiles import PROFILES, Level
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.gather import gather
 from remit.evidence.model import Evidence
-from remit.evidence.receipts import Receipt
 from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources, open_sources
 from remit.rules.base import Case, Need, Rule, Violation
@@ -27,6 +26,8 @@ from remit.rules.catalog import BY_CODE, BY_NAME, CATALOG, CLAIMS, ENTRY, expand
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from remit.evidence.receipts import Receipt
 
     #: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
     Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
@@ -214,6 +215,8 @@ def sources_for(repo: Path | None, rev: str | None, receipts: Receipts) -> Sourc
         return open_sources(repo, rev=rev, receipts=[path])
     if receipts is None:
         return open_sources(repo, rev=rev)
+    from remit.evidence.receipts import Receipt
+
     try:
         records = [msgspec.convert(receipt, Receipt) for receipt in receipts]
     except msgspec.ValidationError as error:

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from remit.checking import Options, check_text
 from remit.errors import UsageError
 from remit.evidence import transcripts
-from remit.evidence.changes import settle_runs
 from remit.evidence.model import WHOLE, RunClaim
 from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import open_sources
+from remit.evidence.test_runs import settle_runs
 from remit.evidence.transcripts import MAX_LINE, Transcript, read_transcript
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "transcripts"

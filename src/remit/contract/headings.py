@@ -7,7 +7,7 @@ colon are ignored. Enum words (SUCCESS, critical, ...) are not translated.
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from remit.lazy import either, lazy_pattern
 
@@ -152,47 +152,70 @@ def fold(name: str) -> str:
     return _SEPARATORS.sub(" ", name).strip(" *_`:").lower()
 
 
-def _index(table: dict[str, tuple[str, ...]]) -> dict[str, str]:
-    """Map folded names to keys; if several keys have the same name, the first one gets it."""
+def _index(table: dict[str, tuple[str, ...]], *, is_ascii: bool) -> dict[str, str]:
+    """Map folded names to keys; if several keys have the same name, the first one gets it.
+
+    The names in ASCII and the others have an index each, because most documents need only the first one.
+    """
     index: dict[str, str] = {}
     for key, names in table.items():
         for name in names:
-            index.setdefault(fold(name), key)
+            if name.isascii() == is_ascii:
+                index.setdefault(fold(name), key)
     return index
 
 
-_SECTION_KEYS = _index(SECTIONS)
-_BLOCK_KEYS = _index(BLOCKS)
-_BOX_KEYS = _index(BOXES)
-_LABEL_KEYS = {key: frozenset(fold(name) for name in names) for key, names in LABELS.items()}
-_COLUMN_KEYS: dict[str, frozenset[str]] = {
-    key: frozenset(fold(name) for name in names) for key, names in COLUMNS.items()
-}
+@cache
+def _section_keys(*, is_ascii: bool) -> dict[str, str]:
+    return _index(SECTIONS, is_ascii=is_ascii)
+
+
+@cache
+def _block_keys(*, is_ascii: bool) -> dict[str, str]:
+    return _index(BLOCKS, is_ascii=is_ascii)
+
+
+@cache
+def _box_keys(*, is_ascii: bool) -> dict[str, str]:
+    return _index(BOXES, is_ascii=is_ascii)
+
+
+@cache
+def _label_names(key: str) -> frozenset[str]:
+    return frozenset(map(fold, LABELS[key]))
+
+
+@cache
+def _column_names(key: str) -> frozenset[str]:
+    return frozenset(map(fold, COLUMNS[key]))
 
 
 def section_key(heading: str) -> str | None:
     """Return the section that a heading names, or None."""
-    return _SECTION_KEYS.get(fold(heading))
+    name = fold(heading)
+    return _section_keys(is_ascii=name.isascii()).get(name)
 
 
 def block_key(heading: str) -> str | None:
     """Return the block of Findings that a heading names, or None."""
-    return _BLOCK_KEYS.get(fold(heading))
+    name = fold(heading)
+    return _block_keys(is_ascii=name.isascii()).get(name)
 
 
 def box_key(text: str) -> str | None:
     """Return the box of the checklist that a line names, or None."""
-    return _BOX_KEYS.get(fold(text.split(":", 1)[0].split("：", 1)[0]))
+    name = fold(text.split(":", 1)[0].split("：", 1)[0])
+    return _box_keys(is_ascii=name.isascii()).get(name)
 
 
 def is_label(text: str, key: str) -> bool:
     """Return whether `text` is one of the names of the label `key`."""
-    return fold(text) in _LABEL_KEYS[key]
+    return fold(text) in _label_names(key)
 
 
 def column_index(columns: tuple[str, ...], key: str) -> int | None:
     """Return the position of the column `key`, or None."""
-    names = _COLUMN_KEYS[key]
+    names = _column_names(key)
     for index, column in enumerate(columns):
         if fold(column) in names:
             return index

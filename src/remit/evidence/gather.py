@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,7 +18,7 @@ from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.carried_outcomes import settle_carried
-from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
+from remit.evidence.changes import ChangeChecker, run_claims
 from remit.evidence.excuses import Excuses
 from remit.evidence.grammar import references_in
 from remit.evidence.line_mentions import without_label_ids
@@ -31,27 +32,19 @@ from remit.evidence.other_code import (
 from remit.evidence.path_resolution import PathResolver
 from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
-from remit.evidence.quote_locations import (
-    MAX_CANDIDATES,
-    Fence,
-    FenceClaims,
-    LocatedQuote,
-    claims_of_fence,
-    finding_rows,
-    inline_quotes,
-)
-from remit.evidence.quote_outcomes import NOT_QUOTES, check_quotes
 from remit.evidence.reference_lookup import PLACEHOLDER, UNNAMED, look_up
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments, without_output
 from remit.evidence.sources import Sources
 from remit.evidence.suggestions import SuggestionFinder
-from remit.evidence.support import supported_confidence
 from remit.evidence.symbols import SymbolFinder
 from remit.evidence.tables import planned_rows
 from remit.evidence.written import may_cite
 from remit.workspace.files import Workspace
+
+if TYPE_CHECKING:
+    from remit.evidence.quote_locations import FenceClaims, LocatedQuote
 
 #: The code that is proposed instead of some other is at most this many segments below it.
 _MAX_BETWEEN = 24
@@ -83,7 +76,6 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
         _check_in_workspace(document, kind, evidence, quotes, sources, permalinks, path)
         # A line without a file next to it may be a line of something else, and a placeholder states nothing.
         evidence.references = [one for one in evidence.references if one.why not in (UNNAMED, PLACEHOLDER)]
-        evidence.quotes = [quote for quote in evidence.quotes if quote.why not in NOT_QUOTES]
         is_generic = kind.name == "generic"
         checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot, is_generic=is_generic)
         evidence.changes = checker.claims(document.result)
@@ -125,6 +117,8 @@ def _references(
             own = [*linked, *find_references(piece, files, carrier, row)]
             own_of_row.extend(own)
             if "ode match" in piece.text:
+                from remit.evidence.quote_locations import inline_quotes  # late imports: many texts have no quotes
+
                 quotes.extend(inline_quotes(piece, here or before, own))
             here = own[-1:] or here
             by_line.setdefault(piece.line, []).extend(own)
@@ -206,6 +200,10 @@ def _claims_of_fences(
     by_list: dict[int, list[Reference]],
     proposals: Proposals,
 ) -> Iterator[FenceClaims]:
+    if all(piece.kind != "code" for piece in pieces):
+        return
+    from remit.evidence.quote_locations import MAX_CANDIDATES, Fence, claims_of_fence, finding_rows
+
     rows = finding_rows(document, references)
     starts = sorted(rows)
     created = {one.path for one in references if one.line is None and proposals.files_at(one.at).are_new}
@@ -231,7 +229,7 @@ def _claims_of_fences(
             replace(one, replacement=replacement, may_be_new=_is_new if _is_created(one, created) else one.may_be_new)
             for one in claims.quotes
         ]
-        yield FenceClaims(quotes, claims.references)
+        yield replace(claims, quotes=quotes)
 
 
 def _is_created(located: LocatedQuote, created: set[str]) -> bool:
@@ -312,7 +310,11 @@ def _check_in_workspace(
     evidence.references = without_alternatives(evidence.references)
     is_result = bool(document.result.agent)
     join_other_code([one for one in here if one.why != UNNAMED], workspace, is_result=is_result)
-    check_quotes(quotes, workspace, document.text.strip(), permalinks)
+    if quotes:
+        from remit.evidence.quote_outcomes import check_quotes, is_quote
+
+        check_quotes(quotes, workspace, document.text.strip(), permalinks)
+        evidence.quotes = [quote for quote in evidence.quotes if is_quote(quote)]
 
 
 def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:
@@ -338,7 +340,11 @@ def _apply_receipts(evidence: Evidence, sources: Sources) -> None:
             reference.seen = receipts.how_seen(reference.file, reference.line)
         evidence.executed = receipts.executed
         if evidence.has_repository:
+            from remit.evidence.support import supported_confidence  # late imports: few checks have receipts
+
             evidence.supported = supported_confidence(evidence, receipts)
     runs = [*(receipts.runs if receipts is not None else ()), *([sources.rerun] if sources.rerun else ())]
     if receipts is not None or sources.rerun is not None:
+        from remit.evidence.test_runs import settle_runs
+
         settle_runs(evidence.run_claims, runs)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
-from remit.evidence.code_tokens import CodeTokens
-from remit.evidence.lost_quotes import GUESS_REACH, LostQuotes
 from remit.evidence.model import Location, Quote, Reference
 from remit.evidence.quote_locations import LocatedQuote
 from remit.evidence.quote_text import before_label
@@ -15,10 +15,13 @@ from remit.evidence.revisions import PermalinkReader
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 
+if TYPE_CHECKING:
+    from remit.evidence.lost_quotes import LostQuotes
+
 #: The reasons for a quote that has nothing to compare, and for code that is not there and may not be a quote.
 _NO_CODE = "it consists of comments only"
 _NO_QUOTE = "the text may propose this code"
-NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
+_NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
 #: Code without a line is not compared line by line with a larger file.
 _MAX_INDEXED = 1024 * 1024
 #: Shorter code that omits lines may be in any file.
@@ -45,6 +48,8 @@ def check_quotes(
             one.quote.outcome, one.quote.found, one.quote.why = "unchecked", None, _NO_QUOTE
     failed = [one.quote for one, _ in checked if one.quote.outcome in ("mismatch", "missing-file")]
     if failed:
+        from remit.evidence.lost_quotes import LostQuotes  # late imports, here and below: most quotes are exact
+
         lost = LostQuotes(workspace, checker)
         lost.find_moved(failed, document)
         for quote in failed:
@@ -61,6 +66,11 @@ def check_quotes(
             compared += 1
             is_past = _is_replaced(one, new, checker, permalinks)
         _settle(one.quote, reference, is_past=is_past)
+
+
+def is_quote(quote: Quote) -> bool:
+    """Return whether a text that was checked is a quote, as far as its document shows."""
+    return quote.why not in _NOT_QUOTES
 
 
 def _is_replaced(located: LocatedQuote, new: str, checker: QuoteChecker, permalinks: PermalinkReader) -> bool:
@@ -107,11 +117,14 @@ def _explain(quote: Quote, workspace: Workspace, lost: LostQuotes) -> None:
 
 def _leave_out_new_code(quotes: list[Quote], workspace: Workspace) -> None:
     """Leave quotes without a line unchecked that are neither in their file nor an altered excerpt of it."""
-    from remit.evidence.similarity import LineIndex  # late import: most quotes are exact
+    failed = [quote for quote in quotes if quote.outcome == "mismatch"]
+    if not failed:
+        return
+    from remit.evidence.similarity import LineIndex
 
     index: LineIndex | None = None
-    for quote in quotes:  # sorted by file, so that each file is indexed once
-        file = workspace.read(quote.path) if quote.outcome == "mismatch" else None
+    for quote in failed:  # sorted by file, so that each file is indexed once
+        file = workspace.read(quote.path)
         if not isinstance(file, SourceFile) or len(file.text) > _MAX_INDEXED:
             continue
         index = index if index is not None and index.path == file.path else LineIndex(file.text, file.path)
@@ -122,7 +135,8 @@ def _leave_out_new_code(quotes: list[Quote], workspace: Workspace) -> None:
 
 def _is_altered(quote: Quote, workspace: Workspace) -> bool:
     """Return whether a quote is an excerpt of the lines around its location with a few changed tokens."""
-    from remit.evidence.similarity import LineIndex  # late import: most quotes are exact
+    from remit.evidence.lost_quotes import GUESS_REACH
+    from remit.evidence.similarity import LineIndex
 
     file = workspace.read(quote.path)
     if not isinstance(file, SourceFile):
@@ -207,10 +221,12 @@ def _compare(quote: Quote, file: SourceFile | Absent, checker: QuoteChecker) -> 
     elif not checker.check(quote, file):
         if checker.is_exhausted:
             quote.outcome, quote.why = "unchecked", "the quotes are too large or too many to check"
-        elif not CodeTokens(quote.text, file.path).words:
-            quote.outcome, quote.why = "unchecked", _NO_CODE
-        else:
-            quote.outcome, quote.why = "mismatch", "the file does not contain these lines"
+            return
+        from remit.evidence.code_tokens import CodeTokens
+
+        has_code = bool(CodeTokens(quote.text, file.path).words)
+        quote.outcome = "mismatch" if has_code else "unchecked"
+        quote.why = "the file does not contain these lines" if has_code else _NO_CODE
 
 
 def _apply_quote_outcome(reference: Reference, quote: Quote) -> None:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex, read_receipts
 from remit.workspace.files import Workspace, WorkTree
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.safe_git import root_above
-from remit.workspace.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from remit.evidence.receipts import Receipt, ReceiptIndex
     from remit.workspace.commit import Commits
+    from remit.workspace.snapshot import Snapshot
 
 #: A repeated command is killed after this many seconds.
 RERUN_SECONDS = 600
@@ -97,15 +97,21 @@ def open_sources(
         if not transcript.is_known:
             problem = f"{name}: unknown transcript format"
     for path in receipts:
+        from remit.evidence.receipts import read_receipts  # late imports, here and below: few checks have receipts
+
         file = read_receipts(_bytes(path), str(path))
         calls.extend(msgspec.structs.replace(receipt, cwd=receipt.cwd or file.root) for receipt in file.receipts)
         snapshot = file.snapshot or snapshot
         other_roots.extend([file.root] if file.root and is_absolute(file.root) else [])
     # A part of the calls proves nothing about the others, so one unknown transcript makes all receipts useless.
-    has_receipts = (bool(transcripts or receipts) or records is not None) and not problem
+    index: ReceiptIndex | None = None
+    if (transcripts or receipts or records is not None) and not problem:
+        from remit.evidence.receipts import ReceiptIndex
+
+        index = ReceiptIndex(calls, root, other_roots=_aliases(other_roots, workspace))
     return Sources(
         workspace=workspace,
-        receipts=ReceiptIndex(calls, root, other_roots=_aliases(other_roots, workspace)) if has_receipts else None,
+        receipts=index,
         snapshot=snapshot,
         rerun=rerun_command(rerun, workspace.root) if rerun and workspace is not None else None,
         receipts_problem=problem,
@@ -156,6 +162,8 @@ def rerun_command(command: str, root: Path) -> Receipt:
     """Run a caller's command in the checkout and return a receipt of it. Only done on request."""
     import signal  # late imports: rarely used
     import subprocess
+
+    from remit.evidence.receipts import RERUN, Receipt
 
     process = subprocess.Popen(  # noqa: S602 (the caller passes the command line for this purpose)
         command,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from remit.evidence.similarity import similarity_to
 from remit.workspace.files import Workspace
 from remit.workspace.paths import folded_name
 
@@ -74,6 +73,8 @@ class SuggestionFinder:
 
 def _nearest(names: list[str], wanted: str) -> str | None:
     """Return the name most similar to `wanted`, if it is similar enough."""
+    from remit.evidence.similarity import similarity_to  # late: most files exist
+
     similarity = similarity_to(wanted, sum(map(len, names)))
     score, _, name = max(((similarity(name, 0.0), -at, name) for at, name in enumerate(names)), default=(0.0, 0, None))
     return name if score >= _NEAR_NAME / 100 else None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from remit.evidence.model import Evidence, Quote, Reference
-from remit.evidence.receipts import ReceiptIndex
+
+if TYPE_CHECKING:
+    from remit.evidence.receipts import ReceiptIndex
 
 #: The lower bound of each band, and its name.
 BANDS: tuple[tuple[float, str], ...] = (

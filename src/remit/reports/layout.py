@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 
 import msgspec
 
@@ -21,12 +22,6 @@ _INVISIBLE = (
 #: Characters that are left out: emoji often have one, and they have no shape.
 _FILLER = lazy_pattern(f"[{FILLERS}]")
 _OBEYED = lazy_pattern(rf"[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb{FILLERS}]")
-_VISIBLE = (
-    {code: chr(0x2400 + code) for code in range(0x20)}
-    | {0x7F: "\u2421"}
-    | {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
-    | {code: f"\\u{code:04x}" for code in _INVISIBLE}
-)
 
 #: A word with more characters for each column is split; a character with more marks is not a word.
 _MAX_COMBINED = 8
@@ -47,11 +42,22 @@ def plain_lines(lines: Iterable[Line]) -> str:
     return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
 
 
+@cache
+def _visible() -> dict[int, str]:
+    """Return what is shown instead of each control character and invisible one."""
+    return (
+        {code: chr(0x2400 + code) for code in range(0x20)}
+        | {0x7F: "\u2421"}
+        | {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
+        | {code: f"\\u{code:04x}" for code in _INVISIBLE}
+    )
+
+
 def escape_control(text: str) -> str:
     """Return one line of text with control characters made visible. Tabs become spaces."""
     if text.isascii() and text.isprintable():
         return text
-    text = _FILLER.sub("", text.replace("\t", "    ").translate(_VISIBLE))
+    text = _FILLER.sub("", text.replace("\t", "    ").translate(_visible()))
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -5,22 +5,23 @@ A line is a list of styled pieces, so that one layout serves a terminal (coloure
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from remit.checking import Verdict
+from remit.checking import Decision, Verdict
+from remit.contract.profiles import Level
 from remit.evidence.claims import HOLDING, Claim, claims_of, count_outcomes
 from remit.evidence.model import Location, Outcome, format_location
 from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
-from remit.reports.shapes import summary
 from remit.rules.base import Violation
 from remit.workspace.files import SourceFile, Workspace
 
 if TYPE_CHECKING:
     from remit.merging.model import MergedFinding
 
-STYLES = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
-LEVEL_STYLES = {"L1": "bold red", "L2": "yellow", "L3": "cyan"}
+STYLES: dict[Decision, str] = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
+LEVEL_STYLES: dict[Level, str] = {"L1": "bold red", "L2": "yellow", "L3": "cyan"}
 OUTCOME_STYLES: dict[Outcome, str] = {
     "verified": "green",
     "abbreviated": "green",
@@ -140,12 +141,13 @@ def _skipped(text: str, start: int, marked: str, room: int) -> int:
 
 
 def _totals(verdicts: Sequence[Verdict]) -> Iterator[Line]:
-    counts = summary(verdicts)
-    line = [Piece(f"{counts.results} result{'s' if counts.results != 1 else ''}: ", "bold")]
-    for decision, number in (("accept", counts.accept), ("revise", counts.revise), ("reject", counts.reject)):
-        line.append(Piece(f"{number} {decision}", STYLES[decision] if number else "dim"))
+    decisions = Counter(verdict.verdict for verdict in verdicts)
+    levels = Counter(violation.level for verdict in verdicts for violation in verdict.violations)
+    line = [Piece(f"{len(verdicts)} result{'s' if len(verdicts) != 1 else ''}: ", "bold")]
+    for decision, style in STYLES.items():
+        line.append(Piece(f"{decisions[decision]} {decision}", style if decisions[decision] else "dim"))
         line.append(Piece(", " if decision != "reject" else ""))
-    found = ", ".join(f"{number} {level}" for level, number in counts.violations.items() if number)
+    found = ", ".join(f"{levels[level]} {level}" for level in LEVEL_STYLES if levels[level])
     yield [*line, Piece(f" · violations: {found or 'none'}", "dim")]
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from remit.checking import Verdict
 from remit.contract.profiles import Level
 from remit.evidence.claims import FAILING, HOLDING, Claim, claims_of, claims_text, count_outcomes
 from remit.evidence.model import format_location
 from remit.lazy import lazy_pattern
-from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
-from remit.reports.shapes import FixShape
 from remit.reports.text import OUTCOME_STYLES
 from remit.rules.base import Violation
+
+if TYPE_CHECKING:
+    from remit.reports.shapes import FixShape
 
 _SARIF_LEVELS: dict[Level, str] = {"L1": "error", "L2": "warning", "L3": "note"}
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -209,6 +210,8 @@ def verify_sarif(verdicts: Sequence[Verdict], version: str) -> str:
         "results": [_sarif_result(verdict, violation, rules) for verdict, violation in violations],
         "properties": {"claims": claims_text([c for verdict in verdicts for c in claims_of(verdict.evidence)])},
     }
+    from remit.reports.formats import format_json  # late: only this format needs it
+
     return format_json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 

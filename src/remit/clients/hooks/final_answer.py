@@ -199,7 +199,8 @@ def _reason_for(cited: str, messages: list[str]) -> str:
 
 def _tests(answer: str, receipts: list[Receipt] | None) -> Iterator[str]:
     """Yield the statement that tests passed if no test ran in this session, or the last run failed."""
-    from remit.evidence.changes import asserted_test_runs, settle_runs
+    from remit.evidence.changes import asserted_test_runs
+    from remit.evidence.test_runs import settle_runs
 
     claims = [one for one in asserted_test_runs(answer) if one.passed and _is_asserted(one.text)]
     if receipts is None or not claims or any(one.tool.startswith("mcp__") for one in receipts):

@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from remit.checking import Options, Verdict
     from remit.merging.model import Merge, MergeSettings
 
-attest_option = click.option(
-    "--attest",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write an in-toto statement about the outcome to this file.",
-)
-
 
 class Documents:
     """The documents of a command, as they were read."""

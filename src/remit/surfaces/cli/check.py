@@ -16,13 +16,13 @@ from remit.dispatch.verdict_events import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
-from remit.surfaces.cli.attesting import Documents, attest_option, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.recording import record_option, record_verdicts
+from remit.surfaces.cli.recording import attest_option, documents_to_attest, record_option, record_verdicts
 
 if TYPE_CHECKING:
     from remit.merging.model import MergedFinding
+    from remit.surfaces.cli.attesting import Documents
 
 #: The number of files from which a progress bar is shown.
 _MIN_FILES_FOR_PROGRESS = 50
@@ -84,7 +84,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         rerun=flags["rerun"],
     )
     try:
-        documents = Documents() if flags["attest"] is not None else None
+        documents = documents_to_attest(flags)
         verdicts = list(_check_all(files, options, sources, documents))
         dismissed = _dismissed(verdicts, sources)
         if flags["form"] == "text":
@@ -94,6 +94,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     finally:
         sources.close()
     if documents is not None:
+        from remit.surfaces.cli.attesting import attest_verdicts  # late, as others here: the option is rare
+
         attest_verdicts(flags["attest"], documents, verdicts, options, root)
     emit_verdicts(verdicts, seconds=None)
     if flags["record"]:

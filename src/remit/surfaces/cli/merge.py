@@ -22,11 +22,11 @@ from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
 from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
 from remit.merging.previous import read_merge
-from remit.surfaces.cli.attesting import Documents, attest_merge, attest_option
+from remit.surfaces.cli.attesting import Documents, attest_merge
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.merge_output import FORMATS, write_merge
-from remit.surfaces.cli.recording import record_merge
+from remit.surfaces.cli.recording import attest_option, record_merge
 from remit.workspace import git
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
-"""Store the verdicts of a command in the ledger: `--record`."""
+"""Options of commands that keep their verdicts, `--record` and `--attest`, and the ledger for the first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,8 +16,24 @@ if TYPE_CHECKING:
     from remit.ledger.ledger_entries import EntrySource, LedgerEntry
     from remit.merging.model import Merge
     from remit.store.database import Database
+    from remit.surfaces.cli.attesting import Documents
 
 record_option = click.option("--record", is_flag=True, help="Store the verdicts in the ledger.")
+attest_option = click.option(
+    "--attest",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write an in-toto statement about the outcome to this file.",
+)
+
+
+def documents_to_attest(flags: Mapping[str, Any]) -> Documents | None:
+    """Return where the documents are noted for a statement about them; None without --attest."""
+    if flags["attest"] is None:
+        return None
+    from remit.surfaces.cli.attesting import Documents  # late: the option is rare
+
+    return Documents()
 
 
 def record_verdicts(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> None:

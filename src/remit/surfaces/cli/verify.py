@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,12 +14,14 @@ from remit.dispatch.verdict_events import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
-from remit.reports.shapes import FixShape
-from remit.surfaces.cli.attesting import Documents, attest_option, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
-from remit.surfaces.cli.recording import record_option, record_verdicts
+from remit.surfaces.cli.recording import attest_option, documents_to_attest, record_option, record_verdicts
 from remit.verifying import OPTIONS, fix_file
+
+if TYPE_CHECKING:
+    from remit.reports.shapes import FixShape
+    from remit.surfaces.cli.attesting import Documents
 
 _PATH = click.Path(path_type=Path)
 _FORMATS = ["text", "json", "sarif", "github", "junit", "markdown"]
@@ -65,7 +67,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
         raise UsageError("--fix writes files; it cannot change standard input")
     if flags["fix"] and flags["attest"] is not None:
         raise UsageError("--fix changes the files; run --attest afterwards, without --fix")
-    documents = Documents() if flags["attest"] is not None else None
+    documents = documents_to_attest(flags)
     root, origin = find_repository(flags["repo"], files)
     sources = open_sources(root, rev=flags["rev"], transcripts=flags["transcript"])
     try:
@@ -75,6 +77,8 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     finally:
         sources.close()
     if documents is not None:
+        from remit.surfaces.cli.attesting import attest_verdicts  # late, as others here: the option is rare
+
         attest_verdicts(flags["attest"], documents, answer.verdicts, OPTIONS, root)
     emit_verdicts(answer.verdicts, seconds=None)
     if flags["record"]:
@@ -106,6 +110,8 @@ def _verify_all(
         if documents is not None:
             documents.add(name, file, source)
         if fix and file is not None:
+            from remit.reports.shapes import FixShape
+
             fixed = fix_file(file, source, name, OPTIONS, sources)
             verdicts += fixed.verdicts
             fixes += (FixShape(name, one.line, one.old, one.new) for one in fixed.fixes)
