@@ -21,7 +21,7 @@ from remit.evidence.gather import gather
 from remit.evidence.model import Evidence
 from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources, open_sources
-from remit.rules.base import Case, Need, Rule, Violation
+from remit.rules.base import Case, Fault, Need, Rule, Violation
 from remit.rules.catalog import BY_CODE, BY_NAME, CATALOG, CLAIMS, ENTRY, expand, find
 
 if TYPE_CHECKING:
@@ -297,10 +297,12 @@ def _run(case: Case) -> list[Violation]:
     available = _available(case.evidence)
     found: dict[str, list[Violation]] = {}
     for rule, level in _in_profile(rules, case.profile):
-        if rule.needs in available and found.keys().isdisjoint(rule.requires):
-            violations = _violations(rule, level, case)
-            if violations:
-                found[rule.name] = violations
+        if (
+            rule.needs in available
+            and found.keys().isdisjoint(rule.requires)
+            and (violations := [_violation(rule, level, fault, case) for fault in rule.check(case)])
+        ):
+            found[rule.name] = violations
     unfilled = {violation.line for violation in found.get("placeholder-left", ())}
     return [
         violation
@@ -311,9 +313,9 @@ def _run(case: Case) -> list[Violation]:
 
 
 @cache
-def _in_profile(rules: tuple[type[Rule], ...], profile: str) -> tuple[tuple[type[Rule], Level], ...]:
+def _in_profile(rules: tuple[type[Rule], ...], profile: str) -> tuple[tuple[Rule, Level], ...]:
     """Return the rules that apply in a profile, each with its level there."""
-    return tuple((rule, level) for rule in rules if (level := rule.level_in(profile)) is not None)
+    return tuple((rule(), level) for rule in rules if (level := rule.level_in(profile)) is not None)
 
 
 def _available(evidence: Evidence) -> frozenset[Need]:
@@ -346,20 +348,17 @@ def _missing(need: Need, evidence: Evidence) -> str:
     return f"{evidence.receipts_problem or 'no receipts were given'}{unchecked}"
 
 
-def _violations(rule: type[Rule], level: Level, case: Case) -> list[Violation]:
-    # A fault may have a lower level than its rule, never a higher one: a profile that lowers a rule lowers all of it.
-    return [
-        Violation(
-            rule=rule.name,
-            code=rule.code,
-            level=max(level, fault.level) if fault.level else level,
-            line=case.document.locate(fault.line, fault.mark) if fault.mark else fault.line,
-            message=fault.message,
-            help=fault.help or rule.help,
-            mark=fault.mark,
-        )
-        for fault in rule().check(case)
-    ]
+def _violation(rule: Rule, level: Level, fault: Fault, case: Case) -> Violation:
+    return Violation(
+        rule=rule.name,
+        code=rule.code,
+        # A fault may have a lower level than its rule, never a higher one: a profile lowers all of a rule.
+        level=max(level, fault.level) if fault.level else level,
+        line=case.document.locate(fault.line, fault.mark) if fault.mark else fault.line,
+        message=fault.message,
+        help=fault.help or rule.help,
+        mark=fault.mark,
+    )
 
 
 def _selected(violations: list[Violation], options: Options) -> tuple[Violation, ...]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from remit.evidence.file_names import EXTENSIONS
 from remit.evidence.grammar import _MARK, references_in
-from remit.evidence.line_mentions import _HINT, _MAYBE
+from remit.evidence.line_mentions import _HINT, _MAYBE, has_hint
 from remit.evidence.written import WrittenReference, canonical_reference, may_cite
 
 _PARTS = st.one_of(
@@ -34,6 +34,10 @@ _WORDS = (
     "L1",
     "ln. 1",
     "z. 3",
+    "l. 1",
+    "linea ",
+    "linija",
+    "lignes",
     "linhas",
     "Zeile",
     "righe",
@@ -43,6 +47,10 @@ _WORDS = (
     "行",
     "`1",
     ":1",
+    "(:1",
+    " :1",
+    ",:1",
+    "/:1",
     "#",
     "+",
     "@",
@@ -86,6 +94,12 @@ def test_the_cheap_test_misses_no_text_that_states_a_line(text: str) -> None:
         assert may_cite(text) or not states_line
 
 
+@given(st.lists(st.one_of(st.sampled_from(_WORDS), st.text(max_size=3), st.integers(0, 99).map(str))).map("".join))
+def test_the_tests_before_the_expression_of_a_line_miss_nothing(text: str) -> None:
+    if any(character.isdecimal() for character in text):
+        assert has_hint(text) == (_HINT.search(text) is not None)
+
+
 @pytest.mark.parametrize("text", ["QA-001", "Minor", "80", "The name of customer 1 is kept whole", ""])
 def test_a_plain_cell_states_no_line(text: str) -> None:
     assert not may_cite(text)
@@ -94,3 +108,5 @@ def test_a_plain_cell_states_no_line(text: str) -> None:
 @pytest.mark.parametrize("word", _WORDS)
 def test_each_word_and_sign_of_a_line_is_recognised(word: str) -> None:
     assert may_cite(f"a {word} 1")
+    for text in (f"a {word} 1", f"a{word}1", f"{word}1"):
+        assert has_hint(text) == (_HINT.search(text) is not None)

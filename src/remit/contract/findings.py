@@ -16,7 +16,7 @@ from remit.contract.kinds import CATEGORY_BY_PREFIX, slug
 from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Block, Code, Content, Heading, Result, Table, Text
 from remit.contract.section_fields import read_score
-from remit.lazy import either, lazy_pattern
+from remit.lazy import either, has_word, lazy_pattern
 
 Severity = Literal["critical", "important", "minor"]
 
@@ -51,7 +51,6 @@ _FLAG_WORDS = (
     *("uncerta", "unsure", "not certa", "assum", "corrobora"),
     *("不確実", "不确定", "仮定", "推測", "假设", "要確認", "需要佐证"),
 )
-_FLAG_PART = lazy_pattern("|".join(_FLAG_WORDS), words=_FLAG_WORDS)
 
 _ID = lazy_pattern(r"^([A-Za-z][A-Za-z0-9]{0,15}-?\d{1,6})\b")
 #: A rule of a tool may have colons in its ID: `java:S2068`.
@@ -94,6 +93,8 @@ class FindingDetail(msgspec.Struct, frozen=True):
 
 def severity_of(word: str) -> Severity | None:
     """Return the severity that a raw word stands for, or None."""
+    if known := SEVERITIES.get(word.lower()):
+        return known
     plain = plain_text(word).lower()
     return SEVERITIES.get(plain) or SEVERITIES.get(_NO_LETTER.sub("", plain))
 
@@ -192,7 +193,7 @@ def flags_in(words: str) -> tuple[str, ...]:
 
 def _may_flag(words: str) -> bool:
     """Return whether a text may have words for a flag."""
-    return _FLAG_PART.search(words.casefold()) is not None
+    return has_word(words.casefold(), _FLAG_WORDS)
 
 
 def details_of(result: Result) -> list[FindingDetail]:

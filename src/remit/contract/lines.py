@@ -31,8 +31,8 @@ _NOTHING = frozenset(
         "",
     }
 )
-#: A text that begins with another ASCII letter reports something.
-_INITIALS = frozenset(word[:1] for word in _NOTHING)
+#: A text that begins with one of these letters reports something.
+_OTHER_INITIALS = frozenset("abcdefghijklmopqrstuvwxyzABCDEFGHIJKLMOPQRSTUVWXYZ")
 
 
 class Line(NamedTuple):
@@ -44,8 +44,7 @@ class Line(NamedTuple):
 
 def is_none_text(text: str) -> bool:
     """Return whether an entry only states that there is nothing to report, such as "None" or "n/a"."""
-    first = text.lstrip("`*_ ")[:1].lower()
-    if first not in _INITIALS and first.isascii() and (first.isalpha() or text.isdigit()):
+    if text[:1] in _OTHER_INITIALS or text.isdigit() or text.lstrip("`*_ ")[:1] in _OTHER_INITIALS:
         return False
     return fold(text).rstrip(".。") in _NOTHING
 
@@ -58,8 +57,8 @@ def plain_text(text: str) -> str:
         return bare.strip()
     for _ in range(4):  # nested marks
         bare = _EMPHASIS.sub("", text)
-        if bare == text:
-            return text.strip()
+        if bare == text or ("*" not in bare and "`" not in bare and "__" not in bare):
+            return bare.strip()
         text = bare
     return text.translate(_MARKS).strip()
 

@@ -39,7 +39,7 @@ _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 # The counts: a table that maps the classes, and the tokens for each occurrence of a run of mapped classes. The
 # weights are fitted by least squares on the relative error, within the limits of the tokenizer's rules.
-_VIEWS: tuple[tuple[bytes, dict[bytes, float]], ...] = (
+_VIEWS: tuple[tuple[bytes | None, dict[bytes, float]], ...] = (
     # Words (an apostrophe is a letter, because "don't" is one token), long words, and runs of letters such as hashes.
     (_table({"a": "aA'"}, _ALL_BLANK), {b" a": 0.97, b"a" * 5: 0.16, b"a" * 20: 2.0}),
     # Numbers, three digits at a time.
@@ -49,7 +49,7 @@ _VIEWS: tuple[tuple[bytes, dict[bytes, float]], ...] = (
     # Indentation and columns: all blanks except the last are one token.
     (_table({" ": " ", "\n": "\n"}, _ALL_LETTER), {b"  a": 1.05, b" " * 64: 0.5}),
     # camelCase and CONSTANT.
-    (_NO_CHANGE, {b"aA": 0.25, b"A.": 0.9}),
+    (None, {b"aA": 0.25, b"A.": 0.9}),
     (
         _table({"a": "A", ".": "'"}, _NO_CHANGE),
         {
@@ -62,7 +62,6 @@ _VIEWS: tuple[tuple[bytes, dict[bytes, float]], ...] = (
             b"\n": 0.12,
             b"a\n": 1.0,
             b"0\n": 1.0,
-            b"x\n": 0.95,
         },
     ),
 )
@@ -121,10 +120,11 @@ def estimate_tokens(text: str) -> int:
     kinds = (b"\n" + text.encode("utf-8", "surrogatepass")).translate(_KIND, _CONTINUATION_BYTES)
     tokens = 0.0
     for table, weights in _VIEWS:
-        count = kinds.translate(table).count
+        count = kinds.translate(table).count if table else kinds.count
         for pattern, weight in weights.items():
             tokens += weight * count(pattern)
     if not text.isascii():
+        tokens += 0.95 * kinds.count(b"x\n")
         others = _ASCII_RUN.sub("", text)
         scripts = others.translate(_script_by_code_point(_SMALL if ord(max(others)) < _SMALL else 0x110000))
         tokens += sum(weight * scripts.count(script) for script, weight in _PER_CHARACTER.items())

@@ -80,19 +80,18 @@ MAX_OTHERS = 8
 class Scope:
     """Segments that may name the file of a line below them. Each one is searched once, and only if a line needs it."""
 
+    _searched = 0
+    _last: WrittenReference | None = None
+    _introduced: tuple[WrittenReference | None] | None = None
+
     def __init__(self) -> None:
         self._segments: list[Segment] = []
-        self._searched = 0
-        self._last: WrittenReference | None = None
+        #: Adds the next segment of the text.
+        self.add = self._segments.append
         self._paths: dict[str, None] = {}
-        self._introduced: tuple[WrittenReference | None] | None = None
 
     def __len__(self) -> int:
         return len(self._segments)
-
-    def add(self, segment: Segment) -> None:
-        """Add the next segment of the text."""
-        self._segments.append(segment)
 
     def introduced(self, named_files: NamedFiles) -> WrittenReference | None:
         """Return the only file that the last sentence names if it introduces what follows: `In a/b.py:`, a label."""

@@ -115,15 +115,16 @@ def _references(
             if not may_claim:
                 continue
             own = [*linked, *find_references(piece, files, carrier, row)]
-            own_of_row.extend(own)
             if "ode match" in piece.text:
                 from remit.evidence.quote_locations import inline_quotes  # late imports: many texts have no quotes
 
                 quotes.extend(inline_quotes(piece, here or before, own))
-            here = own[-1:] or here
-            by_line.setdefault(piece.line, []).extend(own)
-            if piece.kind == "item":
-                by_list.setdefault(piece.group, []).extend(own[-1:])
+            if own:
+                own_of_row.extend(own)
+                here = own[-1:]
+                by_line.setdefault(piece.line, []).extend(own)
+                if piece.kind == "item":
+                    by_list.setdefault(piece.group, []).append(own[-1])
         if own_of_row and row[0].row:
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)

@@ -15,7 +15,7 @@ _MAKE = (
 #: A part of each of them; of Russian words, the letters that have only one lower case.
 _MAKE_WORDS = (
     *("create", "new", "add", "作成", "新規", "创建", "新建", "neu", "anlegen", "erstellen", "crear", "nuev", "añadir"),
-    *("agregar", "créer", "nouve", "criar", "nov", "adicionar", "creare", "nuov", "з", "ый", "ба"),
+    *("agregar", "créer", "nouve", "criar", "nov", "adicionar", "nuov", "з", "ый", "ба"),
     *("oluştur", "생성", "추가"),
 )
 _MAKES = lazy_pattern(rf"[\s*_`+]*+{_MAKE}(?:\sfile)?[\s*_`]*+$", re.IGNORECASE, _MAKE_WORDS)
@@ -50,7 +50,7 @@ _NEW_BEFORE = lazy_pattern(
     r"(?:新規|新建|新增|신규)\s?[:：]?\s?[`*_]{0,3}$",
     re.IGNORECASE,
 )
-_NEW_WORDS = ("new", "create", "planned", "nuev", "nov", "neu", "nouveau", "新規", "新建", "新增", "신규")
+_NEW_WORDS = ("new", "create", "planned", "nuev", "nov", "neu", "nouve", "新規", "新建", "新增", "신규")
 _NEW = lazy_pattern(
     r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|nuev[oa]|nov[oa]|neu|nouveau|新規|新建|"
     r"新增|신규)\b",

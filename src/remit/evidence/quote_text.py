@@ -129,7 +129,7 @@ def quote_readings(text: str) -> list[list[str]]:
 
 def undo_typography(text: str) -> str:
     """Return a text with straight quotes, without invisible characters and without escapes of Markdown and HTML."""
-    straight = text.translate(TYPOGRAPHY)
+    straight = text if text.isascii() else text.translate(TYPOGRAPHY)
     if "\\" not in straight and "&" not in straight:
         return straight
     return _ESCAPES.sub(lambda found: found[1] or _ENTITIES[found[2]], straight)

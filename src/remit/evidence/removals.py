@@ -68,7 +68,7 @@ _GONE_CELL = lazy_pattern(
     _GONE_CELL_WORDS,
 )
 #: The same in a sentence: `was removed`, `(deleted)`, `Removed src/app.py:12`.
-_GONE_TEXT_WORDS = ("removed", "deleted", "dropped", "eliminated", "longer", "削除", "已")
+_GONE_TEXT_WORDS = ("removed", "deleted", "dropped", "eliminat", "longer", "削除", "已")
 _GONE = lazy_pattern(
     rf"\b(?:was|were|been|is now|are now)\s(?:\w{{1,12}}\s)?{_GONE_WORDS}\b(?!\()|"
     rf"(?:^{_LEAD}|\b(?:already|since)\s|[—–:✅]\s*){_GONE_WORDS}\b{_OBJECT}|"

@@ -280,6 +280,7 @@ class _Walker:
         )
         keyed = lines_of_keys(table) if len(names) == 2 and not locations and not has_lines else {}
         heads = [column if "." in column else "" for column in table.columns]
+        columns = list(zip((at in locations for at in range(len(names))), heads, routes, proposals, strict=True))
         for row in table.rows:
             cells = self._cells(row, len(names))
             lines = lines_of_row(names, cells, spread, qualified) if has_lines else keyed.get(row.line, "")
@@ -287,12 +288,13 @@ class _Walker:
                 lines = next((cells[at] for at in numbered if at < len(cells)), lines)
             section, block = self.places.at(row.line)
             is_request = self._has_methods and any(map(_METHOD.match, cells))
-            for at, cell in enumerate(cells[: len(names)]):
+            # A row may have fewer cells than columns, or more.
+            for at, (cell, (is_location, head, is_route, proposes)) in enumerate(zip(cells, columns)):  # noqa: B905
                 if not cell:
                     continue
-                is_location, text, states_lines = at in locations, cell, False
+                text, states_lines = cell, False
                 if lines:
-                    is_location |= at == 1 and cell != lines and bool(keyed)
+                    is_location |= at == 1 and cell != lines and bool(keyed)  # noqa: PLW2901
                     is_stated = cell == lines and lines not in cells[:at]
                     is_line = not keyed and not locations and is_stated and NUMBERS.match(cell)
                     text = f"line {cell}" if is_line else cell
@@ -309,10 +311,10 @@ class _Walker:
                     row.line,
                     is_location,
                     lines if is_location else "",
-                    may_be_route=routes[at] or is_request,
-                    proposes=proposals[at],
+                    column=head,
                     states_lines=states_lines,
-                    column=heads[at],
+                    may_be_route=is_route or is_request,
+                    proposes=proposes,
                 )
 
     def _cells(self, row: Row, count: int) -> tuple[str, ...]:
