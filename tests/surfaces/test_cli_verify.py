@@ -217,6 +217,17 @@ class TestText:
     def test_every_format_states_why_a_text_without_claims_exits_1(self, remit: Remit, form: str) -> None:
         ran = remit("verify", "-", "--require-claims", "--format", form, given=b"Nothing is cited here.")
         assert (ran.code, ran.err) == (1, "remit: no claims found in -\n")
+        assert "no claims found" in ran.out or form == "json"
+
+    def test_sarif_has_a_notification_for_each_text_without_required_claims(self, remit: Remit, project: Path) -> None:
+        (project / "good.md").write_text("`src/app/cart.py:4`")
+        (project / "empty.md").write_text("Nothing.")
+        words = ("verify", "good.md", "empty.md", "--format", "sarif")
+        (call,) = json.loads(remit(*words, "--require-claims").out)["runs"][0]["invocations"]
+        (note,) = call["toolExecutionNotifications"]
+        assert (call["executionSuccessful"], call["exitCode"], note["level"]) == (True, 1, "error")
+        assert note["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "empty.md"
+        assert "invocations" not in json.loads(remit(*words).out)["runs"][0]
 
     def test_required_claims_that_exist_exit_0(self, remit: Remit) -> None:
         assert remit("verify", "-", "--require-claims", given=b"`src/app/cart.py:4`").code == 0

@@ -16,7 +16,7 @@ from remit.rules.base import Violation
 if TYPE_CHECKING:
     from remit.merging.model import Merge, MergedFinding
 
-_NO_CLAIMS = "The text states nothing about the code that can be checked, and --require-claims asks for claims."
+NO_CLAIMS = "The text states nothing about the code that can be checked, and --require-claims asks for claims."
 _COMMAND = {"L1": "error", "L2": "warning", "L3": "notice"}
 
 
@@ -67,7 +67,7 @@ def check_github(verdicts: Sequence[Verdict], *, require_claims: bool = False) -
 
 def _lines(verdict: Verdict, *, require_claims: bool) -> Iterator[str]:
     if require_claims and verdict.accepted and _has_no_claims(verdict):
-        yield f"::error file={_property(verdict.path)},line=1,title=no claims found::{_data(_NO_CLAIMS)}"
+        yield f"::error file={_property(verdict.path)},line=1,title=no claims found::{_data(NO_CLAIMS)}"
     for violation in verdict.violations:
         title = f"{violation.rule} ({violation.level})"
         message = _with_help(violation)
@@ -108,7 +108,7 @@ def check_junit(verdicts: Sequence[Verdict], command: str = "check", *, require_
             escape_control(f"{v.level} {v.rule}, line {v.line}: {_with_help(v)}") for v in verdict.violations
         )
         if verdict.accepted and require_claims and _has_no_claims(verdict):
-            ElementTree.SubElement(case, "failure", {"type": "no claims found", "message": _NO_CLAIMS})
+            ElementTree.SubElement(case, "failure", {"type": "no claims found", "message": NO_CLAIMS})
         if not verdict.accepted:
             failure = ElementTree.SubElement(case, "failure", {"type": verdict.verdict, "message": _message(verdict)})
             failure.text = text

@@ -193,8 +193,11 @@ def _plain(text: str) -> str:
     return text if _PLAIN.fullmatch(text) and text.isascii() else _code(text) if text else ""
 
 
-def verify_sarif(verdicts: Sequence[Verdict], version: str) -> str:
-    """Return the report as SARIF 2.1.0: a result for each violation, located in the document."""
+def verify_sarif(verdicts: Sequence[Verdict], version: str, *, require_claims: bool = False) -> str:
+    """Return the report as SARIF 2.1.0: a result for each violation, located in the document.
+
+    `require_claims`: a notification for each text without claims, which is why the command fails.
+    """
     violations = [(verdict, violation) for verdict in verdicts for violation in verdict.violations]
     rules = sorted({violation.rule for _, violation in violations})
     from remit.rules.catalog import find  # late: it loads every rule, and only this format needs it
@@ -204,32 +207,37 @@ def verify_sarif(verdicts: Sequence[Verdict], version: str) -> str:
         "version": version,
         "rules": [{"id": rule, "shortDescription": {"text": find(rule).summary()}} for rule in rules],
     }
-    run = {
+    run: dict[str, Any] = {
         "tool": {"driver": driver},
         "automationDetails": {"id": "remit-verify/"},
         "results": [_sarif_result(verdict, violation, rules) for verdict, violation in violations],
         "properties": {"claims": claims_text([c for verdict in verdicts for c in claims_of(verdict.evidence)])},
     }
-    from remit.reports.formats import format_json  # late: only this format needs it
+    from remit.reports.formats import NO_CLAIMS, format_json  # late: only this format needs it
 
+    if empty := [verdict for verdict in verdicts if require_claims and not claims_of(verdict.evidence)]:
+        notes = [{"level": "error", "message": {"text": NO_CLAIMS}, "locations": [_location(one, 1)]} for one in empty]
+        run["invocations"] = [{"executionSuccessful": True, "exitCode": 1, "toolExecutionNotifications": notes}]
     return format_json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _sarif_result(verdict: Verdict, violation: Violation, rules: list[str]) -> dict[str, Any]:
-    from urllib.parse import quote  # late: it is slow to load, and only this format needs it
-
-    uri = quote(escape_control(verdict.path).replace("\\", "/"), safe="/", errors="replace")
     return {
         "ruleId": violation.rule,
         "ruleIndex": rules.index(violation.rule),
         "level": _SARIF_LEVELS[violation.level],
         "message": {"text": escape_control(violation.message).replace("](", "] (")},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": f"file://{uri}" if uri.startswith("/") else uri},
-                    "region": {"startLine": max(1, violation.line)},
-                }
-            }
-        ],
+        "locations": [_location(verdict, violation.line)],
+    }
+
+
+def _location(verdict: Verdict, line: int) -> dict[str, Any]:
+    from urllib.parse import quote  # late: it is slow to load, and only this format needs it
+
+    uri = quote(escape_control(verdict.path).replace("\\", "/"), safe="/", errors="replace")
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": f"file://{uri}" if uri.startswith("/") else uri},
+            "region": {"startLine": max(1, line)},
+        }
     }

@@ -134,8 +134,12 @@ def _print(answer: _Answer, root: str, flags: dict[str, Any]) -> None:
         from remit import __version__
         from remit.reports.verify import verify_markdown, verify_sarif
 
-        is_markdown = form == "markdown"
-        print_text(verify_markdown(verdicts, root, fixes or ()) if is_markdown else verify_sarif(verdicts, __version__))
+        is_markdown, required = form == "markdown", flags["require_claims"]
+        print_text(
+            verify_markdown(verdicts, root, fixes or ())
+            if is_markdown
+            else verify_sarif(verdicts, __version__, require_claims=required)
+        )
     else:
         from remit.reports.formats import check_github, check_json, check_junit
 
