@@ -234,20 +234,20 @@ class _Walker:
         for node in nodes:
             self._group += 1
             if isinstance(node, Head):
-                yield replace(self._segment("heading", node.text, node.line), depth=node.level)
+                yield self._segment("heading", node.text, node.line, depth=node.level)
             elif isinstance(node, Code):
-                yield replace(self._segment("code", node.text, node.line), info=node.info)
+                yield self._segment("code", node.text, node.line, node.info)
             elif isinstance(node, Table):
                 yield from self._table(node)
             elif isinstance(node, Items):
                 for item in node.items:
                     yield from self._item(item.text, item.line)
             else:
-                yield from self._lines("text", self._numbered(node.text, node.line))
+                yield from self._lines("text", node.text, self._numbered(node.text, node.line))
 
-    def _segment(self, kind: SegmentKind, text: str, line: int) -> Segment:
+    def _segment(self, kind: SegmentKind, text: str, line: int, info: str = "", depth: int = 0) -> Segment:
         section, block = self.places.at(line)
-        return Segment(kind, text, line, section, block, self._group)
+        return Segment(kind, text, line, section, block, self._group, info=info, depth=depth)
 
     def _numbered(self, text: str, first: int) -> Iterator[tuple[int, str]]:
         """Yield the lines of a paragraph with their numbers; a block quote may have lines without text."""
@@ -327,17 +327,17 @@ class _Walker:
         return tuple(cell.replace("\0", "|").strip() for cell in cells) if len(cells) == count else row.cells
 
     def _item(self, text: str, first: int) -> Iterator[Segment]:
-        for number, segment in enumerate(self._lines("item", enumerate(text.split("\n"), first))):
+        for number, segment in enumerate(self._lines("item", text, enumerate(text.split("\n"), first))):
             line = segment.text
             depth = len(line) - len(line.lstrip()) + 1 if number else 0
             yield replace(segment, depth=depth, starts_item=not number or bool(_MARKER.match(line)))
 
-    def _lines(self, kind: SegmentKind, lines: Iterator[tuple[int, str]]) -> Iterator[Segment]:
+    def _lines(self, kind: SegmentKind, text: str, lines: Iterator[tuple[int, str]]) -> Iterator[Segment]:
         """Yield the lines of a paragraph or entry; a fence inside an entry or a block quote is a code segment."""
-        rows = list(lines)
-        if not any("```" in line or "~~~" in line for _, line in rows):
-            yield from (self._segment(kind, line, number) for number, line in rows if line.strip())
+        if "```" not in text and "~~~" not in text:
+            yield from (self._segment(kind, line, number) for number, line in lines if line.strip())
             return
+        rows = list(lines)
         spans = {span.start: span for span in read_fences([line for _, line in rows])}
         done = 0
         for at, (number, line) in enumerate(rows):
@@ -350,5 +350,5 @@ class _Walker:
                 continue
             body = "\n".join(row for _, row in rows[at + 1 : span.end])
             info = line.lstrip("`~ \t") if (mark := _FENCE.match(line)) is None else mark[2].strip()
-            yield replace(self._segment("code", body, number), info=info)
+            yield self._segment("code", body, number, info)
             done = span.end + span.is_closed
