@@ -16,7 +16,7 @@ from remit.checking import Options, check_text
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import CLAIM_RULES, PROFILES
 from remit.errors import UsageError
-from remit.rules.catalog import BY_NAME, CATALOG
+from remit.rules.catalog import BY_NAME, every_rule
 from remit.rules.examples import TREE, sample_text
 
 GENERIC = sample_text("generic")
@@ -137,17 +137,17 @@ class TestProfiles:
     )
     OTHER_IN_V1 = {"confidence-reason": "L1", "block-missing": "L2", "finding-without-reference": "L1"}
 
-    @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+    @pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
     def test_v1_applies_the_rules_of_the_first_version(self, rule: Any) -> None:
         expected = None if rule.name in self.NOT_IN_V1 else self.OTHER_IN_V1.get(rule.name, rule.level)
         assert rule.level_in("v1") == expected
 
-    @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+    @pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
     def test_lenient_lowers_only_confidence_and_checklist_rules(self, rule: Any) -> None:
         lowered = rule.family() == "confidence" or rule.name.startswith("checklist-")
         assert rule.level_in("lenient") == ("L3" if lowered else rule.level_in("v2"))
 
-    @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+    @pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
     def test_v2_applies_every_rule_at_its_default_level(self, rule: Any) -> None:
         assert rule.level_in("v2") == rule.level
 
@@ -168,7 +168,7 @@ class TestProfiles:
         "self-conflict": "L2",
     }
 
-    @pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+    @pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
     def test_claims_applies_only_the_rules_on_claims(self, rule: Any) -> None:
         assert rule.level_in("claims") == self.IN_CLAIMS.get(rule.name)
 

@@ -32,7 +32,7 @@ from remit.reports.ledger_shapes import LEDGER_SHAPES, ledger_schema  # noqa: E4
 from remit.reports.plans import plan_schema  # noqa: E402
 from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema  # noqa: E402
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
-from remit.rules.catalog import CATALOG  # noqa: E402
+from remit.rules.catalog import every_rule  # noqa: E402
 from remit.rules.examples import example_sources, example_text, sample_text  # noqa: E402
 from remit.surfaces.server.app import OPERATIONS  # noqa: E402
 from remit.surfaces.server.operations import openapi_document  # noqa: E402
@@ -75,7 +75,7 @@ RUN = 6
 def generate() -> dict[Path, str]:
     """Return every generated page by its path from the root of the project."""
     pages = {RULES / "index.md": index()}
-    pages |= {RULES / f"{rule.name}.md": page(rule) for rule in CATALOG}
+    pages |= {RULES / f"{rule.name}.md": page(rule) for rule in every_rule()}
     pages[FORMS] = forms()
     pages[TEAM] = team()
     pages[SCHEMAS / "result.json"] = format_json(result_schema()) + "\n"
@@ -96,15 +96,15 @@ def generate() -> dict[Path, str]:
 def index() -> str:
     """Return the page that lists all rules by family."""
     lines = ["# Rules", "", _note(), ""]
-    families = len({rule.family() for rule in CATALOG})
-    lines += [f"{len(CATALOG)} rules in {families} families. A rule has a level in each profile:", ""]
+    families = len({rule.family() for rule in every_rule()})
+    lines += [f"{len(every_rule())} rules in {families} families. A rule has a level in each profile:", ""]
     lines += [f"- **{level}**: {meaning}" for level, meaning in LEVELS.items()]
     lines += ["- **–**: not part of this profile", ""]
     lines += [
         f"The examples are edits of faultless samples, whose claims are checked against [a small project]({TREE})."
     ]
     for family, about in FAMILIES.items():
-        rules = sorted((rule for rule in CATALOG if rule.family() == family), key=lambda rule: rule.code)
+        rules = sorted((rule for rule in every_rule() if rule.family() == family), key=lambda rule: rule.code)
         if rules:
             heads = ["code", "rule", *PROFILES, "what is wrong"]
             lines += ["", f"## {family}", "", about, "", _row(heads), _row(["---"] * len(heads))]

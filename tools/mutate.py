@@ -36,7 +36,7 @@ from remit.evidence.model import Evidence  # noqa: E402
 from remit.evidence.sources import Sources  # noqa: E402
 from remit.rules import examples as samples  # noqa: E402
 from remit.rules.base import Example, Rule  # noqa: E402
-from remit.rules.catalog import CATALOG  # noqa: E402
+from remit.rules.catalog import every_rule  # noqa: E402
 
 FOLDER = ROOT / "src/remit/rules"
 FAMILIES = ("result", "confidence", "kinds", "evidence")
@@ -227,7 +227,7 @@ Case = tuple[Example, list[str]]
 def cases() -> dict[str, list[Case]]:
     """Return the examples by the module of their rule, with the expected violations."""
     found: dict[str, list[Case]] = {}
-    for rule in CATALOG:
+    for rule in every_rule():
         found[rule.__module__] = [(example, sorted(example.expect)) for example in (*rule.good, *rule.bad)]
     return found
 

@@ -7,7 +7,6 @@ and whether it is accepted. This module derives the answer to the last one from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
@@ -22,7 +21,7 @@ from remit.evidence.model import Evidence
 from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources, open_sources
 from remit.rules.base import Case, Fault, Need, Rule, Violation
-from remit.rules.catalog import BY_CODE, BY_NAME, CATALOG, CLAIMS, ENTRY, expand, find
+from remit.rules.catalog import BY_CODE, BY_NAME, entries_for, expand, find, in_profile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -293,16 +292,17 @@ def _named_kind(agent: str, options: Options) -> str | None:
 
 
 def _run(case: Case) -> list[Violation]:
-    rules = CATALOG if case.document.has_content else (*ENTRY, *CLAIMS)
-    available = _available(case.evidence)
+    available, subjects = _available(case.evidence), case.subjects
     found: dict[str, list[Violation]] = {}
-    for rule, level in _in_profile(rules, case.profile):
-        if (
-            rule.needs in available
-            and found.keys().isdisjoint(rule.requires)
-            and (violations := [_violation(rule, level, fault, case) for fault in rule.check(case)])
-        ):
-            found[rule.name] = violations
+    for entry in entries_for(case.profile, has_content=case.document.has_content):
+        if entry.needs in available and entry.subject in subjects:
+            rule, level = in_profile(entry.name, case.profile)
+            if (
+                level is not None
+                and found.keys().isdisjoint(rule.requires)
+                and (violations := [_violation(rule, level, fault, case) for fault in rule.check(case)])
+            ):
+                found[rule.name] = violations
     unfilled = {violation.line for violation in found.get("placeholder-left", ())}
     return [
         violation
@@ -310,12 +310,6 @@ def _run(case: Case) -> list[Violation]:
         for violation in violations
         if name == "placeholder-left" or violation.line not in unfilled
     ]
-
-
-@cache
-def _in_profile(rules: tuple[type[Rule], ...], profile: str) -> tuple[tuple[Rule, Level], ...]:
-    """Return the rules that apply in a profile, each with its level there."""
-    return tuple((rule(), level) for rule in rules if (level := rule.level_in(profile)) is not None)
 
 
 def _available(evidence: Evidence) -> frozenset[Need]:
@@ -333,10 +327,10 @@ def _available(evidence: Evidence) -> frozenset[Need]:
 def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
     """Return the rules that could not be checked, each with the missing source."""
     wanted, available = _selection(options), _available(case.evidence)
-    rules = _in_profile(CATALOG if case.document.has_content else CLAIMS, case.profile)
+    entries = entries_for(case.profile, has_content=case.document.has_content)
     missing: dict[Need, str] = {need: _missing(need, case.evidence) for need in get_args(Need) if need not in available}
     return tuple(
-        NotRun(rule.name, missing[rule.needs]) for rule, _ in rules if rule.needs in missing and wanted(rule.name)
+        NotRun(entry.name, missing[entry.needs]) for entry in entries if entry.needs in missing and wanted(entry.name)
     )
 
 

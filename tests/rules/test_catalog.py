@@ -13,7 +13,7 @@ import remit.rules
 from remit.contract.profiles import PROFILES
 from remit.errors import UsageError
 from remit.rules.base import Case, Rule
-from remit.rules.catalog import BY_NAME, CATALOG, expand, find
+from remit.rules.catalog import BY_NAME, CATALOG, RuleEntry, every_rule, expand, find
 
 FAMILIES = {"result": "RES", "confidence": "CNF", "kinds": "KND", "evidence": "EVD"}
 
@@ -26,18 +26,30 @@ def all_rules() -> set[type[Rule]]:
 
 
 def test_no_rule_class_is_missing_from_the_catalogue() -> None:
-    assert all_rules() == set(CATALOG)
+    assert all_rules() == set(every_rule())
     assert len(CATALOG) == len(set(CATALOG))
 
 
+@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
+def test_an_entry_states_what_its_class_states(entry: RuleEntry) -> None:
+    rule = entry.rule
+    assert (entry.name, entry.code, entry.needs, entry.subject) == (rule.name, rule.code, rule.needs, rule.subject)
+    assert entry.family == rule.family()
+
+
+def test_no_profile_omits_a_rule_that_may_lack_a_source_by_its_level() -> None:
+    """Such a rule is listed as not checked, without being loaded."""
+    assert all(None not in entry.rule.levels.values() for entry in CATALOG if entry.needs != "document")
+
+
 def test_names_and_codes_are_unique_and_well_formed() -> None:
-    assert len({rule.name for rule in CATALOG}) == len({rule.code for rule in CATALOG}) == len(CATALOG)
-    for rule in CATALOG:
+    assert len({rule.name for rule in every_rule()}) == len({rule.code for rule in every_rule()}) == len(CATALOG)
+    for rule in every_rule():
         assert re.fullmatch(r"[a-z]+(?:-[a-z]+)*", rule.name)
         assert re.fullmatch(rf"{FAMILIES[rule.family()]}\d{{3}}", rule.code), rule.name
 
 
-@pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
 def test_a_rule_is_named_like_its_file_and_has_texts(rule: type[Rule]) -> None:
     assert rule.__module__.rsplit(".", 1)[1] == rule.name.replace("-", "_")
     assert rule.summary().endswith(".")
@@ -48,13 +60,16 @@ def test_a_rule_is_named_like_its_file_and_has_texts(rule: type[Rule]) -> None:
 
 def test_a_rule_comes_after_the_rules_it_requires() -> None:
     seen: set[str] = set()
-    for rule in CATALOG:
+    for rule in every_rule():
         assert set(rule.requires) <= seen, rule.name
         seen.add(rule.name)
 
 
 def test_levels_by_profile_match_the_contract() -> None:
-    levels = {name: {profile: rule.level_in(profile) for profile in PROFILES} for name, rule in BY_NAME.items()}
+    levels = {
+        name: {profile: rule.level_in(profile) for profile in PROFILES}
+        for name, rule in zip(BY_NAME, every_rule(), strict=True)
+    }
     assert levels["status-missing"] == {"v2": "L1", "v1": "L1", "lenient": "L1", "claims": None}
     assert levels["confidence-reason"] == {"v2": "L2", "v1": "L1", "lenient": "L3", "claims": None}
     assert levels["block-missing"] == {"v2": "L1", "v1": "L2", "lenient": "L1", "claims": None}
@@ -88,7 +103,7 @@ def test_a_rule_without_check_raises() -> None:
 
 def test_a_rule_file_is_small() -> None:
     folder = Path(remit.rules.__path__[0])
-    for rule in CATALOG:
+    for rule in every_rule():
         source = (folder / rule.family() / f"{rule.name.replace('-', '_')}.py").read_text(encoding="utf-8")
         check = source[source.index("    def check(") :]
         assert check.count("\n") <= 60, rule.name

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from remit.checking import Options, check_text
 from remit.contract.kinds import KINDS
-from remit.rules.base import Example, Rule
-from remit.rules.catalog import CATALOG
+from remit.rules.base import Case, Example, Rule
+from remit.rules.catalog import every_rule
 from remit.rules.examples import RECEIPTS, example_sources, example_text, sample_text
 
 
@@ -23,7 +24,7 @@ def broken(example: Example) -> list[str]:
 def examples() -> list[pytest.param]:  # type: ignore[valid-type]
     return [
         pytest.param(rule, example, id=f"{rule.name}-{place}")
-        for rule in CATALOG
+        for rule in every_rule()
         for place, example in enumerate((*rule.good, *rule.bad))
     ]
 
@@ -40,7 +41,23 @@ def test_an_example_gives_exactly_the_expected_violations(rule: type[Rule], exam
     assert broken(example) == sorted(example.expect)
 
 
-@pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+class Everything(frozenset[str]):
+    """The subjects of a case that has everything."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("profile", ["", "claims"])
+def test_a_rule_finds_nothing_in_an_example_without_its_subject(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = {example for rule in every_rule() for example in (*rule.good, *rule.bad)}
+    every |= {replace(example, profile=profile) for example in every if profile}
+    found = {example: broken(example) for example in every}
+    monkeypatch.setattr(Case, "subjects", Everything())
+    assert {example: broken(example) for example in every} == found
+
+
+@pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
 def test_a_rule_has_a_bad_example_that_names_it(rule: type[Rule]) -> None:
     assert any(rule.name in example.expect for example in rule.bad)
     assert not any(example.expect for example in rule.good)
@@ -52,5 +69,5 @@ def test_an_edit_that_does_not_match_raises() -> None:
 
 
 def test_every_kind_of_receipts_is_used_by_an_example() -> None:
-    used = {example.receipts for rule in CATALOG for example in (*rule.good, *rule.bad)}
+    used = {example.receipts for rule in every_rule() for example in (*rule.good, *rule.bad)}
     assert used - {""} == set(RECEIPTS)

@@ -11,7 +11,7 @@ from remit.contract.kinds import CATEGORIES, KINDS
 from remit.contract.profiles import PROFILES
 from remit.contract.template import optional_template, template
 from remit.rules.base import Rule
-from remit.rules.catalog import BY_NAME, CATALOG
+from remit.rules.catalog import BY_NAME, every_rule
 from remit.rules.instructions import instructions
 
 #: The text for each placeholder of the forms.
@@ -149,14 +149,14 @@ def test_every_rule_in_the_instructions_exists_and_is_listed_under_its_level(kin
     for part in re.split(r"^(?=L[123] \()", told, flags=re.MULTILINE)[1:]:
         names = re.findall(r"^- ([a-z-]+): ", part.split("\n\n", 1)[0], re.MULTILINE)
         assert names
-        assert all(BY_NAME[name].level_in(profile) == part[:2] for name in names)
+        assert all(BY_NAME[name].rule.level_in(profile) == part[:2] for name in names)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_rule_with_a_prompt_is_listed_exactly_where_it_applies(profile: str) -> None:
     for kind in KINDS:
         text = instructions(kind, profile)
-        for rule in CATALOG:
+        for rule in every_rule():
             if rule.prompt:
                 applies = rule.level_in(profile) is not None and (not rule.kinds or kind in rule.kinds)
                 assert (f"- {rule.name}: {rule.prompt}" in text) == applies
@@ -195,7 +195,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("rule", CATALOG, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
 def test_a_rule_that_can_refuse_a_result_is_asked_for_in_the_instructions(rule: type[Rule]) -> None:
     if rule.level_in("v2") in ("L1", "L2"):
         words = rule.prompt or ASKED[rule.name]
@@ -205,7 +205,7 @@ def test_a_rule_that_can_refuse_a_result_is_asked_for_in_the_instructions(rule: 
 
 
 def test_no_words_are_listed_for_a_rule_that_has_its_own_line() -> None:
-    assert not [name for name in ASKED if BY_NAME[name].prompt]
+    assert not [name for name in ASKED if BY_NAME[name].rule.prompt]
 
 
 def test_the_instructions_name_the_agent_in_the_title_and_leave_no_placeholder_for_it() -> None:

@@ -16,7 +16,7 @@ import msgspec
 from remit.checking import Options, Verdict
 from remit.evidence.claims import claims_of
 from remit.merging.model import SCALE, Merge, MergeSettings
-from remit.rules.catalog import CATALOG
+from remit.rules.catalog import every_rule
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://in-toto.io/attestation/svr/v0.2"
@@ -83,7 +83,7 @@ def _policy_descriptor(policy: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_policy(options: Options) -> dict[str, Any]:
     """Return what a check depends on: the rules with their levels, and the options that change them."""
-    levels = {rule.code: level for rule in CATALOG if (level := rule.level_in(options.profile)) is not None}
+    levels = {rule.code: level for rule in every_rule() if (level := rule.level_in(options.profile)) is not None}
     fields = {name: getattr(options, name) for name in options.__struct_fields__}
     return {"schema": "remit.check-policy/1", "rules": levels, **msgspec.to_builtins(fields)}
 

@@ -79,6 +79,34 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """The estimated number of tokens of the whole result."""
         return estimate_tokens(self.document.text)
 
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """What this case has: its kind and status, the outcomes of its claims, and the names of parts it has.
+
+        A rule with another subject is not even loaded: most results have no problem.
+        """
+        result, evidence = self.result, self.evidence
+        parts = {
+            "refusal": self.document.refusal,
+            "agent": self.agent,
+            "checklist": result.checklist,
+            "blockers": result.blockers,
+            "severity_summary": result.severity_summary,
+            "findings": self.findings,
+            "details": self.details,
+            "changes": evidence.changes,
+            "run_claims": evidence.run_claims,
+        }
+        return frozenset(
+            (
+                *("", self.kind.name, result.status),
+                *(reference.outcome for reference in evidence.references),
+                *(quote.outcome for quote in evidence.quotes),
+                *(quote.match for quote in evidence.quotes if quote.match),
+                *(name for name, part in parts.items() if part),
+            )
+        )
+
     @property
     def failed(self) -> bool:
         """Whether the result is FAILED; then the sections of a successful result are not required."""
@@ -109,6 +137,8 @@ class Rule:
     #: Rules whose violation disables this one, so that one problem gives one violation.
     requires: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[Need] = "document"
+    #: What a case must have for the rule to find anything: one of `Case.subjects`; empty: the rule checks every case.
+    subject: ClassVar[str] = ""
     levels: ClassVar[dict[str, Level | None]] = {}
     #: The line in the answer instructions; None: the rule is not mentioned there.
     prompt: ClassVar[str | None] = None

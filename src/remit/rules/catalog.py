@@ -1,159 +1,159 @@
 """The catalogue: every rule, listed by hand in the order in which the rules are checked and shown.
 
-A rule comes after the rules it requires. A test verifies that no rule class is missing here.
+A rule comes after the rules it requires. An entry has what decides whether a document needs the rule; its module is
+loaded when one does. Tests verify that no rule is missing here and that each entry states what its class states.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+
+import msgspec
+
+from remit.contract.profiles import PROFILES, Level
 from remit.errors import UsageError, did_you_mean
-from remit.rules.base import Rule
-from remit.rules.confidence.confidence_arithmetic import ConfidenceArithmetic
-from remit.rules.confidence.confidence_breakdown import ConfidenceBreakdown
-from remit.rules.confidence.confidence_justification import ConfidenceJustification
-from remit.rules.confidence.confidence_missing import ConfidenceMissing
-from remit.rules.confidence.confidence_range import ConfidenceRange
-from remit.rules.confidence.confidence_reason import ConfidenceReason
-from remit.rules.confidence.confidence_uncertainty import ConfidenceUncertainty
-from remit.rules.confidence.confidence_unsupported import ConfidenceUnsupported
-from remit.rules.evidence.change_count import ChangeCount
-from remit.rules.evidence.change_unseen import ChangeUnseen
-from remit.rules.evidence.execution_unseen import ExecutionUnseen
-from remit.rules.evidence.finding_without_reference import FindingWithoutReference
-from remit.rules.evidence.no_tool_calls import NoToolCalls
-from remit.rules.evidence.planned_exists import PlannedExists
-from remit.rules.evidence.quote_annotated import QuoteAnnotated
-from remit.rules.evidence.quote_condensed import QuoteCondensed
-from remit.rules.evidence.quote_mismatch import QuoteMismatch
-from remit.rules.evidence.quote_relocated import QuoteRelocated
-from remit.rules.evidence.reference_abbreviated import ReferenceAbbreviated
-from remit.rules.evidence.reference_ambiguous import ReferenceAmbiguous
-from remit.rules.evidence.reference_missing_file import ReferenceMissingFile
-from remit.rules.evidence.reference_out_of_range import ReferenceOutOfRange
-from remit.rules.evidence.reference_outside import ReferenceOutside
-from remit.rules.evidence.reference_relocated import ReferenceRelocated
-from remit.rules.evidence.reference_unseen import ReferenceUnseen
-from remit.rules.evidence.single_source import SingleSource
-from remit.rules.evidence.symbol_missing import SymbolMissing
-from remit.rules.evidence.test_run_unseen import TestRunUnseen
-from remit.rules.kinds.block_missing import BlockMissing
-from remit.rules.kinds.detail_without_row import DetailWithoutRow
-from remit.rules.kinds.empty_table import EmptyTable
-from remit.rules.kinds.patterns_missing import PatternsMissing
-from remit.rules.kinds.security_without_quote import SecurityWithoutQuote
-from remit.rules.kinds.self_conflict import SelfConflict
-from remit.rules.kinds.severity_count import SeverityCount
-from remit.rules.kinds.tradeoffs_missing import TradeoffsMissing
-from remit.rules.kinds.wrong_column import WrongColumn
-from remit.rules.result.agent_mismatch import AgentMismatch
-from remit.rules.result.blockers_missing import BlockersMissing
-from remit.rules.result.checklist_missing import ChecklistMissing
-from remit.rules.result.checklist_unticked import ChecklistUnticked
-from remit.rules.result.error_details_missing import ErrorDetailsMissing
-from remit.rules.result.findings_missing import FindingsMissing
-from remit.rules.result.next_steps_missing import NextStepsMissing
-from remit.rules.result.partial_but_complete import PartialButComplete
-from remit.rules.result.placeholder_left import PlaceholderLeft
-from remit.rules.result.raw_dump import RawDump
-from remit.rules.result.recoverable_unknown import RecoverableUnknown
-from remit.rules.result.references_missing import ReferencesMissing
-from remit.rules.result.resolution_missing import ResolutionMissing
-from remit.rules.result.result_too_long import ResultTooLong
-from remit.rules.result.severity_missing import SeverityMissing
-from remit.rules.result.severity_unknown import SeverityUnknown
-from remit.rules.result.status_form import StatusForm
-from remit.rules.result.status_missing import StatusMissing
-from remit.rules.result.status_unknown import StatusUnknown
-from remit.rules.result.summary_missing import SummaryMissing
-from remit.rules.result.summary_sentences import SummarySentences
-from remit.rules.result.summary_too_long import SummaryTooLong
-from remit.rules.result.title_missing import TitleMissing
-from remit.rules.result.unreadable import Unreadable
+from remit.rules.base import Need, Rule
 
-#: The only rules on the form of a text that has no recognisable part of a result.
-ENTRY: tuple[type[Rule], ...] = (Unreadable, TitleMissing)
+#: The first letters of a code -> the folder of the rule.
+_FAMILIES = {"RES": "result", "CNF": "confidence", "KND": "kinds", "EVD": "evidence"}
 
-CATALOG: tuple[type[Rule], ...] = (
-    *ENTRY,
-    AgentMismatch,
-    PlaceholderLeft,
-    StatusMissing,
-    StatusUnknown,
-    StatusForm,
-    SummaryMissing,
-    SummaryTooLong,
-    SummarySentences,
-    FindingsMissing,
-    ReferencesMissing,
-    ConfidenceMissing,
-    ConfidenceRange,
-    ConfidenceReason,
-    ConfidenceBreakdown,
-    ConfidenceArithmetic,
-    ConfidenceJustification,
-    ConfidenceUncertainty,
-    ChecklistMissing,
-    ChecklistUnticked,
-    BlockMissing,
-    WrongColumn,
-    EmptyTable,
-    SeverityMissing,
-    SeverityUnknown,
-    SeverityCount,
-    DetailWithoutRow,
-    SecurityWithoutQuote,
-    SelfConflict,
-    TradeoffsMissing,
-    PatternsMissing,
-    BlockersMissing,
-    ResolutionMissing,
-    ErrorDetailsMissing,
-    RecoverableUnknown,
-    PartialButComplete,
-    NextStepsMissing,
-    RawDump,
-    ResultTooLong,
-    ReferenceMissingFile,
-    ReferenceOutOfRange,
-    ReferenceOutside,
-    QuoteMismatch,
-    QuoteRelocated,
-    QuoteAnnotated,
-    QuoteCondensed,
-    SymbolMissing,
-    ReferenceRelocated,
-    ReferenceAmbiguous,
-    ReferenceAbbreviated,
-    FindingWithoutReference,
-    SingleSource,
-    PlannedExists,
-    ChangeCount,
-    NoToolCalls,
-    TestRunUnseen,
-    ChangeUnseen,
-    ReferenceUnseen,
-    ExecutionUnseen,
-    ConfidenceUnsupported,
+
+class RuleEntry(msgspec.Struct, frozen=True):
+    """A rule that need not be loaded yet; the fields are those of its class."""
+
+    name: str
+    code: str
+    needs: Need = "document"
+    subject: str = ""
+
+    @property
+    def family(self) -> str:
+        """The folder that contains the rule."""
+        return _FAMILIES[self.code[:3]]
+
+    @property
+    def rule(self) -> type[Rule]:
+        """The rule itself."""
+        return _load(self.name, self.family)
+
+
+CATALOG: tuple[RuleEntry, ...] = (
+    RuleEntry("unreadable", "RES000", subject="refusal"),
+    RuleEntry("title-missing", "RES001"),
+    RuleEntry("agent-mismatch", "RES021", subject="agent"),
+    RuleEntry("placeholder-left", "RES019"),
+    RuleEntry("status-missing", "RES002"),
+    RuleEntry("status-unknown", "RES003"),
+    RuleEntry("status-form", "RES004"),
+    RuleEntry("summary-missing", "RES005"),
+    RuleEntry("summary-too-long", "RES006"),
+    RuleEntry("summary-sentences", "RES007"),
+    RuleEntry("findings-missing", "RES008"),
+    RuleEntry("references-missing", "RES009"),
+    RuleEntry("confidence-missing", "CNF001"),
+    RuleEntry("confidence-range", "CNF002"),
+    RuleEntry("confidence-reason", "CNF003"),
+    RuleEntry("confidence-breakdown", "CNF004"),
+    RuleEntry("confidence-arithmetic", "CNF005"),
+    RuleEntry("confidence-justification", "CNF006"),
+    RuleEntry("confidence-uncertainty", "CNF007"),
+    RuleEntry("checklist-missing", "RES010"),
+    RuleEntry("checklist-unticked", "RES011", subject="checklist"),
+    RuleEntry("block-missing", "KND001"),
+    RuleEntry("wrong-column", "KND002"),
+    RuleEntry("empty-table", "KND003"),
+    RuleEntry("severity-missing", "RES012", subject="findings"),
+    RuleEntry("severity-unknown", "RES013", subject="findings"),
+    RuleEntry("severity-count", "KND005", subject="severity_summary"),
+    RuleEntry("detail-without-row", "KND006", subject="details"),
+    RuleEntry("security-without-quote", "KND007"),
+    RuleEntry("self-conflict", "KND004"),
+    RuleEntry("tradeoffs-missing", "KND008", subject="design"),
+    RuleEntry("patterns-missing", "KND009", subject="design"),
+    RuleEntry("blockers-missing", "RES014"),
+    RuleEntry("resolution-missing", "RES022", subject="blockers"),
+    RuleEntry("error-details-missing", "RES015", subject="error"),
+    RuleEntry("recoverable-unknown", "RES023", subject="error"),
+    RuleEntry("partial-but-complete", "RES020", subject="PARTIAL"),
+    RuleEntry("next-steps-missing", "RES016"),
+    RuleEntry("raw-dump", "RES017"),
+    RuleEntry("result-too-long", "RES018"),
+    RuleEntry("reference-missing-file", "EVD001", needs="repository", subject="missing-file"),
+    RuleEntry("reference-out-of-range", "EVD002", needs="repository", subject="out-of-range"),
+    RuleEntry("reference-outside", "EVD003", needs="repository", subject="outside"),
+    RuleEntry("quote-mismatch", "EVD004", needs="repository", subject="mismatch"),
+    RuleEntry("quote-relocated", "EVD005", needs="repository", subject="relocated"),
+    RuleEntry("quote-annotated", "EVD019", needs="repository", subject="annotated"),
+    RuleEntry("quote-condensed", "EVD020", needs="repository", subject="condensed"),
+    RuleEntry("symbol-missing", "EVD006", needs="repository", subject="mismatch"),
+    RuleEntry("reference-relocated", "EVD007", needs="repository", subject="relocated"),
+    RuleEntry("reference-ambiguous", "EVD018", needs="repository", subject="ambiguous"),
+    RuleEntry("reference-abbreviated", "EVD017", needs="repository", subject="abbreviated"),
+    RuleEntry("finding-without-reference", "EVD008"),
+    RuleEntry("single-source", "EVD009"),
+    RuleEntry("planned-exists", "EVD010", needs="repository"),
+    RuleEntry("change-count", "EVD011", needs="repository", subject="changes"),
+    RuleEntry("no-tool-calls", "EVD012", needs="receipts"),
+    RuleEntry("test-run-unseen", "EVD013", needs="runs", subject="run_claims"),
+    RuleEntry("change-unseen", "EVD014", needs="changes", subject="changes"),
+    RuleEntry("reference-unseen", "EVD015", needs="receipts"),
+    RuleEntry("execution-unseen", "EVD016", needs="receipts"),
+    RuleEntry("confidence-unsupported", "CNF008", needs="receipts"),
 )
 
-#: The rules on claims, which apply to any text.
-CLAIMS: tuple[type[Rule], ...] = tuple(rule for rule in CATALOG if rule.needs != "document")
+#: The only rules on the form of a text that has no recognisable part of a result; rules on claims apply to any text.
+_FIRST = ("unreadable", "title-missing")
 
-BY_NAME: dict[str, type[Rule]] = {rule.name: rule for rule in CATALOG}
-BY_CODE: dict[str, str] = {rule.code: rule.name for rule in CATALOG}
+BY_NAME: dict[str, RuleEntry] = {entry.name: entry for entry in CATALOG}
+BY_CODE: dict[str, str] = {entry.code: entry.name for entry in CATALOG}
 
 
-def find(name: str) -> type[Rule]:
-    """Return the rule with that name or code."""
-    rule = BY_NAME.get(BY_CODE.get(name.upper(), name.lower()))
-    if rule is None:
-        raise UsageError(f"there is no rule {name!r}{did_you_mean(name, BY_NAME)}; `remit rules` lists all rules")
+@cache
+def _load(name: str, family: str) -> type[Rule]:
+    module = import_module(f"remit.rules.{family}.{name.replace('-', '_')}")
+    rule: type[Rule] = getattr(module, name.title().replace("-", ""))
     return rule
+
+
+@cache
+def entries_for(profile: str, *, has_content: bool) -> tuple[RuleEntry, ...]:
+    """Return the rules for a document with or without a recognisable part of a result that a profile does not omit.
+
+    The levels of a rule may still leave it out; they are known when it is loaded.
+    """
+    only = PROFILES[profile].only
+    return tuple(
+        entry
+        for entry in CATALOG
+        if (only is None or entry.name in only) and (has_content or entry.needs != "document" or entry.name in _FIRST)
+    )
+
+
+@cache
+def in_profile(name: str, profile: str) -> tuple[Rule, Level | None]:
+    """Load a rule, and return it with its level in a profile; None if it does not apply there."""
+    rule = BY_NAME[name].rule
+    return rule(), rule.level_in(profile)
+
+
+def every_rule() -> tuple[type[Rule], ...]:
+    """Load every rule, in the order of the catalogue."""
+    return tuple(entry.rule for entry in CATALOG)
+
+
+def find(name: str) -> RuleEntry:
+    """Return the rule with that name or code."""
+    entry = BY_NAME.get(BY_CODE.get(name.upper(), name.lower()))
+    if entry is None:
+        raise UsageError(f"there is no rule {name!r}{did_you_mean(name, BY_NAME)}; `remit rules` lists all rules")
+    return entry
 
 
 def expand(selectors: tuple[str, ...]) -> frozenset[str]:
     """Return the rule names that selectors stand for: a name, a code, or a family (`confidence`, `CNF`)."""
     names: set[str] = set()
     for selector in selectors:
-        family = {rule.name for rule in CATALOG if selector.lower() in (rule.family(), rule.code[:3].lower())}
+        family = {entry.name for entry in CATALOG if selector.lower() in (entry.family, entry.code[:3].lower())}
         names |= family or {find(selector).name}
     return frozenset(names)

@@ -10,7 +10,7 @@ from remit.contract.profiles import LEVELS, PROFILES, Level
 from remit.contract.template import AGENT_NAME, optional_template, template
 from remit.evidence.support import BANDS, RUBRIC
 from remit.rules.base import Rule
-from remit.rules.catalog import CATALOG
+from remit.rules.catalog import every_rule
 
 _INTRODUCTION = f"""\
 # How to answer
@@ -79,7 +79,7 @@ def _fenced(form: str) -> str:
 
 
 def _level(level: Level, profile: str, kind: str) -> str:
-    rules = (rule for rule in CATALOG if rule.prompt and rule.level_in(profile) == level)
+    rules = (rule for rule in every_rule() if rule.prompt and rule.level_in(profile) == level)
     lines = [_line(rule) for rule in rules if not rule.kinds or kind in rule.kinds]
     return "\n".join([f"{level} ({LEVELS[level]}):", *lines]) if lines else ""
 

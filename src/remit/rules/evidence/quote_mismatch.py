@@ -18,6 +18,7 @@ class QuoteMismatch(Rule):
     name = "quote-mismatch"
     code = "EVD004"
     needs = "repository"
+    subject = "mismatch"
     level = "L1"
     help = "Copy the lines from the file without changes. Mark omitted lines with a line `...`."
     good = (

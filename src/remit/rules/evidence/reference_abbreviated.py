@@ -17,6 +17,7 @@ class ReferenceAbbreviated(Rule):
 
     name = "reference-abbreviated"
     code = "EVD017"
+    subject = "abbreviated"
     since = "0.2"
     needs = "repository"
     level = "L3"

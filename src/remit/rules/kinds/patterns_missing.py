@@ -16,6 +16,7 @@ class PatternsMissing(Rule):
 
     name = "patterns-missing"
     code = "KND009"
+    subject = "design"
     level = "L3"
     requires = ("findings-missing",)
     help = "Add the block `#### Pattern Analysis` with a table Pattern | Example | Recommendation."

@@ -16,6 +16,7 @@ class ChecklistUnticked(Rule):
 
     name = "checklist-unticked"
     code = "RES011"
+    subject = "checklist"
     level = "L1"
     levels = {"v1": None, "lenient": "L3"}
     requires = ("checklist-missing",)

@@ -23,6 +23,7 @@ class PartialButComplete(Rule):
 
     name = "partial-but-complete"
     code = "RES020"
+    subject = "PARTIAL"
     level = "L3"
     help = "Write SUCCESS if the review is complete. If it is not, state under Blockers what is missing."
     good = (

@@ -39,9 +39,9 @@ def rules_command(name: str | None, form: str) -> int:
       remit rules --format json
     """
     from remit.reports.rules import rule_lines, rule_list_lines, rules_shape
-    from remit.rules.catalog import CATALOG, find
+    from remit.rules.catalog import every_rule, find
 
-    chosen = (find(name),) if name else CATALOG
+    chosen = (find(name).rule,) if name else every_rule()
     if form == "json":
         from remit.reports.formats import format_json
 

@@ -14,7 +14,7 @@ from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.rules import rule_lines, rules_shape
-from remit.rules.catalog import CATALOG, find
+from remit.rules.catalog import every_rule, find
 from remit.store import dashboard, jobs, plans
 from remit.surfaces.mcp.tool_table import Caller
 
@@ -67,11 +67,11 @@ class TranscriptShape(msgspec.Struct, kw_only=True):
 
 def all_rules() -> str:
     """Return all rules, as `remit rules --format json` prints them."""
-    return format_json(rules_shape(CATALOG))
+    return format_json(rules_shape(every_rule()))
 
 
 async def _rule(_: Caller, wanted: str) -> str:
-    return plain_lines(rule_lines(find(wanted), _COLUMNS)) + "\n"
+    return plain_lines(rule_lines(find(wanted).rule, _COLUMNS)) + "\n"
 
 
 async def _job_report(caller: Caller, wanted: str) -> str:

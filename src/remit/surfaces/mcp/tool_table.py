@@ -185,7 +185,7 @@ async def check_result(caller: Caller, wanted: CheckArguments) -> CheckShape:
 
 async def explain_rule(_: Caller, wanted: RuleName) -> RuleListShape:
     """Explain a rule."""
-    return rules_shape([find(wanted.name)])
+    return rules_shape([find(wanted.name).rule])
 
 
 async def prompt_for(caller: Caller, wanted: PromptWanted) -> PromptShape:
