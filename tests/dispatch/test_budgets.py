@@ -128,6 +128,33 @@ async def test_a_repeated_call_reserves_one_turn(play: Play) -> None:
         assert await fleet.rows(TURNS, job.id) == [(0, 1)]
 
 
+async def test_the_statements_of_a_turn_are_prepared_once_for_numbers_of_any_size(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        job = await claimed(fleet, await fleet.submit())
+        await fleet.rows("UPDATE remit.jobs SET max_tokens = NULL, tree_max_tokens = NULL")
+        for tokens in (1, 40_000, 3_000_000_000):
+            wanted = WANTED._replace(input=tokens)
+            held = await budgets.reserve(fleet.database, job.id, job.attempt, wanted)
+            assert isinstance(held, budgets.Reservation), held
+            await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(tokens, 1))
+        async with fleet.database.connection() as connection:
+            found = await connection.execute(
+                "SELECT count(*) AS prepared, sum(generic_plans + custom_plans)::integer AS used"
+                " FROM pg_prepared_statements WHERE statement LIKE '%tree_reserved_turns%'"
+            )
+            assert await found.fetchone() == {"prepared": 2, "used": 6}
+        assert await fleet.rows("SELECT tree_tokens FROM remit.jobs") == [(3_000_040_004,)]
+
+
+async def test_an_interrupted_request_without_a_price_makes_the_cost_unknown(play: Play) -> None:
+    async with play({"text": "never"}) as fleet:
+        job = await claimed(fleet, await fleet.submit())
+        for is_priced in (True, False, True):
+            held, used = await reserved(fleet, job), budgets.ActualUsage(10, 1, 0.0, is_priced)
+            await budgets.settle_broken(fleet.database, job.id, job.attempt, held, used)
+        assert not (await fleet.job(job.id)).is_priced
+
+
 @pytest.mark.parametrize(
     ("own", "tree", "expected"),
     [

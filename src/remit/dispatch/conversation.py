@@ -49,7 +49,7 @@ from remit.dispatch.toolset import Calls, Moment
 from remit.registry.model import Brief
 from remit.store.database import DatabaseUnavailable
 from remit.store.jobs import AttemptFenced
-from remit.store.transcript import StepRecord, StoredEvent, Transcript, UsageSums
+from remit.store.transcript import StepRecord, Transcript, UsageSums
 
 #: Jobs that start at the same time share one client per provider.
 _BUILDING = threading.Lock()
@@ -204,29 +204,33 @@ class Conversation:
             raise
 
     async def _request_record(self, request: ModelRequest) -> StepRecord:
-        """Return what is stored for a request and the start of its turn."""
+        """Return what is stored for a request and the start of its turn. The usage is stored with the responses."""
         events = self._events.take("turn", {"turn": self._sums.turns + 1})
         if self._messages and isinstance(self._messages[-1], ModelRequest):
             return StepRecord(events=events)  # an earlier attempt stored the request
-        return await self._message_record(request, events)
+        data = await asyncio.to_thread(stored_json, request, is_redacting=self._calls.is_redacting)
+        number = len(self._messages)
+        self._messages = [*self._messages, request]
+        return StepRecord(number, data, events=events)
 
     async def _response_record(self, response: ModelResponse, used: UsageSums) -> StepRecord:
         """Return what is stored for a response and the usage up to it."""
         self._sums = sums = add_usage(self._sums, used)
         usage = {"turns": sums.turns, "input": sums.input, "output": sums.output, "cached": sums.cached}
         events = self._events.take("usage", {**usage, "cost": sums.cost})
-        record = await self._message_record(response, events)
+        messages = [*self._messages, response]
+
+        def encode() -> tuple[bytes, str]:
+            data = stored_json(response, is_redacting=self._calls.is_redacting)
+            return data, self._calls.redact(text_so_far(messages))
+
+        data, partial = await asyncio.to_thread(encode)
+        number, self._messages = len(self._messages), messages
+        record = StepRecord(number, data, sums, partial or None, events)
         if self._final() is not None:
             return record
         begun, started = await self._calls.begin(response, sums.turns)
         return record._replace(begun=begun, events=[*events, *started])
-
-    async def _message_record(self, message: ModelMessage, events: Sequence[StoredEvent]) -> StepRecord:
-        messages = [*self._messages, message]
-        data = await asyncio.to_thread(stored_json, message, is_redacting=self._calls.is_redacting)
-        partial = await asyncio.to_thread(self._calls.redact, text_so_far(messages))
-        number, self._messages = len(self._messages), messages
-        return StepRecord(number, data, self._sums, partial or None, events)
 
     def _final(self) -> RunEnd | None:
         """Return the end if the last response calls no tool or was cut off, else None."""

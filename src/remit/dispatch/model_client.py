@@ -86,7 +86,7 @@ class ModelClient:
 
         Return which of the calls that start with the response are new.
         """
-        actual = budgets.ActualUsage(used.input, used.output, used.cost)
+        actual = budgets.ActualUsage(used.input, used.output, used.cost, used.is_priced)
         own = (self._database, self._job, self._attempt, reserved, actual)
         answered, self._answered = self._answered, ""
         if response is None:

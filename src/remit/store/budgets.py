@@ -32,6 +32,7 @@ class ActualUsage(NamedTuple):
     input: int = 0
     output: int = 0
     cost: float = 0.0
+    is_priced: bool = True
 
 
 class BudgetExhausted(NamedTuple):
@@ -63,7 +64,7 @@ async def reserve(
 
     The request and the calls whose outputs it has are stored with it, also if the budget is used up.
     """
-    rows = await database.rows(
+    rows = await database.repeated(
         "transcript.begin_turn",
         job=job,
         attempt=attempt,
@@ -119,7 +120,7 @@ async def settle(
     The failures of a provider that has answered (`answered`) are forgotten. Raises AttemptFenced if the job has been
     taken over meanwhile.
     """
-    rows = await database.rows(
+    rows = await database.repeated(
         "transcript.end_turn",
         **_released(job, attempt, reserved, answered),
         used_tokens=used.input + used.output,

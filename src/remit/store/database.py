@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.numeric import Int8
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from remit.errors import EnvironmentBroken
@@ -145,6 +146,20 @@ class Database:
         async with self.connection() as connection:
             return await rows(connection, name, **values)
 
+    async def repeated(self, name: str, /, **values: Any) -> list[DictRow]:
+        """Return the rows of a query that a conversation sends in each turn: it is prepared at its first use.
+
+        All its integers have one type. The library chooses the type by the size of a number, and each combination of
+        types is a separate statement, which the server parses and plans again.
+        """
+        typed = {key: Int8(value) if type(value) is int else value for key, value in values.items()}
+
+        async def work() -> list[DictRow]:
+            async with self.connection() as connection:
+                return await (await _execute(connection, query(name), typed, prepare=True)).fetchall()
+
+        return await self.with_retry(work)
+
     async def filtered(self, name: str, /, **values: Any) -> list[DictRow]:
         """Return the rows of a query with optional filters. It is planned for these values, not once for all."""
 
@@ -203,12 +218,15 @@ async def rows(connection: Connection, name: str, /, **values: Any) -> list[Dict
 
 async def send(connection: Connection, name: str, /, **values: Any) -> Cursor:
     """Send a named query. In a pipeline, fetching its rows waits for it and for all that was sent before it."""
-    sql = query(name)
+    return await _execute(connection, query(name), values)
+
+
+async def _execute(connection: Connection, sql: str, values: dict[str, Any], *, prepare: bool | None = None) -> Cursor:
     if len(sql) <= _MAX_PARSED_ONCE:
-        return await connection.execute(sql, values)
+        return await connection.execute(sql, values, prepare=prepare)
     numbered = _numbered(sql)
     cursor = psycopg.AsyncRawCursor(connection, row_factory=connection.row_factory)
-    return await cursor.execute(numbered.sql, [values[value] for value in numbered.order])
+    return await cursor.execute(numbered.sql, [values[value] for value in numbered.order], prepare=prepare)
 
 
 def data_folder(configured: str, start: Path) -> Path:
@@ -305,9 +323,21 @@ async def _first_connection(target: ConnectionTarget) -> Connection:
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
+class _LastUsedFirst(AsyncConnectionPool[Connection]):
+    """A pool that gives the connection that was used last. The library's gives the one that has waited longest.
+
+    A connection knows the statements that it has prepared, and its plans are in the caches of the processor. Others are
+    closed when they have not been used for some time.
+    """
+
+    async def _get_ready_connection(self, timeout: float | None) -> Connection | None:  # noqa: ASYNC109 (its name)
+        self._pool.rotate(1)
+        return await super()._get_ready_connection(timeout)
+
+
 @asynccontextmanager
 async def _pool(target: ConnectionTarget, connections: int) -> AsyncIterator[AsyncConnectionPool[Connection]]:
-    pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+    pool = _LastUsedFirst(
         target.address,
         min_size=1,
         max_size=max(2, connections),

@@ -15,7 +15,7 @@ from remit.store.database import Database, NamedQuery
 from remit.store.jobs import AttemptFenced
 from remit.store.storable import to_storable
 
-_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class UsageSums(NamedTuple):
@@ -239,7 +239,11 @@ def ended_call(
 
 def _jsonb(data: bytes) -> Jsonb:
     """Return JSON for the database, which cannot store NUL characters."""
-    return Jsonb(_NUL.sub(r"\1\\ufffd", data.decode()), dumps=lambda text: text)
+    return Jsonb(_NUL.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data, dumps=_unchanged)
+
+
+def _unchanged(data: bytes) -> bytes:
+    return data
 
 
 def stored_json(value: Any) -> Jsonb:

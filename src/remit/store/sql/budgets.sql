@@ -23,6 +23,7 @@ UPDATE remit.jobs SET
     input_tokens = input_tokens + CASE WHEN jobs.id = held.id THEN %(input)s ELSE 0 END,
     output_tokens = output_tokens + CASE WHEN jobs.id = held.id THEN %(output)s ELSE 0 END,
     cost = cost + CASE WHEN jobs.id = held.id THEN %(cost)s::numeric ELSE 0 END,
+    is_priced = is_priced AND (jobs.id <> held.id OR %(is_priced)s),
     tree_reserved_tokens = CASE WHEN jobs.id = %(top)s
         THEN greatest(0, tree_reserved_tokens - %(reserved_tokens)s) ELSE tree_reserved_tokens END,
     tree_reserved_cost = CASE WHEN jobs.id = %(top)s

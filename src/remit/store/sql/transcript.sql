@@ -109,16 +109,11 @@ UPDATE remit.jobs SET checkpoint = now(), tool_calls = tool_calls + (SELECT coun
 FROM held WHERE jobs.id = held.id
 RETURNING jobs.id, ({notify}) AS told
 
--- name: locked_tree
+-- name: tree
 -- Part of the other statements: lock the row of the tree, which is its first job, and then the job, in this order for all.
 -- The rows are what they are after the lock. What follows changes both with one `UPDATE`: they may be the same row.
-locked AS MATERIALIZED (
-    SELECT id, root, attempt, state, max_tokens, max_cost, input_tokens, output_tokens, cost, written_off_tokens,
-        written_off_cost, reserved_tokens, reserved_cost, tree_max_tokens, tree_max_cost, tree_max_turns, tree_tokens,
-        tree_cost, tree_turns, tree_reserved_tokens, tree_reserved_cost, tree_reserved_turns
-    FROM remit.jobs WHERE id = %(job)s OR id = (SELECT root FROM remit.jobs WHERE id = %(job)s)
-    ORDER BY root NULLS FIRST FOR UPDATE
-)
+FROM remit.jobs WHERE id = ANY (ARRAY[%(job)s, (SELECT root FROM remit.jobs WHERE id = %(job)s)])
+ORDER BY root NULLS FIRST FOR UPDATE
 
 -- name: saved_message
 -- Part of the other statements: store a message, if there is one.
@@ -128,21 +123,27 @@ saved AS (
     ON CONFLICT (job, number) DO UPDATE SET message = excluded.message, attempt = excluded.attempt
 )
 
--- name: set_sums
--- Part of the other statements: the usage of the job so far. It is set, not added, so that a repeated write after a lost
--- response changes nothing.
-turns = CASE WHEN jobs.id = %(job)s THEN coalesce(%(turns)s, turns) ELSE turns END,
-input_tokens = CASE WHEN jobs.id = %(job)s THEN coalesce(%(input)s, input_tokens) ELSE input_tokens END,
-output_tokens = CASE WHEN jobs.id = %(job)s THEN coalesce(%(output)s, output_tokens) ELSE output_tokens END,
-cached_tokens = CASE WHEN jobs.id = %(job)s THEN coalesce(%(cached)s, cached_tokens) ELSE cached_tokens END,
-cost = CASE WHEN jobs.id = %(job)s THEN coalesce(%(cost)s::numeric, jobs.cost) ELSE jobs.cost END,
-is_priced = CASE WHEN jobs.id = %(job)s THEN coalesce(%(is_priced)s, is_priced) ELSE is_priced END
+-- name: tell_turn
+-- Part of the statements of a turn: store the events, in their order.
+INSERT INTO remit.events (job, kind, data)
+SELECT held.id, event ->> 'kind', event -> 'data'
+FROM held, jsonb_array_elements(%(events)s) WITH ORDINALITY AS listed (event, place)
+ORDER BY place
+
+-- name: notify_turn
+-- Part of the statements of a turn: notify the listeners on commit.
+CASE WHEN %(events)s::jsonb <> '[]' THEN pg_notify('remit_events', held.id::text) END
 
 -- name: begin_turn
 -- Store a request and the calls whose outputs it has, and reserve what it needs at most. A reservation that the job still
 -- has is released before: it sends one request at a time, and may repeat one. `exceeded` names the budget that does not
--- allow the request; then nothing is reserved, and the rest is stored.
-WITH {locked_tree}, held AS (
+-- allow the request; then nothing is reserved, and the rest is stored. The usage so far was stored with the last response.
+WITH locked AS MATERIALIZED (
+    SELECT id, root, attempt, state, max_tokens, max_cost, input_tokens, output_tokens, cost, written_off_tokens,
+        written_off_cost, reserved_tokens, reserved_cost, tree_max_tokens, tree_max_cost, tree_max_turns, tree_tokens,
+        tree_cost, tree_turns, tree_reserved_tokens, tree_reserved_cost, tree_reserved_turns
+    {tree}
+), unused AS (
     SELECT job.id, top.id AS top,
         job.max_tokens - job.input_tokens - job.output_tokens - job.written_off_tokens AS tokens,
         job.max_cost - job.cost - job.written_off_cost AS cost,
@@ -158,9 +159,9 @@ WITH {locked_tree}, held AS (
     ) AS kept
     WHERE job.id = %(job)s AND job.attempt = %(attempt)s AND job.state = 'running'
 ), payable AS (
-    SELECT held.*, trunc((held.cost::float8 - %(input_cost)s) / nullif(%(output_price)s, 0)) AS output,
-        trunc((held.tree_cost::float8 - %(input_cost)s) / nullif(%(output_price)s, 0)) AS tree_output
-    FROM held
+    SELECT unused.*, trunc((unused.cost::float8 - %(input_cost)s) / nullif(%(output_price)s, 0)) AS output,
+        trunc((unused.tree_cost::float8 - %(input_cost)s) / nullif(%(output_price)s, 0)) AS tree_output
+    FROM unused
 ), judged AS (
     SELECT payable.*,
         least(%(wanted_output)s, tokens - %(wanted_input)s, tree_tokens - %(wanted_input)s, payable.output,
@@ -173,37 +174,38 @@ WITH {locked_tree}, held AS (
             WHEN tree_cost IS NOT NULL AND coalesce(tree_output, 0) < %(min_output)s THEN 'tree_cost'
         END AS exceeded
     FROM payable
-), decided AS (
-    SELECT judged.*,
+), held AS (
+    SELECT id, top, kept_tokens, kept_cost, kept_turns, granted, exceeded,
+        CASE exceeded WHEN 'tokens' THEN tokens WHEN 'tree_tokens' THEN tree_tokens WHEN 'cost' THEN cost
+            WHEN 'tree_cost' THEN tree_cost END AS left,
         CASE WHEN exceeded IS NULL THEN %(wanted_input)s + granted ELSE 0 END AS new_tokens,
         CASE WHEN exceeded IS NULL THEN %(input_cost)s + granted * %(output_price)s ELSE 0 END::numeric AS new_cost
     FROM judged
-), {ended_calls}, {saved_message}, told AS ({tell}), changed AS (
+), {ended_calls}, {saved_message}, told AS ({tell_turn}), changed AS (
     UPDATE remit.jobs SET
-        checkpoint = CASE WHEN jobs.id = decided.id THEN now() ELSE checkpoint END,
-        tool_calls = tool_calls + CASE WHEN jobs.id = decided.id THEN (SELECT count(*) FROM done) ELSE 0 END,
-        {set_sums},
-        result = CASE WHEN jobs.id = decided.id THEN coalesce(%(partial)s::text, result) ELSE result END,
-        reserved_tokens = CASE WHEN jobs.id = decided.id THEN new_tokens ELSE reserved_tokens END,
-        reserved_cost = CASE WHEN jobs.id = decided.id THEN new_cost ELSE reserved_cost END,
+        checkpoint = CASE WHEN jobs.id = held.id THEN now() ELSE checkpoint END,
+        tool_calls = tool_calls + CASE WHEN jobs.id = held.id THEN (SELECT count(*) FROM done) ELSE 0 END,
+        reserved_tokens = CASE WHEN jobs.id = held.id THEN new_tokens ELSE reserved_tokens END,
+        reserved_cost = CASE WHEN jobs.id = held.id THEN new_cost ELSE reserved_cost END,
         tree_reserved_tokens = CASE WHEN jobs.id = top THEN kept_tokens + new_tokens ELSE tree_reserved_tokens END,
         tree_reserved_cost = CASE WHEN jobs.id = top THEN kept_cost + new_cost ELSE tree_reserved_cost END,
         tree_reserved_turns = CASE
             WHEN jobs.id = top THEN kept_turns + (exceeded IS NULL)::integer ELSE tree_reserved_turns END
-    FROM decided WHERE jobs.id IN (decided.id, decided.top)
+    FROM held WHERE jobs.id IN (held.id, held.top)
 )
-SELECT top, granted, new_tokens, new_cost::float8, exceeded, ({notify}) AS told,
-    CASE exceeded WHEN 'tokens' THEN tokens WHEN 'tree_tokens' THEN tree_tokens WHEN 'cost' THEN cost
-        WHEN 'tree_cost' THEN tree_cost END AS left,
+SELECT top, granted, new_tokens, new_cost::float8, exceeded, held.left, {notify_turn} AS told,
     (SELECT extract(epoch FROM open_until - now())::float8 FROM remit.circuits
         WHERE provider = %(provider)s AND open_until > now()) AS wait
-FROM decided
+FROM held
 
 -- name: end_turn
 -- Store a response, release its reservation and count what it used. Without a reservation it was counted before, and the
--- answer of the database was lost. A provider that has answered has no failures. `begun` are the calls of the response that
--- start at once; `new_calls` are those that were not stored before.
-WITH {locked_tree}, held AS (
+-- answer of the database was lost. The usage of the job so far is set, not added, so that a repeated write changes nothing.
+-- A provider that has answered has no failures. `begun` are the calls of the response that start at once; `new_calls` are
+-- those that were not stored before.
+WITH locked AS MATERIALIZED (
+    SELECT id, attempt, state, reserved_tokens {tree}
+), held AS (
     SELECT id, reserved_tokens > 0 AS is_reserved FROM locked
     WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
 ), answered AS (
@@ -215,10 +217,15 @@ WITH {locked_tree}, held AS (
     FROM held, jsonb_to_recordset(%(begun)s) AS begun (call text, turn integer, name text, arguments jsonb)
     ON CONFLICT (job, call) DO NOTHING
     RETURNING call
-), told AS ({tell}), changed AS (
+), told AS ({tell_turn}), changed AS (
     UPDATE remit.jobs SET
         checkpoint = CASE WHEN jobs.id = held.id THEN now() ELSE checkpoint END,
-        {set_sums},
+        turns = CASE WHEN jobs.id = held.id THEN coalesce(%(turns)s, turns) ELSE turns END,
+        input_tokens = CASE WHEN jobs.id = held.id THEN coalesce(%(input)s, input_tokens) ELSE input_tokens END,
+        output_tokens = CASE WHEN jobs.id = held.id THEN coalesce(%(output)s, output_tokens) ELSE output_tokens END,
+        cached_tokens = CASE WHEN jobs.id = held.id THEN coalesce(%(cached)s, cached_tokens) ELSE cached_tokens END,
+        cost = CASE WHEN jobs.id = held.id THEN coalesce(%(cost)s::numeric, jobs.cost) ELSE jobs.cost END,
+        is_priced = CASE WHEN jobs.id = held.id THEN coalesce(%(is_priced)s, is_priced) ELSE is_priced END,
         result = CASE WHEN jobs.id = held.id THEN coalesce(%(partial)s::text, result) ELSE result END,
         reserved_tokens = CASE WHEN jobs.id = held.id THEN 0 ELSE reserved_tokens END,
         reserved_cost = CASE WHEN jobs.id = held.id THEN 0 ELSE reserved_cost END,
@@ -233,7 +240,7 @@ WITH {locked_tree}, held AS (
         tree_turns = tree_turns + CASE WHEN jobs.id = %(top)s AND is_reserved THEN 1 ELSE 0 END
     FROM held WHERE jobs.id IN (held.id, %(top)s)
 )
-SELECT id, ({notify}) AS told, ARRAY(SELECT call FROM begun) AS new_calls FROM held
+SELECT id, {notify_turn} AS told, ARRAY(SELECT call FROM begun) AS new_calls FROM held
 
 -- name: receipts
 SELECT receipt FROM remit.receipts WHERE job = %(job)s ORDER BY number
