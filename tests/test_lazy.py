@@ -17,7 +17,7 @@ import pytest
 
 import remit
 from remit import lazy
-from remit.lazy import digest, lazy_pattern
+from remit.lazy import digest, lazy_any, lazy_pattern
 
 SHA_MODULE = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
 
@@ -165,6 +165,18 @@ def test_a_guarded_pattern_is_compiled_after_many_texts() -> None:
         assert "match" not in vars(one)
         assert one.match("b") is None
     assert "match" in vars(one)
+
+
+def test_one_of_several_patterns_is_enough_and_the_others_are_not_compiled() -> None:
+    english, german = lazy_pattern("(?:new )?fix", re.I, ("fix",)), lazy_pattern("lösung", re.I, ("lösung",))
+    both = lazy_any(english, german)
+    for text, is_start, is_inside in (("New fix", True, True), ("the FIX", False, True), ("a file", False, False)):
+        assert (bool(both.match(text)), bool(both.search(text))) == (is_start, is_inside)
+    assert "match" in vars(english)
+    assert "match" not in vars(german)
+    assert both.match("Lösung")
+    assert both.search("Die LÖSUNG")
+    assert "match" in vars(german)
 
 
 def test_an_invalid_pattern_fails_on_first_use() -> None:

@@ -23,6 +23,15 @@ def lazy_pattern(text: str, flags: int = 0, words: tuple[str, ...] = ()) -> re.P
     return _GuardedPattern(text, flags, words) if words else _LazyPattern(text, flags)  # type: ignore[return-value]
 
 
+def lazy_any(*patterns: re.Pattern[str]) -> re.Pattern[str]:
+    """Return an object whose `match` and `search` return the match of the first of the patterns that has one.
+
+    A part that few texts need, such as the words of other languages, is compiled for these texts only. The position of
+    the match is not that of one long expression: use it only to find out whether there is a match.
+    """
+    return _AnyPattern(patterns)  # type: ignore[return-value]
+
+
 def either(*classes: str) -> str:
     """Return an expression for one character of any of these classes: `either(r"\\s*", "：")`.
 
@@ -106,6 +115,25 @@ class _GuardedPattern(_LazyPattern):
 
     def sub(self, new: Any, text: str, *count: int) -> str:
         return self._compile().sub(new, text, *count) if self._may_match(text) else text
+
+
+class _AnyPattern:
+    """Several patterns, which are tried in their order."""
+
+    def __init__(self, patterns: tuple[re.Pattern[str], ...]) -> None:
+        self._patterns = patterns
+
+    def match(self, text: str) -> re.Match[str] | None:
+        for one in self._patterns:
+            if (found := one.match(text)) is not None:
+                return found
+        return None
+
+    def search(self, text: str) -> re.Match[str] | None:
+        for one in self._patterns:
+            if (found := one.search(text)) is not None:
+                return found
+        return None
 
 
 def digest(data: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from remit.lazy import either, lazy_pattern
+from remit.lazy import either, lazy_any, lazy_pattern
 
 #: Marks, numbers and emoji before the first word of a label or heading.
 _LEAD = either(r"\s*_>#\-+\d.)§", "–—", r"\u2600-\u27bf\ufe0f", r"\U0001f300-\U0001faff") + "*+"
@@ -70,35 +70,42 @@ AFTER_WORDS = (
     r"(?-i:[Пп]осле|[Сс]тало|СТАЛО|[Пп]ісля)|sonra|yeni|sau|mới|sesudah|setelah|baru|"
     r"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)[后後]|改后|之后|新代码|新コード|新|이후|(?:수정|변경|개선)\s?후"
 )
-_NOUNS = (
+_ENGLISH_NOUNS = r"fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after"
+_OTHER_NOUNS = (
     rf"(?:{_FOREIGN}|c[óo]digo\s(?:propuesto|sugerido|corregido|proposto|corrigido|recomendado)|"
     r"(?:acci[óo]n|a[çc][ãa]o|implementaci[óo]n|implementa[çc][ãa]o|cambio|mudan[çc]a)\s(?:recomendad|propuest|propost|sugerid)[oa]|"
     r"(?:code|solution)\s(?:proposée?|corrigée?|suggérée?)|(?-i:[Пп]редлагаемый\sкод)|"
-    r"fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after|"
     r"(?:修正|変更|改善)(?:案|後|例|方法|コード)|修正|改善|対策|推奨|提案|解决方案|"
     r"(?:建议|修复|改进|优化)(?:方案|建议|代码|修改|修复|做法|方法|后)?|修改(?:方案|建议|后)|"
     r"대안(?:\s?\d)?|제안|(?:수정|개선)(?:안|\s?후)?|변경\s?후|권장)"
 )
-_KINDS = (
+_ENGLISH_KINDS = (
     r"(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|new|expected|"
     r"desired|target|alternative|planned)\s\w{1,20}(?:\s\w{1,20})?|patch|replacement|corrected|exploit|attack|payload|"
     r"poc|proof of concept|request|response|output|suggested|recommended|proposed|should be|instead|"
-    r"changes?(?: required| needed)?|modifications?|mudan[çc]as?|altera[çc][õo]es|cambios?|modificaciones|"
-    r"änderung(?:en)?|changements?|modifiche|wijzigingen|zmiany|(?-i:[Ии]зменени[ея])|değişiklikler|perubahan|"
-    r"変更(?:点|内容)|变更(?:内容)?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
+    r"changes?(?: required| needed)?|modifications?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
     r"(?:usage\s)?examples?(?:\s(?:usage|fix|implementation|solution|code))?|usage|template|sketch|pseudo-?code|"
-    rf"{_FOREIGN_EXAMPLES}|{_NOUNS})"
+    rf"{_ENGLISH_NOUNS})"
+)
+_OTHER_KINDS = (
+    r"(?:mudan[çc]as?|altera[çc][õo]es|cambios?|modificaciones|änderung(?:en)?|changements?|modifiche|wijzigingen|zmiany|"
+    r"(?-i:[Ии]зменени[ея])|değişiklikler|perubahan|変更(?:点|内容)|变更(?:内容)?|"
+    rf"{_FOREIGN_EXAMPLES}|{_OTHER_NOUNS})"
 )
 #: Words of which labels and headings of proposals have one: without them, their expressions are not compiled.
-_PROPOSAL_WORDS = (
-    *("aanbeveling", "after", "après", "behebung", "code", "corre", "cách ", "daarna", "depois", "después"),
-    *("recomendad", "propuest", "sugerid"),
-    *("digo", "dopo", "düzeltme", "empfehlung", "erna", "example", "fix", "giải pháp", "gợi ý"),
-    *("khuyến nghị", "korrektur", "lösung", "maßnahmen", "mitigation", "nachher", "new", "oplossing"),
-    *("perbaikan", "planned", "poprawk", "proposal", "proposed", "proposition", "propost", "propozycj"),
-    *("propuesta", "raccomandazion", "recomenda", "recommandation", "recommendation", "recommended"),
-    *("rekomendacj", "rekomendasi", "remediation", "rozwiązani", "saran", "sau", "sesudah", "setelah"),
-    *("solu", "sonra", "sugerencia", "sugest", "suggeriment", "suggested", "suggestie", "suggestion"),
+_ENGLISH_WORDS = (
+    *("after", "example", "fix", "mitigation", "new", "planned", "proposal", "proposed", "recommendation"),
+    *("recommended", "remediation", "solution", "suggested", "suggestion", "alternative"),
+)
+_OTHER_WORDS = (
+    *("aanbeveling", "alternativ", "après", "behebung", "corre", "corrig", "cách ", "daarna", "depois", "después"),
+    *("recomendad", "propuest", "sugerid", "suggér"),
+    *("digo", "dopo", "düzeltme", "empfehlung", "erna", "giải pháp", "gợi ý"),
+    *("khuyến nghị", "korrektur", "lösung", "maßnahmen", "nachher", "oplossing"),
+    *("perbaikan", "poprawk", "proposition", "proposé", "propost", "propozycj"),
+    *("propuesta", "raccomandazion", "recomenda", "recommandation"),
+    *("rekomendacj", "rekomendasi", "rozwiązani", "saran", "sau", "sesudah", "setelah"),
+    *("solu", "sonra", "sugerencia", "sugest", "suggeriment", "suggestie", "suggestion"),
     *("tavsiye", "usulan", "voorstel", "vorschl", "zaleceni", "çözüm", "öneri", "đề xuất", "альтернатив"),
     *("виправлення", "исправлени", "после", "предлагаемый", "предложени", "пропозиці", "після"),
     *("рекомендаци", "рекомендаці", "решени", "рішення", "стало"),
@@ -106,20 +113,33 @@ _PROPOSAL_WORDS = (
     *("推奨", "提案", "改善", "改进", "解决方案", "개선", "권장", "대안", "변경", "수정", "제안"),
 )
 #: The label of proposed code, or of the input or output of a program: `**Suggested fix** (...):`.
-PROPOSED_LABEL = lazy_pattern(
-    rf"{_LEAD}(?:正しい|正确的?|具体的な?|推奨される|推荐的|建议的)?{_KINDS}[\s*_]{{0,4}}(?:[(（].{{0,120}}?[)）][\s*_]{{0,4}})?(?:[:：]|$)",
-    re.IGNORECASE,
-    (
-        *_PROPOSAL_WORDS,
-        *("attack", "beispiel", "better", "change", "contoh", "desired", "ejemplo", "esempi", "exemple"),
-        *("exemplo", "expected", "exploit", "implementation", "improved", "improvement", "instead"),
-        *("modification", "output", "patch", "payload", "poc", "possible", "proof of concept", "przykład"),
-        *("pseudo", "refactor", "replacement", "request", "response", "safe", "secure", "should be"),
-        *("sketch", "target", "template", "usage", "voorbeeld", "ví dụ", "örnek", "при", "サンプル"),
-        *("例", "예시", "예제", "mudan", "altera", "cambio", "modificaciones", "änderung", "modifiche", "wijzigingen"),
-        *("zmiany", "изменени", "değişiklikler", "perubahan", "变更"),
+_LABEL_START = rf"{_LEAD}(?:正しい|正确的?|具体的な?|推奨される|推荐的|建议的)?"
+_LABEL_END = r"[\s*_]{0,4}(?:[(（].{0,120}?[)）][\s*_]{0,4})?(?:[:：]|$)"
+_PROPOSED_LABELS = (
+    lazy_pattern(
+        rf"{_LABEL_START}{_ENGLISH_KINDS}{_LABEL_END}",
+        re.IGNORECASE,
+        (
+            *_ENGLISH_WORDS,
+            *("attack", "better", "change", "correct", "desired", "expected", "exploit", "implementation", "improved"),
+            *("improvement", "instead", "modification", "output", "patch", "payload", "poc", "possible"),
+            *("proof of concept", "pseudo", "refactor", "replacement", "request", "response", "safe", "secure"),
+            *("should be", "sketch", "target", "template", "usage"),
+        ),
+    ),
+    lazy_pattern(
+        rf"{_LABEL_START}{_OTHER_KINDS}{_LABEL_END}",
+        re.IGNORECASE,
+        (
+            *_OTHER_WORDS,
+            *("beispiel", "contoh", "ejemplo", "esempi", "exemple", "exemplo", "przykład", "voorbeeld", "ví dụ"),
+            *("örnek", "при", "サンプル", "例", "예시", "예제", "mudan", "altera", "cambio", "modificaciones"),
+            *("änderung", "changement", "modifiche", "wijzigingen", "zmiany", "изменени", "değişiklikler"),
+            *("perubahan", "变更"),
+        ),
     ),
 )
+PROPOSED_LABEL = lazy_any(*_PROPOSED_LABELS)
 #: One of them that also introduces code as it is: `**Implementation**:`.
 NEUTRAL_LABEL = lazy_pattern(
     rf"{_LEAD}(?:implementation|implementaci[óo]n|implementa[çc][ãa]o|实现|実装)[\s*_]{{0,4}}(?:[:：]|$)",
@@ -214,16 +234,19 @@ CURRENT = lazy_pattern(
 LOCATION_LABEL = lazy_pattern(
     rf"{_LEAD}(?:file|files|location|path|where|at|line|lines|ファイル|文件)\b", re.IGNORECASE
 )
-PROPOSED_HEADING = lazy_pattern(
+_HEADING_END = r"\s*(?:#?\d{1,3}\s*(?:[—–-]\s)?)?(?:[:：]|$|(?<=[—–-]\s))"
+_ENGLISH_HEADING = lazy_pattern(
     rf"[^\n]{{0,80}}[(（](?:to (?:be )?(?:added?|written|created?|implemented?)|proposed|planned|"
     r"not yet implemented)[)）]|"
-    rf"{_LEAD}(?:alternatives?\b[^\n]{{0,40}}$|(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_NOUNS}|examples?)\s*(?:#?\d{{1,3}}\s*(?:[—–-]\s)?)?(?:[:：]|$|(?<=[—–-]\s))|"
+    rf"{_LEAD}(?:alternatives?\b[^\n]{{0,40}}$|(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_ENGLISH_NOUNS}|examples?){_HEADING_END}|"
     r"(?:code\s)?examples?\s(?:for|of)\s[^\n]{0,40}\bfix(?:es)?\b|"
     r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b|"
     r"new\s\w{1,20}(?:\s\w{1,20})?\s(?:required|needed)\b)",
     re.IGNORECASE,
-    (*_PROPOSAL_WORDS, "changes ", "implementation ", "not yet implemented", "to "),
+    (*_ENGLISH_WORDS, "changes ", "implementation ", "not yet implemented", "to "),
 )
+_OTHER_HEADING = lazy_pattern(rf"{_LEAD}{_OTHER_NOUNS}{_HEADING_END}", re.IGNORECASE, _OTHER_WORDS)
+PROPOSED_HEADING = lazy_any(_ENGLISH_HEADING, _OTHER_HEADING)
 #: A heading above findings, also if it names their corrections: `Findings and recommendations`, `Review of fixes`.
 REPORTS_FINDINGS = lazy_pattern(
     rf"{_LEAD}(?:findings?|review|audit|analysis|issues?|problems?|vulnerabilities)\s(?:and|&|with|of|\+)\s",
@@ -242,16 +265,27 @@ CHANGE_HEADING = lazy_pattern(
     re.IGNORECASE,
 )
 #: Words in a heading, at any place, below which code that is not there is to be written: `Quick fixes, suggested`.
-PROPOSING_HEADING = lazy_pattern(
+_PROPOSING_IN_ENGLISH = lazy_pattern(
     r"\b(?:recommend(?:ed(?!\sarchitecture)|ations?)|suggest(?:ed|ions?)|propos(?:ed|als?)|remediations?|solutions?|"
     r"to-?dos?|how to fix|fixes|corrected|(?:remaining|outstanding|pending) (?:work|tasks|steps|items)|"
     r"refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
-    r"\bfix\s*(?:[:：(]|$)|"
+    r"\bfix\s*(?:[:：(]|$)",
+    re.IGNORECASE,
+)
+_PROPOSING_IN_OTHERS = lazy_pattern(
     rf"\b(?:{_ANY_PROPOSAL}|{_PROPOSED_BEFORE}|à faire|por hacer|a fazer|da fare|zu tun|te doen|do zrobienia|"
     r"yapılacaklar|cần làm)\b|(?:修复|修改|改进|优化|解决)(?:方案|办法)|建议|推荐|待办|"
     r"修正案|改善案|修正方法|対策|推奨|提案|対応方針|수정안|개선안|해결\s?방안|해결책|권장|제안|수정\s?방법|할 일",
     re.IGNORECASE,
+    (
+        *_OTHER_WORDS,
+        *("vorgeschlagene", "empfohlene", "konkrete", "mögliche", "posible", "possível", "aanbevolen", "voorgestelde"),
+        *("proponowane", "zalecane", "sugerowane", "önerilen", "редлагаем", "екомендуем", "озможн", "екомендован"),
+        *("апропонован", "à faire", "por hacer", "a fazer", "da fare", "zu tun", "te doen", "do zrobienia"),
+        *("lacaklar", "cần làm", "解决", "推荐", "待办", "対応方針", "해결", "할 일"),
+    ),
 )
+PROPOSING_HEADING = lazy_any(_PROPOSING_IN_ENGLISH, _PROPOSING_IN_OTHERS)
 #: Words for the code as it is in such headings: a section on the problem below one on recommendations.
 STATES_PROBLEM = lazy_pattern(
     r"\b(?:issues|bugs|concerns|problem[ae]?s?|problèmes?|probleme|befunde?|ursachen?|constats?|hallazgos?|causas?|achados?|riscontri|oorzaak|"
@@ -293,17 +327,8 @@ FILES_TO_CREATE = lazy_pattern(
     rf"(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일){_LIST_ENDS})",
     re.IGNORECASE,
     (
-        "file",
-        "recommended addition",
-        "文件",
-        "ファイル",
-        "fichier",
-        "archivo",
-        "fichero",
-        "arquivo",
-        "dateien",
-        "файлы",
-        "파일",
+        *("file", "recommended addition", "文件", "ファイル", "fichier", "archivo", "fichero", "arquivo", "dateien"),
+        *("файлы", "파일"),
     ),
 )
 #: A heading above a list of files that are to be deleted: `5.1 DELETE - Debug artifacts (14 files)`.
@@ -327,24 +352,6 @@ NEW_FILES = lazy_pattern(
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件)",
     re.IGNORECASE,
 )
-#: The file of a form that is to be filled in: `review-template.md`.
-TEMPLATE_FILE = lazy_pattern(r"(?:^|[-_./])template\.(?:md|mdx|txt)$", re.IGNORECASE, ("template",))
-#: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
-PLAN_FILE = lazy_pattern(
-    r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc|spec)(?=[-_.])",
-    re.IGNORECASE,
-    ("plan", "piano", "proposal", "rfc", "spec"),
-)
-#: A title or a file that announces work: a specification often describes existing code.
-PLANS_WORK = lazy_pattern(
-    r"\b(?:plan|plano|piano|proposals?|rfc|roadmap|(?-i:[Пп]лан))\b|計画|提案|计划|方案|계획|제안|"
-    r"(?:^|/)(?:plans?|proposals?|rfcs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc)(?=[-_.])",
-    re.IGNORECASE,
-    (
-        *("plan", "piano", "proposal", "rfc", "roadmap", "план"),
-        *("計画", "提案", "计划", "方案", "계획", "제안"),
-    ),
-)
 REVIEW = lazy_pattern(
     r"\b(?:reviews?|audit|analysis|research|report|revisi[óo]n|auditor[íi]a|an[áa]lisis|an[áa]lise|revue|analyse|rapport|"
     r"bericht|(?-i:[Аа]нализ|[Оо]тчёт|[Оо]тчет|[Аа]удит))\b|审查|审计|分析|报告|レビュー|監査|검토|감사",
@@ -367,14 +374,7 @@ PAST_LABEL = lazy_pattern(
     re.IGNORECASE,
     ("before", "previously", "used to be"),
 )
-#: A text that reports a fix, and its sections on the code before it.
-FIX_REPORT = lazy_pattern(
-    r"^\W*bug\s?fix\s?[:：–—-]|\bfix(?:e(?-i:[sdSD]))?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e(?-i:[sdSD]))?\b|"
-    r"(?:修复|修正)(?:完成|報告|报告|总结)",
-    re.IGNORECASE,
-    ("fix", "修复", "修正"),
-)
-NO_FIX_REPORT = lazy_pattern(r"\b(?:plan|review|audit|research|analysis|to fix)\b", re.IGNORECASE)
+#: The sections of a report of a fix on the code before it.
 PROBLEM = lazy_pattern(
     rf"{_LEAD}(?:the\s)?(?:\w{{1,20}}\s)?(?:problems?|issues?|bugs?|root causes?|cause|symptoms?|what was wrong|before|"
     r"cause racine|causa(?: raíz)?|problema|problème|原因|根因|根本原因|问题|問題)\b(?!\s?fix)",

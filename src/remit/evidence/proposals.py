@@ -26,7 +26,6 @@ from remit.evidence.proposal_words import (
     FILES_TO_CREATE,
     FILES_TO_DELETE,
     FIX_LABEL,
-    FIX_REPORT,
     INSTRUCTION,
     INTRODUCES_EXISTING,
     INTRODUCTION,
@@ -36,12 +35,9 @@ from remit.evidence.proposal_words import (
     LOCATION_LABEL,
     NEUTRAL_LABEL,
     NEW_FILES,
-    NO_FIX_REPORT,
     PAST_LABEL,
     PLAN,
-    PLAN_FILE,
     PLANNED_HEADING,
-    PLANS_WORK,
     PROBLEM,
     PROPOSED_HEADING,
     PROPOSED_LABEL,
@@ -50,11 +46,36 @@ from remit.evidence.proposal_words import (
     REVIEW,
     STATES_PROBLEM,
     TASK_HEADING,
-    TEMPLATE_FILE,
 )
 from remit.evidence.removals import DONE_HEADING, GONE_HEADING, lists_of_removed_files, may_list_removed_files
 from remit.lazy import lazy_pattern
 
+#: The file of a form that is to be filled in: `review-template.md`.
+_TEMPLATE_FILE = lazy_pattern(r"(?:^|[-_./])template\.(?:md|mdx|txt)$", re.IGNORECASE, ("template",))
+#: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
+_PLAN_FILE = lazy_pattern(
+    r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc|spec)(?=[-_.])",
+    re.IGNORECASE,
+    ("plan", "piano", "proposal", "rfc", "spec"),
+)
+#: A title or a file that announces work: a specification often describes existing code.
+_PLANS_WORK = lazy_pattern(
+    r"\b(?:plan|plano|piano|proposals?|rfc|roadmap|(?-i:[Пп]лан))\b|計画|提案|计划|方案|계획|제안|"
+    r"(?:^|/)(?:plans?|proposals?|rfcs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc)(?=[-_.])",
+    re.IGNORECASE,
+    (
+        *("plan", "piano", "proposal", "rfc", "roadmap", "план"),
+        *("計画", "提案", "计划", "方案", "계획", "제안"),
+    ),
+)
+#: The title of a text that reports a fix.
+_FIX_REPORT = lazy_pattern(
+    r"^\W*bug\s?fix\s?[:：–—-]|\bfix(?:e(?-i:[sdSD]))?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e(?-i:[sdSD]))?\b|"
+    r"(?:修复|修正)(?:完成|報告|报告|总结)",
+    re.IGNORECASE,
+    ("fix", "修复", "修正"),
+)
+_NO_FIX_REPORT = lazy_pattern(r"\b(?:plan|review|audit|research|analysis|to fix)\b", re.IGNORECASE)
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
@@ -126,12 +147,12 @@ class Proposals:
         self._heading_lines = [number for number, _, _ in self._headings]
         self._title = next((at for at, (_, level, _) in enumerate(self._headings) if level == 1), -1)
         title = self._headings[self._title][2] if self._title >= 0 else ""
-        self._is_fix = bool(FIX_REPORT.search(title)) and not NO_FIX_REPORT.search(title)
+        self._is_fix = bool(_FIX_REPORT.search(title)) and not _NO_FIX_REPORT.search(title)
         #: Whether its title or its file calls it a plan.
-        self.is_plan = bool(PLAN.search(title) or PLAN_FILE.search(path))
+        self.is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
         #: Whether it is a form that is to be filled in: its locations are examples. A result is never one.
-        self.is_template = bool(TEMPLATE_FILE.search(path)) and not document.result.agent
-        is_work = bool(PLANS_WORK.search(title) or PLANS_WORK.search(path))
+        self.is_template = bool(_TEMPLATE_FILE.search(path)) and not document.result.agent
+        is_work = bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
         #: Whether its code may be code to be written; a result or a review describes existing code.
         self._plans_work = is_work and not document.result.agent and not REVIEW.search(title)
         #: Whether code may be code before a change that was made; a result or a review describes existing code.
