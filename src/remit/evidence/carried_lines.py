@@ -81,6 +81,8 @@ class LineCarrier:
         self._subject = Labels()
         self._is_head = self._has_heading = False
         self._last_line = 0
+        #: The heading or label that named the file of the last line without one, and whether it has only the file.
+        self._titled: tuple[str, bool] | None = None
         #: The lines that the section is about, and whether code is shown below them: `**Location:** lines 52-148`.
         self._located: tuple[int, int] | None = None
         self._is_below_code = False
@@ -182,7 +184,19 @@ class LineCarrier:
                 place = "loose" if mention.is_loose or is_guess else "far" if is_far else place
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
                 line = CarriedLine(file, place, around, further, is_doubtful, is_shared=is_shared)
+                if not is_here and self._titled is not None and self._titled[0] == file.path:
+                    line = replace(line, is_titled=True, is_title=self._titled[1])
                 yield from _each_line(mention, segment.text, line, is_here=is_here)
+
+    def file_above(self, fence: Segment) -> tuple[str, bool]:
+        """Return the file that the sentence, the entry or the heading above a fence names, and whether it is far."""
+        is_next = fence.group <= self._group + 1
+        segment = replace(fence, kind="item" if is_next and self._entries else "text", text="")
+        file, is_far = self._file_elsewhere(segment, ()) if is_next else self._from_headings(segment)
+        if file is None:
+            file, is_guess = self._file_of_section(segment)
+            file, is_far = None if is_guess else file, True
+        return file.path if file is not None else "", is_far
 
     def _has_several(self, segment: Segment, row: Iterable[Segment], named: list[WrittenReference]) -> bool:
         """Return whether the segment of a line, or its row, names several files."""
@@ -233,6 +247,7 @@ class LineCarrier:
 
     def _file_elsewhere(self, segment: Segment, row: Iterable[Segment]) -> tuple[WrittenReference | None, bool]:
         """Return the file of the lines in a segment that names none before them, and whether only a label names it."""
+        self._titled = None
         if segment.kind == "cell":
             near = self._row_file(segment, row)
         elif segment.kind == "item":
@@ -240,6 +255,7 @@ class LineCarrier:
                 if (near := entry.lines.last_file(self._named_files, segment)) is not None:
                     return near, False
                 if (near := entry.labels.file(self._named_files, segment)) is not None:
+                    self._titled = near.path, entry.labels.is_title
                     return near, True
             near = None
         else:
@@ -322,12 +338,15 @@ class LineCarrier:
             in_heading = above.heading.last_file(self._named_files, segment)
             label = above.labels.file(self._named_files, segment) if is_nearest or above.level > 1 else None
             if label is not None and (in_heading is None or label.path != in_heading.path):
+                self._titled = label.path, above.labels.is_title
                 return label, True
             if (texts := above.texts.last_file(self._named_files, segment)) is not None:
                 between.add(texts.path)
             if in_heading is not None:
                 is_about = is_nearest or (segment.kind == "heading" and above.heading.is_about_file(self._named_files))
-                return in_heading, not is_about or bool(between - {in_heading.path})
+                is_apart = bool(between - {in_heading.path})
+                self._titled = in_heading.path, not is_apart and above.heading.is_title(self._named_files)
+                return in_heading, not is_about or is_apart
             is_nearest = False
         return None, True
 

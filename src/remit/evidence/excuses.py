@@ -22,6 +22,12 @@ _HOME = lazy_pattern(
 )
 #: A file of a package: `@scope/name/lib/index.js`.
 _PACKAGE = lazy_pattern(r"@[\w-]+/[\w.-]+/.")
+#: A file of a package with its version, as in a cache of packages, and the files that list the packages of a project.
+_VERSIONED = lazy_pattern(r"(?:[^\n]{1,200}/)?([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)-v?\d+\.\d+[\w.+-]*/.")
+_MANIFESTS = (
+    *("pubspec.lock", "pubspec.yaml", "package.json", "package-lock.json", "Cargo.lock", "Cargo.toml", "go.mod"),
+    *("requirements.txt", "pyproject.toml", "Gemfile.lock", "composer.json", "pom.xml", "build.gradle"),
+)
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
 #: The name that a source file has after it was compiled.
@@ -73,7 +79,7 @@ class Excuses:
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
-        elif _PACKAGE.match(path):
+        elif _PACKAGE.match(path) or self._is_listed_package(path):
             _excuse(reference, _INSTALLED)
         elif self._is_built(path):
             _excuse(reference, _BUILD)
@@ -106,6 +112,14 @@ class Excuses:
         file = self._workspace.read(path)
         last = reference.end_line or reference.line
         return isinstance(file, SourceFile) and 1 <= reference.line <= last <= file.line_count
+
+    def _is_listed_package(self, path: str) -> bool:
+        """Return whether a path has a folder with the name and version of a package that the project lists."""
+        package = _VERSIONED.match(path)
+        if package is None:
+            return False
+        lists = (self._workspace.read(name) for name in _MANIFESTS)
+        return any(isinstance(file, SourceFile) and package[1] in file.text for file in lists)
 
     def _is_built(self, path: str) -> bool:
         """Return whether a path is below a folder that a build writes and that the checkout does not have."""

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
 from remit.evidence.grammar import references_in
-from remit.evidence.line_numbers import DASH
+from remit.evidence.line_numbers import line_in_comment
 from remit.evidence.proposal_words import AFTER_WORDS, BEFORE_WORDS, CORRECTED, CORRECTED_WORDS
 from remit.evidence.written import WrittenReference, cursor_reference
-from remit.lazy import either, fold_case, has_word, lazy_pattern
+from remit.lazy import either, lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 
 #: An emoji or another sign before the words of a comment: `// 📄 src/app.ts:12`.
@@ -76,13 +76,6 @@ _MAX_COMMENT = 2_000
 #: The first characters of the comments that are searched for here, except those that are not ASCII.
 _COMMENT_STARTS = frozenset("/#-;%{(<\"'Rr")
 _ATTRIBUTE = lazy_pattern(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
-#: A line of the same file: `// Line 15: the field`, `# L40-48`, `// 第61行`.
-_LINE_COMMENT = lazy_pattern(
-    r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*)\s*+(?:lines?\s|L(?=\d{2})|第)\s?(\d{1,6})"
-    rf"(?:\s?{DASH}\s?L?(\d{{1,6}}))?\s?行?(?=\s*(?:$|{either(':(,*', '：（', '–—')}|-\s))",
-    re.IGNORECASE,
-)
-_LINE_STARTS = ("line", "第", *(f"l{digit}" for digit in range(10)))
 #: Code and a comment after it.
 _TRAILING = lazy_pattern(r"(\s*+[^\s/#][^\n]*?\S)\s++(?://+|#|--+)\s++([^\s][^\n]*+)$")
 #: A comment on many files, whose code is not that of the location above it: `-- all views/*.lua files`.
@@ -93,7 +86,9 @@ _NEW_REMARK = lazy_pattern(
     r"(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)(?:\s*(?:[:：!(–—-]|\*/|-->|$))|"
     r"(?<![/#-])(?://++|#++|--++)\s*+(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
     r"(?<![/#-])(?://++|#++|--++|/\*++)\s*+(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
-    r"(?i:same (?:pattern|change|fix)\b))"
+    r"(?i:same (?:pattern|change|fix)\b))|"
+    # After code, with `this line` or a name: other comments are mostly those of the file.
+    r"(?<=[;,){}\w\]])\s++(?://++|#++)\s*+(?:添加|替换)(?:这一?行|此行|为?\s?[A-Za-z_])"
 )
 _SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
 _END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"
@@ -122,6 +117,9 @@ _OLD_PART = lazy_pattern(
 _NEW_PART = lazy_pattern(
     rf"{_SIGN}(?:new|after|now)\s[\w ]{{1,30}}(?:[:：(（]|$)", re.IGNORECASE, ("new", "after", "now")
 )
+#: A change in two comments: `// Change:`, `// To:`.
+_CHANGE = lazy_pattern(rf"{_SIGN}(?:change|replace)(?:\sthis)?\s?[:：]\s*$", re.IGNORECASE, ("change", "replace"))
+_TO = lazy_pattern(rf"{_SIGN}(?:to|with)(?:\sthis)?\s?[:：]\s*$", re.IGNORECASE, ("to", "with"))
 #: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
 _CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)", words=tuple("❌✗🚫"))
 _TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)", words=tuple("✅✓"))
@@ -162,7 +160,7 @@ class FenceText(msgspec.Struct, frozen=True):
     at: int
     first: int
     lines: list[str]
-    #: The file that the line above it cites.
+    #: The file that the line above it cites, or that the text above it is about.
     above: str = ""
 
 
@@ -250,8 +248,7 @@ def _located_lines(fence: FenceText, exists: Exists) -> list[FencePart]:
 
 def _line_of_same_file(line: str, path: str, workspace: Workspace | None) -> list[WrittenReference]:
     """Return the line of a file that a comment names without it, if the file has the line: `// Line 15: the field`."""
-    may_match = path and workspace is not None and has_word(fold_case(line), _LINE_STARTS)
-    found = _LINE_COMMENT.match(line) if may_match else None
+    found = line_in_comment(line) if path and workspace is not None else None
     if found is None or workspace is None:
         return []
     first, last = int(found[1]), int(found[2]) if found[2] else None
@@ -358,7 +355,7 @@ def before_and_after(lines: list[str]) -> int | None:
     comments = [at for at, line in enumerate(lines) if _may_be_comment(line)]
     after = next((at for at in comments if _AFTER.match(lines[at])), None)
     if after is None:
-        for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART)):
+        for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART), (_CHANGE, _TO)):
             first = next((at for at in comments if old.match(lines[at])), None)
             if first is not None and any(new.match(lines[at]) for at in comments if at >= first):
                 return 0

@@ -17,11 +17,12 @@ from remit.contract.kinds import Kind
 from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
-from remit.evidence.carried_outcomes import settle_carried
+from remit.evidence.carried_outcomes import join_lines_of_missing, settle_carried
 from remit.evidence.changes import ChangeChecker, run_claims
 from remit.evidence.excuses import Excuses
 from remit.evidence.grammar import references_in
 from remit.evidence.line_mentions import without_label_ids
+from remit.evidence.line_numbers import line_in_comment
 from remit.evidence.model import Evidence, Reference
 from remit.evidence.other_code import (
     excuse_named_outside,
@@ -32,7 +33,7 @@ from remit.evidence.other_code import (
 from remit.evidence.path_resolution import PathResolver
 from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
-from remit.evidence.reference_lookup import PLACEHOLDER, UNNAMED, look_up
+from remit.evidence.reference_lookup import MISSING, PLACEHOLDER, UNNAMED, look_up
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments, without_output
@@ -102,8 +103,11 @@ def _references(
     group = 0
     files = DocumentFiles(workspace, document.folded_text)
     carrier = LineCarrier(lambda piece: named_files(piece, files))
+    #: The files of fences that start with a line, and whether they are named far above.
+    of_fences: dict[int, tuple[str, bool]] = {}
     for row in _rows(pieces):
         own_of_row: list[Reference] = []
+        of_fences.update((piece.line, carrier.file_above(piece)) for piece in row if piece.kind == "code")
         for piece, may_claim in _places(row):
             if piece.group != group:
                 before, here = here if piece.group == group + 1 else [], []
@@ -130,12 +134,12 @@ def _references(
         references.extend(own_of_row)
     proposals = Proposals(document, path)
     _mark_proposed(references, proposals)
-    for claims in _claims_of_fences(document, pieces, workspace, list(references), by_line, by_list, proposals):
+    for claims in _claims_of_fences(
+        document, pieces, workspace, list(references), (by_line, by_list, of_fences), proposals
+    ):
         quotes.extend(claims.quotes)
         references.extend(claims.references)
-    references.sort(key=lambda reference: reference.at)
-    quotes.sort(key=lambda located: located.quote.at)
-    return references, quotes
+    return sorted(references, key=lambda one: one.at), sorted(quotes, key=lambda located: located.quote.at)
 
 
 def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
@@ -148,12 +152,17 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
             has_line = reference.line is not None
             is_folder = proposals.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
             is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
+            reference.is_title &= not (proposals.is_plan or listed.are_new or is_deleted)
             # A line of a file that is to be created or deleted must be there.
             reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
+            reference.is_planned |= not has_line and proposals.is_plan and reference.is_planned_in_plan
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
-    """Yield the segments of each table row, list and paragraph, without code and without cells that say nothing."""
+    """Yield the segments of each table row, list and paragraph, without cells that say nothing.
+
+    Code is left out, except a fence that starts with the line of its code: `# Line 231`.
+    """
     row: list[Segment] = []
     number = group = 0
     for piece in pieces:
@@ -163,6 +172,11 @@ def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
             row, number, group = [], piece.row, piece.group
         if piece.kind != "code" and not _is_empty(piece.text):
             row.append(piece)
+        elif piece.kind == "code" and line_in_comment(piece.text.lstrip("\n").partition("\n")[0]):
+            if row:
+                yield row
+            yield [piece]
+            row = []
     if row:
         yield row
 
@@ -173,7 +187,7 @@ def _places(row: list[Segment]) -> Iterator[tuple[Segment, bool]]:
     All cells of a table row have the same place, so only the first one and those that may have a claim are needed.
     """
     if not row[0].row:
-        yield from ((piece, piece.is_location or _may_claim(piece.text)) for piece in row)
+        yield from ((piece, piece.is_location or _may_claim(piece.text)) for piece in row if piece.kind != "code")
         return
     may_claim = _may_claim("\n".join([cell.text for cell in row if not cell.is_location]))
     for cell in row:
@@ -197,14 +211,15 @@ def _claims_of_fences(
     pieces: list[Segment],
     workspace: Workspace | None,
     references: list[Reference],
-    by_line: dict[int, list[Reference]],
-    by_list: dict[int, list[Reference]],
+    lists: tuple[dict[int, list[Reference]], dict[int, list[Reference]], dict[int, tuple[str, bool]]],
     proposals: Proposals,
 ) -> Iterator[FenceClaims]:
+    """Yield the claims of each fence; `lists` are references by line and by list, and the files of fences by line."""
     if all(piece.kind != "code" for piece in pieces):
         return
     from remit.evidence.quote_locations import MAX_CANDIDATES, Fence, claims_of_fence, finding_rows
 
+    by_line, by_list, of_fences = lists
     rows = finding_rows(document, references)
     starts = sorted(rows)
     created = {one.path for one in references if one.line is None and proposals.files_at(one.at).are_new}
@@ -223,7 +238,9 @@ def _claims_of_fences(
         labelled: list[Reference] = []
         if not above and finding is None:
             labelled = by_line.get(fence.labelled_location(lambda line: bool(by_line.get(line))), [])
-        claims = claims_of_fence(fence, above, finding, proposals, workspace, labelled)
+        claims = claims_of_fence(
+            fence, above, finding, proposals, workspace, labelled, of_fences.get(piece.line, ("", False))
+        )
         replacement = partial(_replacement, pieces, index, proposals)
         quotes = [
             # Code of a file that the text wants to create counts only if it is there.
@@ -297,6 +314,7 @@ def _check_in_workspace(
     # Sorted by file, so that each file is read once even if not all of them fit in memory.
     for reference in sorted(here, key=lambda reference: reference.file):
         reference.is_planned |= reference.line is None and reference.path in announced
+        reference.is_title &= reference.path not in announced
         reference.is_planned &= kind.name in ("generic", "design")
         look_up(reference, workspace, suggestions, symbols, planned)
     settle_carried(here, workspace, resolver, symbols)
@@ -310,7 +328,8 @@ def _check_in_workspace(
         excuses.apply(reference)
     evidence.references = without_alternatives(evidence.references)
     is_result = bool(document.result.agent)
-    join_other_code([one for one in here if one.why != UNNAMED], workspace, is_result=is_result)
+    join_lines_of_missing(here)
+    join_other_code([one for one in here if one.why not in (UNNAMED, MISSING)], workspace, is_result=is_result)
     if quotes:
         from remit.evidence.quote_outcomes import check_quotes, is_quote
 

@@ -1,10 +1,7 @@
-"""The grammar of references: every written form of "this file, this line".
-
-    a/b.py:12  a/b.py:12-18  a/b.py:12:5  a/b.py#L12-L18  a/b.py:L12  a/b.py(12)  a/b.py:12,18
-    line 12 of a/b.py   a/b.py, line 12   "a/b.py" (lines 12-18)   a/b.py の12行目   a/b.py 第12行
+"""The grammar of references: every written form of "this file, this line"; `tools/reference_forms.py` lists them.
 
 Runs of path characters are found with a possessive pattern that cannot start inside a run, and the text around a
-path is examined once, so the cost is linear in the text. `tools/reference_forms.py` lists the forms.
+path is examined once, so the cost is linear in the text.
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from remit.evidence.class_names import class_reference
 from remit.evidence.file_names import (
     MAX_PATH,
     TEXTS,
@@ -90,12 +88,9 @@ _TEMPLATE = lazy_pattern(r"\{[\w-]{1,40}\}")
 _GLOB = lazy_pattern(r"\*{1,2}[\w./]")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.
 _MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
-
-
 #: A line of this many characters may repeat itself: what is found is kept, with the text that decides on it.
 _LONG = 10_000
-_BEFORE = 100
-_AFTER = 400
+_BEFORE, _AFTER = 100, 400
 _MAX_KNOWN = 1_000
 
 
@@ -206,7 +201,10 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
     start, end = _trimmed(text, start, end)
     path, skipped = resolve_written(text[start:end], exists)
     start += skipped
-    if _is_decoy(text, run_start, end, path) or not _is_file(text, run_start, path, exists):
+    if _is_decoy(text, run_start, end, path):
+        return
+    if not _is_file(text, run_start, path, exists):
+        yield from filter(None, (class_reference(text, start, end, exists),))
         return
     member = _MEMBER.match(text, end) if text.startswith("::", end) and has_known_ending(path) else None
     after = member.end() if member else end
@@ -214,12 +212,17 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
     if mention is not None and has_known_ending(next_path(text, mention)):
         mention = None
     mention = mention or lines_before(text, start, end)
-    if mention is not None and _is_route(text, end, path) and not exists(path.lstrip("/")):
-        return
-    if _is_globbed(text, run_start, mention.end if mention else end, path):
+    is_route = mention is not None and _is_route(text, end, path) and not exists(path.lstrip("/"))
+    if is_route or _is_globbed(text, run_start, mention.end if mention else end, path):
         return
     if mention is not None and is_host(path, mention.ranges[0][0]) and not exists(path):
         return
+    yield from _with_lines(text, start, end, path, mention, exists, bare=bare)
+
+
+def _with_lines(
+    text: str, start: int, end: int, path: str, mention: LineMention | None, exists: Exists, *, bare: bool
+) -> Iterator[WrittenReference]:
     if (mention is not None or bare) and exists is not never_exists and not exists(path):
         first = spaced_start(text, start, end, exists)
         path, start = text[first:end] if first < start else path, first
@@ -366,7 +369,7 @@ def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, 
             continue
         inside = span.strip()
         name = _SPAN_PATH.match(inside) if len(inside) <= MAX_PATH else None
-        if name is None or not (exists(name[1]) or (inside[:1] == "/" and _SPACED.fullmatch(name[1]))):
+        if name is None or not (exists(name[1]) or _SPACED.fullmatch(name[1].replace("\\", "/"))):
             continue
         first = start + len(span) - len(span.lstrip())
         end = first + len(name[1])

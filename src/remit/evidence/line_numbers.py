@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from remit.lazy import lazy_pattern
+from remit.lazy import either, fold_case, has_word, lazy_pattern
 
 #: Larger numbers cannot be lines of a file and are replaced by this one.
 MAX_LINE = 999_999_999
@@ -51,6 +51,25 @@ _ALONE = lazy_pattern(
     r"{0,19})(?:\s?[(（][^()（）\d\n]{1,20}[)）])?\W*",
     re.IGNORECASE,
 )
+#: A name and its line in a cell: `login() at line 12`, `login (lines 12-18)`.
+_NAMED = lazy_pattern(
+    rf"[`*\s]*+[A-Za-z_][\w.]{{0,80}}+(?:\(\))?[`*]*+\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?(?:lines?|{LINE_WORDS})\s"
+    rf"({_CELL_LINES}(?:,\s?{_CELL_LINES}){{0,9}})[)`*.\s]*+",
+    re.IGNORECASE,
+    ("line", "linha", "zeile", "ligne", "rig", "sat", "dòng", "baris", "lini", "línea", "трок", "라인", "줄"),
+)
+#: A line alone in a comment: `// Line 15: the field`, `# L40-48`, `// 第61行`.
+_LINE_COMMENT = lazy_pattern(
+    rf"\s*+(?://+|#+|--+|;+|%+|/\*+|\{{/\*|<!--)\s*+(?:(?:lines?|{LINE_WORDS})[\s:]|L(?=\d{{2}})|第)\s?~?(\d{{1,6}})"
+    rf"(?:\s?(?:{DASH}|[至到])\s?L?(\d{{1,6}}))?\s?行?(?=\s*(?:$|{either(':(,*', '：（', '–—')}|-\s|-->))",
+    re.IGNORECASE,
+)
+_LINE_STARTS = (
+    *("line", "第", *(f"l{digit}" for digit in range(10))),
+    *("linha", "zeile", "ligne", "rig", "satır", "satir", "dòng", "baris", "linij", "línea", "трок", "라인", "줄"),
+)
+_COMMENT_SIGNS = ("/", "#", "-", ";", "%", "{", "<")
+_MAX_COMMENT = 2_000
 
 
 class LineMention(msgspec.Struct, frozen=True):
@@ -83,9 +102,15 @@ def lines_in_brackets(text: str, at: int) -> LineMention | None:
 
 
 def lines_alone(text: str) -> tuple[Range, ...]:
-    """Return the lines of a text that contains nothing else: `12`, `L12-L18`, `lines 12 and 15`."""
-    found = _ALONE.fullmatch(text) if len(text) <= 200 else None
+    """Return the lines of a text that contains nothing else, or only a name: `12`, `L12-L18`, `login() at line 12`."""
+    found = _ALONE.fullmatch(text) or _NAMED.fullmatch(text) if len(text) <= 200 else None
     return _listed(found[1].replace("L", "").replace("l", "")) if found else ()
+
+
+def line_in_comment(line: str) -> re.Match[str] | None:
+    """Return the line that a comment states without a file, and the end of a range: `# Line 231`, `// Lines 10-14`."""
+    is_comment = line.lstrip().startswith(_COMMENT_SIGNS) and len(line) < _MAX_COMMENT
+    return _LINE_COMMENT.match(line) if is_comment and has_word(fold_case(line), _LINE_STARTS) else None
 
 
 def lines_at_end(text: str) -> tuple[Range, ...]:

@@ -88,14 +88,18 @@ class Reference(msgspec.Struct, gc=False):
     is_next: bool = False
     #: Whether other files, or other code marks directly before such a line, may be what it belongs to.
     is_shared: bool = False
+    #: Whether a heading or a label such as `**File:**` names the file of such a line, and has nothing but the file.
+    is_titled: bool = False
+    is_title: bool = False
     #: The name that such a line is about: `Store` lines 12-18.
     named: str = ""
     #: Whether it is the location of code as it was before a change, which may be gone.
     is_past: bool = False
     #: Whether the path stands for any file: `path/to/file.py`. It is a reference only if there is such a file.
     is_placeholder: bool = False
-    #: Whether the file is to be created, according to the text.
+    #: Whether the file is to be created, according to the text, or if the text is a plan.
     is_planned: bool = False
+    is_planned_in_plan: bool = False
     #: The symbol that should be there, and whether it may be a plain word instead: `(crash)`.
     symbol: str = ""
     is_word: bool = False

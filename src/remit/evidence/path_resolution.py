@@ -14,6 +14,7 @@ from operator import attrgetter
 
 import msgspec
 
+from remit.evidence.class_names import file_of_class
 from remit.evidence.file_names import has_known_ending
 from remit.evidence.model import Reference
 from remit.evidence.symbols import occurs_near
@@ -171,7 +172,9 @@ class PathResolver:
         matches = self._ending_with(rest.strip("/"))
         if len(matches) == 1 and self._exists(matches[0]):
             return Resolved(rest, target=matches[0])
-        return Resolved(rest, candidates=tuple(matches) if len(matches) > 1 else ())
+        is_class = not matches and rest[:1].isupper() and rest.isalnum()
+        target = file_of_class(rest, self._workspace) if is_class else ""
+        return Resolved(rest, target, tuple(matches) if len(matches) > 1 else ())
 
     def _ending_with(self, end: str, other: str = "") -> list[str]:
         """Return the files whose path ends with another one; `src/.../app.ts` omits folders in the middle.

@@ -28,7 +28,7 @@ _CREATES = lazy_pattern(
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
     r"(?:created?|added?|written?)|deleted|removed|moved|renamed|(?:git-?)?ignored|ignoré|ignoriert|ignorado)"
     r"(?:[\s*_`]*$|[\s*_`]*[(（\[,;.:：→—–-]|[\s*_`]+(?:in|to|from|by|at|since|with|as|into|during|after|on|and|or|for|but)\s)|"
-    r"(?:不存在|缺失|未作成|存在しない)(?!\w)|"
+    r"(?:不存在|缺失|未作成|存在しない|(?-i:[Оо]тсутствует|ОТСУТСТВУЕТ|[Нн]е существует|[Нн]е найден))(?!\w)|"
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
     re.IGNORECASE,
 )
@@ -38,10 +38,15 @@ _INSTRUCTION = lazy_pattern(
     r"[\s*_`]*+(?:create|modify|update|edit|delete|output)[\s*_`]*+(?:$|[(（:：—–]|-\s)", re.IGNORECASE
 )
 _DELETES = lazy_pattern(
-    r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|待?删除|待?移除|삭제)"
+    r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|待?删除|待?移除|삭제|"
+    r"重命名|改名|(?-i:[Уу]далить|[Пп]ереименовать|[Пп]ереместить|[Пп]еренести))"
     r"(?:\sthe\s(?:whole|entire)\sfile[.;][\s*_`]|"
-    r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into)\s))",
+    r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into|\+)\s))",
     re.IGNORECASE,
+)
+#: What a row of a plan asks for: `Create the container`. `Add a check` needs the file.
+_CREATES_THING = lazy_pattern(
+    r"[\s*_`]*+(?:create|(?-i:[Сс]оздать)|crear|créer|criar|creare|erstelle|新建|创建|作成)[\s*_`]++\S", re.IGNORECASE
 )
 #: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.
 _NEW_BEFORE = lazy_pattern(
@@ -133,6 +138,11 @@ def makes_file(text: str, start: int, end: int, row: Iterable[str]) -> bool:
 def creates_file(cell: str) -> bool:
     """Return whether a cell states that the file of its row is to be created, or does not exist."""
     return _CREATES.match(cell) is not None
+
+
+def creates_thing(cell: str) -> bool:
+    """Return whether a cell asks to create something, which may be the file of its row if the text is a plan."""
+    return _CREATES_THING.match(cell) is not None
 
 
 def deletes_file(cell: str) -> bool:

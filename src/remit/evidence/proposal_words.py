@@ -377,7 +377,8 @@ PAST_LABEL = lazy_pattern(
 #: The sections of a report of a fix on the code before it.
 PROBLEM = lazy_pattern(
     rf"{_LEAD}(?:the\s)?(?:\w{{1,20}}\s)?(?:problems?|issues?|bugs?|root causes?|cause|symptoms?|what was wrong|before|"
-    r"cause racine|causa(?: raíz)?|problema|problème|原因|根因|根本原因|问题|問題)\b(?!\s?fix)",
+    r"cause racine|causa(?: raíz)?|problema|problème|原因|根因|根本原因|问题|問題|"
+    r"(?-i:[Пп]роблема|[Пп]ричина|[Сс]имптом))\b(?!\s?fix)",
     re.IGNORECASE,
 )
 BEFORE_LABEL = lazy_pattern(

@@ -71,9 +71,9 @@ _PLANS_WORK = lazy_pattern(
 #: The title of a text that reports a fix.
 _FIX_REPORT = lazy_pattern(
     r"^\W*bug\s?fix\s?[:：–—-]|\bfix(?:e(?-i:[sdSD]))?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e(?-i:[sdSD]))?\b|"
-    r"(?:修复|修正)(?:完成|報告|报告|总结)",
+    r"(?:修复|修正)(?:完成|報告|报告|总结)|(?-i:[Оо]тч[её]т|ОТЧ[ЁЕ]Т)[^\n]{0,80}(?-i:справлени|далени|странени)",
     re.IGNORECASE,
-    ("fix", "修复", "修正"),
+    ("fix", "修复", "修正", "тч"),
 )
 _NO_FIX_REPORT = lazy_pattern(r"\b(?:plan|review|audit|research|analysis|to fix)\b", re.IGNORECASE)
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
@@ -176,7 +176,7 @@ class Proposals:
                     return False
             if _STEP.match(text):
                 return True
-            if _LABEL.match(text):
+            if _LABEL.match(text) and not _names_page(text):
                 if EXISTING.search(text) and not LOCATION_LABEL.match(text):
                     return False
                 if has_line or not _STARTS_ENTRY.match(text):
@@ -193,7 +193,7 @@ class Proposals:
 
     def may_be_replaced(self, line: int) -> bool:
         """Return whether a fence may show code before a change: not in a result, nor below a label of current code."""
-        if not self._reports_changes or self.shows_existing(line):
+        if not (self._reports_changes or self._is_fix) or self.shows_existing(line):
             return False
         return not _AS_FOUND.search(self._sentence_above(line))
 
@@ -257,7 +257,8 @@ class Proposals:
     def _label_above(self, line: int) -> str:
         """Return the nearest label above a fence, or the fence or heading that is nearer."""
         texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
-        return next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
+        labels = (text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL)))
+        return next((text for text in labels if not _names_page(text)), "")
 
     def _list_label(self, line: int) -> str:
         """Return the line above the list whose entry is directly above a fence, or an empty string."""
@@ -375,6 +376,13 @@ class Proposals:
                 return False
             at = self._parents[at]
         return self.is_plan and (not has_line or self._follows_sentence(line))
+
+
+def _names_page(text: str) -> bool:
+    """Return whether a line is not the label of code, but of a page: `**Reference**: [prices](https://example.com)`."""
+    is_page = "](http" in text and not text.rstrip().endswith((":", "：", ":**", "：**")) and not _HEADING.match(text)
+    words = text.partition("](http")[0]
+    return is_page and not EXISTING.search(words) and not CURRENT.search(words)
 
 
 def _is_label_of_existing(text: str) -> bool:

@@ -16,7 +16,7 @@ from remit.evidence.file_names import is_placeholder
 from remit.evidence.model import Quote, Reference
 from remit.evidence.proposal_words import CURRENT
 from remit.evidence.proposals import Proposals
-from remit.evidence.quote_text import is_code, quote_readings
+from remit.evidence.quote_text import asks_to_add, is_before_fix, is_code, lists_calls, quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
 from remit.evidence.written import WrittenReference
@@ -183,18 +183,21 @@ def claims_of_fence(
     proposals: Proposals,
     workspace: Workspace | None,
     labelled: list[Reference] | None = None,
+    file_above: tuple[str, bool] = ("", False),
 ) -> FenceClaims:
     """Return the quotes in a fence; none if it is not a quote. Each comment that is a location starts a quote.
 
     `above` are the references of the line above, `finding` is the row with the ID that the details belong to, and
-    `labelled` are the references of a label further above.
+    `labelled` are the references of a label further above. `file_above` is the file that the text above names for code
+    which states only its line, and whether it does so far above.
     """
     is_apart = bool(labelled) and len({one.path for one in labelled or ()}) == 1
     above = [one for one in labelled or () if one.line is not None] if is_apart else above
     found = FenceClaims([], [])
     lines = fence.segment.text.split("\n")
     kept = before_and_after(lines)
-    whole = FenceText(fence.segment.info, fence.line, fence.first, lines[:kept], above[-1].path if above else "")
+    path_above = above[-1].path if above else file_above[0]
+    whole = FenceText(fence.segment.info, fence.line, fence.first, lines[:kept], path_above)
     for part in fence_parts(whole, workspace):
         own = _reference(part.written, part.written_at, fence.segment, workspace) if part.written is not None else None
         others = [_reference(one, part.written_at, fence.segment, workspace) for one in part.others]
@@ -208,9 +211,11 @@ def claims_of_fence(
         has_line = any(one.line is not None for one in candidates)
         is_neutral = has_line and proposals.is_neutral(fence.line)
         is_proposed = bool(candidates) and not is_neutral and proposals.is_proposed(fence.line, has_line=has_line)
-        is_proposed |= bool(candidates) and part.is_proposed
+        is_proposed |= bool(candidates) and (part.is_proposed or asks_to_add(part.lines))
         is_past = part.is_old or (bool(candidates) and proposals.is_past(fence.line))
-        is_past |= any(one.is_past for one in candidates)
+        is_past |= any(one.is_past for one in candidates) or (
+            is_before_fix(part.lines) and proposals.may_be_replaced(fence.line)
+        )
         if own is not None:
             own.is_past = is_past
         if own is not None and (own.line is not None or not (is_proposed or _is_missing(own, workspace))):
@@ -223,10 +228,11 @@ def claims_of_fence(
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
-            is_loose |= is_apart and own is None and proposals.shows_old(fence.line)
+            is_loose |= (is_apart and own is None and proposals.shows_old(fence.line)) or lists_calls(text)
             may_be_new = partial(fence.may_be_new, proposals, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
-            is_doubtful = is_neutral or (own is None and is_apart)
+            is_by_text = file_above[1] and not above and own is not None and own.path == file_above[0]
+            is_doubtful = is_neutral or is_by_text or (own is None and is_apart)
             found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, is_unplaced, is_doubtful))
     return found
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from remit.evidence.model import Location, Quote, Reference
+from remit.evidence.path_resolution import MAX_SHOWN
 from remit.evidence.quote_locations import LocatedQuote
 from remit.evidence.quote_text import before_label
 from remit.evidence.quotes import MIN_MOVED, QuoteChecker
@@ -30,7 +31,12 @@ _MIN_CONDENSED = 40
 _MAX_REPLACED = 40
 _MAX_NEW = 8_000
 _NAME = lazy_pattern(r"[^\W\d]\w*+")
+_COMMENT_ROW = lazy_pattern(r"\s*+(?://|#(?!\[)|--|/\*|\*|;)")
+_MIN_OUTLINE = 3
+#: A quote may be this many lines off.
+_NEAR = 5
 _BELOW_COMMENT = "the code above a comment in it is there, and that below the comment is not: taken for proposed code"
+_OUTLINE = "it has only the head of a function, and comments"
 _TO_BE_WRITTEN = "no line is given, and most of these lines are not in the file: taken for code to be written"
 
 
@@ -43,6 +49,9 @@ def check_quotes(
         (one, _check_quote(one.quote, one.candidates, checker, permalinks))
         for one in sorted(located_quotes, key=lambda located: located.quote.path)
     ]
+    for one, reference in checked:
+        if reference.candidates and not reference.target and one.quote.line is not None:
+            _settle_by_code(one.quote, reference, checker, workspace)
     for one, _ in checked:
         if one.quote.outcome != "verified" and one.may_be_new():
             one.quote.outcome, one.quote.found, one.quote.why = "unchecked", None, _NO_QUOTE
@@ -58,6 +67,7 @@ def check_quotes(
     for quote in [one.quote for one, _ in checked if one.is_doubtful and one.quote.outcome == "mismatch"]:
         if not _is_altered(quote, workspace):
             quote.outcome, quote.found, quote.why = "unchecked", None, _NO_QUOTE
+    _leave_out_outlines([one.quote for one, _ in checked if one.quote.line is not None], workspace)
     compared = 0
     for one, reference in checked:
         one.quote.location = reference
@@ -71,6 +81,43 @@ def check_quotes(
 def is_quote(quote: Quote) -> bool:
     """Return whether a text that was checked is a quote, as far as its document shows."""
     return quote.why not in _NOT_QUOTES
+
+
+def _settle_by_code(quote: Quote, reference: Reference, checker: QuoteChecker, workspace: Workspace) -> None:
+    """Take the only one of several files that has the code at the line, or else an altered excerpt of it."""
+    if len(reference.candidates) >= MAX_SHOWN or len("".join(quote.text.split())) < MIN_MOVED:
+        return  # there may be more than these, or short code may be in any file
+    shown = [replace(quote, path=path) for path in reference.candidates]
+    for one in shown:
+        _compare(one, workspace.read(one.path), checker)
+    found = [one for one in shown if one.outcome == "verified"]
+    found = found or [one for one in shown if one.outcome == "mismatch" and _is_altered(one, workspace)]
+    if len(found) != 1:
+        return
+    (only,) = found
+    reference.target, reference.candidates = only.path, ()
+    reference.outcome, reference.why, reference.found = "abbreviated", "", Location(only.path, reference.line)
+    quote.path, quote.outcome, quote.match, quote.why = only.path, only.outcome, only.match, only.why
+    quote.found, quote.similarity, quote.difference = only.found, only.similarity, only.difference
+
+
+def _leave_out_outlines(quotes: list[Quote], workspace: Workspace) -> None:
+    for quote in quotes:
+        if quote.outcome == "mismatch" and _is_outline(quote, workspace):
+            quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, _OUTLINE, None
+
+
+def _is_outline(quote: Quote, workspace: Workspace) -> bool:
+    """Return whether a quote is the head of a function with nothing but comments below it, and the head is there."""
+    file = workspace.read(quote.path)
+    rows = [row for row in quote.text.split("\n") if row.strip()]
+    head = [row for row in rows if not _COMMENT_ROW.match(row) and row.strip() not in ("}", "};", "...", "pass")]
+    if not isinstance(file, SourceFile) or len(head) != 1 or len(rows) < _MIN_OUTLINE or "(" not in head[0]:
+        return False
+    first = max(0, (quote.line or 1) - 1 - _NEAR)
+    near = "\n".join(file.lines[first : (quote.end_line or quote.line or 1) + _NEAR])
+    words = {found[0] for found in _NAME.finditer(near)}
+    return head[0].rstrip().endswith(("{", ":")) and all(found[0] in words for found in _NAME.finditer(head[0]))
 
 
 def _is_replaced(located: LocatedQuote, new: str, checker: QuoteChecker, permalinks: PermalinkReader) -> bool:
@@ -98,7 +145,7 @@ def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:
         quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
     elif quote.outcome == "missing-file" and reference.outcome in ("unchecked", "planned"):
         quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
-    elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT):
+    elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT, _OUTLINE):
         _apply_quote_outcome(reference, quote)
     # The location in a fence that is not a quote states nothing.
     if quote.why in (_NO_QUOTE, _TO_BE_WRITTEN) and reference.line is None and reference.at >= quote.at - 1:

@@ -54,6 +54,19 @@ _RESULT = lazy_pattern(
 )
 #: `- Remove the check (line 59)`, `Keep these parts:`. `- name: x` is YAML.
 _ENTRY = lazy_pattern(r"\s*+(?:[-*•]\s+[A-Z][a-z]+\s[^:;{}=<>]*$|[A-Z][a-z]+\s[^:;{}()=<>]*:\s*$)")
+#: A comment that asks for the code below it, and one above code as it was before a fix that was made.
+_ADD = lazy_pattern(
+    rf"\s*+{_COMMENT}\s*+(?:add|insert|append)\s(?:\w{{1,20}}\s){{0,3}}?\w{{1,20}}\s?[:：]\s*$",
+    re.IGNORECASE,
+    ("add", "insert", "append"),
+)
+_BEFORE_FIX = lazy_pattern(
+    rf"\s*+{_COMMENT}\s*+(?:(?:code\s)?before\s(?:the\s)?(?:fix|change|refactoring|migration)|"
+    r"(?-i:до|До|ДО)\s(?:исправления|изменений|изменения|рефакторинга)|(?:修复|修改|修正|变更|変更)前)\s*+(?:$|[:：(（–—-])",
+    re.IGNORECASE,
+    ("before", "до", "前"),
+)
+_LISTED_CALL = lazy_pattern(r"\s*+[-*•]\s++[`*]*+[\w.]{1,80}\([^()\n]{0,80}\)[`*]*+\s++[-–—:]\s")
 _CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
 
@@ -72,6 +85,23 @@ def is_code(text: str, *, is_indented: bool = False, has_lists: bool = False) ->
     return 2 * sum(
         _is_sentence(line) or (is_indented and _is_prose(line, has_lists=has_lists)) for line in lines
     ) <= len(lines)
+
+
+def asks_to_add(lines: list[str]) -> bool:
+    """Return whether the first line of some code asks for the rest: `// Add import:`."""
+    return _ADD.match(next(filter(str.strip, lines), "")) is not None
+
+
+def is_before_fix(lines: list[str]) -> bool:
+    """Return whether the first line of some code states that it was there before a fix: `# Before the fix`."""
+    return _BEFORE_FIX.match(next(filter(str.strip, lines), "")) is not None
+
+
+def lists_calls(text: str) -> bool:
+    """Return whether a text is a list of names with remarks, and not code: `- open() - not yet written`."""
+    if text.lstrip()[:1] not in ("-", "*", "•"):
+        return False
+    return all(_LISTED_CALL.match(line) for line in text.split("\n")[:_MAX_LINES] if line.strip())
 
 
 def _step_number(line: str) -> int:

@@ -68,11 +68,15 @@ def look_up(
         reference.outcome, reference.found, reference.why = "unchecked", None, PLACEHOLDER
     if reference.is_past and reference.outcome in ("missing-file", "out-of-range", "mismatch"):
         reference.outcome, reference.found, reference.why = "unchecked", None, PAST
-    is_passing = reference.carried == "bare" and reference.outcome == "missing-file"
+    is_missing = reference.outcome == "missing-file"
+    if is_missing and reference.is_title:
+        return  # the heading or label above is about this file
+    is_passing = reference.carried == "bare" and is_missing
     if is_passing or (reference.is_far and reference.outcome not in ("verified", "abbreviated")):
         is_lacking = reference.carried == "far" and reference.outcome == "out-of-range"
         reference.outcome, reference.found, reference.found_end = "unchecked", None, None
-        is_passing &= reference.text.startswith(":") and not reference.is_placeholder
+        is_passing &= reference.text.startswith(":")
+        is_passing = (is_passing or (is_missing and reference.is_titled)) and not reference.is_placeholder
         reference.why = LACKING if is_lacking else MISSING if is_passing else UNNAMED
 
 

@@ -11,6 +11,7 @@ from operator import attrgetter, itemgetter
 from msgspec.structs import replace
 
 from remit.evidence.carried_lines import LineCarrier
+from remit.evidence.class_names import file_of_class, has_member, place_of_class
 from remit.evidence.file_names import (
     Exists,
     has_known_ending,
@@ -28,6 +29,7 @@ from remit.evidence.path_resolution import is_system_path
 from remit.evidence.planned import (
     asks_for_file,
     creates_file,
+    creates_thing,
     deletes_file,
     is_called_absent,
     is_new,
@@ -115,7 +117,8 @@ def find_references(
             row=segment.row,
             section=segment.section,
             block=segment.block,
-            carried="bare" if one not in carried and is_passing(segment.text, one, written) else "",
+            carried=place_of_class(one)
+            or ("bare" if one not in carried and is_passing(segment.text, one, written) else ""),
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
             is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))
             or (files.may_be_made and one.line is not None and makes_file(segment.text, one.start, one.end, cells))
@@ -124,6 +127,9 @@ def find_references(
         )
         for one in written
     ]
+    if segment.is_location and not segment.block and any(map(creates_thing, cells)):
+        for reference in found:
+            reference.is_planned_in_plan = True
     if carried:
         for own, reference in zip(written, found, strict=True):
             if (line := carried.get(own)) is not None:
@@ -168,6 +174,7 @@ def _set_carried(reference: Reference, line: CarriedLine, files: DocumentFiles) 
     """Set what is known about the file of a line that is named elsewhere."""
     reference.carried, reference.is_doubtful = line.place, line.is_doubtful
     reference.is_next, reference.is_shared = line.is_next, line.is_shared
+    reference.is_titled, reference.is_title = line.is_titled, line.is_title
     reference.others = tuple(map(files.shown, line.others))
     reference.further = tuple(map(files.shown, line.further))
     reference.listed = tuple(map(files.shown, line.listed))
@@ -226,6 +233,8 @@ def _names_file(segment: Segment, one: WrittenReference, workspace: Workspace | 
     """
     if one.line is None:
         return _is_path(segment, one, workspace, exists)
+    if one.name:
+        return has_member(one, workspace)
     path = one.path.replace("\\", "/")
     if workspace is None or "/" not in path or "." in path.rpartition("/")[2] or exists(one.path):
         return True
@@ -282,12 +291,16 @@ def _around(text: str, one: WrittenReference) -> tuple[str, str]:
 
 
 def _known_files(workspace: Workspace | None) -> Exists:
-    """Return a function that looks files up; one that only its name can show to be a file may be in any folder."""
+    """Return a function that looks files up; one that only its name can show to be a file may be in any folder.
+
+    `OrderStore.*` is the only file of code with this name and any ending.
+    """
     if workspace is None:
         return never_exists
     return cache(
         lambda path: (
             workspace.exists(path)
+            or (path.endswith(".*") and bool(file_of_class(path[:-2], workspace)))
             or ((is_usual_name(path) or has_odd_name(path)) and bool(workspace.index.ending_with(path)))
         )
     )
