@@ -36,16 +36,17 @@ FILE_ONLY: tuple[Shape, ...] = ("table", "numbers", "weights", "lists", "tables"
 LEARNED: Literal["learned"] = "learned"
 
 
-class Setting(NamedTuple):
+class Setting:
     """A setting. In the environment, lists are separated by commas, and paths as in PATH.
 
     Paths are combined: those of the environment, then those of the file, which are relative to its folder.
     """
 
-    key: str
-    shape: Shape
-    default: Any
-    meaning: str
+    def __init__(self, key: str, shape: Shape, default: Any, meaning: str) -> None:
+        self.key = key
+        self.shape = shape
+        self.default = default
+        self.meaning = meaning
 
     @property
     def variable(self) -> str | None:

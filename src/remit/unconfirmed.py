@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 _FOLDER = "remit"
 #: Files whose settings changed during a job: path -> digest and job.
@@ -21,16 +21,11 @@ _WATCHED = "watched.json"
 _MAX_BYTES = 1_000_000
 
 
-class Unconfirmed(NamedTuple):
-    """The job during which settings changed. If it `has_ended`, it was running at the time for certain."""
-
-    job: int
-    has_ended: bool
-
-    def __str__(self) -> str:
-        if self.has_ended:
-            return f"while job {self.job} ran"
-        return f"after job {self.job} started, which still runs or whose worker was killed"
+def _when(job: int, *, has_ended: bool) -> str:
+    """Return when settings changed. If the job `has_ended`, it was running at the time for certain."""
+    return (
+        f"while job {job} ran" if has_ended else f"after job {job} started, which still runs or whose worker was killed"
+    )
 
 
 def state_folder() -> Path:
@@ -64,27 +59,27 @@ def settle(before: Mapping[str, str], after: Mapping[str, str], job: int) -> lis
     return changed
 
 
-def unconfirmed_since(path: str, digest: str) -> Unconfirmed | None:
+def unconfirmed_since(path: str, digest: str) -> str | None:
     """Return when a file got the settings with this digest, if that was during a job and no person confirmed them."""
     entry = _read(_CHANGED).get(path, {})
     if isinstance(entry.get("job"), int) and entry.get("digest") == digest:
-        return Unconfirmed(entry["job"], has_ended=True)
+        return _when(entry["job"], has_ended=True)
     for job, before in _read(_WATCHED).get(path, {}).items():
         if before != digest and job.isdigit():
-            return Unconfirmed(int(job), has_ended=False)
+            return _when(int(job), has_ended=False)
     return None
 
 
-def removed_settings(start: Path) -> Iterator[tuple[str, Unconfirmed]]:
-    """Yield the files that contained the settings for a folder before a job, which may have removed them."""
+def removed_settings(start: Path) -> Iterator[tuple[str, str]]:
+    """Yield the files with the settings for a folder before a job that may have removed them, and when it ran."""
     folders = _above(start)
     for path, entry in _read(_CHANGED).items():
         if not entry.get("digest") and isinstance(entry.get("job"), int) and os.path.dirname(path) in folders:  # noqa: PTH120 (plain names)
-            yield path, Unconfirmed(entry["job"], has_ended=True)
+            yield path, _when(entry["job"], has_ended=True)
     for path, jobs in _read(_WATCHED).items():
         job = next((job for job, before in jobs.items() if before and job.isdigit()), None)
         if job is not None and os.path.dirname(path) in folders:  # noqa: PTH120 (plain names)
-            yield path, Unconfirmed(int(job), has_ended=False)
+            yield path, _when(int(job), has_ended=False)
 
 
 def confirm(start: Path, current: Mapping[str, str]) -> list[str]:

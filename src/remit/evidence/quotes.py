@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from itertools import islice, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from remit.evidence.model import Location, Quote
 from remit.evidence.quote_text import quote_readings, without_notes
@@ -40,7 +42,7 @@ _BRACKETS = frozenset(")]}")
 _NO_WORD = lazy_pattern(r"\W")
 
 
-class QuoteMatch(NamedTuple):
+class QuoteMatch(msgspec.Struct, frozen=True, gc=False):
     """The first and the last line of a quote in a file."""
 
     line: int

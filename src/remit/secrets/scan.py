@@ -13,7 +13,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from remit.lazy import lazy_pattern
@@ -102,9 +102,8 @@ def find_secrets(text: str) -> Iterator[tuple[int, int, int, str]]:
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text.translate(_LOWER)
-    rules = all_rules()
     for rank in _ranks(lowered):
-        rule = rules[rank]
+        rule = _rule_at(rank)
         for start, end in _matches_near(text, lowered, rule) if rule.near else _matches_around(text, lowered, rule):
             yield start, rank, end, rule.name
 
@@ -125,13 +124,14 @@ def _ranks(lowered: str) -> list[int]:
     return sorted({rank for keyword, rank in candidates if keyword in lowered})
 
 
-@lru_cache(maxsize=1)
+@cache
 def _keywords() -> tuple[_Ranked, dict[int, _Ranked], frozenset[int]]:
     """Return the keywords with the ranks of their rules: the short ones, the others by their start, and all starts."""
     short: _Ranked = []
     by_start: dict[int, _Ranked] = {}
-    for rank, rule in enumerate(all_rules()):
-        for keyword in rule.keywords:
+    own, named = ([rule.keywords for rule in rules] for rules in (secret_kinds.KINDS, secret_kinds.NAMED))
+    for rank, keywords in enumerate((*own, *(one["keywords"] for one in _stored_rules()), *named)):
+        for keyword in keywords:
             start = keyword.encode()[:_START]
             is_short = len(start) < _START or " " in keyword
             place = short if is_short else by_start.setdefault(int.from_bytes(start, sys.byteorder), [])
@@ -198,18 +198,34 @@ def _occurrences(text: str, keyword: str) -> Iterator[int]:
         position = text.find(keyword, position + len(keyword))
 
 
-@lru_cache(maxsize=1)
 def all_rules() -> tuple[SecretRule, ...]:
     """Return every rule: Remit's own, those of gitleaks, and last the values that only their names give away."""
+    count = len(secret_kinds.KINDS) + len(_stored_rules()) + len(secret_kinds.NAMED)
+    return tuple(map(_rule_at, range(count)))
+
+
+@cache
+def _rule_at(rank: int) -> SecretRule:
+    """Return the rule with this rank. Most texts need few of them."""
+    own, stored = secret_kinds.KINDS, _stored_rules()
+    if rank < len(own):
+        return own[rank]
+    rank -= len(own)
+    return _rule(stored[rank]) if rank < len(stored) else secret_kinds.NAMED[rank - len(stored)]
+
+
+@cache
+def _stored_rules() -> list[dict[str, Any]]:
+    """Return the rules of gitleaks; `tools/secret_rules.py` writes them."""
     # Not with importlib.resources or pathlib, which take longer to load than the search.
     with open(os.path.join(os.path.dirname(__file__), "gitleaks.json"), "rb") as file:
-        data = file.read()
-    return (*secret_kinds.KINDS, *map(_rule, json.loads(data)["rules"]), *secret_kinds.NAMED)
+        rules: list[dict[str, Any]] = json.loads(file.read())["rules"]
+    return rules
 
 
 def _rule(one: Mapping[str, Any]) -> SecretRule:
-    """Return a rule of gitleaks; `tools/secret_rules.py` writes them."""
-    pattern = lazy_pattern(one["regex"], re.ASCII)  # in Go, \w, \s and \b mean ASCII
+    """Return a rule of gitleaks."""
+    pattern = lazy_pattern(one["regex"], int(re.ASCII))  # in Go, \w, \s and \b mean ASCII
     group, least = one.get("group"), one.get("entropy", 0.0)
 
     def judge(found: re.Match[str]) -> Span | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from remit.lazy import lazy_pattern
 from remit.secrets.secret_values import (
@@ -36,22 +35,39 @@ _HEX = r"[a-f0-9]"
 _OPAQUE = rf"{_REAL}(?=[^\s\"']{{0,60}}\d)[A-Za-z0-9._~+/=:-]"
 
 
-class SecretRule(NamedTuple):
+class SecretRule:
     """What one kind of secret looks like."""
 
-    name: str
-    #: One of them, in lower case, is in every match or next to it.
-    keywords: tuple[str, ...]
-    #: The first group that took part in a match is the secret, or else the whole match.
-    pattern: re.Pattern[str]
-    #: The longest match: a match is at most this far from its keyword.
-    reach: int
-    #: Returns where the secret is; None if the match is not a secret.
-    judge: Callable[[re.Match[str]], Span | None]
-    #: Matches, in lower case, from the keyword of every match on. For keywords that most texts have.
-    near: re.Pattern[str] | None = None
-    #: With `near`: a match starts at most this far before its keyword.
-    before: int = 0
+    # Not a NamedTuple, which takes longer to create than all rules.
+    def __init__(
+        self,
+        name: str,
+        keywords: tuple[str, ...],
+        pattern: re.Pattern[str],
+        reach: int,
+        judge: Callable[[re.Match[str]], Span | None],
+        near: re.Pattern[str] | None = None,
+        before: int = 0,
+    ) -> None:
+        self.name = name
+        #: One of them, in lower case, is in every match or next to it.
+        self.keywords = keywords
+        #: The first group that took part in a match is the secret, or else the whole match.
+        self.pattern = pattern
+        #: The longest match: a match is at most this far from its keyword.
+        self.reach = reach
+        #: Returns where the secret is; None if the match is not a secret.
+        self.judge = judge
+        #: Matches, in lower case, from the keyword of every match on. For keywords that most texts have.
+        self.near = near
+        #: With `near`: a match starts at most this far before its keyword.
+        self.before = before
+
+
+#: Numbers, because combining two flags takes longer than making a rule.
+_ASCII = int(re.ASCII)
+_IGNORE = int(re.IGNORECASE)
+_LINES = _IGNORE | int(re.MULTILINE)
 
 
 def first_group(found: re.Match[str]) -> Span:
@@ -70,16 +86,13 @@ def _word(literal: str) -> str:
 
 def _rule(name: str, keywords: str, pattern: str, reach: int = 600, flags: int = 0) -> SecretRule:
     words = tuple(keywords.split("|"))
-    return SecretRule(name, words, lazy_pattern(pattern, flags | re.ASCII), reach, first_group)
+    return SecretRule(name, words, lazy_pattern(pattern, flags | _ASCII), reach, first_group)
 
 
 def _prefixed(name: str, prefix: str, rest: str) -> SecretRule:
     """Return the rule for a token with a distinct prefix."""
     return _rule(name, prefix.lower(), rf"{_word(re.escape(prefix))}{rest}(?![A-Za-z0-9_])", 300)
 
-
-_IGNORE = re.IGNORECASE
-_LINES = re.IGNORECASE | re.MULTILINE
 
 KINDS: tuple[SecretRule, ...] = (
     SecretRule("private key", ("private key",), BEGIN, MAX_KEY, _whole_key),
@@ -234,12 +247,18 @@ KINDS: tuple[SecretRule, ...] = (
         60,
     ),
     _rule("Telegram token", ":aa", r"(?<![A-Za-z0-9])\d{8,10}:AA[A-Za-z0-9_-]{32,34}(?![A-Za-z0-9_-])", 60),
-    _rule(
+    SecretRule(
         "Discord token",
-        ".",
-        r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_-])",
+        (".",),
+        lazy_pattern(
+            r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_-])",
+            _ASCII,
+        ),
         80,
-    )._replace(near=lazy_pattern(r"\.[a-z0-9_-]{6}\.[a-z0-9_-]{27}"), before=26),
+        first_group,
+        near=lazy_pattern(r"\.[a-z0-9_-]{6}\.[a-z0-9_-]{27}"),
+        before=26,
+    ),
     _rule("webhook", "webhook", r"(?:discord(?:app)?\.com/api/webhooks/\d{10,25}/)([A-Za-z0-9_-]{40,100})", 200),
     _rule("Mailgun key", "key-", rf"{_word('key-')}({_HEX}{{32}})(?![A-Za-z0-9_])", 50),
     _rule("Mailchimp key", "-us", rf"(?<![A-Za-z0-9]){_HEX}{{32}}-us\d{{1,2}}(?![A-Za-z0-9])", 50),

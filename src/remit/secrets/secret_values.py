@@ -9,16 +9,16 @@ import re
 
 from remit.lazy import lazy_pattern
 
-BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
-_EDGE = re.compile(r"-----(?:BEGIN |(?P<end>END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)|END )")
+BEGIN = lazy_pattern(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
+_EDGE = lazy_pattern(r"-----(?:BEGIN |(?P<end>END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)|END )")
 #: The longest private key, including the prefixes of its lines.
 MAX_KEY = 32_768
-_BREAK = re.compile(r"\n|\\n")
+_BREAK = lazy_pattern(r"\n|\\n")
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
 _AFTER = frozenset("\r\t \"',;)")
 #: The prefix of a line ends with one of these.
 _PREFIX_ENDS = ("", *"-+:|>→\"'")
-_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
+_HEADER = lazy_pattern(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
 #: A shorter line belongs to a key only as its last line: a multiple of four characters, with the same prefix.
 _FULL_LINE = 20
 _QUARTET = 4
