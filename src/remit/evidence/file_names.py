@@ -132,6 +132,16 @@ def has_odd_name(path: str) -> bool:
     return _ODD_ENDING.match(path) is not None and not has_known_ending(path)
 
 
+#: A path may have a character that ends most paths: `handlers/account:member/list.ts`, `docs/My page.md`. A run of path
+#: characters ends there, so a few longer texts are looked up in the checkout: at most this many parts are joined.
+_MAX_PARTS = 4
+_PATH_CHARACTERS = r"\w./\\@+\-$~\[\](){}%&="
+_NEXT = lazy_pattern(rf"[:,'!;#^](?![\d:])[{_PATH_CHARACTERS}]++")
+_WORDS_BEFORE = lazy_pattern(rf"(?:[{_PATH_CHARACTERS}]{{1,30}}\s){{1,{_MAX_PARTS}}}$")
+_LOOK_BACK = 100
+SIGNS = frozenset(":,'!;#^")
+
+
 def is_host(name: str, port: int) -> bool:
     """Return whether a name with the ending of a file is a host: `example.org`, `api.example.rs:8443`."""
     if not _HOST_NAME.match(name):
@@ -283,3 +293,31 @@ def _without_lead(path: str, exists: Exists) -> tuple[str, int]:
         if exists(path[cut:]):
             return path[cut:], cut
     return path, 0
+
+
+def joined_end(text: str, start: int, end: int, exists: Exists) -> int:
+    """Return the end of the path that a run from `start` to `end` begins, if there is such a file; else `end`."""
+    ends: list[int] = []
+    following = _NEXT.match(text, end)
+    while following is not None and len(ends) < _MAX_PARTS and following.end() - start <= MAX_PATH:
+        ends.append(following.end())
+        following = _NEXT.match(text, following.end())
+    for last in reversed(ends):
+        first, cut = unwrap(text[start:last])
+        path = text[start + first : start + cut].rstrip(".")
+        if ("/" in path or has_known_ending(path)) and exists(path):
+            return last
+    return end
+
+
+def spaced_start(text: str, start: int, end: int, exists: Exists) -> int:
+    """Return the start of the path that ends with the name from `start` to `end`, if words before it belong to it."""
+    if text[start - 1 : start] != " ":
+        return start
+    words = _WORDS_BEFORE.search(text, max(0, start - _LOOK_BACK), start)
+    first = words.start() if words else start
+    while first < start:
+        if not text[first : first + 1].isdigit() and exists(text[first:end].lstrip("(")):
+            return first + len(text[first:end]) - len(text[first:end].lstrip("("))
+        first = text.index(" ", first, start) + 1
+    return start

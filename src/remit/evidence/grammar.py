@@ -14,16 +14,19 @@ from msgspec.structs import replace
 from remit.evidence.class_names import class_reference
 from remit.evidence.file_names import (
     MAX_PATH,
+    SIGNS,
     TEXTS,
     Exists,
     has_known_ending,
     has_letter,
     is_host,
     is_url_or_host,
+    joined_end,
     looks_like_file,
     path_in_address,
     path_parts,
     resolve_written,
+    spaced_start,
     unwrap,
 )
 from remit.evidence.line_numbers import (
@@ -36,12 +39,10 @@ from remit.evidence.line_numbers import (
     lines_in_brackets,
 )
 from remit.evidence.line_ranges import lines_after, next_path
-from remit.evidence.odd_names import SIGNS, joined_end, spaced_start
 from remit.evidence.written import WrittenReference, canonical_reference, may_cite, without_addresses
 from remit.lazy import lazy_pattern
 
 __all__ = ["Exists", "looks_like_file", "never_exists", "references_in"]
-
 #: Combining accents and vowel signs.
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a"
 _ASCII_PATH = r"\w./\\@+\-$~\[\](){}%&="
@@ -89,9 +90,8 @@ _GLOB = lazy_pattern(r"\*{1,2}[\w./]")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.
 _MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
 #: A line of this many characters may repeat itself: what is found is kept, with the text that decides on it.
-_LONG = 10_000
+_LONG, _MAX_KNOWN = 10_000, 1_000
 _BEFORE, _AFTER = 100, 400
-_MAX_KNOWN = 1_000
 
 
 def never_exists(_: str) -> bool:

@@ -303,7 +303,7 @@ def _shared_roots(paths: Iterable[str], workspace: Workspace, alone: Collection[
     votes.update({folder: 1 for folder, count in tops.items() if count > 1})
     if not votes:
         votes.update({folder: count for folder, count in ends.items() if count >= MIN_ROOTED})
-    return tuple(root for root, _ in votes.most_common(_MAX_ROOTS))
+    return tuple(sorted(votes, key=lambda root: -votes[root])[:_MAX_ROOTS])  # most_common(n) loads a module
 
 
 def _root_of(path: str, workspace: Workspace) -> Iterator[str]:
