@@ -108,6 +108,8 @@ def test_the_head_of_a_function_above_comments_is_an_outline(tree: Path) -> None
     assert answers(f"## Open\n\n{fence(*invented)}\n", tree) == ["mismatch", "mismatch"]
     parameter = (outline[0], "def choose_next(customer):", *outline[2:])
     assert answers(f"## Open\n\n{fence(*parameter)}\n", tree) == ["mismatch", "mismatch"]
+    result = f"## Code Reviewer Result\n\n### Status\nSUCCESS\n\n### Findings\n\n{fence(*outline)}\n"
+    assert answers(result, tree) == ["mismatch", "mismatch"]
     body = (*outline, "    return offers[0]")
     assert answers(f"## Open\n\n{fence(*body)}\n", tree) == ["mismatch", "mismatch"]
 

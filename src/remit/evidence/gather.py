@@ -333,7 +333,7 @@ def _check_in_workspace(
     if quotes:
         from remit.evidence.quote_outcomes import check_quotes, is_quote
 
-        check_quotes(quotes, workspace, document.text.strip(), permalinks)
+        check_quotes(quotes, workspace, document.text.strip(), permalinks, is_result=is_result)
         evidence.quotes = [quote for quote in evidence.quotes if is_quote(quote)]
 
 

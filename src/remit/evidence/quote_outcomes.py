@@ -41,7 +41,12 @@ _TO_BE_WRITTEN = "no line is given, and most of these lines are not in the file:
 
 
 def check_quotes(
-    located_quotes: list[LocatedQuote], workspace: Workspace, document: str, permalinks: PermalinkReader
+    located_quotes: list[LocatedQuote],
+    workspace: Workspace,
+    document: str,
+    permalinks: PermalinkReader,
+    *,
+    is_result: bool = False,
 ) -> None:
     """Set the outcome of each quote and of its location; `document` is the text that contains them."""
     checker = QuoteChecker()
@@ -67,7 +72,8 @@ def check_quotes(
     for quote in [one.quote for one, _ in checked if one.is_doubtful and one.quote.outcome == "mismatch"]:
         if not _is_altered(quote, workspace):
             quote.outcome, quote.found, quote.why = "unchecked", None, _NO_QUOTE
-    _leave_out_outlines([one.quote for one, _ in checked if one.quote.line is not None], workspace)
+    if not is_result:
+        _leave_out_outlines([one.quote for one, _ in checked if one.quote.line is not None], workspace)
     compared = 0
     for one, reference in checked:
         one.quote.location = reference
