@@ -87,7 +87,10 @@ def test_a_remark_after_code_that_asks_to_add_the_line_shows_a_proposal(tree: Pa
     assert answers(f"## 问题\n\n{after}\n", tree) == ["mismatch", "mismatch"]
 
 
-@pytest.mark.parametrize("comment", ["# Before the fix:", "# ДО ИСПРАВЛЕНИЯ", "# 修复前"])
+@pytest.mark.parametrize(
+    "comment",
+    ["# Before the fix:", "# ДО ИСПРАВЛЕНИЯ", "# BEFORE (BROKEN):", "# 修复前", "# 🔴 問題のあるコード（修正前）"],
+)
 def test_code_before_a_fix_that_was_made_may_be_gone(comment: str, tree: Path) -> None:
     old = fence(comment, "price = totals.sum(cart)")
     assert answers(f"# Prices\n\nThe cause, in src/cart.py:5:\n\n{old}\n", tree)[1] == "unchecked"
@@ -139,7 +142,9 @@ def test_a_row_of_a_plan_that_creates_something_may_name_a_new_file(task: str, t
     assert answers(TABLE.format(title="Migration Plan", task="Add a check to the container"), tree) == ["missing-file"]
 
 
-@pytest.mark.parametrize("task", ["**ОТСУТСТВУЕТ**", "Не найден", "重命名", "Переименовать + упростить", "Удалить"])
+@pytest.mark.parametrize(
+    "task", ["**ОТСУТСТВУЕТ**", "УДАЛИТЬ", "Не найден", "重命名", "Переименовать + упростить", "Удалить"]
+)
 def test_a_row_states_in_other_languages_that_its_file_is_or_will_be_gone(task: str, tree: Path) -> None:
     assert answers(TABLE.format(title="Report", task=task), tree) == ["planned"]
     assert answers(TABLE.format(title="Report", task="Проверить"), tree) == ["missing-file"]
@@ -150,3 +155,40 @@ def test_a_row_that_denies_a_call_does_not_claim_it(tree: Path) -> None:
     assert answers(row.format("no direct `fetch()` / `send()` in this path"), tree) == ["verified"]
     for claim in ("`fetch()` is called without a limit", "no `fetch()` error is handled", "`fetch()` has no test"):
         assert answers(row.format(claim), tree) == ["mismatch"]
+
+
+def test_calls_that_comments_explain_are_a_list(tree: Path) -> None:
+    calls = ("get_id()  # of the cart", "get_name()  # of the user", "get_bank()  # or the account")
+    assert answers(f"## Helpers (src/cart.py:5)\n\n{fence(*calls)}\n", tree) == ["verified"]
+    assert answers(f"## Helpers (src/cart.py:5)\n\n{fence(*calls[:1])}\n", tree) == ["mismatch", "mismatch"]
+    code = (*calls, "price = totals.sum(cart)")
+    assert answers(f"## Helpers (src/cart.py:5)\n\n{fence(*code)}\n", tree) == ["mismatch", "mismatch"]
+
+
+def test_marks_of_a_bug_and_of_its_fix_show_a_change(tree: Path) -> None:
+    bug, fix = (
+        ("# ❌ BUG - no tax", "price = totals.sum(cart)"),
+        ("# ✅ FIX - with tax", "price = totals.compute(cart)"),
+    )
+    assert answers(f"In `src/cart.py:5`:\n\n{fence(*bug, *fix)}\n", tree) == ["verified"]
+    assert answers(f"In `src/cart.py:5`:\n\n{fence(*bug)}\n", tree) == ["mismatch", "mismatch"]
+
+
+def test_lines_like_any_other_of_a_file_are_not_an_excerpt_of_it(tree: Path) -> None:
+    lines = CODE.split("\n")
+    order = (lines[10], lines[4].replace("True", "False"), lines[0], lines[12], lines[3], lines[5], lines[11])
+    shuffled = fence("# src/cart.py", *order)
+    assert "mismatch" not in answers(f"If you want to sort it:\n\n{shuffled}\n", tree)
+    excerpt = fence("# src/cart.py", *CODE.replace("with_tax=True", "with_tax=False").split("\n")[3:12])
+    assert answers(f"The code:\n\n{excerpt}\n", tree) == ["mismatch", "mismatch"]
+
+
+def test_a_path_that_is_written_like_a_module_is_an_abbreviation(tree: Path) -> None:
+    table = "| Name | File |\n|---|---|\n| total | `src.{}.py` |\n"
+    assert answers(table.format("cart"), tree) == ["abbreviated"]
+    assert answers(table.format("carts"), tree) == ["missing-file"]
+
+
+def test_the_main_file_of_a_listed_dart_package_is_not_in_the_checkout(tree: Path) -> None:
+    assert answers("See `tray_manager.dart:975`.\n", tree) == ["unchecked"]
+    assert answers("See `sound_manager.dart:975`.\n", tree) == ["missing-file"]

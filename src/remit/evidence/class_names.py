@@ -17,6 +17,8 @@ _ENDINGS = (
     *(".py", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".rs", ".java", ".kt", ".cs", ".cpp", ".cc", ".c", ".hpp", ".h"),
     *(".m", ".mm", ".swift", ".php", ".rb", ".dart", ".vue", ".svelte", ".lua", ".scala", ".go", ".groovy", ".gd"),
 )
+#: A member is searched for in this many characters of a file: a text may name many.
+_MAX_CLASS = 200_000
 
 
 def class_reference(text: str, start: int, end: int, exists: Exists) -> WrittenReference | None:
@@ -50,4 +52,5 @@ def file_of_class(name: str, workspace: Workspace) -> str:
 def has_member(one: WrittenReference, workspace: Workspace | None) -> bool:
     """Return whether the file of a class has the member that a reference names: `OrderStore.open:12`."""
     source = workspace.read(file_of_class(one.path, workspace)) if workspace is not None else None
-    return isinstance(source, SourceFile) and one.name.partition(".")[2] in source.text
+    member = one.name.partition(".")[2]
+    return isinstance(source, SourceFile) and (not member or member in source.text[:_MAX_CLASS])

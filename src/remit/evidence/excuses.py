@@ -38,6 +38,8 @@ _ABOUT = lazy_pattern(r"(?<!\d)(?<!\d\s)[~≈]|\b(?:about|around|approx\w*|rough
 #: At most this many files with the same name are compared with a path.
 _MAX_NAMESAKES = 200
 _MAX_READ = 5
+_MAX_PACKAGES = 100
+_MAX_PUBSPEC = 50_000
 _MAX_PATTERNS = 2_000
 #: And of those with other wildcards, or with several folders, this many.
 _MAX_WILD = 200
@@ -59,6 +61,7 @@ class Excuses:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._ignored: dict[str, _Patterns] = {}
+        self._packages: dict[str, bool] = {}
 
     def apply(self, reference: Reference) -> None:
         """Set the reason if a missing file or line is excused by what the checkout has."""
@@ -79,7 +82,7 @@ class Excuses:
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
-        elif _PACKAGE.match(path) or self._is_listed_package(path):
+        elif _PACKAGE.match(path) or self._is_listed_package(path) or self._is_dart_package(path):
             _excuse(reference, _INSTALLED)
         elif self._is_built(path):
             _excuse(reference, _BUILD)
@@ -118,8 +121,19 @@ class Excuses:
         package = _VERSIONED.match(path)
         if package is None:
             return False
-        lists = (self._workspace.read(name) for name in _MANIFESTS)
-        return any(isinstance(file, SourceFile) and package[1] in file.text for file in lists)
+        name = package[1]
+        if name not in self._packages and len(self._packages) < _MAX_PACKAGES:
+            lists = (self._workspace.read(manifest) for manifest in _MANIFESTS)
+            self._packages[name] = any(isinstance(file, SourceFile) and name in file.text for file in lists)
+        return self._packages.get(name, False)
+
+    def _is_dart_package(self, path: str) -> bool:
+        """Return whether a path is the main file of a package that the project lists: `just_audio.dart`."""
+        name, ending = path[:-5], path[-5:]
+        if ending != ".dart" or "/" in name:
+            return False
+        listed = self._workspace.read("pubspec.yaml")
+        return isinstance(listed, SourceFile) and f"\n  {name}:" in listed.text[:_MAX_PUBSPEC]
 
     def _is_built(self, path: str) -> bool:
         """Return whether a path is below a folder that a build writes and that the checkout does not have."""

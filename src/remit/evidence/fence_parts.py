@@ -360,7 +360,7 @@ def before_and_after(lines: list[str]) -> int | None:
             if first is not None and any(new.match(lines[at]) for at in comments if at >= first):
                 return 0
         return None
-    return 0 if any(_BEFORE.match(lines[at]) for at in comments if at < after) else after
+    return 0 if any(_BEFORE.match(lines[at]) or _CROSS.match(lines[at]) for at in comments if at < after) else after
 
 
 def marks_new_lines(lines: list[str]) -> bool:

@@ -172,9 +172,16 @@ class PathResolver:
         matches = self._ending_with(rest.strip("/"))
         if len(matches) == 1 and self._exists(matches[0]):
             return Resolved(rest, target=matches[0])
-        is_class = not matches and rest[:1].isupper() and rest.isalnum()
-        target = file_of_class(rest, self._workspace) if is_class else ""
+        target = "" if matches else self._by_name(rest)
         return Resolved(rest, target, tuple(matches) if len(matches) > 1 else ())
+
+    def _by_name(self, name: str) -> str:
+        """Return the file of a class, or of a path like that of a module: `core.store.py` is `core/store.py`."""
+        if name[:1].isupper() and name.isalnum():
+            return file_of_class(name, self._workspace)
+        stem, _, ending = name.rpartition(".")
+        path = f"{stem.replace('.', '/')}.{ending}"
+        return path if "." in stem and "/" not in stem and self._exists(path) else ""
 
     def _ending_with(self, end: str, other: str = "") -> list[str]:
         """Return the files whose path ends with another one; `src/.../app.ts` omits folders in the middle.

@@ -39,7 +39,7 @@ _INSTRUCTION = lazy_pattern(
 )
 _DELETES = lazy_pattern(
     r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|待?删除|待?移除|삭제|"
-    r"重命名|改名|(?-i:[Уу]далить|[Пп]ереименовать|[Пп]ереместить|[Пп]еренести))"
+    r"重命名|改名|(?-i:[Уу]далить|УДАЛИТЬ|[Уу]дал[её]н|УДАЛ[ЕЁ]Н|[Пп]ереименовать|[Пп]ереместить|[Пп]еренести))"
     r"(?:\sthe\s(?:whole|entire)\sfile[.;][\s*_`]|"
     r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into|\+)\s))",
     re.IGNORECASE,

@@ -27,12 +27,18 @@ _NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
 _MAX_INDEXED = 1024 * 1024
 #: Shorter code that omits lines may be in any file.
 _MIN_CONDENSED = 40
+#: An excerpt without a line is as similar to some lines of its file as this: each line alone may be like any other.
+_MIN_EXCERPT = 0.85
+_MIN_ROWS = 5
 #: At most this many quotes are compared with the code that replaces them, and only if neither is longer than this.
 _MAX_REPLACED = 40
 _MAX_NEW = 8_000
 _NAME = lazy_pattern(r"[^\W\d]\w*+")
 _COMMENT_ROW = lazy_pattern(r"\s*+(?://|#(?!\[)|--|/\*|\*|;)")
 _MIN_OUTLINE = 3
+#: At most this many quotes are compared with this many lines of their file.
+_MAX_OUTLINES = 500
+_MAX_OUTLINED = 1_000
 #: A quote may be this many lines off.
 _NEAR = 5
 _BELOW_COMMENT = "the code above a comment in it is there, and that below the comment is not: taken for proposed code"
@@ -108,8 +114,8 @@ def _settle_by_code(quote: Quote, reference: Reference, checker: QuoteChecker, w
 
 
 def _leave_out_outlines(quotes: list[Quote], workspace: Workspace) -> None:
-    for quote in quotes:
-        if quote.outcome == "mismatch" and _is_outline(quote, workspace):
+    for quote in [quote for quote in quotes if quote.outcome == "mismatch"][:_MAX_OUTLINES]:
+        if _is_outline(quote, workspace):
             quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, _OUTLINE, None
 
 
@@ -121,7 +127,7 @@ def _is_outline(quote: Quote, workspace: Workspace) -> bool:
     if not isinstance(file, SourceFile) or len(head) != 1 or len(rows) < _MIN_OUTLINE or "(" not in head[0]:
         return False
     first = max(0, (quote.line or 1) - 1 - _NEAR)
-    near = "\n".join(file.lines[first : (quote.end_line or quote.line or 1) + _NEAR])
+    near = "\n".join(file.lines[first : min(first + _MAX_OUTLINED, (quote.end_line or quote.line or 1) + _NEAR)])
     words = {found[0] for found in _NAME.finditer(near)}
     return head[0].rstrip().endswith(("{", ":")) and all(found[0] in words for found in _NAME.finditer(head[0]))
 
@@ -181,7 +187,9 @@ def _leave_out_new_code(quotes: list[Quote], workspace: Workspace) -> None:
         if not isinstance(file, SourceFile) or len(file.text) > _MAX_INDEXED:
             continue
         index = index if index is not None and index.path == file.path else LineIndex(file.text, file.path)
-        if not index.is_altered(quote.text):
+        is_long = quote.text.strip().count("\n") >= _MIN_ROWS
+        is_other = is_long and (quote.similarity or 0) < _MIN_EXCERPT
+        if is_other or not index.is_altered(quote.text):
             quote.outcome, quote.found, quote.match, quote.similarity = "unchecked", None, None, None
             quote.why, quote.difference = _TO_BE_WRITTEN, None
 
