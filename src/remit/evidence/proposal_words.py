@@ -29,7 +29,7 @@ _PROPOSALS = {
 _ANY_PROPOSAL = "|".join(_PROPOSALS.values())
 #: The code after a change, as a label.
 _AFTERWARDS = (
-    r"nachher|après|después|depois|dopo|daarna|erna|(?-i:[Пп]осле|ПОСЛЕ|[Сс]тало|[Пп]ісля)|sonra|sau(?: khi sửa)?|"
+    r"nachher|après|después|depois|dopo|daarna|(?-i:[Пп]осле|ПОСЛЕ|[Сс]тало|[Пп]ісля)|sonra|sau(?: khi sửa)?|"
     r"sesudah|setelah"
 )
 #: What comes before such a word: `Vorgeschlagene Lösung`, `Önerilen düzeltme`.
@@ -37,7 +37,10 @@ _PROPOSED_BEFORE = (
     r"(?:vorgeschlagene[rn]?|empfohlene[rn]?|konkrete[rn]?|mögliche|posible|possível|aanbevolen|voorgestelde|proponowane|"
     r"zalecane|sugerowane|önerilen|(?-i:[Пп]редлагаем|[Рр]екомендуем|[Вв]озможн|[Рр]екомендован|[Зз]апропонован)\w{2})"
 )
-_FOREIGN = rf"(?:{_PROPOSED_BEFORE}\s)?(?:{_ANY_PROPOSAL}|{_AFTERWARDS})(?:\s(?!src|lib)\w{{1,20}}){{0,2}}"
+_WORDS_AFTER = r"(?:\s(?!src|lib)\w{1,20}){0,2}"
+_FOREIGN = rf"(?:{_PROPOSED_BEFORE}\s)?(?:{_ANY_PROPOSAL}|{_AFTERWARDS}){_WORDS_AFTER}"
+#: Dutch, in a separate expression: `Internal` and `External` contain it.
+_ERNA = rf"(?:{_PROPOSED_BEFORE}\s)?erna{_WORDS_AFTER}"
 #: An example in the same languages.
 _FOREIGN_EXAMPLES = (
     r"ejemplos?|exemplos?|exemples?|esempi[oi]?|beispiele?|voorbeeld(?:en)?|przykład(?:y|owy)?|"
@@ -99,8 +102,7 @@ _ENGLISH_WORDS = (
 )
 _OTHER_WORDS = (
     *("aanbeveling", "alternativ", "après", "behebung", "corre", "corrig", "cách ", "daarna", "depois", "después"),
-    *("recomendad", "propuest", "sugerid", "suggér"),
-    *("digo", "dopo", "düzeltme", "empfehlung", "erna", "giải pháp", "gợi ý"),
+    *("recomendad", "propuest", "sugerid", "suggér", "digo", "dopo", "düzeltme", "empfehlung", "giải pháp", "gợi ý"),
     *("khuyến nghị", "korrektur", "lösung", "maßnahmen", "nachher", "oplossing"),
     *("perbaikan", "poprawk", "proposition", "proposé", "propost", "propozycj"),
     *("propuesta", "raccomandazion", "recomenda", "recommandation"),
@@ -138,6 +140,7 @@ _PROPOSED_LABELS = (
             *("perubahan", "变更"),
         ),
     ),
+    lazy_pattern(rf"{_LABEL_START}{_ERNA}{_LABEL_END}", re.IGNORECASE, ("erna",)),
 )
 PROPOSED_LABEL = lazy_any(*_PROPOSED_LABELS)
 #: One of them that also introduces code as it is: `**Implementation**:`.
@@ -246,7 +249,8 @@ _ENGLISH_HEADING = lazy_pattern(
     (*_ENGLISH_WORDS, "changes ", "implementation ", "not yet implemented", "to "),
 )
 _OTHER_HEADING = lazy_pattern(rf"{_LEAD}{_OTHER_NOUNS}{_HEADING_END}", re.IGNORECASE, _OTHER_WORDS)
-PROPOSED_HEADING = lazy_any(_ENGLISH_HEADING, _OTHER_HEADING)
+_ERNA_HEADING = lazy_pattern(rf"{_LEAD}{_ERNA}{_HEADING_END}", re.IGNORECASE, ("erna",))
+PROPOSED_HEADING = lazy_any(_ENGLISH_HEADING, _OTHER_HEADING, _ERNA_HEADING)
 #: A heading above findings, also if it names their corrections: `Findings and recommendations`, `Review of fixes`.
 REPORTS_FINDINGS = lazy_pattern(
     rf"{_LEAD}(?:findings?|review|audit|analysis|issues?|problems?|vulnerabilities)\s(?:and|&|with|of|\+)\s",
