@@ -111,13 +111,3 @@ async def test_a_connection_that_the_server_closed_while_it_was_idle_is_not_used
         assert select.select([descriptor], [], [], 10)[0]
 
         assert await database.once("workers.clock"), "`once` does not repeat a statement"
-
-
-@pytest.mark.anyio
-async def test_the_connection_that_was_used_last_is_used_next(postgres: Postgres, tmp_path: Path) -> None:
-    async with open_database(postgres.database(), tmp_path) as database:
-        async with database.connection() as first, database.connection() as second:
-            assert first is not second
-        for _ in range(3):
-            async with database.connection() as connection:
-                assert connection is first, "it was returned last"

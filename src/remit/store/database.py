@@ -323,21 +323,9 @@ async def _first_connection(target: ConnectionTarget) -> Connection:
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
-class _LastUsedFirst(AsyncConnectionPool[Connection]):
-    """A pool that gives the connection that was used last. The library's gives the one that has waited longest.
-
-    A connection knows the statements that it has prepared, and its plans are in the caches of the processor. Others are
-    closed when they have not been used for some time.
-    """
-
-    async def _get_ready_connection(self, timeout: float | None) -> Connection | None:  # noqa: ASYNC109 (its name)
-        self._pool.rotate(1)
-        return await super()._get_ready_connection(timeout)
-
-
 @asynccontextmanager
 async def _pool(target: ConnectionTarget, connections: int) -> AsyncIterator[AsyncConnectionPool[Connection]]:
-    pool = _LastUsedFirst(
+    pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         target.address,
         min_size=1,
         max_size=max(2, connections),
