@@ -14,11 +14,14 @@ from remit.contract.parse import parse
 from remit.contract.render import render
 from remit.contract.template import find_placeholders
 from remit.evidence.grammar import references_in
+from remit.merging.content import DesignDifference, Sections, Statement
 from remit.merging.model import AgentReport, Conflict, Merge
 from remit.reports.merge.markdown import merge_markdown, merged_result
 from remit.reports.merge.parts import neutralize_line, safe_text
 
 FAILED = (AgentReport("qa-engineer", "FAILED", None), AgentReport("ruff", "FAILED", "reject"))
+#: The names of agents are heads of columns.
+CITING = Sections(differences=(DesignDifference("Store", (Statement("app/none.py:3", "a"), Statement("b", "c"))),))
 SQL = "f\"SELECT * FROM products WHERE name LIKE '%{text}%'\""
 
 
@@ -43,6 +46,7 @@ def refused(text: str) -> list[tuple[str, str, str]]:
 @also(merge_of(), False)
 @also(merge_of(agents=FAILED, status="FAILED", decision="retry"), False)
 @also(merge_of(agents=(), status="FAILED", decision="retry"), False)
+@also(merge_of(sections=CITING), False)
 def test_any_merge_gives_a_report_that_is_accepted(merge: Merge, with_checkout: bool) -> None:
     text = merge_markdown(merge, sources().workspace if with_checkout else None)
     assert refused(text) == []

@@ -153,7 +153,7 @@ def _section_blocks(merge: Merge, lines: SourceLines) -> Iterator[Block]:
             content.append(Text(text=lines.neutralize(head) or safe_agent("")))
             content += _entry_content(texts[:_MAX_ENTRY_LINES], lines)
             if entry.sides:
-                agents = tuple(f"By {safe_agent(agent)}" for agent, _ in entry.sides)
+                agents = tuple(lines.neutralize(f"By {safe_agent(agent)}") for agent, _ in entry.sides)
                 content.append(_table(agents, iter([tuple(text for _, text in entry.sides)]), lines))
             if more := len(texts[_MAX_ENTRY_LINES:]):
                 content.append(Text(text=f"And {format_count(more, 'more line')}."))
