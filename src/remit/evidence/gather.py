@@ -107,7 +107,9 @@ def _references(
     of_fences: dict[int, tuple[str, bool]] = {}
     for row in _rows(pieces):
         own_of_row: list[Reference] = []
-        of_fences.update((piece.line, carrier.file_above(piece)) for piece in row if piece.kind == "code")
+        if row[0].kind == "code":
+            of_fences[row[0].line] = carrier.file_above(row[0])
+            continue
         for piece, may_claim in _places(row):
             if piece.group != group:
                 before, here = here if piece.group == group + 1 else [], []
@@ -187,7 +189,7 @@ def _places(row: list[Segment]) -> Iterator[tuple[Segment, bool]]:
     All cells of a table row have the same place, so only the first one and those that may have a claim are needed.
     """
     if not row[0].row:
-        yield from ((piece, piece.is_location or _may_claim(piece.text)) for piece in row if piece.kind != "code")
+        yield from ((piece, piece.is_location or _may_claim(piece.text)) for piece in row)
         return
     may_claim = _may_claim("\n".join([cell.text for cell in row if not cell.is_location]))
     for cell in row:
