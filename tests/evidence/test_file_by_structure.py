@@ -30,6 +30,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "src/UserCard.ts": numbered("card", 20),
         "web/UserCard.js": numbered("card", 20),
         "docs/ReadingList.md": "text\n" * 40,
+        "src/S3.go": numbered("bucket", 20),
+        "src/P0.go": numbered("level", 20),
     }
     for path, text in files.items():
         (root / path).parent.mkdir(exist_ok=True, parents=True)
@@ -170,21 +172,44 @@ def test_a_file_without_a_line_in_the_head_of_a_column_is_not_a_reference(tree: 
 
 
 @pytest.mark.parametrize(
-    "written", ["OrderStore:12", "`OrderStore:12`", "OrderStore.open:12", "`OrderStore.open():12-14`"]
+    "written",
+    ["(OrderStore:12)", "`OrderStore:12`", "`OrderStore.open:12`", "`OrderStore.open():12-14`", "（OrderStore:12）"],
 )
 def test_a_class_whose_name_only_one_file_has_is_an_abbreviation(written: str, tree: Path) -> None:
     assert found(f"It is called in {written}.\n", tree) == ["src/OrderStore.java:12 abbreviated"]
 
 
+def test_a_class_alone_in_a_column_of_locations_is_an_abbreviation(tree: Path) -> None:
+    table = "| Issue | Location |\n|---|---|\n| late | {} |\n"
+    for cell in ("OrderStore:12", "`OrderStore:12`", "OrderStore.open:12"):
+        assert found(table.format(cell), tree) == ["src/OrderStore.java:12 abbreviated"]
+    for cell in (
+        "OrderStore:9999",
+        "OrderStore:12 users",
+        "OrderStore:12:30",
+        "OrderStore:12/api",
+        "OrderStore.ope:12",
+    ):
+        assert found(table.format(cell), tree) == []
+
+
 def test_a_member_of_a_class_with_a_plain_name_is_read_if_the_file_has_it(tree: Path) -> None:
     assert found("It is called in `Cart.total:12`.\n", tree) == ["src/Cart.java:12 abbreviated"]
     assert found("It is called in `Cart.amount:12`.\n", tree) == []
+    assert found("It is called in `Cart.tot:12`.\n", tree) == []
 
 
 def test_a_class_in_place_of_a_file_is_never_accused(tree: Path) -> None:
-    assert found("It is called in `OrderStore:999`.\n", tree) == ["src/OrderStore.java:999 unchecked"]
+    assert found("It is called in `OrderStore:999`.\n", tree) == []
     assert found(f"`OrderStore:12`\n{fence('order_12 = compute(99)')}\n", tree) == [
         "src/OrderStore.java:12 abbreviated"
+    ]
+
+
+def test_a_class_does_not_change_the_file_of_other_lines(tree: Path) -> None:
+    assert found("### src/app.py\n\nAs in `OrderStore:12`, the loop (line 50) is late.\n", tree) == [
+        "src/OrderStore.java:12 abbreviated",
+        "src/app.py:50 verified",
     ]
 
 
@@ -192,21 +217,41 @@ def test_a_class_in_place_of_a_file_is_never_accused(tree: Path) -> None:
     "text",
     [
         "node:20",
-        "Note:12",
-        "Error:404",
+        "`Note:12`",
+        "`Error:404`",
         "Step:3",
-        "Cart:12",
-        "UserCard:12",
-        "ReadingList:12",
-        "NoSuchClass:12",
-        "orderStore:12",
-        "Shop::OrderStore:12",
+        "`Cart:12`",
+        "`UserCard:12`",
+        "`ReadingList:12`",
+        "`NoSuchClass:12`",
+        "`orderStore:12`",
+        "`Shop::OrderStore:12`",
         "OrderStore: 12 entries",
         "OrderStore",
+        "OrderStore:12",
+        "OrderStore.open:12",
+        "score OrderStore:3",
+        "`docker run OrderStore:12`",
+        "`docker run (OrderStore:12)`",
+        "start(OrderStore:12)",
+        "(in OrderStore:12)",
+        "`OrderStore:8080`",
+        "`OrderStore:12/api`",
+        "`OrderStore:12:30`",
+        "`OrderStore.comp:12`",
+        "`S3:12`",
+        "`P0:3`",
     ],
 )
 def test_other_names_before_a_number_are_not_references(text: str, tree: Path) -> None:
     assert found(f"It is {text}.\n", tree) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["`src/app.*` (line 6)", "Delete `src/app.*`:3", "`OrderStore.*`:12", "OrderStore.*:12"]
+)
+def test_a_name_with_any_ending_is_not_a_reference(text: str, tree: Path) -> None:
+    assert found(f"See {text}.\n", tree) == []
 
 
 # Several files of the same name.

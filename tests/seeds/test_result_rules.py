@@ -107,6 +107,14 @@ def test_an_issue_names_its_location(tmp_path: Path) -> None:
     assert rules(exact, tmp_path) == []
 
 
+@pytest.mark.parametrize("place", ["(OrderStore:4)", "`OrderStore:4`", "`OrderStore:9999`"])
+def test_a_class_is_not_the_location_of_an_issue(place: str, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/OrderStore.ts").write_text("let x = 1;\n" * 50)
+    vague = with_issues("generic", f"- Slow start: it loads twice {place} | Severity: minor")
+    assert ("finding-without-reference", "L2") in rules(vague, tmp_path, "--repo", str(tmp_path))
+
+
 def test_only_the_issue_without_a_location_is_reported(tmp_path: Path) -> None:
     text = with_issues(
         "generic",

@@ -602,6 +602,14 @@ class TestFix:
         assert after == b"`cart.py:4`\n"
         assert "ambiguous" in ran.out
 
+    @pytest.mark.parametrize(
+        "text", ["`OrderStore:4`", "(OrderStore:4)", "Run `docker run OrderStore:4`, OrderStore:4"]
+    )
+    def test_a_class_in_place_of_its_file_stays(self, text: str, remit: Remit, project: Path) -> None:
+        (project / "src/OrderStore.ts").write_text("let x = 1;\n" * 50)
+        assert self.fixed(remit, project, f"{text}\n")[1].decode() == f"{text}\n"
+        assert self.fixed(remit, project, "`OrderStore.ts:4`\n")[1] == b"`src/OrderStore.ts:4`\n"
+
     def test_the_target_of_a_link_stays_relative_to_the_document(self, remit: Remit, project: Path) -> None:
         (project / "docs").mkdir()
         (project / "docs/page.md").write_text("[x](cart.py#L4) and `cart.py:5`\n")

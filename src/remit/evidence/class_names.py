@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from operator import attrgetter
 from typing import Literal
 
-from remit.evidence.file_names import Exists
-from remit.evidence.line_ranges import lines_after
-from remit.evidence.written import WrittenReference
+from remit.evidence.file_scopes import masked
+from remit.evidence.line_numbers import DASH
+from remit.evidence.written import WrittenReference, may_cite
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 
-#: A class in camel case with two humps, or a member of a class: `OrderStore`, `Store.open()`.
-_CLASS = lazy_pattern(r"([A-Z][a-z0-9]++(?:[A-Z][A-Za-z0-9]*+)?+)(?:\.[A-Za-z_]\w{1,60}+(?:\(\))?)?")
+#: The text of code marks, or of brackets that do not belong to a call or a link.
+_SPAN = lazy_pattern(r"`([^`\n]*+)`|(?<![\w\]])[(（]([^()（）`\n]*+)[)）]")
+#: A class in camel case, a member of it, and its lines: `OrderStore:12`, `Store.open():12-18`.
+_CLASS = lazy_pattern(
+    rf"([A-Z][a-z0-9]++(?:[A-Z][A-Za-z0-9]*+)?+)(?:\.([A-Za-z_]\w{{1,60}}+)(?:\(\))?)?:(\d{{1,6}})(?:{DASH}(\d{{1,6}}))?"
+)
+#: Two humps of letters: `OrderStore`, but not `Store` or `S3`.
+_TWO_HUMPS = lazy_pattern(r"[A-Z][a-z0-9]*?[a-z][a-z0-9]*+[A-Z]")
 #: Endings of files that have the name of the class in them.
 _ENDINGS = (
     *(".py", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".rs", ".java", ".kt", ".cs", ".cpp", ".cc", ".c", ".hpp", ".h"),
@@ -21,36 +30,49 @@ _ENDINGS = (
 _MAX_CLASS = 200_000
 
 
-def class_reference(text: str, start: int, end: int, exists: Exists) -> WrittenReference | None:
-    """Return the reference of a name that is a class, or a member of one, and has a line after it.
+def with_classes(
+    text: str, written: list[WrittenReference], workspace: Workspace | None, *, is_cell: bool
+) -> list[WrittenReference]:
+    """Return the references of a text, in order, with those that name a class in place of the file."""
+    if workspace is None or ":" not in text or not may_cite(text) or "``" in text:
+        return written
+    classes = list(_classes(masked(text, written), workspace, is_cell=is_cell))
+    return sorted([*written, *classes], key=attrgetter("start")) if classes else written
 
-    `OrderStore:12`, `OrderStore.open:12`, `Store.open():12`; but not `Store:12`, `Note:12` or `config.timeout:30`.
+
+def place_of_class(one: WrittenReference) -> Literal["", "far"]:
+    """Return how the line of a class is taken: as one that may be a line of another file, so it is never accused."""
+    return "far" if one.is_class else ""
+
+
+def _classes(text: str, workspace: Workspace, *, is_cell: bool) -> Iterator[WrittenReference]:
+    """Yield the classes with a line that are alone in code marks, in brackets or in a cell, if their file has the line.
+
+    `OrderStore:12` and `Store.open():12` are; `Store:12`, `run OrderStore:12` and `OrderStore:8080/api` are not.
     """
-    if text[end : end + 1] != ":" or not text[end + 1 : end + 2].isdigit() or not text[start].isupper():
-        return None
-    name = _CLASS.fullmatch(text, start, end)
-    if name is None or (name.end(1) == end and name[1][1:].islower()) or not exists(f"{name[1]}.*"):
-        return None
-    lines = lines_after(text, end)
-    if lines is None or len(lines.ranges) > 1:
-        return None
-    words = text[start : lines.end]
-    return WrittenReference(start, lines.end, words, name[1], *lines.ranges[0], name=text[start:end].rstrip("()"))
+    if is_cell and (own := _CLASS.fullmatch(text.strip())) is not None:
+        yield from _in_file(own, len(text) - len(text.lstrip()), workspace)
+        return
+    for span in _SPAN.finditer(text):
+        group = span.lastindex or 1
+        if (own := _CLASS.fullmatch(span[group])) is not None:
+            yield from _in_file(own, span.start(group), workspace)
 
 
-def place_of_class(one: WrittenReference) -> Literal["", "far", "loose"]:
-    """Return how the line of a class is taken: if the file lacks it, it may be one of another file, or a number."""
-    return "" if not one.name else "loose" if one.path[1:].islower() else "far"
+def _in_file(own: re.Match[str], start: int, workspace: Workspace) -> Iterator[WrittenReference]:
+    """Yield the reference of a class if its file has the member, or else its name has two humps, and the lines."""
+    name, member, line, last = own[1], own[2], int(own[3]), int(own[4]) if own[4] else None
+    if not member and not _TWO_HUMPS.match(name):
+        return
+    path = file_of_class(name, workspace)
+    source = workspace.read(path) if path else None
+    if not isinstance(source, SourceFile) or not 1 <= line <= (last or line) <= source.line_count:
+        return
+    if not member or re.search(rf"(?<!\w){member}(?!\w)", source.text[:_MAX_CLASS]):
+        yield WrittenReference(start, start + own.end(), own[0], name, line, last, is_class=True)
 
 
 def file_of_class(name: str, workspace: Workspace) -> str:
     """Return the only file of code that has the name of a class, `src/OrderStore.java`; empty if several have it."""
     found = [path for ending in _ENDINGS for path in workspace.index.ending_with(name + ending)]
     return found[0] if len(found) == 1 else ""
-
-
-def has_member(one: WrittenReference, workspace: Workspace | None) -> bool:
-    """Return whether the file of a class has the member that a reference names: `OrderStore.open:12`."""
-    source = workspace.read(file_of_class(one.path, workspace)) if workspace is not None else None
-    member = one.name.partition(".")[2]
-    return isinstance(source, SourceFile) and (not member or member in source.text[:_MAX_CLASS])

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from remit.evidence.class_names import class_reference
 from remit.evidence.file_names import (
     MAX_PATH,
     SIGNS,
@@ -201,10 +200,7 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
     start, end = _trimmed(text, start, end)
     path, skipped = resolve_written(text[start:end], exists)
     start += skipped
-    if _is_decoy(text, run_start, end, path):
-        return
-    if not _is_file(text, run_start, path, exists):
-        yield from filter(None, (class_reference(text, start, end, exists),))
+    if _is_decoy(text, run_start, end, path) or not _is_file(text, run_start, path, exists):
         return
     member = _MEMBER.match(text, end) if text.startswith("::", end) and has_known_ending(path) else None
     after = member.end() if member else end

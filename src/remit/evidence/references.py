@@ -11,7 +11,7 @@ from operator import attrgetter, itemgetter
 from msgspec.structs import replace
 
 from remit.evidence.carried_lines import LineCarrier
-from remit.evidence.class_names import file_of_class, has_member, place_of_class
+from remit.evidence.class_names import place_of_class, with_classes
 from remit.evidence.file_names import (
     Exists,
     has_known_ending,
@@ -99,14 +99,16 @@ def find_references(
     if lines := list(carrier.carried(segment, written, row)):
         carried = {one.written: one for one in lines}
         written = sorted([*written, *carried], key=attrgetter("start"))
+    workspace, is_cell = files.workspace, segment.kind == "cell" and segment.is_location
+    written = with_classes(segment.text, written, workspace, is_cell=is_cell)
     if not written:
         return []
-    workspace = files.workspace
     creates = any(one.line is None for one in written) and _may_be_absent(segment, row)
     may_be_missing = may_call_absent(segment.text)
     is_quoted = quoted_places(segment.text)
     cells = [cell.text for cell in row[:_MAX_CELLS]]
     is_gone = gone_places(segment.text, cells) if files.may_be_gone else _is_nowhere
+    creates_in_plan = segment.is_location and not segment.block and any(map(creates_thing, cells))
     found = [
         Reference(
             text=one.text,
@@ -119,6 +121,8 @@ def find_references(
             block=segment.block,
             carried=place_of_class(one)
             or ("bare" if one not in carried and is_passing(segment.text, one, written) else ""),
+            is_class=one.is_class,
+            is_planned_in_plan=creates_in_plan,
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
             is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))
             or (files.may_be_made and one.line is not None and makes_file(segment.text, one.start, one.end, cells))
@@ -127,9 +131,6 @@ def find_references(
         )
         for one in written
     ]
-    if segment.is_location and not segment.block and any(map(creates_thing, cells)):
-        for reference in found:
-            reference.is_planned_in_plan = True
     if carried:
         for own, reference in zip(written, found, strict=True):
             if (line := carried.get(own)) is not None:
@@ -233,8 +234,6 @@ def _names_file(segment: Segment, one: WrittenReference, workspace: Workspace | 
     """
     if one.line is None:
         return _is_path(segment, one, workspace, exists)
-    if one.name:
-        return has_member(one, workspace)
     path = one.path.replace("\\", "/")
     if workspace is None or "/" not in path or "." in path.rpartition("/")[2] or exists(one.path):
         return True
@@ -291,16 +290,12 @@ def _around(text: str, one: WrittenReference) -> tuple[str, str]:
 
 
 def _known_files(workspace: Workspace | None) -> Exists:
-    """Return a function that looks files up; one that only its name can show to be a file may be in any folder.
-
-    `OrderStore.*` is the only file of code with this name and any ending.
-    """
+    """Return a function that looks files up; one that only its name can show to be a file may be in any folder."""
     if workspace is None:
         return never_exists
     return cache(
         lambda path: (
             workspace.exists(path)
-            or (path.endswith(".*") and bool(file_of_class(path[:-2], workspace)))
             or ((is_usual_name(path) or has_odd_name(path)) and bool(workspace.index.ending_with(path)))
         )
     )

@@ -50,8 +50,8 @@ class WrittenReference(msgspec.Struct, frozen=True, gc=False):
     end_line: int | None
     #: The files that the text lists together with it: `a/b.py and c/d.py`.
     listed_with: tuple[str, ...] = ()
-    #: The class, or a member of it, that the text names in place of the file: `OrderStore`, `Store.open`.
-    name: str = ""
+    #: Whether the path is a class in place of its file: `OrderStore`.
+    is_class: bool = False
 
 
 @lru_cache(_MEMORY)
