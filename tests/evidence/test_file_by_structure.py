@@ -146,12 +146,20 @@ def test_new_code_at_a_line_of_a_file_that_is_named_far_above_is_left_out(tree: 
 # Tables.
 
 
-@pytest.mark.parametrize("cell", ["compute() at line 12", "`compute()` (line 12)", "compute, line 12"])
+@pytest.mark.parametrize(
+    "cell", ["compute() at line 12", "`compute()` (line 12)", "`compute`, line 12", "`compute() line 12`"]
+)
 def test_a_name_before_the_line_in_a_column_of_lines_is_read(cell: str, tree: Path) -> None:
     table = "| Function | File | Line |\n|---|---|---|\n| totals | `src/app.py` | {} |\n"
     assert found(table.format(cell), tree) == ["src/app.py:12 verified"]
     (past,) = found(table.format(cell.replace("12", "120")), tree)
     assert past in ("src/app.py:120 out-of-range", "src/app.py:120 relocated")
+
+
+@pytest.mark.parametrize("word", ["was", "old", "about", "max", "compute,", "(was)"])
+def test_a_word_before_the_line_in_a_column_of_lines_is_not_a_name(word: str, tree: Path) -> None:
+    table = f"| Function | File | Line |\n|---|---|---|\n| totals | `src/app.py` | {word} line 400 |\n"
+    assert found(table, tree) == ["src/app.py:None verified"]
 
 
 def test_words_before_a_number_in_a_column_of_lines_are_not_a_line(tree: Path) -> None:
@@ -162,6 +170,18 @@ def test_words_before_a_number_in_a_column_of_lines_are_not_a_line(tree: Path) -
 def test_a_location_in_the_head_of_a_column_is_a_reference(tree: Path) -> None:
     table = "| `src/app.py:12` | `src/core/store.py:120` | 10:30 |\n|---|---|---|\n| reads | writes | noon |\n"
     assert found(table, tree) == ["src/app.py:12 verified", "src/core/store.py:120 out-of-range"]
+
+
+def test_a_location_in_the_head_of_a_column_may_have_no_code_marks(tree: Path) -> None:
+    table = "| src/app.py:12 | src/core/store.py:120 |\n|---|---|\n| reads | writes |\n"
+    assert found(table, tree) == ["src/app.py:12 verified", "src/core/store.py:120 out-of-range"]
+
+
+@pytest.mark.parametrize(
+    "head", ["Before (`src/app.py:400`)", "src/gone.py:12 (old)", "After: src/gone.py:12", "Before `src/gone.py:12`"]
+)
+def test_a_location_and_words_in_the_head_of_a_column_are_not_a_reference(head: str, tree: Path) -> None:
+    assert found(f"| {head} | Now |\n|---|---|\n| reads | writes |\n", tree) == []
 
 
 def test_a_file_without_a_line_in_the_head_of_a_column_is_not_a_reference(tree: Path) -> None:

@@ -51,9 +51,10 @@ _ALONE = lazy_pattern(
     r"{0,19})(?:\s?[(（][^()（）\d\n]{1,20}[)）])?\W*",
     re.IGNORECASE,
 )
-#: A name and its line in a cell: `login() at line 12`, `login (lines 12-18)`.
+#: A name in code marks or a call, and its line in a cell: "login() at line 12", "`login` (lines 12-18)"; not "was line 12".
 _NAMED = lazy_pattern(
-    rf"[`*\s]*+[A-Za-z_][\w.]{{0,80}}+(?:\(\))?[`*]*+\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?(?:lines?|{LINE_WORDS})\s"
+    r"[*\s]*+(?:`[A-Za-z_][\w.]{0,80}+`|`?[A-Za-z_][\w.]{0,80}+\(\)`?)[*]*+"
+    rf"\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?(?:lines?|{LINE_WORDS})\s"
     rf"({_CELL_LINES}(?:,\s?{_CELL_LINES}){{0,9}})[)`*.\s]*+",
     re.IGNORECASE,
     ("line", "linha", "zeile", "ligne", "rig", "sat", "dòng", "baris", "lini", "línea", "трок", "라인", "줄"),

@@ -31,7 +31,7 @@ from remit.evidence.tables import (
     number_columns,
     spread_columns,
 )
-from remit.evidence.written import may_cite
+from remit.evidence.written import canonical_reference
 from remit.lazy import lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
@@ -320,9 +320,9 @@ class _Walker:
                 )
 
     def _heads(self, table: Table, heads: list[str]) -> Iterator[Segment]:
-        """Yield the heads of columns that may cite a line: `| src/app.py:12 | src/cli.py:30 |`."""
+        """Yield the heads of columns that are nothing but a location: `| src/app.py:12 | src/cli.py:30 |`."""
         for head in heads:
-            if head and may_cite(head):
+            if head and canonical_reference(head) is not None:
                 place = self.places.at(table.line)
                 yield Segment("cell", head, table.line, *place, self._group, table.line)
 
