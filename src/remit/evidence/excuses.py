@@ -22,12 +22,18 @@ _HOME = lazy_pattern(
 )
 #: A file of a package: `@scope/name/lib/index.js`.
 _PACKAGE = lazy_pattern(r"@[\w-]+/[\w.-]+/.")
-#: A file of a package with its version, as in a cache of packages, and the files that list the packages of a project.
-_VERSIONED = lazy_pattern(r"(?:[^\n]{1,200}/)?([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)-v?\d+\.\d+[\w.+-]*/.")
-_MANIFESTS = (
-    *("pubspec.lock", "pubspec.yaml", "package.json", "package-lock.json", "Cargo.lock", "Cargo.toml", "go.mod"),
-    *("requirements.txt", "pyproject.toml", "Gemfile.lock", "composer.json", "pom.xml", "build.gradle"),
-)
+#: A file of a package with its version, as in a cache of packages: `tray_manager-0.2.4/lib/tray.dart`.
+_VERSIONED = lazy_pattern(r"(?:[^\n]{1,200}/)?([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)-v?(\d+\.\d+[\w.+-]*)/.")
+#: The locks that list the packages of a project, and how the entry of a package starts. Its version follows in quotes.
+_LOCKS = {
+    "pubspec.lock": "\n  {}:\n",
+    "Cargo.lock": '\nname = "{}"\n',
+    "package-lock.json": '"node_modules/{}": {{',
+    "yarn.lock": "\n{}@",
+    "poetry.lock": '\nname = "{}"\n',
+    "uv.lock": '\nname = "{}"\n',
+}
+_MAX_ENTRY = 400
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
 #: The name that a source file has after it was compiled.
@@ -39,7 +45,6 @@ _ABOUT = lazy_pattern(r"(?<!\d)(?<!\d\s)[~≈]|\b(?:about|around|approx\w*|rough
 _MAX_NAMESAKES = 200
 _MAX_READ = 5
 _MAX_PACKAGES = 100
-_MAX_PUBSPEC = 50_000
 _MAX_PATTERNS = 2_000
 #: And of those with other wildcards, or with several folders, this many.
 _MAX_WILD = 200
@@ -61,7 +66,7 @@ class Excuses:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._ignored: dict[str, _Patterns] = {}
-        self._packages: dict[str, bool] = {}
+        self._packages: dict[tuple[str, str], bool] = {}
 
     def apply(self, reference: Reference) -> None:
         """Set the reason if a missing file or line is excused by what the checkout has."""
@@ -82,7 +87,7 @@ class Excuses:
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
-        elif _PACKAGE.match(path) or self._is_listed_package(path) or self._is_dart_package(path):
+        elif _PACKAGE.match(path) or self._is_locked_package(path) or self._is_dart_package(path):
             _excuse(reference, _INSTALLED)
         elif self._is_built(path):
             _excuse(reference, _BUILD)
@@ -116,24 +121,27 @@ class Excuses:
         last = reference.end_line or reference.line
         return isinstance(file, SourceFile) and 1 <= reference.line <= last <= file.line_count
 
-    def _is_listed_package(self, path: str) -> bool:
-        """Return whether a path has a folder with the name and version of a package that the project lists."""
+    def _is_locked_package(self, path: str) -> bool:
+        """Return whether a path has a folder with the name and version of a package in a lock of the project."""
         package = _VERSIONED.match(path)
         if package is None:
             return False
-        name = package[1]
-        if name not in self._packages and len(self._packages) < _MAX_PACKAGES:
-            lists = (self._workspace.read(manifest) for manifest in _MANIFESTS)
-            self._packages[name] = any(isinstance(file, SourceFile) and name in file.text for file in lists)
-        return self._packages.get(name, False)
+        own = name, version = package[1], package[2]
+        if own not in self._packages and len(self._packages) < _MAX_PACKAGES:
+            entries = (self._locked(lock, name) for lock in _LOCKS)
+            self._packages[own] = any(f'"{version}"' in entry for entry in entries)
+        return self._packages.get(own, False)
+
+    def _locked(self, lock: str, name: str) -> str:
+        """Return the start of the entry of a package in a lock, or nothing."""
+        file = self._workspace.read(lock)
+        at = file.text.find(_LOCKS[lock].format(name)) if isinstance(file, SourceFile) else -1
+        return file.text[at : at + _MAX_ENTRY] if isinstance(file, SourceFile) and at >= 0 else ""
 
     def _is_dart_package(self, path: str) -> bool:
-        """Return whether a path is the main file of a package that the project lists: `just_audio.dart`."""
-        name, ending = path[:-5], path[-5:]
-        if ending != ".dart" or "/" in name:
-            return False
-        listed = self._workspace.read("pubspec.yaml")
-        return isinstance(listed, SourceFile) and f"\n  {name}:" in listed.text[:_MAX_PUBSPEC]
+        """Return whether a path is the main file of a package in the lock of the project: `just_audio.dart`."""
+        name = path.removesuffix(".dart")
+        return name != path and "/" not in name and bool(self._locked("pubspec.lock", name))
 
     def _is_built(self, path: str) -> bool:
         """Return whether a path is below a folder that a build writes and that the checkout does not have."""

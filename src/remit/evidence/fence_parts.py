@@ -86,9 +86,7 @@ _NEW_REMARK = lazy_pattern(
     r"(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)(?:\s*(?:[:：!(–—-]|\*/|-->|$))|"
     r"(?<![/#-])(?://++|#++|--++)\s*+(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
     r"(?<![/#-])(?://++|#++|--++|/\*++)\s*+(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
-    r"(?i:same (?:pattern|change|fix)\b))|"
-    # After code, with `this line` or a name: other comments are mostly those of the file.
-    r"(?<=[;,){}\w\]])\s++(?://++|#++)\s*+(?:添加|替换)(?:这一?行|此行|为?\s?[A-Za-z_])"
+    r"(?i:same (?:pattern|change|fix)\b))"
 )
 _SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
 _END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"
@@ -355,12 +353,14 @@ def before_and_after(lines: list[str]) -> int | None:
     comments = [at for at, line in enumerate(lines) if _may_be_comment(line)]
     after = next((at for at in comments if _AFTER.match(lines[at])), None)
     if after is None:
-        for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART), (_CHANGE, _TO)):
+        for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART)):
             first = next((at for at in comments if old.match(lines[at])), None)
             if first is not None and any(new.match(lines[at]) for at in comments if at >= first):
                 return 0
-        return None
-    return 0 if any(_BEFORE.match(lines[at]) or _CROSS.match(lines[at]) for at in comments if at < after) else after
+        changed = next((at for at in comments if _CHANGE.match(lines[at])), None)
+        # The code that is to be changed is there.
+        return None if changed is None else next((at for at in comments if at > changed and _TO.match(lines[at])), None)
+    return 0 if any(_BEFORE.match(lines[at]) for at in comments if at < after) else after
 
 
 def marks_new_lines(lines: list[str]) -> bool:

@@ -99,8 +99,7 @@ def _references(
     by_line: dict[int, list[Reference]] = {}
     by_list: dict[int, list[Reference]] = {}
     here: list[Reference] = []  # references of the current list or paragraph
-    before: list[Reference] = []  # references of the previous one
-    group = 0
+    before, group = list[Reference](), 0  # references of the previous one
     files = DocumentFiles(workspace, document.folded_text)
     carrier = LineCarrier(lambda piece: named_files(piece, files))
     #: The files of fences that start with a line, and whether they are named far above.
@@ -157,7 +156,7 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
             reference.is_title &= not (proposals.is_plan or listed.are_new or is_deleted)
             # A line of a file that is to be created or deleted must be there.
             reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
-            reference.is_planned |= not has_line and proposals.is_plan and reference.is_planned_in_plan
+            reference.is_planned |= not has_line and proposals.plans_work and reference.is_planned_in_plan
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
@@ -335,7 +334,7 @@ def _check_in_workspace(
     if quotes:
         from remit.evidence.quote_outcomes import check_quotes, is_quote
 
-        check_quotes(quotes, workspace, document.text.strip(), permalinks, is_result=is_result)
+        check_quotes(quotes, workspace, document.text.strip(), permalinks)
         evidence.quotes = [quote for quote in evidence.quotes if is_quote(quote)]
 
 

@@ -28,7 +28,7 @@ _CREATES = lazy_pattern(
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
     r"(?:created?|added?|written?)|deleted|removed|moved|renamed|(?:git-?)?ignored|ignoré|ignoriert|ignorado)"
     r"(?:[\s*_`]*$|[\s*_`]*[(（\[,;.:：→—–-]|[\s*_`]+(?:in|to|from|by|at|since|with|as|into|during|after|on|and|or|for|but)\s)|"
-    r"(?:不存在|缺失|未作成|存在しない|(?-i:[Оо]тсутствует|ОТСУТСТВУЕТ|[Нн]е существует|[Нн]е найден))(?!\w)|"
+    r"(?:不存在|缺失|未作成|存在しない)(?!\w)|(?-i:[Оо]тсутствует|ОТСУТСТВУЕТ|[Нн]е существует|[Нн]е найден)[\s*_`.]*$|"
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
     re.IGNORECASE,
 )

@@ -150,11 +150,12 @@ class Proposals:
         self._is_fix = bool(_FIX_REPORT.search(title)) and not _NO_FIX_REPORT.search(title)
         #: Whether its title or its file calls it a plan.
         self.is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
+        self.is_result = bool(document.result.agent)
         #: Whether it is a form that is to be filled in: its locations are examples. A result is never one.
-        self.is_template = bool(_TEMPLATE_FILE.search(path)) and not document.result.agent
+        self.is_template = bool(_TEMPLATE_FILE.search(path)) and not self.is_result
         is_work = bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
         #: Whether its code may be code to be written; a result or a review describes existing code.
-        self._plans_work = is_work and not document.result.agent and not REVIEW.search(title)
+        self.plans_work = is_work and not document.result.agent and not REVIEW.search(title)
         #: Whether code may be code before a change that was made; a result or a review describes existing code.
         self._reports_changes = not document.result.agent and not REVIEW.search(title)
 
@@ -176,7 +177,7 @@ class Proposals:
                     return False
             if _STEP.match(text):
                 return True
-            if _LABEL.match(text) and not _names_page(text):
+            if _LABEL.match(text):
                 if EXISTING.search(text) and not LOCATION_LABEL.match(text):
                     return False
                 if has_line or not _STARTS_ENTRY.match(text):
@@ -191,9 +192,13 @@ class Proposals:
         """Return whether the line above a fence is a label of the code after a change: `**After:**`."""
         return bool(PROPOSED_LABEL.match(self._sentence_above(line)))
 
+    def may_be_before_fix(self, line: int) -> bool:
+        """Return whether a fence may show code before a fix that was made: in a text that reports a fix."""
+        return self._is_fix and not self.is_result and not self.shows_existing(line)
+
     def may_be_replaced(self, line: int) -> bool:
         """Return whether a fence may show code before a change: not in a result, nor below a label of current code."""
-        if not (self._reports_changes or self._is_fix) or self.shows_existing(line):
+        if not self._reports_changes or self.shows_existing(line):
             return False
         return not _AS_FOUND.search(self._sentence_above(line))
 
@@ -246,7 +251,7 @@ class Proposals:
         heading = self._headings[at][2] if at >= 0 else ""
         if not shows_existing and (CHANGE_HEADING.match(heading) or CHANGING_HEADING.match(heading)):
             return True
-        if self._plans_work and not shows_existing and not self._is_below_existing(at, line):
+        if self.plans_work and not shows_existing and not self._is_below_existing(at, line):
             return True
         if PROPOSED_LABEL.match(self._list_label(line)):
             return True
@@ -257,8 +262,7 @@ class Proposals:
     def _label_above(self, line: int) -> str:
         """Return the nearest label above a fence, or the fence or heading that is nearer."""
         texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
-        labels = (text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL)))
-        return next((text for text in labels if not _names_page(text)), "")
+        return next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
 
     def _list_label(self, line: int) -> str:
         """Return the line above the list whose entry is directly above a fence, or an empty string."""
@@ -376,13 +380,6 @@ class Proposals:
                 return False
             at = self._parents[at]
         return self.is_plan and (not has_line or self._follows_sentence(line))
-
-
-def _names_page(text: str) -> bool:
-    """Return whether a line is not the label of code, but of a page: `**Reference**: [prices](https://example.com)`."""
-    is_page = "](http" in text and not text.rstrip().endswith((":", "：", ":**", "：**")) and not _HEADING.match(text)
-    words = text.partition("](http")[0]
-    return is_page and not EXISTING.search(words) and not CURRENT.search(words)
 
 
 def _is_label_of_existing(text: str) -> bool:

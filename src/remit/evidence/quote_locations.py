@@ -21,7 +21,7 @@ from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
 from remit.evidence.written import WrittenReference
 from remit.lazy import lazy_pattern
-from remit.workspace.files import Workspace
+from remit.workspace.files import SourceFile, Workspace
 
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
@@ -101,7 +101,7 @@ class Fence:
 
         A few words with a colon do not count as a sentence: `See src/app.py:12. The code:`.
         """
-        if self.segment.info.split(" ")[0].lower() in _NO_LANGUAGE and not is_code(
+        if self.has_no_language and not is_code(
             self.segment.text,
             is_indented=self._is_indented,
             has_lists=reference.path.lower().endswith(_LISTS),
@@ -111,6 +111,11 @@ class Fence:
         at = above.rfind(reference.text)
         ends = _SENTENCE_ENDS.search(above, at + len(reference.text)) if at >= 0 else None
         return ends is not None and not _SHORT_LABEL.match(above, ends.end() - 1)
+
+    @property
+    def has_no_language(self) -> bool:
+        """Whether its info string names no programming language."""
+        return self.segment.info.split(" ")[0].lower() in _NO_LANGUAGE
 
     def may_be_new(self, proposals: Proposals, *, is_loose: bool) -> bool:
         """Return whether the code may be code that is to be written. `is_loose`: nothing states that it is a quote."""
@@ -187,9 +192,8 @@ def claims_of_fence(
 ) -> FenceClaims:
     """Return the quotes in a fence; none if it is not a quote. Each comment that is a location starts a quote.
 
-    `above` are the references of the line above, `finding` is the row with the ID that the details belong to, and
-    `labelled` are the references of a label further above. `file_above` is the file that the text above names for code
-    which states only its line, and whether it does so far above.
+    `above` are the references of the line above, `finding` is the row with the ID that the details belong to, `labelled`
+    are the references of a label further above, `file_above` is the file of code that states only its line, if it is far.
     """
     is_apart = bool(labelled) and len({one.path for one in labelled or ()}) == 1
     above = [one for one in labelled or () if one.line is not None] if is_apart else above
@@ -211,10 +215,12 @@ def claims_of_fence(
         has_line = any(one.line is not None for one in candidates)
         is_neutral = has_line and proposals.is_neutral(fence.line)
         is_proposed = bool(candidates) and not is_neutral and proposals.is_proposed(fence.line, has_line=has_line)
-        is_proposed |= bool(candidates) and (part.is_proposed or asks_to_add(part.lines))
+        is_proposed |= bool(candidates) and (
+            part.is_proposed or _asks_to_add(part.lines, candidates[-1].path, proposals, workspace)
+        )
         is_past = part.is_old or (bool(candidates) and proposals.is_past(fence.line))
         is_past |= any(one.is_past for one in candidates) or (
-            is_before_fix(part.lines) and proposals.may_be_replaced(fence.line)
+            is_before_fix(part.lines) and proposals.may_be_before_fix(fence.line)
         )
         if own is not None:
             own.is_past = is_past
@@ -223,18 +229,27 @@ def claims_of_fence(
         elif own is not None:
             continue  # code of a file that is to be written
         if is_quote and not is_proposed:
-            last = candidates[-1]
-            text = "\n".join(part.lines)
+            last, text = candidates[-1], "\n".join(part.lines)
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
-            is_loose |= (is_apart and own is None and proposals.shows_old(fence.line)) or lists_calls(text)
+            is_list = fence.has_no_language and not proposals.is_result and lists_calls(text)
+            is_loose |= is_list or (is_apart and own is None and proposals.shows_old(fence.line))
             may_be_new = partial(fence.may_be_new, proposals, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
             is_by_text = file_above[1] and not above and own is not None and own.path == file_above[0]
             is_doubtful = is_neutral or is_by_text or (own is None and is_apart)
             found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, is_unplaced, is_doubtful))
     return found
+
+
+def _asks_to_add(lines: list[str], path: str, proposals: Proposals, workspace: Workspace | None) -> bool:
+    """Return whether the first comment of some code asks for the rest: `// Add import:`. One of the file does not."""
+    if proposals.is_result or workspace is None or not asks_to_add(lines):
+        return False
+    file = workspace.read(path)
+    comment = next(filter(None, map(str.strip, lines)), "")
+    return not isinstance(file, SourceFile) or comment not in file.text
 
 
 def _candidates(fence: Fence, above: list[Reference], finding: Reference | None) -> list[Reference]:

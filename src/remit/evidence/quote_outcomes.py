@@ -27,32 +27,16 @@ _NOT_QUOTES = (PLACEHOLDER, UNNAMED, _NO_CODE, _NO_QUOTE)
 _MAX_INDEXED = 1024 * 1024
 #: Shorter code that omits lines may be in any file.
 _MIN_CONDENSED = 40
-#: An excerpt without a line is as similar to some lines of its file as this: each line alone may be like any other.
-_MIN_EXCERPT = 0.85
-_MIN_ROWS = 5
 #: At most this many quotes are compared with the code that replaces them, and only if neither is longer than this.
 _MAX_REPLACED = 40
 _MAX_NEW = 8_000
 _NAME = lazy_pattern(r"[^\W\d]\w*+")
-_COMMENT_ROW = lazy_pattern(r"\s*+(?://|#(?!\[)|--|/\*|\*|;)")
-_MIN_OUTLINE = 3
-#: At most this many quotes are compared with this many lines of their file.
-_MAX_OUTLINES = 500
-_MAX_OUTLINED = 1_000
-#: A quote may be this many lines off.
-_NEAR = 5
 _BELOW_COMMENT = "the code above a comment in it is there, and that below the comment is not: taken for proposed code"
-_OUTLINE = "it has only the head of a function, and comments"
 _TO_BE_WRITTEN = "no line is given, and most of these lines are not in the file: taken for code to be written"
 
 
 def check_quotes(
-    located_quotes: list[LocatedQuote],
-    workspace: Workspace,
-    document: str,
-    permalinks: PermalinkReader,
-    *,
-    is_result: bool = False,
+    located_quotes: list[LocatedQuote], workspace: Workspace, document: str, permalinks: PermalinkReader
 ) -> None:
     """Set the outcome of each quote and of its location; `document` is the text that contains them."""
     checker = QuoteChecker()
@@ -78,8 +62,6 @@ def check_quotes(
     for quote in [one.quote for one, _ in checked if one.is_doubtful and one.quote.outcome == "mismatch"]:
         if not _is_altered(quote, workspace):
             quote.outcome, quote.found, quote.why = "unchecked", None, _NO_QUOTE
-    if not is_result:
-        _leave_out_outlines([one.quote for one, _ in checked if one.quote.line is not None], workspace)
     compared = 0
     for one, reference in checked:
         one.quote.location = reference
@@ -113,25 +95,6 @@ def _settle_by_code(quote: Quote, reference: Reference, checker: QuoteChecker, w
     quote.found, quote.similarity, quote.difference = only.found, only.similarity, only.difference
 
 
-def _leave_out_outlines(quotes: list[Quote], workspace: Workspace) -> None:
-    for quote in [quote for quote in quotes if quote.outcome == "mismatch"][:_MAX_OUTLINES]:
-        if _is_outline(quote, workspace):
-            quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, _OUTLINE, None
-
-
-def _is_outline(quote: Quote, workspace: Workspace) -> bool:
-    """Return whether a quote is the head of a function with nothing but comments below it, and the head is there."""
-    file = workspace.read(quote.path)
-    rows = [row for row in quote.text.split("\n") if row.strip()]
-    head = [row for row in rows if not _COMMENT_ROW.match(row) and row.strip() not in ("}", "};", "...", "pass")]
-    if not isinstance(file, SourceFile) or len(head) != 1 or len(rows) < _MIN_OUTLINE or "(" not in head[0]:
-        return False
-    first = max(0, (quote.line or 1) - 1 - _NEAR)
-    near = "\n".join(file.lines[first : min(first + _MAX_OUTLINED, (quote.end_line or quote.line or 1) + _NEAR)])
-    words = {found[0] for found in _NAME.finditer(near)}
-    return head[0].rstrip().endswith(("{", ":")) and all(found[0] in words for found in _NAME.finditer(head[0]))
-
-
 def _is_replaced(located: LocatedQuote, new: str, checker: QuoteChecker, permalinks: PermalinkReader) -> bool:
     """Return whether the code that the text proposes instead of a similar quote is there: the change was made."""
     old, size = located.quote.text, len("".join(new.split()))
@@ -157,7 +120,7 @@ def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:
         quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
     elif quote.outcome == "missing-file" and reference.outcome in ("unchecked", "planned"):
         quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
-    elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT, _OUTLINE):
+    elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT):
         _apply_quote_outcome(reference, quote)
     # The location in a fence that is not a quote states nothing.
     if quote.why in (_NO_QUOTE, _TO_BE_WRITTEN) and reference.line is None and reference.at >= quote.at - 1:
@@ -187,9 +150,7 @@ def _leave_out_new_code(quotes: list[Quote], workspace: Workspace) -> None:
         if not isinstance(file, SourceFile) or len(file.text) > _MAX_INDEXED:
             continue
         index = index if index is not None and index.path == file.path else LineIndex(file.text, file.path)
-        is_long = quote.text.strip().count("\n") >= _MIN_ROWS
-        is_other = is_long and (quote.similarity or 0) < _MIN_EXCERPT
-        if is_other or not index.is_altered(quote.text):
+        if not index.is_altered(quote.text):
             quote.outcome, quote.found, quote.match, quote.similarity = "unchecked", None, None, None
             quote.why, quote.difference = _TO_BE_WRITTEN, None
 

@@ -67,8 +67,7 @@ _BEFORE_FIX = lazy_pattern(
     re.IGNORECASE,
     ("before", "до", "前"),
 )
-_EXPLAINED_CALL = lazy_pattern(r"\s*+[\w.]{1,80}\([^()\n]{0,80}\)\s++(?://|#|--)\s")
-_MIN_CALLS = 3
+
 _LISTED_CALL = lazy_pattern(r"\s*+[-*•]\s++[`*]*+[\w.]{1,80}\([^()\n]{0,80}\)[`*]*+\s++[-–—:]\s")
 _CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
@@ -101,14 +100,10 @@ def is_before_fix(lines: list[str]) -> bool:
 
 
 def lists_calls(text: str) -> bool:
-    """Return whether a text is a list of names with remarks, and not code: `- open() - not yet written`.
-
-    The remarks may also be comments, `open()  // the first call`, if there are several lines.
-    """
-    lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
-    if text.lstrip()[:1] in ("-", "*", "•"):
-        return all(_LISTED_CALL.match(line) for line in lines)
-    return len(lines) >= _MIN_CALLS and all(")" in line and _EXPLAINED_CALL.match(line) for line in lines)
+    """Return whether a text is a list of names with remarks, and not code: `- open() - not yet written`."""
+    if text.lstrip()[:1] not in ("-", "*", "•"):
+        return False
+    return all(_LISTED_CALL.match(line) for line in text.split("\n")[:_MAX_LINES] if line.strip())
 
 
 def _step_number(line: str) -> int:

@@ -23,7 +23,12 @@ _AFTER = lazy_pattern(
     rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)])|(?={_FUNCTION}[)）])){_FUNCTION}\s?[)）]"
 )
 _CALL = lazy_pattern(rf"`({_NAME})\(\)`")
-_DENIED = lazy_pattern(r"\b(?:no|without)\s(?:direct\s)?`[\w.:]{1,80}\(\)`(?!\s\w)", re.IGNORECASE, ("no", "without"))
+#: ``no direct `open()` / `read()` in it``; ``no `open()` error`` is about an error.
+_DENIED = lazy_pattern(
+    r"\b(?:no|without)\s(?:direct\s)?(?:`[\w.:]{1,80}\(\)`(?:\s?(?:[/,]|or)\s?)?){1,5}(?!\s(?!(?:in|on|at|here)\b)\w)",
+    re.IGNORECASE,
+    ("no", "without"),
+)
 #: Words before a symbol that is to be written, is gone, or is elsewhere: a new `drain()`, → `drain()`.
 _TO_WRITE = lazy_pattern(
     r"(?:\b(?:add|adds|create|creates|extract|extracts|introduce|introduces|implement|define|write|new|removed?|removes|"
@@ -134,8 +139,8 @@ def symbols_called(text: str) -> list[str]:
     """Return the `name()` in backticks of a cell, except those that are to be written or that it denies."""
     if "()" not in text:
         return []
-    # `no direct `open()` / `read()``: the names are not there.
-    found = _CALL.finditer(text) if not _DENIED.search(text) else ()
+    denied = {call.start() for one in _DENIED.finditer(text) for call in _CALL.finditer(text, one.start(), one.end())}
+    found = [one for one in _CALL.finditer(text) if one.start() not in denied]
     return [one[1] for one in found if not _TO_WRITE.search(text[max(0, one.start() - _LOOK_BACK) : one.start()])]
 
 
