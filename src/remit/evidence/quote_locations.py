@@ -192,8 +192,8 @@ def claims_of_fence(
 ) -> FenceClaims:
     """Return the quotes in a fence; none if it is not a quote. Each comment that is a location starts a quote.
 
-    `above` are the references of the line above, `finding` is the row with the ID that the details belong to, `labelled`
-    are the references of a label further above, `file_above` is the file of code that states only its line, if it is far.
+    `above` are the references of the line above, `finding` is the row with the ID that the details belong to,
+    `labelled` are those of a label further above; `file_above`: the file of code that states only its line, if far.
     """
     is_apart = bool(labelled) and len({one.path for one in labelled or ()}) == 1
     above = [one for one in labelled or () if one.line is not None] if is_apart else above
