@@ -61,16 +61,13 @@ def fence(*lines: str) -> str:
         "### 3.1 `src/gone.py`",
         "## Finding\n\n**File:** `src/gone.py`",
         "## Finding\n\n**Files:** src/gone.py",
-    ],
-)
-def test_a_missing_file_above_lines_is_reported_once(title: str, tree: Path) -> None:
-    text = f"{title}\n\nThe check at line 12 is late.\n\n- see lines 20-30 too\n"
-    assert found(text, tree) == ["src/gone.py:12 missing-file", "src/gone.py:20 unchecked"]
-
-
-@pytest.mark.parametrize(
-    "title",
-    [
+        "### ~~src/gone.py~~",
+        "### src/gone.py\n\n**Status:** Deleted",
+        "### src/gone.py\n\n> Removed in #12",
+        "### src/gone.py\n\nNot found in the repository.",
+        "## New files\n\n### src/gone.py",
+        "## Files to create\n\n### src/gone.py",
+        "## Missing files\n\n### src/gone.py",
         "### src/gone.py (new)",
         "### Create src/gone.py",
         "### src/gone.py — what the importer needs",
@@ -78,8 +75,39 @@ def test_a_missing_file_above_lines_is_reported_once(title: str, tree: Path) -> 
         "**Create:** `src/gone.py`\n\n### src/gone.py",
     ],
 )
-def test_lines_of_a_missing_file_that_may_be_new_are_unchecked(title: str, tree: Path) -> None:
-    assert found(f"{title}\n\nThe check at line 12 is late.\n", tree) == ["src/gone.py:12 unchecked"]
+def test_lines_below_a_missing_file_are_unchecked_and_not_left_out(title: str, tree: Path) -> None:
+    text = f"{title}\n\nThe check at line 12 is late.\n\n- see lines 20-30 too\n"
+    assert found(text, tree) == ["src/gone.py:12 unchecked", "src/gone.py:20 unchecked"]
+
+
+@pytest.mark.parametrize("title", ["### src/gone.py", "**File:** `src/gone.py`"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This file was deleted; its check (line 12) is now in `src/app.py:6`.",
+        "The check at line 12 was moved to `src/app.py:6`.",
+        "The check (line 120) is now in `src/app.py:6`.",
+    ],
+)
+def test_a_line_of_a_missing_file_is_not_one_of_the_file_that_replaced_it(title: str, text: str, tree: Path) -> None:
+    line = 120 if "120" in text else 12
+    assert found(f"# Report\n\n{title}\n\n{text}\n", tree) == [
+        f"src/gone.py:{line} unchecked",
+        "src/app.py:6 verified",
+    ]
+
+
+@pytest.mark.parametrize("label", ["**File:** src/gone.py\n\n- ", "- **File:** `src/gone.py`\n  - "])
+def test_the_entries_below_the_label_of_a_missing_file_are_unchecked(label: str, tree: Path) -> None:
+    assert found(f"# Report\n\n{label}Line 12: late\n", tree) == ["src/gone.py:12 unchecked"]
+    exists = label.replace("gone", "app")
+    assert found(f"# Report\n\n{exists}Line 99: late\n", tree) == ["src/app.py:99 out-of-range"]
+
+
+def test_the_reason_is_that_the_file_above_does_not_exist(tree: Path) -> None:
+    text = "### src/gone.py\n\nThe check at line 12 is late.\n"
+    (verdict,) = check_text(text, "-", Options(), Sources(workspace=WorkTree(tree)))
+    assert "does not exist" in verdict.evidence.references[0].why
 
 
 def test_a_missing_file_that_is_cited_in_full_is_not_reported_again_for_its_lines(tree: Path) -> None:

@@ -81,8 +81,8 @@ class LineCarrier:
         self._subject = Labels()
         self._is_head = self._has_heading = False
         self._last_line = 0
-        #: The heading or label that named the file of the last line without one, and whether it has only the file.
-        self._titled: tuple[str, bool] | None = None
+        #: The file of the last line without one, if a heading or label names it.
+        self._titled = ""
         #: The lines that the section is about, and whether code is shown below them: `**Location:** lines 52-148`.
         self._located: tuple[int, int] | None = None
         self._is_below_code = False
@@ -184,8 +184,8 @@ class LineCarrier:
                 place = "loose" if mention.is_loose or is_guess else "far" if is_far else place
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
                 line = CarriedLine(file, place, around, further, is_doubtful, is_shared=is_shared)
-                if not is_here and self._titled is not None and self._titled[0] == file.path:
-                    line = replace(line, is_titled=True, is_title=self._titled[1])
+                if not is_here and self._titled == file.path:
+                    line = replace(line, is_titled=True)
                 yield from _each_line(mention, segment.text, line, is_here=is_here)
 
     def file_above(self, fence: Segment) -> tuple[str, bool]:
@@ -247,15 +247,16 @@ class LineCarrier:
 
     def _file_elsewhere(self, segment: Segment, row: Iterable[Segment]) -> tuple[WrittenReference | None, bool]:
         """Return the file of the lines in a segment that names none before them, and whether only a label names it."""
-        self._titled = None
+        self._titled = ""
         if segment.kind == "cell":
             near = self._row_file(segment, row)
         elif segment.kind == "item":
             for entry in reversed(self._entries):
                 if (near := entry.lines.last_file(self._named_files, segment)) is not None:
+                    self._titled = self._label_of(near, segment)
                     return near, False
                 if (near := entry.labels.file(self._named_files, segment)) is not None:
-                    self._titled = near.path, entry.labels.is_title
+                    self._titled = near.path
                     return near, True
             near = None
         else:
@@ -263,6 +264,7 @@ class LineCarrier:
         if near is None and segment.kind != "text":
             near = self._lead.introduced(self._named_files)
         if near is not None:
+            self._titled = self._label_of(near, segment)
             return near, False
         file, is_far = self._from_headings(segment)
         if file is not None and is_far and segment.kind == "text" and len(self._step) == 1:
@@ -270,6 +272,12 @@ class LineCarrier:
             step = self._step.last_file(self._named_files, segment)
             file = file if step is None or step.path == file.path else None
         return file, is_far
+
+    def _label_of(self, near: WrittenReference, segment: Segment) -> str:
+        """Return the path of a file if it is that of the last label of the section: `**File:** a/b.py` above a list."""
+        labels = self._headings[-1].labels
+        label = labels.file(self._named_files, segment) if near.line is None else None
+        return near.path if label is not None and labels.is_key and label.path == near.path else ""
 
     def _file_of_section(self, segment: Segment) -> tuple[WrittenReference | None, bool]:
         """Return the only file that the section, or the nearest section above it with a file, names before a line.
@@ -338,15 +346,14 @@ class LineCarrier:
             in_heading = above.heading.last_file(self._named_files, segment)
             label = above.labels.file(self._named_files, segment) if is_nearest or above.level > 1 else None
             if label is not None and (in_heading is None or label.path != in_heading.path):
-                self._titled = label.path, above.labels.is_title
+                self._titled = label.path
                 return label, True
             if (texts := above.texts.last_file(self._named_files, segment)) is not None:
                 between.add(texts.path)
             if in_heading is not None:
                 is_about = is_nearest or (segment.kind == "heading" and above.heading.is_about_file(self._named_files))
-                is_apart = bool(between - {in_heading.path})
-                self._titled = in_heading.path, not is_apart and above.heading.is_title(self._named_files)
-                return in_heading, not is_about or is_apart
+                self._titled = in_heading.path
+                return in_heading, not is_about or bool(between - {in_heading.path})
             is_nearest = False
         return None, True
 

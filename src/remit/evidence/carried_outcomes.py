@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from remit.evidence.line_owners import SOURCES
 from remit.evidence.model import Reference
 from remit.evidence.path_resolution import MAX_SHOWN, PathResolver
-from remit.evidence.reference_lookup import DOUBTFUL, MISSING, UNNAMED, look_up
+from remit.evidence.reference_lookup import DOUBTFUL, UNNAMED, look_up
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.symbols import SymbolFinder, defines, occurs_near
 from remit.workspace.files import SourceFile, Workspace
@@ -67,16 +67,6 @@ def settle_carried(
             or any(_may_be_in(reference, resolver.resolve(path).candidates, workspace) for path in reference.others)
         ):
             reference.outcome, reference.found, reference.why = "unchecked", None, DOUBTFUL
-
-
-def join_lines_of_missing(references: list[Reference]) -> None:
-    """Report a missing file that a heading or label names once: its other lines are unchecked."""
-    missing = [one for one in references if one.outcome == "missing-file"]
-    reported = {one.path for one in missing if not one.is_title}
-    for one in missing:
-        if one.is_title and one.path in reported:
-            one.outcome, one.found, one.why = "unchecked", None, MISSING
-        reported.add(one.path)
 
 
 def _settle_listed(reference: Reference, in_file: Callable[[Reference, str], Reference | None]) -> bool:

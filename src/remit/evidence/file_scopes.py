@@ -59,7 +59,6 @@ _ABOUT_ALL = lazy_pattern(
     ),
 )
 _WORD = lazy_pattern(r"\w++(?:[-'’]\w++)*+")
-_LETTER = lazy_pattern(r"[^\W\d_]")
 SENTENCE_ENDS = lazy_pattern(r"[.!?][)*_`]{0,3}\s+(?=\S)|[。！？]")
 #: A label has at most this many words besides its file.
 _MAX_LABEL_WORDS = 8
@@ -131,10 +130,6 @@ class Scope:
         texts = [masked(segment.text, named_files(segment)) for segment in self._segments]
         return sum(len(_WORD.findall(text)) for text in texts) <= _MAX_TITLE_WORDS
 
-    def is_title(self, named_files: NamedFiles) -> bool:
-        """Return whether the text has nothing but one file, and numbers: `### 3.1 src/app.py`."""
-        return len(self._segments) == 1 and has_only_file(self._segments[0].text, named_files(self._segments[0]))
-
     def paths(self, named_files: NamedFiles, current: Segment) -> list[str]:
         """Return the last files that are named before the current segment, the nearest first."""
         self.last_file(named_files, current)
@@ -147,8 +142,8 @@ class Labels:
     def __init__(self) -> None:
         self._segments: list[Segment] = []
         self._file: WrittenReference | None = None
-        #: Whether the last label has nothing but the file: `**File:** a/b.py`.
-        self.is_title = False
+        #: Whether the last label is a key with its file: `**File:** a/b.py`.
+        self.is_key = False
         #: The list that names the file of the last label as modified.
         self._modified_in = 0
 
@@ -161,16 +156,14 @@ class Labels:
         for segment in self._segments:
             if segment is not current and (files := named_files(segment)):
                 is_one = len({file.path for file in files}) == 1
+                self.is_key = is_key_line(segment.text)
                 if is_modified_file(segment.text):
                     is_only = is_one and self._modified_in != segment.group
                     self._file, self._modified_in = files[0] if is_only else None, segment.group
-                elif is_key_line(segment.text):
+                elif self.is_key:
                     self._file = files[0] if is_one else None
-                    self.is_title = is_one and has_only_file(segment.text, files)
-                    continue
                 elif is_one and _is_short(segment.text, files):
                     self._file = files[0]
-                self.is_title = False
         self._segments = [segment for segment in self._segments if segment is current]
         return self._file
 
@@ -197,13 +190,6 @@ class EntryScope(msgspec.Struct, frozen=True):
 def is_key_line(text: str) -> bool:
     """Return whether a line states the file of what is below it: `**File:** a/b.py`."""
     return len(text) <= _MAX_LABEL and may_start_key(text) and _KEY.match(text) is not None
-
-
-def has_only_file(text: str, files: list[WrittenReference]) -> bool:
-    """Return whether a heading or label has one file, and no words besides the key: no remark such as `(new)`."""
-    rest = masked(text, files)
-    key = _KEY.match(rest)
-    return len({file.path for file in files}) == 1 and not _LETTER.search(rest, key.end() if key else 0)
 
 
 def is_about_all(heading: str) -> bool:

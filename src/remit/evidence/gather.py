@@ -17,7 +17,7 @@ from remit.contract.kinds import Kind
 from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
-from remit.evidence.carried_outcomes import join_lines_of_missing, settle_carried
+from remit.evidence.carried_outcomes import settle_carried
 from remit.evidence.changes import ChangeChecker, run_claims
 from remit.evidence.excuses import Excuses
 from remit.evidence.grammar import references_in
@@ -153,7 +153,6 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
             has_line = reference.line is not None
             is_folder = proposals.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
             is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
-            reference.is_title &= not (proposals.is_plan or listed.are_new or is_deleted)
             # A line of a file that is to be created or deleted must be there.
             reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
             reference.is_planned |= not has_line and proposals.plans_work and reference.is_planned_in_plan
@@ -315,7 +314,6 @@ def _check_in_workspace(
     # Sorted by file, so that each file is read once even if not all of them fit in memory.
     for reference in sorted(here, key=lambda reference: reference.file):
         reference.is_planned |= reference.line is None and reference.path in announced
-        reference.is_title &= reference.path not in announced
         reference.is_planned &= kind.name in ("generic", "design")
         look_up(reference, workspace, suggestions, symbols, planned)
     settle_carried(here, workspace, resolver, symbols)
@@ -329,7 +327,6 @@ def _check_in_workspace(
         excuses.apply(reference)
     evidence.references = without_alternatives(evidence.references)
     is_result = bool(document.result.agent)
-    join_lines_of_missing(here)
     join_other_code([one for one in here if one.why not in (UNNAMED, MISSING)], workspace, is_result=is_result)
     if quotes:
         from remit.evidence.quote_outcomes import check_quotes, is_quote

@@ -123,9 +123,8 @@ class CarriedLine(msgspec.Struct, frozen=True):
     is_next: bool = False
     #: Whether the same text or row names several files, or code marks end directly before the line.
     is_shared: bool = False
-    #: Whether a heading or a label such as `**File:**` names it, and whether that has nothing but the file.
+    #: Whether a heading or a label such as `**File:**` names it.
     is_titled: bool = False
-    is_title: bool = False
 
 
 def is_of_other_text(text: str, mention: Mention) -> bool:

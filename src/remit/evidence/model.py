@@ -88,9 +88,8 @@ class Reference(msgspec.Struct, gc=False):
     is_next: bool = False
     #: Whether other files, or other code marks directly before such a line, may be what it belongs to.
     is_shared: bool = False
-    #: Whether a heading or a label such as `**File:**` names the file of such a line, and has nothing but the file.
+    #: Whether a heading or a label such as `**File:**` names the file of such a line.
     is_titled: bool = False
-    is_title: bool = False
     #: The name that such a line is about: `Store` lines 12-18.
     named: str = ""
     #: Whether the text names a class in place of the file: `OrderStore:12`.

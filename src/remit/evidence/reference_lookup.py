@@ -69,14 +69,14 @@ def look_up(
     if reference.is_past and reference.outcome in ("missing-file", "out-of-range", "mismatch"):
         reference.outcome, reference.found, reference.why = "unchecked", None, PAST
     is_missing = reference.outcome == "missing-file"
-    if is_missing and reference.is_title:
-        return  # the heading or label above is about this file
+    # A heading or label may be about a file that the text creates or deletes, or calls missing.
+    is_titled = is_missing and reference.is_titled
     is_passing = reference.carried == "bare" and is_missing
-    if is_passing or (reference.is_far and reference.outcome not in ("verified", "abbreviated")):
+    if is_passing or is_titled or (reference.is_far and reference.outcome not in ("verified", "abbreviated")):
         is_lacking = reference.carried == "far" and reference.outcome == "out-of-range"
         reference.outcome, reference.found, reference.found_end = "unchecked", None, None
         is_passing &= reference.text.startswith(":")
-        is_passing = (is_passing or (is_missing and reference.is_titled)) and not reference.is_placeholder
+        is_passing = (is_passing or is_titled) and not reference.is_placeholder
         reference.why = LACKING if is_lacking else MISSING if is_passing else UNNAMED
 
 

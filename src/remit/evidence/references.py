@@ -175,7 +175,7 @@ def _set_carried(reference: Reference, line: CarriedLine, files: DocumentFiles) 
     """Set what is known about the file of a line that is named elsewhere."""
     reference.carried, reference.is_doubtful = line.place, line.is_doubtful
     reference.is_next, reference.is_shared = line.is_next, line.is_shared
-    reference.is_titled, reference.is_title = line.is_titled, line.is_title
+    reference.is_titled = line.is_titled
     reference.others = tuple(map(files.shown, line.others))
     reference.further = tuple(map(files.shown, line.further))
     reference.listed = tuple(map(files.shown, line.listed))
