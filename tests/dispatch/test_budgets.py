@@ -16,7 +16,7 @@ from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.store import budgets, jobs, workers
-from remit.store.transcript import FinishedCall, StepRecord, StoredEvent, Transcript, ended_call
+from remit.store.transcript import FinishedCall, StepRecord, StoredEvent, Transcript, UsageSums, ended_call
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -138,11 +138,14 @@ async def test_the_statements_of_a_turn_are_prepared_once_for_numbers_of_any_siz
             assert isinstance(held, budgets.Reservation), held
             await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(tokens, 1))
         async with fleet.database.connection() as connection:
-            found = await connection.execute(
+            cursor = await connection.execute(
                 "SELECT count(*) AS prepared, sum(generic_plans + custom_plans)::integer AS used"
                 " FROM pg_prepared_statements WHERE statement LIKE '%tree_reserved_turns%'"
             )
-            assert await found.fetchone() == {"prepared": 2, "used": 6}
+            found = await cursor.fetchone()
+        # The pool may give each of the two statements another connection.
+        assert found is not None
+        assert found["used"] == 3 * found["prepared"] > 0
         assert await fleet.rows("SELECT tree_tokens FROM remit.jobs") == [(3_000_040_004,)]
 
 
@@ -152,6 +155,10 @@ async def test_an_interrupted_request_without_a_price_makes_the_cost_unknown(pla
         for is_priced in (True, False, True):
             held, used = await reserved(fleet, job), budgets.ActualUsage(10, 1, 0.0, is_priced)
             await budgets.settle_broken(fleet.database, job.id, job.attempt, held, used)
+        assert not (await fleet.job(job.id)).is_priced
+        # A later response, whose attempt does not know of that request, does not make it known again.
+        held, record = await reserved(fleet, job), StepRecord(sums=UsageSums(1, 5, 5, cost=0.1))
+        await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(5, 5, 0.1), record)
         assert not (await fleet.job(job.id)).is_priced
 
 

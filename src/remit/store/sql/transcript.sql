@@ -20,7 +20,7 @@ SELECT count(pg_notify('remit_events', job::text)) FROM told
 WITH held AS (
     UPDATE remit.jobs SET
         checkpoint = now(), turns = %(turns)s, input_tokens = %(input)s, output_tokens = %(output)s,
-        cached_tokens = %(cached)s, cost = %(cost)s, is_priced = %(is_priced)s,
+        cached_tokens = %(cached)s, cost = %(cost)s, is_priced = is_priced AND %(is_priced)s,
         result = coalesce(%(partial)s, result)
     WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
     RETURNING id
@@ -225,7 +225,7 @@ WITH locked AS MATERIALIZED (
         output_tokens = CASE WHEN jobs.id = held.id THEN coalesce(%(output)s, output_tokens) ELSE output_tokens END,
         cached_tokens = CASE WHEN jobs.id = held.id THEN coalesce(%(cached)s, cached_tokens) ELSE cached_tokens END,
         cost = CASE WHEN jobs.id = held.id THEN coalesce(%(cost)s::numeric, jobs.cost) ELSE jobs.cost END,
-        is_priced = CASE WHEN jobs.id = held.id THEN coalesce(%(is_priced)s, is_priced) ELSE is_priced END,
+        is_priced = is_priced AND (jobs.id <> held.id OR coalesce(%(is_priced)s, true)),
         result = CASE WHEN jobs.id = held.id THEN coalesce(%(partial)s::text, result) ELSE result END,
         reserved_tokens = CASE WHEN jobs.id = held.id THEN 0 ELSE reserved_tokens END,
         reserved_cost = CASE WHEN jobs.id = held.id THEN 0 ELSE reserved_cost END,
