@@ -57,10 +57,11 @@ def result(text: str) -> str:
 
 def test_a_list_of_names_with_remarks_is_not_a_quote(tree: Path) -> None:
     lines = ("# src/cart.py:5", "- total() - not yet written", "- `choose_next()` — for the next release")
-    listed = fence(*lines, language="")
-    assert answers(f"## Open\n\n{listed}\n", tree) == ["verified"]
-    for text in (f"## Open\n\n{fence(*lines, language='python')}\n", result(listed)):
-        assert answers(text, tree) == ["mismatch", "mismatch"]
+    for language in ("", "python"):
+        assert answers(f"## Open\n\n{fence(*lines, language=language)}\n", tree) == ["verified"]
+    assert answers(result(fence(*lines)), tree) == ["mismatch", "mismatch"]
+    removed = "In `src/cart.py:5`:\n\n" + fence("- total(cart) - found", language="diff")
+    assert answers(f"{removed}\n", tree) == ["mismatch", "mismatch"]
 
 
 def test_code_with_the_marks_of_a_diff_is_still_compared(tree: Path) -> None:

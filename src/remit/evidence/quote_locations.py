@@ -101,7 +101,7 @@ class Fence:
 
         A few words with a colon do not count as a sentence: `See src/app.py:12. The code:`.
         """
-        if self.has_no_language and not is_code(
+        if self._language in _NO_LANGUAGE and not is_code(
             self.segment.text,
             is_indented=self._is_indented,
             has_lists=reference.path.lower().endswith(_LISTS),
@@ -113,9 +113,13 @@ class Fence:
         return ends is not None and not _SHORT_LABEL.match(above, ends.end() - 1)
 
     @property
-    def has_no_language(self) -> bool:
-        """Whether its info string names no programming language."""
-        return self.segment.info.split(" ")[0].lower() in _NO_LANGUAGE
+    def is_diff(self) -> bool:
+        """Whether its info string calls it a diff, in which a dash removes a line."""
+        return self._language in ("diff", "patch")
+
+    @property
+    def _language(self) -> str:
+        return self.segment.info.split(" ")[0].lower()
 
     def may_be_new(self, proposals: Proposals, *, is_loose: bool) -> bool:
         """Return whether the code may be code that is to be written. `is_loose`: nothing states that it is a quote."""
@@ -233,7 +237,7 @@ def claims_of_fence(
             quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
-            is_list = fence.has_no_language and not proposals.is_result and lists_calls(text)
+            is_list = not fence.is_diff and not proposals.is_result and lists_calls(text)
             is_loose |= is_list or (is_apart and own is None and proposals.shows_old(fence.line))
             may_be_new = partial(fence.may_be_new, proposals, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
