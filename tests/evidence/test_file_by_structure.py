@@ -47,8 +47,8 @@ def found(text: str, tree: Path, path: str = "-") -> list[str]:
     return [*shown, *(f"quote {one.outcome}" for one in evidence.quotes)]
 
 
-def fence(*lines: str) -> str:
-    return "\n".join(("```python", *lines, "```"))
+def fence(*lines: str, language: str = "python") -> str:
+    return "\n".join((f"```{language}", *lines, "```"))
 
 
 # A heading or a label with a file that does not exist.
@@ -130,7 +130,16 @@ def test_a_line_below_a_title_with_a_file_that_exists_is_looked_up_there(tree: P
 
 
 @pytest.mark.parametrize(
-    "comment", ["# Line 12", "# line 12:", "# L12", "# Lines 12-13", "# Lines 12–13 (setup)", "# 第12行", "# Zeile 12"]
+    "comment",
+    [
+        *("# Line 12", "# line 12:", "# L12", "# Lines 12-13", "# Lines 12–13 (setup)", "# 第12行", "# Zeile 12"),
+        *(
+            "# Line 12: the field of the class",
+            "# Line 12 - compute()",
+            "# Line 12 (`app_12`)",
+            "# Line 12: in app.compute",
+        ),
+    ],
 )
 @pytest.mark.parametrize("above", ["## src/app.py", "The totals in `src/app.py` are wrong:"])
 def test_a_line_at_the_start_of_a_fence_is_the_location_of_its_code(comment: str, above: str, tree: Path) -> None:
@@ -161,6 +170,85 @@ def test_each_part_of_a_fence_has_the_line_of_its_comment(tree: Path) -> None:
 )
 def test_a_line_in_a_fence_is_not_an_accusation_without_a_file_or_in_a_proposal(text: str, tree: Path) -> None:
     assert not [one for one in found(text, tree) if "mismatch" in one or "out-of-range" in one]
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        *(
+            ": should be",
+            ": fix",
+            ": ✅",
+            ": recommended",
+            ": better",
+            " (old)",
+            ": BEFORE",
+            ": corrected version",
+            " - new",
+        ),
+        *(": use compute()", ", after", ": 修复", ": TypeError: bad", ": actual vs expected"),
+    ],
+)
+def test_code_below_a_line_with_another_remark_is_not_a_quote(remark: str, tree: Path) -> None:
+    code = fence(f"# Line 12{remark}", "app_12 = compute(13)")
+    for above in ("## src/app.py", "The totals in `src/app.py` are wrong:"):
+        assert not [one for one in found(f"{above}\n\n{code}\n", tree) if "mismatch" in one or "quote" in one]
+
+
+def test_each_part_with_another_remark_is_not_a_quote(tree: Path) -> None:
+    code = fence("# Line 12", "app_12 = compute(12)", "", "# Line 12: should be", "app_12 = compute(13)")
+    assert found(f"## src/app.py\n\n{code}\n", tree) == ["src/app.py:12 verified", "quote verified"]
+
+
+@pytest.mark.parametrize("language", ["yaml", "bash", "json", "csv", "diff", "css", "sql", "log"])
+def test_code_in_the_language_of_another_type_of_file_is_not_a_quote(language: str, tree: Path) -> None:
+    code = ("# Line 12", "app_12 = compute(13)")
+    above = "The totals in `src/app.py` are wrong:"
+    assert found(f"{above}\n\n{fence(*code, language=language)}\n", tree) == []
+    for own in ("py", "python", "Python", "", "text"):
+        assert found(f"{above}\n\n{fence(*code, language=own)}\n", tree) == [
+            "src/app.py:12 mismatch",
+            "quote mismatch",
+        ]
+
+
+@pytest.mark.parametrize(
+    "above", ["`src/app.py` has no test for this case. One that fails:", "The totals in `src/app.py` are wrong:"]
+)
+def test_other_code_below_a_line_is_not_a_mismatch(above: str, tree: Path) -> None:
+    code = fence(
+        "# Line 12", "def test_totals():", "    with pytest.raises(ValueError):", "        total([], tax=None)"
+    )
+    assert found(f"{above}\n\n{code}\n", tree) == ["src/app.py:12 verified"]
+
+
+def test_code_of_another_version_below_a_line_is_not_a_quote(tree: Path) -> None:
+    code = fence("# Line 12", "app_12 = compute(13)")
+    for version in ("old", "previous", "fixed"):
+        assert found(f"## src/app.py\n\nIn the {version} version:\n\n{code}\n", tree) == []
+    assert found(f"## src/app.py\n\nIn this version:\n\n{code}\n", tree) == [
+        "src/app.py:12 mismatch",
+        "quote mismatch",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "answers"),
+    [
+        ("app_50 = compute(50)", ["src/app.py:12 verified"]),
+        ("store_40 = compute(40)\nstore_41 = compute(41)", ["src/app.py:12 unchecked", "quote unchecked"]),
+    ],
+)
+def test_code_below_a_line_that_is_elsewhere_is_not_relocated(code: str, answers: list[str], tree: Path) -> None:
+    assert found(f"## src/app.py\n\n{fence('# Line 12', code)}\n", tree) == answers
+    cited = found(f"In src/app.py:12:\n\n{fence(code)}\n", tree)
+    assert cited == ["src/app.py:12 relocated", "quote relocated"]
+
+
+def test_a_location_with_its_file_in_a_comment_is_compared_as_before(tree: Path) -> None:
+    other = fence("# src/app.py:12", "raise TypeError('no such entry')", "print('never')")
+    for above in ("## src/app.py", "The totals in `src/app.py` are wrong:"):
+        assert found(f"{above}\n\n{other}\n", tree) == ["src/app.py:12 mismatch", "quote mismatch"]
 
 
 def test_new_code_at_a_line_of_a_file_that_is_named_far_above_is_left_out(tree: Path) -> None:

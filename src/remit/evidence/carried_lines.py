@@ -188,15 +188,15 @@ class LineCarrier:
                     line = replace(line, is_titled=True)
                 yield from _each_line(mention, segment.text, line, is_here=is_here)
 
-    def file_above(self, fence: Segment) -> tuple[str, bool]:
-        """Return the file that the sentence, the entry or the heading above a fence names, and whether it is far."""
+    def file_above(self, fence: Segment) -> str:
+        """Return the file that the sentence, the entry or the heading above a fence names."""
         is_next = fence.group <= self._group + 1
         segment = replace(fence, kind="item" if is_next and self._entries else "text", text="")
-        file, is_far = self._file_elsewhere(segment, ()) if is_next else self._from_headings(segment)
+        file, _ = self._file_elsewhere(segment, ()) if is_next else self._from_headings(segment)
         if file is None:
             file, is_guess = self._file_of_section(segment)
-            file, is_far = None if is_guess else file, True
-        return file.path if file is not None else "", is_far
+            file = None if is_guess else file
+        return file.path if file is not None else ""
 
     def _has_several(self, segment: Segment, row: Iterable[Segment], named: list[WrittenReference]) -> bool:
         """Return whether the segment of a line, or its row, names several files."""

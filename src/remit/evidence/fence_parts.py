@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
 from remit.evidence.grammar import references_in
-from remit.evidence.line_numbers import line_in_comment
+from remit.evidence.line_numbers import MAX_COMMENT, line_in_comment
 from remit.evidence.proposal_words import AFTER_WORDS, BEFORE_WORDS, CORRECTED, CORRECTED_WORDS
 from remit.evidence.written import WrittenReference, cursor_reference
 from remit.lazy import either, lazy_pattern
@@ -72,7 +72,6 @@ _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
 _LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
 #: A longer line is not a comment that names a location.
-_MAX_COMMENT = 2_000
 #: The first characters of the comments that are searched for here, except those that are not ASCII.
 _COMMENT_STARTS = frozenset("/#-;%{(<\"'Rr")
 _ATTRIBUTE = lazy_pattern(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
@@ -188,7 +187,7 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
         if found and at and _is_inside_comment(fence.lines[at - 1], line, found[0]):
             found = []
         found = found or _line_of_same_file(line, path, workspace)
-        is_apart = not found and not part.is_proposed and bool(path) and len(line) < _MAX_COMMENT
+        is_apart = not found and not part.is_proposed and bool(path) and len(line) < MAX_COMMENT
         is_apart = is_apart and "*" in line and bool(_MANY_FILES.match(line))
         if not (found or is_apart) or (at and _is_own_comment(line, path, workspace)):
             part.lines.append(line)
@@ -234,7 +233,7 @@ def _located_lines(fence: FenceText, exists: Exists) -> list[FencePart]:
     """Return a part for each line if every line ends with a comment that is its location: `exit(1)  # a/b.py:12`."""
     parts: list[FencePart] = []
     for at, line in enumerate(fence.lines):
-        comment = _TRAILING.match(line) if len(line) < _MAX_COMMENT else None
+        comment = _TRAILING.match(line) if len(line) < MAX_COMMENT else None
         words = comment[2].strip() if comment else ""
         found = references_in(words, exists) if words else []
         if comment and len(found) == 1 and found[0].start <= 1 and not words[found[0].end :].strip(" `)"):
@@ -298,9 +297,9 @@ def _in_comment(
     a colon or in brackets; a name without a folder that no file has must be the whole comment.
     A sentence inside the quoted code may end with a path, too, so `may_follow` is set if the fence starts like that.
     """
-    comment = _comment(line) if len(line) < _MAX_COMMENT else None
+    comment = _comment(line) if len(line) < MAX_COMMENT else None
     is_comment = comment is not None
-    if comment is None and is_first and len(line) < _MAX_COMMENT:
+    if comment is None and is_first and len(line) < MAX_COMMENT:
         comment = _EMOJI_LINE.match(line)
     if comment is None:
         return []
@@ -365,7 +364,7 @@ def before_and_after(lines: list[str]) -> int | None:
 
 def marks_new_lines(lines: list[str]) -> bool:
     """Return whether a fence has a remark on what is new, or two versions: it shows code as it is to become."""
-    if any(_NEW_REMARK.search(line) for line in lines if len(line) < _MAX_COMMENT):
+    if any(_NEW_REMARK.search(line) for line in lines if len(line) < MAX_COMMENT):
         return True
     return _has_two_versions([line for line in lines[:_MAX_VERSIONS] if line.strip()])
 

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from remit.contract.kinds import Kind
@@ -90,24 +91,29 @@ def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
     return frozenset(display_path(written.path, workspace) for found in cells for written in found)
 
 
+class _Places(msgspec.Struct, frozen=True):
+    """References by the line and by the list that they are in, and the file above each fence that states its line."""
+
+    by_line: dict[int, list[Reference]]
+    by_list: dict[int, list[Reference]]
+    files: dict[int, str]
+
+
 def _references(
     document: Document, pieces: list[Segment], workspace: Workspace | None, permalinks: PermalinkReader, path: str
 ) -> tuple[list[Reference], list[LocatedQuote]]:
     """Return all references and quotes of a document, in document order."""
     references: list[Reference] = []
     quotes: list[LocatedQuote] = []
-    by_line: dict[int, list[Reference]] = {}
-    by_list: dict[int, list[Reference]] = {}
+    found = _Places({}, {}, {})
     here: list[Reference] = []  # references of the current list or paragraph
     before, group = list[Reference](), 0  # references of the previous one
     files = DocumentFiles(workspace, document.folded_text)
     carrier = LineCarrier(lambda piece: named_files(piece, files))
-    #: The files of fences that start with a line, and whether they are named far above.
-    of_fences: dict[int, tuple[str, bool]] = {}
     for row in _rows(pieces):
         own_of_row: list[Reference] = []
         if row[0].kind == "code":
-            of_fences[row[0].line] = carrier.file_above(row[0])
+            found.files[row[0].line] = carrier.file_above(row[0])
             continue
         for piece, may_claim in _places(row):
             if piece.group != group:
@@ -127,17 +133,15 @@ def _references(
             if own:
                 own_of_row.extend(own)
                 here = own[-1:]
-                by_line.setdefault(piece.line, []).extend(own)
+                found.by_line.setdefault(piece.line, []).extend(own)
                 if piece.kind == "item":
-                    by_list.setdefault(piece.group, []).append(own[-1])
+                    found.by_list.setdefault(piece.group, []).append(own[-1])
         if own_of_row and row[0].row:
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
     proposals = Proposals(document, path)
     _mark_proposed(references, proposals)
-    for claims in _claims_of_fences(
-        document, pieces, workspace, list(references), (by_line, by_list, of_fences), proposals
-    ):
+    for claims in _claims_of_fences(document, pieces, workspace, list(references), found, proposals):
         quotes.extend(claims.quotes)
         references.extend(claims.references)
     return sorted(references, key=lambda one: one.at), sorted(quotes, key=lambda located: located.quote.at)
@@ -211,15 +215,14 @@ def _claims_of_fences(
     pieces: list[Segment],
     workspace: Workspace | None,
     references: list[Reference],
-    lists: tuple[dict[int, list[Reference]], dict[int, list[Reference]], dict[int, tuple[str, bool]]],
+    found: _Places,
     proposals: Proposals,
 ) -> Iterator[FenceClaims]:
-    """Yield the claims of each fence; `lists` are references by line and by list, and the files of fences by line."""
+    """Yield the claims of each fence; `found` is what the text outside the fences names."""
     if all(piece.kind != "code" for piece in pieces):
         return
     from remit.evidence.quote_locations import MAX_CANDIDATES, Fence, claims_of_fence, finding_rows
 
-    by_line, by_list, of_fences = lists
     rows = finding_rows(document, references)
     starts = sorted(rows)
     created = {one.path for one in references if one.line is None and proposals.files_at(one.at).are_new}
@@ -231,16 +234,16 @@ def _claims_of_fences(
         if piece.block == "issue_details" and (at := bisect_right(starts, piece.line)):
             finding = rows[starts[at - 1]]
         # A table that ends above a blank line is not related to the fence below it.
-        above = [one for one in by_line.get(fence.above, ()) if fence.is_adjacent or not one.row]
+        above = [one for one in found.by_line.get(fence.above, ()) if fence.is_adjacent or not one.row]
         if above and not fence.is_adjacent:
             # Code below a whole list may be that of any of its entries.
-            above = [*by_list.get(piece.group - 1, ())[-MAX_CANDIDATES:-1], *above]
+            above = [*found.by_list.get(piece.group - 1, ())[-MAX_CANDIDATES:-1], *above]
         labelled: list[Reference] = []
         if not above and finding is None:
-            labelled = by_line.get(fence.labelled_location(lambda line: bool(by_line.get(line))), [])
-        claims = claims_of_fence(
-            fence, above, finding, proposals, workspace, labelled, of_fences.get(piece.line, ("", False))
-        )
+            at = fence.labelled_location(lambda line: bool(found.by_line.get(line)))
+            labelled = found.by_line.get(at, [])
+        file_above = found.files.get(piece.line, "")
+        claims = claims_of_fence(fence, above, finding, proposals, workspace, labelled, file_above)
         replacement = partial(_replacement, pieces, index, proposals)
         quotes = [
             # Code of a file that the text wants to create counts only if it is there.

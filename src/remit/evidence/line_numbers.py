@@ -51,7 +51,7 @@ _ALONE = lazy_pattern(
     r"{0,19})(?:\s?[(（][^()（）\d\n]{1,20}[)）])?\W*",
     re.IGNORECASE,
 )
-#: A name in code marks or a call, and its line in a cell: "login() at line 12", "`login` (lines 12-18)"; not "was line 12".
+#: A call or a name in code marks, and its line in a cell: "login() at line 12", "`login` (line 12)"; not "was line 12".
 _NAMED = lazy_pattern(
     r"[*\s]*+(?:`[A-Za-z_][\w.]{0,80}+`|`?[A-Za-z_][\w.]{0,80}+\(\)`?)[*]*+"
     rf"\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?(?:lines?|{LINE_WORDS})\s"
@@ -70,7 +70,47 @@ _LINE_STARTS = (
     *("linha", "zeile", "ligne", "rig", "satır", "satir", "dòng", "baris", "linij", "línea", "трок", "라인", "줄"),
 )
 _COMMENT_SIGNS = ("/", "#", "-", ";", "%", "{", "<")
-_MAX_COMMENT = 2_000
+#: A longer line is not a comment that states where something is.
+MAX_COMMENT = 2_000
+#: What may be named after the line in a comment, besides names of code: `# Line 15: the field`, `# Line 12 (setup)`.
+_NAMING = frozenset(
+    (
+        *(
+            "a",
+            "an",
+            "the",
+            "in",
+            "of",
+            "from",
+            "for",
+            "at",
+            "inside",
+            "function",
+            "method",
+            "class",
+            "struct",
+            "field",
+        ),
+        *(
+            "interface",
+            "property",
+            "attribute",
+            "variable",
+            "constant",
+            "constructor",
+            "handler",
+            "loop",
+            "block",
+            "body",
+        ),
+        *("definition", "declaration", "signature", "header", "setup", "init", "module", "component", "hook", "entry"),
+        *("route", "endpoint", "query", "parameter", "argument"),
+    )
+)
+#: A name of code: `open()`, `open_store`, `openStore`, `Store.open`.
+_CODE_NAME = lazy_pattern(
+    r"(?=`|[A-Za-z\d]*+[_.(]|[A-Za-z\d]*?[a-z][A-Z])`?[A-Za-z_][A-Za-z\d_]*+(?:\.[A-Za-z_][A-Za-z\d_]*+)*+(?:\(\))?`?"
+)
 
 
 class LineMention(msgspec.Struct, frozen=True):
@@ -110,8 +150,21 @@ def lines_alone(text: str) -> tuple[Range, ...]:
 
 def line_in_comment(line: str) -> re.Match[str] | None:
     """Return the line that a comment states without a file, and the end of a range: `# Line 231`, `// Lines 10-14`."""
-    is_comment = line.lstrip().startswith(_COMMENT_SIGNS) and len(line) < _MAX_COMMENT
+    is_comment = line.lstrip().startswith(_COMMENT_SIGNS) and len(line) < MAX_COMMENT
     return _LINE_COMMENT.match(line) if is_comment and has_word(fold_case(line), _LINE_STARTS) else None
+
+
+def names_only_code(line: str) -> bool:
+    """Return whether a comment with a line has no other remark than what is there: `# Line 15: the field of Store`.
+
+    Each other remark may call the code old, new or better: `# Line 20: should be`, `# Line 20 (old)`, `# Line 20: ✅`.
+    """
+    found = line_in_comment(line)
+    remark = line[found.end() :].strip(" \t:：,*-–—>/}") if found else "?"
+    if remark.startswith(("(", "（")):
+        remark = remark[1:].removesuffix(")").removesuffix("）")
+    words = remark.split()
+    return all(word.strip(",") in _NAMING or _CODE_NAME.fullmatch(word.strip(",")) for word in words)
 
 
 def lines_at_end(text: str) -> tuple[Range, ...]:

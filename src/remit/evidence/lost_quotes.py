@@ -33,6 +33,7 @@ _NO_TEXT = (
 )
 #: At most this many files of the same name are compared with a quote.
 _MAX_NAMESAKES = 20
+_OTHER_CODE = "only a comment states its line, and the code is that of another file"
 
 
 class LostQuotes:
@@ -66,7 +67,9 @@ class LostQuotes:
         for missing in wanted:
             if not missing.locations:
                 missing.locations += self._in_namesakes(missing.quote)
-            if len(missing.locations) == 1:
+            if missing.locations and missing.quote.is_by_text:
+                missing.quote.outcome, missing.quote.why = "unchecked", _OTHER_CODE
+            elif len(missing.locations) == 1:
                 missing.quote.found = missing.locations[0]
 
     def _in_namesakes(self, quote: Quote) -> Iterator[Location]:

@@ -167,6 +167,8 @@ class Quote(msgspec.Struct):
     #: The reference that is its location. Together they are one claim.
     location: Reference | None = None
     difference: Difference | None = None
+    #: Whether only a comment states its line, `# Line 12`, and the text above the file: elsewhere it is other code.
+    is_by_text: bool = False
 
 
 class ChangeClaim(msgspec.Struct):

@@ -11,8 +11,9 @@ from itertools import islice
 import msgspec
 
 from remit.contract.parse import Document
-from remit.evidence.fence_parts import FenceText, before_and_after, fence_parts, marks_new_lines
+from remit.evidence.fence_parts import FencePart, FenceText, before_and_after, fence_parts, marks_new_lines
 from remit.evidence.file_names import is_placeholder
+from remit.evidence.line_numbers import line_in_comment, names_only_code
 from remit.evidence.model import Quote, Reference
 from remit.evidence.proposal_words import CURRENT
 from remit.evidence.proposals import Proposals
@@ -22,6 +23,7 @@ from remit.evidence.segments import Segment
 from remit.evidence.written import WrittenReference
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.languages import is_written_in
 
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
@@ -53,6 +55,13 @@ _UNNAMED = frozenset(("", "console", "terminal", "shell-session"))
 _MAX_COMMANDS = 200
 _SHORT_LABEL = lazy_pattern(r"[*_]{0,2}[\w ]{1,30}[:：][*_]{0,2}\s*$")
 _NO_LANGUAGE = frozenset(("", "text", "txt", "plain", "plaintext", "ascii", "pseudo", "pseudocode"))
+#: "In the old version:", "the previous code".
+_OTHER_VERSION = lazy_pattern(
+    r"\b(?:old(?:er)?|previous|prior|earlier|former|original|other|new(?:er)?|next|fixed|last)\s"
+    r"(?:version|code|release|implementation|commit|branch|state)\b",
+    re.IGNORECASE,
+)
+_MAX_INTRODUCTION = 300
 _SENTENCE_ENDS = lazy_pattern(r"[.!?]\)?\s+\S|。")
 #: A label with a location, and a line that introduces code below it: `**Location**: x`, then `**Problem**:`.
 _LOCATION_LINE = lazy_pattern(
@@ -121,11 +130,19 @@ class Fence:
     def _language(self) -> str:
         return self.segment.info.split(" ")[0].lower()
 
-    def may_be_new(self, proposals: Proposals, *, is_loose: bool) -> bool:
-        """Return whether the code may be code that is to be written. `is_loose`: nothing states that it is a quote."""
+    def may_be_new(self, proposals: Proposals, quote: Quote, *, is_loose: bool) -> bool:
+        """Return whether the code may be code that is to be written. `is_loose`: nothing states that it is a quote.
+
+        Nor is it a quote if only a comment states its line, and it is at another line.
+        """
         if self._is_new is None:
             self._is_new = proposals.may_be_proposed(self.line) or marks_new_lines(self.segment.text.split("\n"))
-        return is_loose or self._is_new
+        return is_loose or self._is_new or (quote.is_by_text and quote.outcome == "relocated")
+
+    @property
+    def is_of_other_version(self) -> bool:
+        """Whether the line above it calls the code that of another version."""
+        return _OTHER_VERSION.search(self._text(self.above)[-_MAX_INTRODUCTION:]) is not None
 
     def labelled_location(self, has_location: Callable[[int], bool]) -> int:
         """Return the line of a label or heading with a location above the line that introduces the code, or 0.
@@ -192,21 +209,17 @@ def claims_of_fence(
     proposals: Proposals,
     workspace: Workspace | None,
     labelled: list[Reference] | None = None,
-    file_above: tuple[str, bool] = ("", False),
+    file_above: str = "",
 ) -> FenceClaims:
     """Return the quotes in a fence; none if it is not a quote. Each comment that is a location starts a quote.
 
     `above` are the references of the line above, `finding` is the row with the ID that the details belong to,
-    `labelled` are those of a label further above; `file_above`: the file of code that states only its line, if far.
+    `labelled` are those of a label further above; `file_above` is the file of code that states only its line.
     """
     is_apart = bool(labelled) and len({one.path for one in labelled or ()}) == 1
     above = [one for one in labelled or () if one.line is not None] if is_apart else above
     found = FenceClaims([], [])
-    lines = fence.segment.text.split("\n")
-    kept = before_and_after(lines)
-    path_above = above[-1].path if above else file_above[0]
-    whole = FenceText(fence.segment.info, fence.line, fence.first, lines[:kept], path_above)
-    for part in fence_parts(whole, workspace):
+    for part, is_by_text in _parts(fence, above[-1].path if above else "", file_above, workspace):
         own = _reference(part.written, part.written_at, fence.segment, workspace) if part.written is not None else None
         others = [_reference(one, part.written_at, fence.segment, workspace) for one in part.others]
         candidates = [*others, own] if own is not None else _candidates(fence, above, finding)
@@ -234,17 +247,38 @@ def claims_of_fence(
             continue  # code of a file that is to be written
         if is_quote and not is_proposed:
             last, text = candidates[-1], "\n".join(part.lines)
-            quote = Quote(path=last.path, line=last.line, end_line=last.end_line, at=part.first, text=text)
+            quote = Quote(last.path, last.line, last.end_line, part.first, text, is_by_text=is_by_text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
             is_list = not fence.is_diff and not proposals.is_result and lists_calls(text)
             is_loose |= is_list or (is_apart and own is None and proposals.shows_old(fence.line))
-            may_be_new = partial(fence.may_be_new, proposals, is_loose=is_loose)
+            may_be_new = partial(fence.may_be_new, proposals, quote, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
-            is_by_text = file_above[1] and not above and own is not None and own.path == file_above[0]
             is_doubtful = is_neutral or is_by_text or (own is None and is_apart)
             found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, is_unplaced, is_doubtful))
     return found
+
+
+def _parts(fence: Fence, cited: str, file_above: str, workspace: Workspace | None) -> Iterator[tuple[FencePart, bool]]:
+    """Yield the parts of a fence, and whether only the text above names their file; `cited` is the one that it cites.
+
+    Then a comment such as `# Line 12` may not call the code something else, and the fence may not be in the language
+    of another type of file.
+    """
+    lines = fence.segment.text.split("\n")
+    kept = before_and_after(lines)
+    whole = FenceText(fence.segment.info, fence.line, fence.first, lines[:kept], cited or file_above)
+    language = fence.segment.info.split(" ")[0].lower()
+    for part in fence_parts(whole, workspace):
+        has_line = part.written is not None and line_in_comment(part.written.text) is not None
+        is_by_text = has_line and bool(file_above) and not cited
+        is_own = not is_by_text or (
+            (fence.has_no_language or is_written_in(file_above, language))
+            and names_only_code(lines[part.written_at - fence.first])
+            and not fence.is_of_other_version
+        )
+        if is_own:
+            yield part, is_by_text
 
 
 def _asks_to_add(lines: list[str], path: str, proposals: Proposals, workspace: Workspace | None) -> bool:

@@ -65,6 +65,24 @@ _BY_NAME = {
     "jenkinsfile": "Groovy",
     "cmakelists.txt": "CMake",
 }
+#: Names of languages in fences that are not endings: `python`, `golang`.
+_BY_TAG = {
+    **{name.lower(): name for name in _ENDINGS},
+    **dict.fromkeys(("objc", "objectivec"), "Objective-C"),
+    **dict.fromkeys(("docker", "dockerfile"), "Dockerfile"),
+    **dict.fromkeys(("make", "makefile"), "Make"),
+    "golang": "Go",
+    "csharp": "C#",
+    "fsharp": "F#",
+    "hcl": "Terraform",
+    "protobuf": "Protocol Buffers",
+    "cmake": "CMake",
+}
+#: Languages whose code is written with the name of another one of the group.
+_RELATED = (
+    frozenset({"JavaScript", "TypeScript", "Vue", "Svelte", "HTML"}),
+    frozenset({"C", "C++", "Objective-C"}),
+)
 #: The interpreters in the first line of a script without an ending.
 _BY_INTERPRETER = {
     **dict.fromkeys(("sh", "bash", "dash", "ksh"), "Shell"),
@@ -90,6 +108,15 @@ def language_of(path: str) -> str:
     if name.startswith("dockerfile.") or name.endswith(".dockerfile"):
         return "Dockerfile"
     return _BY_ENDING.get(name.rpartition(".")[2], OTHER) if "." in name else OTHER
+
+
+def is_written_in(path: str, language: str) -> bool:
+    """Return whether a file is of the type that a fence names, by an ending or a name: `py`, `python`, `c++`."""
+    own = language_of(path)
+    if own == OTHER:
+        return path.lower().endswith(f".{language}")
+    name = _BY_TAG.get(language) or language_of(f"x.{language}")
+    return name == own or any(name in group and own in group for group in _RELATED)
 
 
 def languages_of(root: Path, paths: Iterable[str]) -> dict[str, str]:
