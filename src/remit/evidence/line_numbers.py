@@ -155,7 +155,7 @@ def line_in_comment(line: str) -> re.Match[str] | None:
 
 
 def names_only_code(line: str) -> bool:
-    """Return whether a comment with a line has no other remark than what is there: `# Line 15: the field of Store`.
+    """Return whether a comment with a line has no remark, or one that names code: `# Line 15: the field of Store`.
 
     Each other remark may call the code old, new or better: `# Line 20: should be`, `# Line 20 (old)`, `# Line 20: ✅`.
     """
