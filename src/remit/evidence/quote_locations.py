@@ -139,6 +139,10 @@ class Fence:
             self._is_new = proposals.may_be_proposed(self.line) or marks_new_lines(self.segment.text.split("\n"))
         return is_loose or self._is_new or (quote.is_by_text and quote.outcome == "relocated")
 
+    def may_show(self, path: str) -> bool:
+        """Return whether it is in the language of a file, or in none."""
+        return self._language in _NO_LANGUAGE or is_written_in(path, self._language)
+
     @property
     def is_of_other_version(self) -> bool:
         """Whether the line above it calls the code that of another version."""
@@ -268,12 +272,11 @@ def _parts(fence: Fence, cited: str, file_above: str, workspace: Workspace | Non
     lines = fence.segment.text.split("\n")
     kept = before_and_after(lines)
     whole = FenceText(fence.segment.info, fence.line, fence.first, lines[:kept], cited or file_above)
-    language = fence.segment.info.split(" ")[0].lower()
     for part in fence_parts(whole, workspace):
         has_line = part.written is not None and line_in_comment(part.written.text) is not None
         is_by_text = has_line and bool(file_above) and not cited
         is_own = not is_by_text or (
-            (fence.has_no_language or is_written_in(file_above, language))
+            fence.may_show(file_above)
             and names_only_code(lines[part.written_at - fence.first])
             and not fence.is_of_other_version
         )
