@@ -26,8 +26,9 @@ _ENDINGS = (
     *(".py", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".rs", ".java", ".kt", ".cs", ".cpp", ".cc", ".c", ".hpp", ".h"),
     *(".m", ".mm", ".swift", ".php", ".rb", ".dart", ".vue", ".svelte", ".lua", ".scala", ".go", ".groovy", ".gd"),
 )
-#: A member is searched for in this many characters of a file: a text may name many.
+#: A member is searched for in this many characters of a file, and in this many longer words: a text may name many.
 _MAX_CLASS = 200_000
+_MAX_PARTS = 100
 
 
 def with_classes(
@@ -68,8 +69,21 @@ def _in_file(own: re.Match[str], start: int, workspace: Workspace) -> Iterator[W
     source = workspace.read(path) if path else None
     if not isinstance(source, SourceFile) or not 1 <= line <= (last or line) <= source.line_count:
         return
-    if not member or re.search(rf"(?<!\w){member}(?!\w)", source.text[:_MAX_CLASS]):
+    if not member or _has_word(source.text, member):
         yield WrittenReference(start, start + own.end(), own[0], name, line, last, is_class=True)
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Return whether a text has a word that is not part of a longer one; a pattern would search it more slowly."""
+    at = -len(word)
+    for _ in range(_MAX_PARTS):
+        at = text.find(word, at + len(word), _MAX_CLASS)
+        if at < 0:
+            return False
+        around = text[at - 1 : at] + text[at + len(word) : at + len(word) + 1]
+        if not any(sign.isalnum() or sign == "_" for sign in around):
+            return True
+    return False
 
 
 def file_of_class(name: str, workspace: Workspace) -> str:
