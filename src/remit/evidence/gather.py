@@ -140,7 +140,7 @@ def _references(
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
     proposals = Proposals(document, path)
-    _mark_proposed(references, proposals)
+    _mark_proposed(references if workspace is not None else [], proposals)  # else no file is looked up
     for claims in _claims_of_fences(document, pieces, workspace, list(references), found, proposals):
         quotes.extend(claims.quotes)
         references.extend(claims.references)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
@@ -126,11 +127,7 @@ class Proposals:
         #: For each heading the index of the heading above it; -1 at the top.
         self._parents: list[int] = []
         stack = [(-1, 0)]
-        #: The lists of files that the text calls removed.
-        self._removed: list[tuple[int, int]] = []
-        may_list = may_list_removed_files(document.folded_text)
         for first, lines in document.line_runs:
-            self._removed.extend(lists_of_removed_files(lines, first) if may_list else ())
             fences = read_fences(lines)
             starts = [fence.start for fence in fences]
             for at, line in enumerate(lines):
@@ -158,6 +155,13 @@ class Proposals:
         self.plans_work = is_work and not document.result.agent and not REVIEW.search(title)
         #: Whether code may be code before a change that was made; a result or a review describes existing code.
         self._reports_changes = not document.result.agent and not REVIEW.search(title)
+
+    @cached_property
+    def _removed(self) -> list[tuple[int, int]]:
+        """The lists of files that the text calls removed: the first and the last line of each."""
+        if not may_list_removed_files(self._document.folded_text):
+            return []
+        return [found for first, lines in self._document.line_runs for found in lists_of_removed_files(lines, first)]
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""

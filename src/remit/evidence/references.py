@@ -81,8 +81,9 @@ class DocumentFiles:
     def __init__(self, workspace: Workspace | None, folded: str) -> None:
         """`folded` is the whole text of the document in lower case."""
         self.workspace = workspace
-        self.may_be_made = may_make_files(folded)
-        self.may_be_gone = may_state_gone(folded)
+        # Without a checkout no file is looked up, so that none can be missing.
+        self.may_be_made = workspace is not None and may_make_files(folded)
+        self.may_be_gone = workspace is not None and may_state_gone(folded)
         self.exists: Exists = _known_files(workspace)
         self.shown: Callable[[str], str] = cache(lambda path: display_path(path, workspace))
 
