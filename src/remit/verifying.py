@@ -167,7 +167,7 @@ class _TruthFinder:
     def truth(self, reference: Reference) -> Location | None:
         """Return the location that is meant, or None if there is not exactly one."""
         found = reference.found
-        if found is None or reference.is_class:
+        if found is None:
             return None
         if reference.outcome == "abbreviated":
             return Location(found.path, reference.line)

@@ -146,16 +146,15 @@ def test_a_line_at_the_start_of_a_fence_is_the_location_of_its_code(comment: str
     right = found(f"{above}\n\n{fence(comment, 'app_12 = compute(12)')}\n", tree)
     assert right == ["src/app.py:12 verified", "quote verified"]
     wrong = found(f"{above}\n\n{fence(comment, 'app_12 = compute(13)')}\n", tree)
-    assert wrong == ["src/app.py:12 mismatch", "quote mismatch"]
+    assert wrong == ["src/app.py:12 unchecked"]
 
 
 def test_each_part_of_a_fence_has_the_line_of_its_comment(tree: Path) -> None:
     code = fence("# Line 12", "app_12 = compute(12)", "", "# Line 20", "app_20 = compute(99)")
     assert found(f"## src/app.py\n\n{code}\n", tree) == [
         "src/app.py:12 verified",
-        "src/app.py:20 mismatch",
+        "src/app.py:20 unchecked",
         "quote verified",
-        "quote mismatch",
     ]
 
 
@@ -206,10 +205,7 @@ def test_code_in_the_language_of_another_type_of_file_is_not_a_quote(language: s
     above = "The totals in `src/app.py` are wrong:"
     assert found(f"{above}\n\n{fence(*code, language=language)}\n", tree) == []
     for own in ("py", "python", "Python", "", "text"):
-        assert found(f"{above}\n\n{fence(*code, language=own)}\n", tree) == [
-            "src/app.py:12 mismatch",
-            "quote mismatch",
-        ]
+        assert found(f"{above}\n\n{fence(*code, language=own)}\n", tree) == ["src/app.py:12 unchecked"]
 
 
 @pytest.mark.parametrize(
@@ -219,28 +215,19 @@ def test_other_code_below_a_line_is_not_a_mismatch(above: str, tree: Path) -> No
     code = fence(
         "# Line 12", "def test_totals():", "    with pytest.raises(ValueError):", "        total([], tax=None)"
     )
-    assert found(f"{above}\n\n{code}\n", tree) == ["src/app.py:12 verified"]
+    assert found(f"{above}\n\n{code}\n", tree) == ["src/app.py:12 unchecked"]
 
 
 def test_code_of_another_version_below_a_line_is_not_a_quote(tree: Path) -> None:
     code = fence("# Line 12", "app_12 = compute(13)")
     for version in ("old", "previous", "fixed"):
         assert found(f"## src/app.py\n\nIn the {version} version:\n\n{code}\n", tree) == []
-    assert found(f"## src/app.py\n\nIn this version:\n\n{code}\n", tree) == [
-        "src/app.py:12 mismatch",
-        "quote mismatch",
-    ]
+    assert found(f"## src/app.py\n\nIn this version:\n\n{code}\n", tree) == ["src/app.py:12 unchecked"]
 
 
-@pytest.mark.parametrize(
-    ("code", "answers"),
-    [
-        ("app_50 = compute(50)", ["src/app.py:12 verified"]),
-        ("store_40 = compute(40)\nstore_41 = compute(41)", ["src/app.py:12 unchecked", "quote unchecked"]),
-    ],
-)
-def test_code_below_a_line_that_is_elsewhere_is_not_relocated(code: str, answers: list[str], tree: Path) -> None:
-    assert found(f"## src/app.py\n\n{fence('# Line 12', code)}\n", tree) == answers
+@pytest.mark.parametrize("code", ["app_50 = compute(50)", "store_40 = compute(40)\nstore_41 = compute(41)"])
+def test_code_below_a_line_that_is_elsewhere_is_not_relocated(code: str, tree: Path) -> None:
+    assert found(f"## src/app.py\n\n{fence('# Line 12', code)}\n", tree) == ["src/app.py:12 unchecked"]
     cited = found(f"In src/app.py:12:\n\n{fence(code)}\n", tree)
     assert cited == ["src/app.py:12 relocated", "quote relocated"]
 
@@ -254,17 +241,15 @@ def test_a_location_with_its_file_in_a_comment_is_compared_as_before(tree: Path)
 def test_new_code_at_a_line_of_a_file_that_is_named_far_above_is_left_out(tree: Path) -> None:
     text = "## Finding\n\n**File:** `src/app.py`\n\n### Details\n\nNothing is checked.\n\n{}\n"
     other = fence("# Line 12", "raise TypeError('no such entry')", "print('never')")
-    assert found(text.format(other), tree) == ["src/app.py:12 verified"]
+    assert found(text.format(other), tree) == ["src/app.py:12 unchecked"]
     altered = fence("# Lines 12-14", "app_12 = compute(12)", "app_13 = compute(99)", "app_14 = compute(14)")
-    assert found(text.format(altered), tree) == ["src/app.py:12 mismatch", "quote mismatch"]
+    assert found(text.format(altered), tree) == ["src/app.py:12 unchecked"]
 
 
 # Tables.
 
 
-@pytest.mark.parametrize(
-    "cell", ["compute() at line 12", "`compute()` (line 12)", "`compute`, line 12", "`compute() line 12`"]
-)
+@pytest.mark.parametrize("cell", ["compute() at line 12", "`compute()` (line 12)", "`compute() line 12`"])
 def test_a_name_before_the_line_in_a_column_of_lines_is_read(cell: str, tree: Path) -> None:
     table = "| Function | File | Line |\n|---|---|---|\n| totals | `src/app.py` | {} |\n"
     assert found(table.format(cell), tree) == ["src/app.py:12 verified"]
@@ -272,7 +257,7 @@ def test_a_name_before_the_line_in_a_column_of_lines_is_read(cell: str, tree: Pa
     assert past in ("src/app.py:120 out-of-range", "src/app.py:120 relocated")
 
 
-@pytest.mark.parametrize("word", ["was", "old", "about", "max", "compute,", "(was)"])
+@pytest.mark.parametrize("word", ["was", "old", "about", "max", "compute,", "(was)", "`src.other`"])
 def test_a_word_before_the_line_in_a_column_of_lines_is_not_a_name(word: str, tree: Path) -> None:
     table = f"| Function | File | Line |\n|---|---|---|\n| totals | `src/app.py` | {word} line 400 |\n"
     assert found(table, tree) == ["src/app.py:None verified"]
@@ -281,16 +266,6 @@ def test_a_word_before_the_line_in_a_column_of_lines_is_not_a_name(word: str, tr
 def test_words_before_a_number_in_a_column_of_lines_are_not_a_line(tree: Path) -> None:
     table = "| Function | File | Line |\n|---|---|---|\n| totals | `src/app.py` | all of the 120 lines |\n"
     assert found(table, tree) == ["src/app.py:None verified"]
-
-
-def test_a_location_in_the_head_of_a_column_is_a_reference(tree: Path) -> None:
-    table = "| `src/app.py:12` | `src/core/store.py:120` | 10:30 |\n|---|---|---|\n| reads | writes | noon |\n"
-    assert found(table, tree) == ["src/app.py:12 verified", "src/core/store.py:120 out-of-range"]
-
-
-def test_a_location_in_the_head_of_a_column_may_have_no_code_marks(tree: Path) -> None:
-    table = "| src/app.py:12 | src/core/store.py:120 |\n|---|---|\n| reads | writes |\n"
-    assert found(table, tree) == ["src/app.py:12 verified", "src/core/store.py:120 out-of-range"]
 
 
 @pytest.mark.parametrize(
@@ -305,48 +280,6 @@ def test_a_file_without_a_line_in_the_head_of_a_column_is_not_a_reference(tree: 
 
 
 # A class in place of its file.
-
-
-@pytest.mark.parametrize(
-    "written",
-    ["(OrderStore:12)", "`OrderStore:12`", "`OrderStore.open:12`", "`OrderStore.open():12-14`", "（OrderStore:12）"],
-)
-def test_a_class_whose_name_only_one_file_has_is_an_abbreviation(written: str, tree: Path) -> None:
-    assert found(f"It is called in {written}.\n", tree) == ["src/OrderStore.java:12 abbreviated"]
-
-
-def test_a_class_alone_in_a_column_of_locations_is_an_abbreviation(tree: Path) -> None:
-    table = "| Issue | Location |\n|---|---|\n| late | {} |\n"
-    for cell in ("OrderStore:12", "`OrderStore:12`", "OrderStore.open:12"):
-        assert found(table.format(cell), tree) == ["src/OrderStore.java:12 abbreviated"]
-    for cell in (
-        "OrderStore:9999",
-        "OrderStore:12 users",
-        "OrderStore:12:30",
-        "OrderStore:12/api",
-        "OrderStore.ope:12",
-    ):
-        assert found(table.format(cell), tree) == []
-
-
-def test_a_member_of_a_class_with_a_plain_name_is_read_if_the_file_has_it(tree: Path) -> None:
-    assert found("It is called in `Cart.total:12`.\n", tree) == ["src/Cart.java:12 abbreviated"]
-    assert found("It is called in `Cart.amount:12`.\n", tree) == []
-    assert found("It is called in `Cart.tot:12`.\n", tree) == []
-
-
-def test_a_class_in_place_of_a_file_is_never_accused(tree: Path) -> None:
-    assert found("It is called in `OrderStore:999`.\n", tree) == []
-    assert found(f"`OrderStore:12`\n{fence('order_12 = compute(99)')}\n", tree) == [
-        "src/OrderStore.java:12 abbreviated"
-    ]
-
-
-def test_a_class_does_not_change_the_file_of_other_lines(tree: Path) -> None:
-    assert found("### src/app.py\n\nAs in `OrderStore:12`, the loop (line 50) is late.\n", tree) == [
-        "src/OrderStore.java:12 abbreviated",
-        "src/app.py:50 verified",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -397,7 +330,7 @@ def test_the_code_of_a_quote_settles_which_of_several_files_is_meant(tree: Path)
     text = f"In `store.py:12`:\n\n{fence('store_12 = compute(12)', 'store_13 = compute(13)')}\n"
     assert found(text, tree) == ["src/core/store.py:12 abbreviated", "quote verified"]
     altered = text.replace("compute(13)", "compute(31)").replace("\n```\n", "\nstore_14 = compute(14)\n```\n")
-    assert found(altered, tree) == ["src/core/store.py:12 mismatch", "quote mismatch"]
+    assert found(altered, tree)[0] == "store.py:12 ambiguous"
 
 
 def test_code_that_none_or_several_of_the_files_have_settles_nothing(tree: Path) -> None:

@@ -71,24 +71,6 @@ def test_code_with_the_marks_of_a_diff_is_still_compared(tree: Path) -> None:
     assert answers(f"## Open\n\n{call}\n", tree) == ["mismatch", "mismatch"]
 
 
-def test_comments_that_change_one_line_to_another_show_a_proposal(tree: Path) -> None:
-    new = ("# To:", "price = totals.sum(cart)")
-    for old, outcome in (("True", "verified"), ("False", "mismatch")):
-        lines = ("# src/cart.py:5", "# Change:", f"    price = totals.compute(cart, with_tax={old})", *new)
-        assert answers(f"## Findings\n\n{fence(*lines)}\n", tree) == [outcome, outcome]
-    only = fence("# src/cart.py:5", "# Change:", new[1])
-    assert answers(f"## Findings\n\n{only}\n", tree) == ["mismatch", "mismatch"]
-
-
-def test_a_comment_that_asks_to_add_code_shows_a_proposal(tree: Path) -> None:
-    added = fence("# src/cart.py:1", "# Add import:", "import taxes")
-    assert answers(f"## Findings\n\n{added}\n", tree) == ["verified"]
-    assert answers(result(added), tree) == ["mismatch", "mismatch"]
-    for comment in ("# Adds the import", "# Address of the cart:"):
-        text = f"## Findings\n\n{fence('# src/cart.py:1', comment, 'import taxes')}\n"
-        assert answers(text, tree) == ["mismatch", "mismatch"]
-
-
 def test_a_comment_of_the_file_does_not_ask_to_add_code(tree: Path) -> None:
     text = "The tax is missing, src/cart.py:14:\n\n{}\n"
     for tax, outcome in (("True", "verified"), ("False", "mismatch")):
@@ -105,7 +87,7 @@ def test_code_before_a_fix_that_was_made_may_be_gone(comment: str, tree: Path) -
     for title in ("# Bug Fix: prices", "# Отчёт об исправлении"):
         assert answers(f"{title}\n\n{text}", tree)[1] == "unchecked"
         assert answers(f"{title}\n\n{result(text)}", tree) == ["mismatch", "mismatch"]
-    for title in ("# Code Review", "# Findings", "# Issue 12"):
+    for title in ("# Code Review", "# Findings", "# Issue 12", "# Security Report: fixes pending"):
         assert answers(f"{title}\n\n{text}", tree) == ["mismatch", "mismatch"]
 
 
@@ -127,17 +109,15 @@ TABLE = "# {title}\n\n| Task | File |\n|---|---|\n| {task} | `src/gone.py` |\n"
 @pytest.mark.parametrize("task", ["Create the container", "Создать контейнер", "创建 container"])
 def test_a_row_of_a_plan_that_creates_something_may_name_a_new_file(task: str, tree: Path) -> None:
     assert answers(TABLE.format(title="Migration Plan", task=task), tree) == ["planned"]
-    for title in ("Report", "Review of the Migration Plan"):
+    for title in ("Report", "Review of the Migration Plan", "Feedback on the Migration Plan"):
         assert answers(TABLE.format(title=title, task=task), tree) == ["missing-file"]
     assert answers(TABLE.format(title="Migration Plan", task="Add a check to the container"), tree) == ["missing-file"]
 
 
-@pytest.mark.parametrize(
-    "task", ["**ОТСУТСТВУЕТ**", "УДАЛИТЬ", "Не найден", "重命名", "Переименовать + упростить", "Удалить"]
-)
+@pytest.mark.parametrize("task", ["**ОТСУТСТВУЕТ**", "УДАЛИТЬ", "Не найден", "重命名", "Удалить"])
 def test_a_row_states_in_other_languages_that_its_file_is_or_will_be_gone(task: str, tree: Path) -> None:
     assert answers(TABLE.format(title="Report", task=task), tree) == ["planned"]
-    for other in ("Проверить", "Отсутствует проверка", "Не найден обработчик"):
+    for other in ("Delete + rewrite", "Проверить", "Отсутствует проверка", "Не найден обработчик"):
         assert answers(TABLE.format(title="Report", task=other), tree) == ["missing-file"]
 
 

@@ -23,17 +23,10 @@ _HOME = lazy_pattern(
 #: A file of a package: `@scope/name/lib/index.js`.
 _PACKAGE = lazy_pattern(r"@[\w-]+/[\w.-]+/.")
 #: A file of a package with its version, as in a cache of packages: `tray_manager-0.2.4/lib/tray.dart`.
-_VERSIONED = lazy_pattern(r"(?:[^\n]{1,200}/)?([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)-v?(\d+\.\d+[\w.+-]*)/.")
-#: The locks that list the packages of a project, and how the entry of a package starts. Its version follows in quotes.
-_LOCKS = {
-    "pubspec.lock": "\n  {}:\n",
-    "Cargo.lock": '\nname = "{}"\n',
-    "package-lock.json": '"node_modules/{}": {{',
-    "yarn.lock": "\n{}@",
-    "poetry.lock": '\nname = "{}"\n',
-    "uv.lock": '\nname = "{}"\n',
-}
-_MAX_ENTRY = 400
+_VERSIONED = lazy_pattern(r"([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)-v?(\d+\.\d+[\w.+-]*)/.")
+#: The locks in which the version follows the name of a package.
+_LOCKS = ("Cargo.lock", "poetry.lock", "uv.lock")
+_NEXT_PACKAGE = lazy_pattern(r"\n {0,2}\S")
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
 #: The name that a source file has after it was compiled.
@@ -128,20 +121,26 @@ class Excuses:
             return False
         own = name, version = package[1], package[2]
         if own not in self._packages and len(self._packages) < _MAX_PACKAGES:
-            entries = (self._locked(lock, name) for lock in _LOCKS)
-            self._packages[own] = any(f'"{version}"' in entry for entry in entries)
+            entry = f'\nname = "{name}"\nversion = "{version}"\n'
+            is_locked = any(entry in self._text(lock) for lock in _LOCKS)
+            self._packages[own] = is_locked or f'version: "{version}"' in self._dart_package(name)
         return self._packages.get(own, False)
 
-    def _locked(self, lock: str, name: str) -> str:
-        """Return the start of the entry of a package in a lock, or nothing."""
+    def _text(self, lock: str) -> str:
         file = self._workspace.read(lock)
-        at = file.text.find(_LOCKS[lock].format(name)) if isinstance(file, SourceFile) else -1
-        return file.text[at : at + _MAX_ENTRY] if isinstance(file, SourceFile) and at >= 0 else ""
+        return file.text if isinstance(file, SourceFile) else ""
+
+    def _dart_package(self, name: str) -> str:
+        """Return the entry of a package in the lock of a Dart project, or nothing."""
+        text, start = self._text("pubspec.lock"), f"\n  {name}:\n"
+        at = text.find(start) + len(start) - 1
+        end = _NEXT_PACKAGE.search(text, at) if at >= len(start) - 1 else None
+        return text[at : end.start() if end else None] if start in text else ""
 
     def _is_dart_package(self, path: str) -> bool:
         """Return whether a path is the main file of a package in the lock of the project: `just_audio.dart`."""
         name = path.removesuffix(".dart")
-        return name != path and "/" not in name and bool(self._locked("pubspec.lock", name))
+        return name != path and "/" not in name and bool(self._dart_package(name))
 
     def _is_built(self, path: str) -> bool:
         """Return whether a path is below a folder that a build writes and that the checkout does not have."""

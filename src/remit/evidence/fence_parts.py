@@ -71,7 +71,6 @@ _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 #: Fences in these languages show a text or a change as a whole; comments inside are part of it.
 _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
 _LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
-#: A longer line is not a comment that names a location.
 #: The first characters of the comments that are searched for here, except those that are not ASCII.
 _COMMENT_STARTS = frozenset("/#-;%{(<\"'Rr")
 _ATTRIBUTE = lazy_pattern(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
@@ -114,9 +113,6 @@ _OLD_PART = lazy_pattern(
 _NEW_PART = lazy_pattern(
     rf"{_SIGN}(?:new|after|now)\s[\w ]{{1,30}}(?:[:：(（]|$)", re.IGNORECASE, ("new", "after", "now")
 )
-#: A change in two comments: `// Change:`, `// To:`.
-_CHANGE = lazy_pattern(rf"{_SIGN}(?:change|replace)(?:\sthis)?\s?[:：]\s*$", re.IGNORECASE, ("change", "replace"))
-_TO = lazy_pattern(rf"{_SIGN}(?:to|with)(?:\sthis)?\s?[:：]\s*$", re.IGNORECASE, ("to", "with"))
 #: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
 _CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)", words=tuple("❌✗🚫"))
 _TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)", words=tuple("✅✓"))
@@ -356,9 +352,7 @@ def before_and_after(lines: list[str]) -> int | None:
             first = next((at for at in comments if old.match(lines[at])), None)
             if first is not None and any(new.match(lines[at]) for at in comments if at >= first):
                 return 0
-        changed = next((at for at in comments if _CHANGE.match(lines[at])), None)
-        # The code that is to be changed is there.
-        return None if changed is None else next((at for at in comments if at > changed and _TO.match(lines[at])), None)
+        return None
     return 0 if any(_BEFORE.match(lines[at]) for at in comments if at < after) else after
 
 

@@ -51,9 +51,9 @@ _ALONE = lazy_pattern(
     r"{0,19})(?:\s?[(（][^()（）\d\n]{1,20}[)）])?\W*",
     re.IGNORECASE,
 )
-#: A call or a name in code marks, and its line in a cell: "login() at line 12", "`login` (line 12)"; not "was line 12".
+#: A call and its line in a cell: "login() at line 12", "`login()` (line 12)"; not "was line 12".
 _NAMED = lazy_pattern(
-    r"[*\s]*+(?:`[A-Za-z_][\w.]{0,80}+`|`?[A-Za-z_][\w.]{0,80}+\(\)`?)[*]*+"
+    r"[*\s]*+`?[A-Za-z_]\w{0,80}+\(\)`?[*]*+"
     rf"\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?(?:lines?|{LINE_WORDS})\s"
     rf"({_CELL_LINES}(?:,\s?{_CELL_LINES}){{0,9}})[)`*.\s]*+",
     re.IGNORECASE,

@@ -92,8 +92,6 @@ class Reference(msgspec.Struct, gc=False):
     is_titled: bool = False
     #: The name that such a line is about: `Store` lines 12-18.
     named: str = ""
-    #: Whether the text names a class in place of the file: `OrderStore:12`.
-    is_class: bool = False
     #: Whether it is the location of code as it was before a change, which may be gone.
     is_past: bool = False
     #: Whether the path stands for any file: `path/to/file.py`. It is a reference only if there is such a file.

@@ -14,7 +14,6 @@ from operator import attrgetter
 
 import msgspec
 
-from remit.evidence.class_names import file_of_class
 from remit.evidence.file_names import has_known_ending
 from remit.evidence.model import Reference
 from remit.evidence.symbols import occurs_near
@@ -176,9 +175,7 @@ class PathResolver:
         return Resolved(rest, target, tuple(matches) if len(matches) > 1 else ())
 
     def _by_name(self, name: str) -> str:
-        """Return the file of a class, or of a path like that of a module: `core.store.py` is `core/store.py`."""
-        if name[:1].isupper() and name.isalnum():
-            return file_of_class(name, self._workspace)
+        """Return the file of a path that is written like a module: `core.store.py` is `core/store.py`."""
         stem, _, ending = name.rpartition(".")
         path = f"{stem.replace('.', '/')}.{ending}"
         return path if "." in stem and "/" not in stem and self._exists(path) else ""

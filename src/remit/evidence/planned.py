@@ -41,7 +41,7 @@ _DELETES = lazy_pattern(
     r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|待?删除|待?移除|삭제|"
     r"重命名|改名|(?-i:[Уу]далить|УДАЛИТЬ|[Уу]дал[её]н|УДАЛ[ЕЁ]Н|[Пп]ереименовать|[Пп]ереместить|[Пп]еренести))"
     r"(?:\sthe\s(?:whole|entire)\sfile[.;][\s*_`]|"
-    r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into|\+)\s))",
+    r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into)\s))",
     re.IGNORECASE,
 )
 #: What a row of a plan asks for: `Create the container`. `Add a check` needs the file.

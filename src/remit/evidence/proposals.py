@@ -76,7 +76,13 @@ _FIX_REPORT = lazy_pattern(
     re.IGNORECASE,
     ("fix", "修复", "修正", "тч"),
 )
-_NO_FIX_REPORT = lazy_pattern(r"\b(?:plan|review|audit|research|analysis|to fix)\b", re.IGNORECASE)
+_NO_FIX_REPORT = lazy_pattern(
+    r"\b(?:plan|review|audit|research|analysis|to fix|pending|missing|open|needed|required)\b", re.IGNORECASE
+)
+#: The title of a text about a plan, which is not the plan.
+_ABOUT_PLAN = lazy_pattern(
+    r"\b(?:assess|feedback|verif|validat|critique|finding|implementation of|analy)", re.IGNORECASE
+)
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
@@ -152,7 +158,9 @@ class Proposals:
         self.is_template = bool(_TEMPLATE_FILE.search(path)) and not self.is_result
         is_work = bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
         #: Whether its code may be code to be written; a result or a review describes existing code.
-        self.plans_work = is_work and not document.result.agent and not REVIEW.search(title)
+        self.plans_work = is_work and not self.is_result and not REVIEW.search(title)
+        #: Whether a row of it may name a file that it creates; a text about a plan does not create any.
+        self.creates_files = self.plans_work and not _ABOUT_PLAN.search(title)
         #: Whether code may be code before a change that was made; a result or a review describes existing code.
         self._reports_changes = not document.result.agent and not REVIEW.search(title)
 

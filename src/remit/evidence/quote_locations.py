@@ -17,12 +17,12 @@ from remit.evidence.line_numbers import line_in_comment, names_only_code
 from remit.evidence.model import Quote, Reference
 from remit.evidence.proposal_words import CURRENT
 from remit.evidence.proposals import Proposals
-from remit.evidence.quote_text import asks_to_add, is_before_fix, is_code, lists_calls, quote_readings
+from remit.evidence.quote_text import is_before_fix, is_code, lists_calls, quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
 from remit.evidence.written import WrittenReference
 from remit.lazy import lazy_pattern
-from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.files import Workspace
 from remit.workspace.languages import is_written_in
 
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
@@ -133,11 +133,11 @@ class Fence:
     def may_be_new(self, proposals: Proposals, quote: Quote, *, is_loose: bool) -> bool:
         """Return whether the code may be code that is to be written. `is_loose`: nothing states that it is a quote.
 
-        Nor is it a quote if only a comment states its line, and it is at another line.
+        Nor is it a quote if only a comment states its line, and it is not there.
         """
         if self._is_new is None:
             self._is_new = proposals.may_be_proposed(self.line) or marks_new_lines(self.segment.text.split("\n"))
-        return is_loose or self._is_new or (quote.is_by_text and quote.outcome == "relocated")
+        return is_loose or self._is_new or quote.is_by_text
 
     def may_show(self, path: str) -> bool:
         """Return whether it is in the language of a file, or in none."""
@@ -236,9 +236,7 @@ def claims_of_fence(
         has_line = any(one.line is not None for one in candidates)
         is_neutral = has_line and proposals.is_neutral(fence.line)
         is_proposed = bool(candidates) and not is_neutral and proposals.is_proposed(fence.line, has_line=has_line)
-        is_proposed |= bool(candidates) and (
-            part.is_proposed or _asks_to_add(part.lines, candidates[-1].path, proposals, workspace)
-        )
+        is_proposed |= bool(candidates) and part.is_proposed
         is_past = part.is_old or (bool(candidates) and proposals.is_past(fence.line))
         is_past |= any(one.is_past for one in candidates) or (
             is_before_fix(part.lines) and proposals.may_be_before_fix(fence.line)
@@ -254,7 +252,8 @@ def claims_of_fence(
             quote = Quote(last.path, last.line, last.end_line, part.first, text, is_by_text=is_by_text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
-            is_list = not fence.is_diff and not proposals.is_result and lists_calls(text)
+            is_list = not fence.is_diff and not proposals.shows_existing(fence.line) and lists_calls(text)
+            is_list &= not proposals.is_result
             is_loose |= is_list or (is_apart and own is None and proposals.shows_old(fence.line))
             may_be_new = partial(fence.may_be_new, proposals, quote, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
@@ -282,15 +281,6 @@ def _parts(fence: Fence, cited: str, file_above: str, workspace: Workspace | Non
         )
         if is_own:
             yield part, is_by_text
-
-
-def _asks_to_add(lines: list[str], path: str, proposals: Proposals, workspace: Workspace | None) -> bool:
-    """Return whether the first comment of some code asks for the rest: `// Add import:`. One of the file does not."""
-    if proposals.is_result or workspace is None or not asks_to_add(lines):
-        return False
-    file = workspace.read(path)
-    comment = next(filter(None, map(str.strip, lines)), "")
-    return not isinstance(file, SourceFile) or comment not in file.text
 
 
 def _candidates(fence: Fence, above: list[Reference], finding: Reference | None) -> list[Reference]:

@@ -32,6 +32,7 @@ _MAX_REPLACED = 40
 _MAX_NEW = 8_000
 _NAME = lazy_pattern(r"[^\W\d]\w*+")
 _BELOW_COMMENT = "the code above a comment in it is there, and that below the comment is not: taken for proposed code"
+_OTHER_CODE = "the file above has other code at this line"
 _TO_BE_WRITTEN = "no line is given, and most of these lines are not in the file: taken for code to be written"
 
 
@@ -47,9 +48,11 @@ def check_quotes(
     for one, reference in checked:
         if reference.candidates and not reference.target and one.quote.line is not None:
             _settle_by_code(one.quote, reference, checker, workspace)
-    for one, _ in checked:
+    for one, reference in checked:
         if one.quote.outcome != "verified" and one.may_be_new():
             one.quote.outcome, one.quote.found, one.quote.why = "unchecked", None, _NO_QUOTE
+            if one.quote.is_by_text:
+                reference.outcome, reference.why = "unchecked", _OTHER_CODE
     failed = [one.quote for one, _ in checked if one.quote.outcome in ("mismatch", "missing-file")]
     if failed:
         from remit.evidence.lost_quotes import LostQuotes  # late imports, here and below: most quotes are exact
@@ -78,14 +81,13 @@ def is_quote(quote: Quote) -> bool:
 
 
 def _settle_by_code(quote: Quote, reference: Reference, checker: QuoteChecker, workspace: Workspace) -> None:
-    """Take the only one of several files that has the code at the line, or else an altered excerpt of it."""
+    """Take the only one of several files that has the code at the line."""
     if len(reference.candidates) >= MAX_SHOWN or len("".join(quote.text.split())) < MIN_MOVED:
         return  # there may be more than these, or short code may be in any file
     shown = [replace(quote, path=path) for path in reference.candidates]
     for one in shown:
         _compare(one, workspace.read(one.path), checker)
     found = [one for one in shown if one.outcome == "verified"]
-    found = found or [one for one in shown if one.outcome == "mismatch" and _is_altered(one, workspace)]
     if len(found) != 1:
         return
     (only,) = found

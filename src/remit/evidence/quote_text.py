@@ -54,12 +54,7 @@ _RESULT = lazy_pattern(
 )
 #: `- Remove the check (line 59)`, `Keep these parts:`. `- name: x` is YAML.
 _ENTRY = lazy_pattern(r"\s*+(?:[-*•]\s+[A-Z][a-z]+\s[^:;{}=<>]*$|[A-Z][a-z]+\s[^:;{}()=<>]*:\s*$)")
-#: A comment that asks for the code below it, and one above code as it was before a fix that was made.
-_ADD = lazy_pattern(
-    rf"\s*+{_COMMENT}\s*+(?:add|insert|append)\s(?:\w{{1,20}}\s){{0,3}}?\w{{1,20}}\s?[:：]\s*$",
-    re.IGNORECASE,
-    ("add", "insert", "append"),
-)
+#: A comment above code as it was before a fix that was made.
 _BEFORE_FIX = lazy_pattern(
     rf"\s*+{_COMMENT}\s*+(?:(?:code\s)?before\s(?:the\s)?(?:fix|change|refactoring|migration)|before\s[(（](?:broken|buggy)[)）]|"
     r"(?-i:до|До|ДО)\s(?:исправления|изменений|изменения|рефакторинга)|(?:修复|修改|修正|变更|変更)前)\s*+(?:$|[:：(（–—-])|"
@@ -87,11 +82,6 @@ def is_code(text: str, *, is_indented: bool = False, has_lists: bool = False) ->
     return 2 * sum(
         _is_sentence(line) or (is_indented and _is_prose(line, has_lists=has_lists)) for line in lines
     ) <= len(lines)
-
-
-def asks_to_add(lines: list[str]) -> bool:
-    """Return whether the first line of some code asks for the rest: `// Add import:`."""
-    return _ADD.match(next(filter(str.strip, lines), "")) is not None
 
 
 def is_before_fix(lines: list[str]) -> bool:

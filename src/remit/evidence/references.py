@@ -11,7 +11,6 @@ from operator import attrgetter, itemgetter
 from msgspec.structs import replace
 
 from remit.evidence.carried_lines import LineCarrier
-from remit.evidence.class_names import place_of_class, with_classes
 from remit.evidence.file_names import (
     Exists,
     has_known_ending,
@@ -100,10 +99,9 @@ def find_references(
     if lines := list(carrier.carried(segment, written, row)):
         carried = {one.written: one for one in lines}
         written = sorted([*written, *carried], key=attrgetter("start"))
-    workspace, is_cell = files.workspace, segment.kind == "cell" and segment.is_location
-    written = with_classes(segment.text, written, workspace, is_cell=is_cell)
     if not written:
         return []
+    workspace = files.workspace
     creates = any(one.line is None for one in written) and _may_be_absent(segment, row)
     may_be_missing = may_call_absent(segment.text)
     is_quoted = quoted_places(segment.text)
@@ -120,9 +118,7 @@ def find_references(
             row=segment.row,
             section=segment.section,
             block=segment.block,
-            carried=place_of_class(one)
-            or ("bare" if one not in carried and is_passing(segment.text, one, written) else ""),
-            is_class=one.is_class,
+            carried="bare" if one not in carried and is_passing(segment.text, one, written) else "",
             is_planned_in_plan=creates_in_plan,
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
             is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))

@@ -31,7 +31,6 @@ from remit.evidence.tables import (
     number_columns,
     spread_columns,
 )
-from remit.evidence.written import canonical_reference
 from remit.lazy import lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
@@ -282,7 +281,6 @@ class _Walker:
         keyed = lines_of_keys(table) if len(names) == 2 and not locations and not has_lines else {}
         heads = [column if "." in column else "" for column in table.columns]
         columns = list(zip((at in locations for at in range(len(names))), heads, routes, proposals, strict=True))
-        yield from self._heads(table, heads)
         for row in table.rows:
             cells = self._cells(row, len(names))
             lines = lines_of_row(names, cells, spread, qualified) if has_lines else keyed.get(row.line, "")
@@ -318,13 +316,6 @@ class _Walker:
                     may_be_route=is_route or is_request,
                     proposes=proposes,
                 )
-
-    def _heads(self, table: Table, heads: list[str]) -> Iterator[Segment]:
-        """Yield the heads of columns that are nothing but a location: `| src/app.py:12 | src/cli.py:30 |`."""
-        for head in heads:
-            if head and canonical_reference(head) is not None:
-                place = self.places.at(table.line)
-                yield Segment("cell", head, table.line, *place, self._group, table.line)
 
     def _cells(self, row: Row, count: int) -> tuple[str, ...]:
         """Return the cells of a row. A pipe in code marks does not end a cell if the row has the right number then."""

@@ -25,7 +25,7 @@ _AFTER = lazy_pattern(
 _CALL = lazy_pattern(rf"`({_NAME})\(\)`")
 #: ``no direct `open()` / `read()` in it``; ``no `open()` error`` is about an error.
 _DENIED = lazy_pattern(
-    r"\b(?:no|without)\s(?:direct\s)?(?:`[\w.:]{1,80}\(\)`(?:\s?(?:[/,]|or)\s?)?){1,5}(?!\s(?!(?:in|on|at|here)\b)\w)",
+    r"\b(?:no|without)\s(?:direct\s)?(?:`[\w.:]{1,80}\(\)`(?:\s?(?:/|or)\s?)?){1,5}(?!\s(?!(?:in|on|at|here)\b)\w)",
     re.IGNORECASE,
     ("no", "without"),
 )

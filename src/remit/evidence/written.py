@@ -50,8 +50,6 @@ class WrittenReference(msgspec.Struct, frozen=True, gc=False):
     end_line: int | None
     #: The files that the text lists together with it: `a/b.py and c/d.py`.
     listed_with: tuple[str, ...] = ()
-    #: Whether the path is a class in place of its file: `OrderStore`.
-    is_class: bool = False
 
 
 @lru_cache(_MEMORY)

@@ -59,12 +59,12 @@ class FindingWithoutReference(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for table, section in located_tables(case.document):
-            cited = {reference.at for reference in case.evidence.references if not reference.is_class}
+            cited = {reference.at for reference in case.evidence.references}
             for row in table.rows:
                 if row.line not in cited and not all(is_none_text(cell) for cell in row.cells):
                     yield Fault(line=row.line, message=f"a row of {section} does not name a file")
         for issue, references in issue_references(case):
-            if all(reference.is_class for reference in references):
+            if not references:
                 yield Fault(line=issue.line, message=f"the issue {issue.title[:60]!r} does not name a file")
 
 
