@@ -21,6 +21,10 @@ def sized(full: int, short: int) -> int:
     return full if os.environ.get(LONG) else short
 
 
+#: Work that takes this many seconds is called once in each measurement.
+SLOW = 1.0
+
+
 class NotMeasured(Exception):
     """Something that a figure needs is not on this machine."""
 
@@ -80,13 +84,19 @@ def _timed(works: Sequence[Callable[[], object]], repeats: int, clock: Callable[
 
 
 def _calls(work: Callable[[], object], clock: Callable[[], float], enough: float = 0.02) -> int:
-    """Return how often to call within one measurement, so that the clock's resolution does not matter."""
+    """Return how often to call within one measurement, so that the clock's resolution does not matter.
+
+    The first call shows this only for slow work: it also loads modules and compiles expressions.
+    """
+    started = clock()
+    work()
     number = 1
-    while True:
+    while clock() - started < SLOW:
         started = clock()
         for _ in range(number):
             work()
         taken = clock() - started
         if taken >= enough:
-            return number
+            break
         number = max(number * 2, int(number * enough / max(taken, 1e-6)))
+    return number
