@@ -21,7 +21,7 @@ from remit.evidence.model import Evidence
 from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources, open_sources
 from remit.rules.base import Case, Fault, Need, Rule, Violation
-from remit.rules.catalog import BY_CODE, BY_NAME, entries_for, expand, find, in_profile
+from remit.rules.catalog import BY_CODE, BY_NAME, entries_for, expand, find, rules_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -292,17 +292,13 @@ def _named_kind(agent: str, options: Options) -> str | None:
 
 
 def _run(case: Case) -> list[Violation]:
-    available, subjects = _available(case.evidence), case.subjects
+    available, has_content = _available(case.evidence), case.document.has_content
     found: dict[str, list[Violation]] = {}
-    for entry in entries_for(case.profile, has_content=case.document.has_content):
-        if entry.needs in available and entry.subject in subjects:
-            rule, level = in_profile(entry.name, case.profile)
-            if (
-                level is not None
-                and found.keys().isdisjoint(rule.requires)
-                and (violations := [_violation(rule, level, fault, case) for fault in rule.check(case)])
-            ):
-                found[rule.name] = violations
+    for rule, level in rules_for(case.profile, available, case.subjects, has_content=has_content):
+        if found and not found.keys().isdisjoint(rule.requires):
+            continue
+        if violations := [_violation(rule, level, fault, case) for fault in rule.check(case)]:
+            found[rule.name] = violations
     unfilled = {violation.line for violation in found.get("placeholder-left", ())}
     return [
         violation

@@ -226,8 +226,7 @@ def _row_ids(result: Result) -> frozenset[str]:
 
 def _detail_head(part: Content, rows: frozenset[str]) -> tuple[str, str] | None:
     """Return the ID and the title that start an entry; None if the part does not."""
-    is_bold = isinstance(part, Text) and part.text.startswith(("**", "__"))
-    if not isinstance(part, Text | Heading) or not (is_bold or isinstance(part, Heading)):
+    if not isinstance(part, Heading) and not (isinstance(part, Text) and part.text.startswith(("**", "__"))):
         return None
     line = part.text.split("\n", 1)[0]
     text = plain_text(line)

@@ -155,14 +155,13 @@ class Proposals:
         self.is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
         self.is_result = bool(document.result.agent)
         #: Whether it is a form that is to be filled in: its locations are examples. A result is never one.
-        self.is_template = bool(_TEMPLATE_FILE.search(path)) and not self.is_result
-        is_work = bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
-        #: Whether its code may be code to be written; a result or a review describes existing code.
-        self.plans_work = is_work and not self.is_result and not REVIEW.search(title)
+        self.is_template = not self.is_result and bool(_TEMPLATE_FILE.search(path))
+        #: Whether code may be code before a change that was made; a result or a review describes existing code.
+        self._reports_changes = not self.is_result and not REVIEW.search(title)
+        #: Whether its code may be code to be written.
+        self.plans_work = self._reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
         #: Whether a row of it may name a file that it creates; a text about a plan does not create any.
         self.creates_files = self.plans_work and not _ABOUT_PLAN.search(title)
-        #: Whether code may be code before a change that was made; a result or a review describes existing code.
-        self._reports_changes = not document.result.agent and not REVIEW.search(title)
 
     @cached_property
     def _removed(self) -> list[tuple[int, int]]:

@@ -252,9 +252,9 @@ def claims_of_fence(
             quote = Quote(last.path, last.line, last.end_line, part.first, text, is_by_text=is_by_text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
-            is_list = not fence.is_diff and not proposals.shows_existing(fence.line) and lists_calls(text)
-            is_list &= not proposals.is_result
-            is_loose |= is_list or (is_apart and own is None and proposals.shows_old(fence.line))
+            is_list = not (proposals.is_result or fence.is_diff) and lists_calls(text)
+            is_loose |= is_list and not proposals.shows_existing(fence.line)
+            is_loose |= is_apart and own is None and proposals.shows_old(fence.line)
             may_be_new = partial(fence.may_be_new, proposals, quote, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
             is_doubtful = is_neutral or is_by_text or (own is None and is_apart)

@@ -31,7 +31,7 @@ from remit.evidence.tables import (
     number_columns,
     spread_columns,
 )
-from remit.lazy import lazy_pattern
+from remit.lazy import has_word, lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
 #: `- **File**: a/b.py`, and `- **Lines**: 12-18` below it.
@@ -228,7 +228,7 @@ class _Walker:
         self._document = document
         self.places = _Places([])
         self._group = 0
-        self._has_methods = any(method in document.whole_text for method in _METHODS)
+        self._has_methods = has_word(document.whole_text, _METHODS)
 
     def walk(self, nodes: list[Node]) -> Iterator[Segment]:
         for node in nodes:
@@ -327,6 +327,10 @@ class _Walker:
         return tuple(cell.replace("\0", "|").strip() for cell in cells) if len(cells) == count else row.cells
 
     def _item(self, text: str, first: int) -> Iterator[Segment]:
+        if "\n" not in text and text.strip() and "```" not in text and "~~~" not in text:  # the usual case
+            section, block = self.places.at(first)
+            yield Segment("item", text, first, section, block, self._group, starts_item=True)
+            return
         for number, segment in enumerate(self._lines("item", text, enumerate(text.split("\n"), first))):
             line = segment.text
             depth = len(line) - len(line.lstrip()) + 1 if number else 0

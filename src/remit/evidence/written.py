@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import msgspec
 
@@ -35,10 +34,6 @@ _TEMPLATE_PATH = lazy_pattern(
 _CURSOR = lazy_pattern(r"^(?:[\w+#.\-]{1,20}:)?(\d{1,9})[:-](\d{1,9}):([^\s:]+)$")
 
 
-#: The same text is tested for several forms in a row.
-_MEMORY = 8
-
-
 class WrittenReference(msgspec.Struct, frozen=True, gc=False):
     """A reference as written: its position in the text and its target. `line` is None for a whole file."""
 
@@ -52,10 +47,12 @@ class WrittenReference(msgspec.Struct, frozen=True, gc=False):
     listed_with: tuple[str, ...] = ()
 
 
-@lru_cache(_MEMORY)
 def may_cite(text: str) -> bool:
     """Return whether a text may name a line, with or without its file; most cells of a table do not."""
-    return _DIGIT.search(text) is not None and (not text.isascii() or _SIGN.search(text.lower()) is not None)
+    if _DIGIT.search(text) is None:
+        return False
+    is_sure = "`" in text or ":" in text or not text.isascii()  # the usual signs
+    return is_sure or _SIGN.search(text.lower()) is not None
 
 
 def without_addresses(text: str) -> str:

@@ -6,7 +6,7 @@ loaded when one does. Tests verify that no rule is missing here and that each en
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 
 import msgspec
@@ -17,6 +17,8 @@ from remit.rules.base import Need, Rule
 
 #: The first letters of a code -> the folder of the rule.
 _FAMILIES = {"RES": "result", "CNF": "confidence", "KND": "kinds", "EVD": "evidence"}
+#: Most documents have the same subjects. One of them is the status, which may be any text.
+_MEMORY = 64
 
 
 class RuleEntry(msgspec.Struct, frozen=True):
@@ -130,11 +132,14 @@ def entries_for(profile: str, *, has_content: bool) -> tuple[RuleEntry, ...]:
     )
 
 
-@cache
-def in_profile(name: str, profile: str) -> tuple[Rule, Level | None]:
-    """Load a rule, and return it with its level in a profile; None if it does not apply there."""
-    rule = BY_NAME[name].rule
-    return rule(), rule.level_in(profile)
+@lru_cache(_MEMORY)
+def rules_for(
+    profile: str, available: frozenset[Need], subjects: frozenset[str], *, has_content: bool
+) -> tuple[tuple[Rule, Level], ...]:
+    """Load the rules for documents with these subjects and sources, and return each with its level in a profile."""
+    entries = entries_for(profile, has_content=has_content)
+    rules = [entry.rule for entry in entries if entry.needs in available and entry.subject in subjects]
+    return tuple((rule(), level) for rule in rules if (level := rule.level_in(profile)) is not None)
 
 
 def every_rule() -> tuple[type[Rule], ...]:
