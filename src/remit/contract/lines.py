@@ -53,7 +53,8 @@ def plain_text(text: str) -> str:
     """Return the text without emphasis marks."""
     if "*" not in text and "`" not in text and "__" not in text:
         return text.strip()
-    if "*" not in text and "__" not in (bare := text.replace("`", "")):
+    bare = text.replace("**", "").replace("`", "")
+    if "*" not in bare and "__" not in bare:  # the usual case: no other marks
         return bare.strip()
     for _ in range(4):  # nested marks
         bare = _EMPHASIS.sub("", text)
