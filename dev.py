@@ -268,6 +268,7 @@ def prepare_client() -> None:
 SYSTEM_PROGRAMS = (
     (("bwrap",), "bubblewrap", "the tests of the sandbox"),
     (("chromium", "chromium-browser", "google-chrome"), "chromium", "the tests in a browser"),
+    (("pgbouncer",), "pgbouncer", "the tests with a connection pooler"),
 )
 
 
