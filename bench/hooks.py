@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any, NamedTuple
 
 from measure import Bench, seconds
-from starting import spent
+from starting import decoding, spent
 
 from remit.checking import check_text
 
@@ -122,15 +123,17 @@ class Session:
             yield {"type": "assistant", "cwd": str(self.project), "message": {"content": [call]}}
             yield {"type": "user", "cwd": str(self.project), "message": {"content": [result]}}
 
-    def hook(self, event: str, fields: Mapping[str, Any]) -> Callable[[], object]:
-        """A hook as the client runs it."""
-        return self._process([str(ENTRY), event], event, fields)
+    def hook(self, event: str, fields: Mapping[str, Any], *options: str) -> Callable[[], CompletedProcess[bytes]]:
+        """A hook as the client runs it, with further options of Python."""
+        return self._process([*options, str(ENTRY), event], event, fields)
 
-    def python(self, code: str, fields: Mapping[str, Any]) -> Callable[[], object]:
+    def python(self, code: str, fields: Mapping[str, Any]) -> Callable[[], CompletedProcess[bytes]]:
         """An isolated Python that is given the same payload."""
         return self._process(["-c", code], "PreToolUse", fields)
 
-    def _process(self, arguments: list[str], event: str, fields: Mapping[str, Any]) -> Callable[[], object]:
+    def _process(
+        self, arguments: list[str], event: str, fields: Mapping[str, Any]
+    ) -> Callable[[], CompletedProcess[bytes]]:
         self.processes += 1  # each has its own session, so that none finds the calls and reports of another
         session = f"bench-{self.processes}"
         payload = {"session_id": session, "cwd": str(self.project), "hook_event_name": event, **fields}
@@ -139,7 +142,7 @@ class Session:
         data = json.dumps(payload).replace(TRANSCRIPT, str(self.transcript))
         numbers = itertools.count()
 
-        def start() -> object:
+        def start() -> CompletedProcess[bytes]:
             # Each run is a new call, or a new subagent.
             numbered = data.replace(EACH, f"{next(numbers)}").encode()
             return subprocess.run(command, input=numbered, env=environment, capture_output=True, check=True)
@@ -207,6 +210,15 @@ def floor_with_the_check() -> float:
     return answered("libraries") + seconds(lambda: check_text(text)) / measured()[AGAINST][0]
 
 
+def floor_with_its_code() -> float:
+    """The same, and decoding the modules that the hook needs for a report without faults, without running them."""
+    session = Session()
+    with session.folder:
+        hook = session.hook("SubagentStop", report_fields("an exploration"), "-X", "importtime")
+        loaded = hook().stderr.decode()
+    return floor_with_the_check() + decoding(loaded) / measured()[AGAINST][0]
+
+
 def spread() -> list[str]:
     """Medians and longest times on the wall clock."""
     lines = ["a hook as a process, on the wall clock (median, longest)"]
@@ -242,5 +254,6 @@ def benches() -> list[Bench]:
             "SubagentStop, its floor: loading msgspec and pyromark", AGAINST, "x", None, lambda: answered("libraries")
         ),
         Bench("the same and the check itself, without loading it", AGAINST, "x", None, floor_with_the_check),
+        Bench("the same and decoding its modules, without running them", AGAINST, "x", None, floor_with_its_code),
         Bench("a hook that does nothing", AGAINST, "x", None, lambda: answered("idle")),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import re
 import resource
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cache
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from measure import Bench, medians, seconds
@@ -28,15 +30,17 @@ COMMAND = "import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import mai
 RUNS = 11
 #: How many of the slowest imports are named.
 NAMED = 15
+#: The bytes before the code in a compiled file.
+PYC_HEAD = 16
 
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \| ( *)(\S+)")
 
 
-def python(*arguments: str) -> Callable[[], object]:
+def python(*arguments: str) -> Callable[[], subprocess.CompletedProcess[str]]:
     """Something that starts Python and waits for its end."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": ""}
 
-    def start() -> object:
+    def start() -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, check=True, text=True)
 
     return start
@@ -78,16 +82,29 @@ def floor_with_the_check() -> float:
     return start_up("floor") + seconds(lambda: check_text(text)) / processor_times()["pass"]
 
 
+def decoding(loaded: str) -> float:
+    """How many seconds decoding the modules of Remit takes that a process loaded, by its `-X importtime`."""
+    names = [name for _, _, _, name in _IMPORT.findall(loaded) if name.split(".")[0] == "remit"]
+    paths = [ROOT / "src" / name.replace(".", "/") for name in names]
+    files = [path / "__init__.py" if path.is_dir() else path.with_name(f"{path.name}.py") for path in paths]
+    code = [Path(cache_from_source(str(file))).read_bytes()[PYC_HEAD:] for file in files]
+    return seconds(lambda: [marshal.loads(one) for one in code])
+
+
+def floor_with_its_code() -> float:
+    """The same, and decoding the modules that the command needs, without running them."""
+    return floor_with_the_check() + decoding(imported()) / processor_times()["pass"]
+
+
+@cache
+def imported() -> str:
+    """The imports of a check, as Python reports them."""
+    return python("-X", "importtime", *STARTS["check"])().stderr
+
+
 def imports() -> list[str]:
     """What the imports of a check cost, the slowest first."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", COMMAND, "check", str(RESULT)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    rows = [(int(own), int(whole), len(indent), name) for own, whole, indent, name in _IMPORT.findall(done.stderr)]
+    rows = [(int(own), int(whole), len(indent), name) for own, whole, indent, name in _IMPORT.findall(imported())]
     outer = sum(whole for _, whole, indent, _ in rows if indent == 0)
     slow = sorted(rows, key=lambda row: -row[1])[:NAMED]
     lines = [f"imports of `remit check FILE`, {outer / 1000:.0f} ms in all (with what they bring; own time)"]
@@ -149,6 +166,9 @@ def benches() -> list[Bench]:
         ),
         Bench("remit check FILE, its floor: " + PARTS, "python -c pass", "x", None, lambda: start_up("floor")),
         Bench("the same and the check itself, without loading it", "python -c pass", "x", None, floor_with_the_check),
+        Bench(
+            "the same and decoding its modules, without running them", "python -c pass", "x", None, floor_with_its_code
+        ),
         Bench(
             "remit verify FILE, from start to end",
             "python -c pass",
