@@ -110,10 +110,12 @@ def _explained() -> list[str]:
     times = _times()
     several = [sum(len(one.members) > 1 for one in _merge(_reports(count, 100)).findings) for count in (100, 1000)]
     floor = f"{times.group_by / times.small_group_by:.1f} x"
+    made = f"{times.made / times.small_made:.1f} x"
     calls = _calls(_reports(1000, 100)) / _calls(_reports(100, 100))
     return [
         f"counted, which no load changes: a merge of ten times the reports calls {calls:.1f} x as many functions",
         f"the floor: a group-by of the same rows grows {floor}, because they do not fit into the processor's caches",
+        f"the floor with one object made for each finding grows {made}",
         f"more reports on the same files also agree more: {several[0]} findings of several rows, then {several[1]}",
     ]
 

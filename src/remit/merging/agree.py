@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import attrgetter
 
 import msgspec
 
@@ -24,24 +25,24 @@ from remit.merging.model import (
 UNSCORED_TOOL = 80.0
 #: Before a second statement of an agent on the same finding.
 ALSO = "Also: "
-_SEVERITY_RANKS: dict[Severity, int] = {severity: at for at, severity in enumerate(SCALE)}
+_SEVERITY_RANKS: dict[Severity | None, int] = {severity: at for at, severity in enumerate((None, *SCALE))}
 #: The flag of a finding that this many agents report; more have that of three.
 _AGREEMENT_FLAGS: tuple[tuple[str, ...], ...] = ((), (), ("agreed",), ("confirmed",))
+_AGENT = attrgetter("agent")
 #: The most agents that a reason names.
 _MAX_NAMED = 3
 
 
 def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: int) -> MergedFinding:
     """Combine rows into one finding; `answered` is the number of agents that took part in the merge."""
-    if len(rows) == 1:
-        return _single(rows[0], settings, answered)
     per_agent = _by_agent(rows)
-    opinions = tuple(row.opinion for row in per_agent)
-    leader = min(per_agent, key=lambda row: (-row.opinion.confidence, row.opinion.agent, row.opinion.id))
+    opinions = tuple([row.opinion for row in per_agent])
+    scores = [opinion.confidence for opinion in opinions]
+    leader = per_agent[scores.index(max(scores))]  # of equal scores, that of the first agent
     best = leader.opinion
     mean = _weighted(opinions, leader.category, settings)
     located = leader if best.line is not None else _best_location(per_agent, best)
-    severity = worst(opinion.severity for opinion in opinions)
+    severity = worst([opinion.severity for opinion in opinions])
     confidence = _agreed(mean, best.confidence, len(opinions), settings)
     reason = rows[0].reason or _reason(confidence, severity, settings.threshold)
     if not rows[0].reason and isinstance(reason, str):
@@ -58,7 +59,7 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
         max=best.confidence,
         mean=mean,
         agreement=_share(len(opinions), answered),
-        agents=tuple(opinion.agent for opinion in opinions),
+        agents=tuple([opinion.agent for opinion in opinions]),
         opinions=opinions,
         verified=_verified(rows),
         flags=_flags(rows, per_agent, len(opinions)),
@@ -84,8 +85,12 @@ def _members(rows: Sequence[ReportedFinding], line: int | None) -> tuple[Member,
     for row in rows:
         opinion = row.opinion
         own = msgspec.UNSET if opinion.line == line else opinion.line
-        found += row.members or (Member(opinion.agent, opinion.id, own),)
-    return tuple(sorted(found, key=_member_order))
+        if row.members:
+            found += row.members
+        else:
+            found.append(Member(opinion.agent, opinion.id, own))
+    is_one_each = len({member.agent for member in found}) == len(found)
+    return tuple(sorted(found, key=_AGENT if is_one_each else _member_order))
 
 
 def _member_order(member: Member) -> tuple[str, str, bool, int]:
@@ -98,36 +103,51 @@ def _is_unscored_tool(opinions: Sequence[Opinion]) -> bool:
     return all("unscored" in opinion.flags and opinion.confidence >= UNSCORED_TOOL for opinion in opinions)
 
 
-def _single(row: ReportedFinding, settings: MergeSettings, answered: int) -> MergedFinding:
-    """Return the finding of a single row. Most findings have one row, and there is nothing to weigh."""
-    opinion = row.opinion
-    score = opinion.confidence
-    reason = row.reason or _reason(score, opinion.severity, settings.threshold)
-    if not row.reason and isinstance(reason, str):
-        if _is_unscored_tool((opinion,)):
-            reason = msgspec.UNSET
-        elif opinion.flags or opinion.evidence or opinion.claimed_confidence is not None:
-            reason += failure_causes((opinion,))
-    # Some by position: a call with more than 15 keyword arguments builds a dict, which takes four times as long.
-    return MergedFinding(
-        opinion.id,
-        row.path,
-        opinion.line,
-        row.end_line,
-        row.category,
-        severity=opinion.severity,
-        title=opinion.title,
-        confidence=score,
-        max=score,
-        mean=score,
-        agreement=_share(1, answered),
-        agents=_only(opinion.agent),
-        opinions=(opinion,),
-        verified=row.verified,
-        flags=_flags((row,), (row,), 1) if row.flags or opinion.flags else (),
-        members=row.members or _only_member(opinion.agent, opinion.id),
-        reason=reason,
-    )
+class Singles:
+    """Makes the findings of a single row. Most findings have one row, and there is nothing to weigh."""
+
+    def __init__(self, settings: MergeSettings, answered: int) -> None:
+        self._threshold = settings.threshold
+        self._share = _share(1, answered)
+        #: The agents and members of a finding, by agent and id; one for all findings.
+        self._names: dict[tuple[str, str], tuple[tuple[str, ...], tuple[Member, ...]]] = {}
+
+    def combine(self, row: ReportedFinding) -> MergedFinding:
+        """Return the finding of a row."""
+        opinion = row.opinion
+        score, severity, own = opinion.confidence, opinion.severity, (opinion.agent, opinion.id)
+        reason: str | msgspec.UnsetType = msgspec.UNSET
+        if row.reason:
+            reason = row.reason
+        elif score < self._threshold and severity != "critical":
+            reason = _low(score, self._threshold)
+            if opinion.flags or opinion.evidence or opinion.claimed_confidence is not None:
+                reason = msgspec.UNSET if _is_unscored_tool((opinion,)) else reason + failure_causes((opinion,))
+        names = self._names.get(own)
+        if names is None:
+            names = self._names[own] = ((opinion.agent,), (Member(*own),))
+        flags = _flags((row,), (row,), 1) if row.flags or opinion.flags else ()
+        # By position: keywords take half as long again.
+        return MergedFinding(
+            opinion.id,
+            row.path,
+            opinion.line,
+            row.end_line,
+            row.category,
+            severity,
+            opinion.title,
+            score,
+            score,  # max
+            score,  # mean
+            self._share,  # agreement
+            names[0],  # agents
+            (opinion,),
+            row.verified,
+            flags,
+            row.members or names[1],
+            "",  # fingerprint
+            reason,
+        )
 
 
 def is_disputed(finding: MergedFinding) -> MergedFinding:
@@ -135,25 +155,15 @@ def is_disputed(finding: MergedFinding) -> MergedFinding:
     return msgspec.structs.replace(finding, flags=tuple(sorted({*finding.flags, "disputed"})))
 
 
-@lru_cache(maxsize=1024)
 def _reason(confidence: float, severity: Severity | None, threshold: float) -> str | msgspec.UnsetType:
     """Return why a finding is dropped: its confidence is too low and it is not critical."""
-    if confidence >= threshold or severity == "critical":
-        return msgspec.UNSET
+    return msgspec.UNSET if confidence >= threshold or severity == "critical" else _low(confidence, threshold)
+
+
+@lru_cache(maxsize=1024)
+def _low(confidence: float, threshold: float) -> str:
     # The cache treats 0.0 and -0.0 as equal; adding 0 makes their text equal as well.
     return f"{LOW_SCORE}{confidence + 0:g} is under {threshold:g}"
-
-
-@lru_cache(maxsize=1024)
-def _only(agent: str) -> tuple[str, ...]:
-    """Return one shared tuple for all findings that only this agent reports."""
-    return (agent,)
-
-
-@lru_cache(maxsize=1024)
-def _only_member(agent: str, name: str) -> tuple[Member, ...]:
-    """Return one shared tuple for all findings of one row with this agent and id."""
-    return (Member(agent, name),)
 
 
 @lru_cache(maxsize=1024)
@@ -163,7 +173,7 @@ def _share(agents: int, answered: int) -> float:
 
 def worst(severities: Iterable[Severity | None]) -> Severity | None:
     """Return the highest severity; None without any."""
-    return max((one for one in severities if one), key=_SEVERITY_RANKS.__getitem__, default=None)
+    return max(severities, key=_SEVERITY_RANKS.__getitem__, default=None)
 
 
 def _combine_agent(rows: list[ReportedFinding]) -> ReportedFinding:
@@ -181,7 +191,7 @@ def _combine_agent(rows: list[ReportedFinding]) -> ReportedFinding:
     flags = {flag for row in rows for flag in row.opinion.flags}
     opinion = msgspec.structs.replace(
         best.opinion,
-        severity=worst(row.opinion.severity for row in rows),
+        severity=worst([row.opinion.severity for row in rows]),
         line=located.opinion.line,
         claimed_path=located.opinion.claimed_path,
         claimed_line=located.opinion.claimed_line,
@@ -192,11 +202,12 @@ def _combine_agent(rows: list[ReportedFinding]) -> ReportedFinding:
 
 
 def _weighted(opinions: Sequence[Opinion], category: str, settings: MergeSettings) -> float:
+    scores = [opinion.confidence for opinion in opinions]
     weights = [settings.weight(opinion.agent, category) for opinion in opinions] if settings.weights else []
     total = sum(weights)
     if total <= 0:
-        return sum(opinion.confidence for opinion in opinions) / len(opinions)
-    return sum(opinion.confidence * weight for opinion, weight in zip(opinions, weights, strict=True)) / total
+        return sum(scores) / len(scores)
+    return sum([score * weight for score, weight in zip(scores, weights, strict=True)]) / total
 
 
 def _agreed(mean: float, best: float, agents: int, settings: MergeSettings) -> float:
@@ -230,11 +241,9 @@ def _verified(rows: Sequence[ReportedFinding]) -> bool | None:
 
 def _flags(rows: Sequence[ReportedFinding], per_agent: Sequence[ReportedFinding], agents: int) -> tuple[str, ...]:
     agreement = _AGREEMENT_FLAGS[min(agents, 3)]
-    if not any(row.flags or row.opinion.flags for row in rows):
-        return agreement
     flags = {flag for row in rows for flag in row.flags}
-    flags.update(flag for row in per_agent for flag in row.opinion.flags)
-    return tuple(sorted(flags.union(agreement)))
+    flags.update([flag for row in per_agent for flag in row.opinion.flags])
+    return tuple(sorted(flags.union(agreement))) if flags else agreement
 
 
 def merge_texts(ordered: Sequence[Opinion]) -> str:

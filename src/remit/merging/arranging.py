@@ -1,23 +1,25 @@
 """The order of the findings in a report, and their counts.
 
-A merge of many findings does not fit into the caches of a processor: each pass over them takes longer for each finding
-than over a few. What sorts and counts them is therefore noted when they are made, and only these notes are sorted.
+A merge of many findings does not fit into the caches of a processor: each pass over them in another order than that of
+their creation takes longer for each finding than over a few. Findings are therefore known by their numbers, and sorted
+once by path and line. All other orders are made of lists of numbers that are filled in this order.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from remit.contract.findings import Severity
 from remit.merging.model import SCALE, MergedFinding
-from remit.merging.naming import by_rank
 
 #: The worst severity first, a missing one last.
 SEVERITY_RANKS: dict[Severity | None, int] = {severity: -at for at, severity in enumerate(SCALE)} | {None: 1}
+T = TypeVar("T")
 
 
 class Tally(NamedTuple):
@@ -37,74 +39,84 @@ class Arranged(NamedTuple):
     dropped_tally: Tally
 
 
-class Arrangement:
-    """What sorts and counts the findings of a merge. They are added in the order of their numbers."""
+class Places:
+    """The order of findings by path and line. A finding is known by its number, its index in `findings`."""
 
-    def __init__(self) -> None:
-        self._by_file: dict[str, list[int]] = defaultdict(list)
-        self._lines: list[int] = []
-        self._kept, self._dropped = _Alike(), _Alike()
+    def __init__(self, findings: Sequence[MergedFinding]) -> None:
+        lines = [finding.line or 0 for finding in findings]
+        by_file: dict[str, list[int]] = defaultdict(list)
+        for at, finding in enumerate(findings):
+            by_file[finding.path or ""].append(at)
+        self._order: list[int] = []
+        #: Of the findings that are on one line with others: a number of this line.
+        self._shared: dict[int, int] = {}
+        for _, own in sorted(by_file.items()):
+            own.sort(key=lines.__getitem__)
+            self._order += own
+            for one, other in pairwise(own):
+                if lines[one] == lines[other]:
+                    self._shared[other] = self._shared.setdefault(one, one)
 
-    def add(self, at: int, finding: MergedFinding) -> None:
-        """Note a finding by its number."""
-        self._by_file[finding.path or ""].append(at)
-        self._lines.append(finding.line or 0)
-        alike = self._kept if finding.reason is msgspec.UNSET else self._dropped
-        alike.numbers[finding.severity, finding.confidence].append(at)
+    def put(self, lists: Sequence[list[int]]) -> None:
+        """Append the number of each finding to its list, in the order of the places: no list has to be sorted."""
+        for at in self._order:
+            lists[at].append(at)
+
+    def settled(self, numbers: list[int], whole: Callable[[int], Any]) -> Iterable[int]:
+        """Return numbers that are sorted by their places; sort those on one line by the whole key."""
+        shared = self._shared
+        if shared.keys().isdisjoint(numbers):
+            return numbers
+        return settle_ties(((shared.get(at, ~at), at) for at in numbers), whole)
+
+
+def arrange(findings: Sequence[MergedFinding], places: Places | None = None) -> Arranged:
+    """Return findings in the order of the report, counted: by severity, then by confidence, then by location."""
+    places = places or Places(findings)
+    kept, dropped = _Alike(), _Alike()
+    lists: list[list[int]] = []
+    unset = msgspec.UNSET
+    for finding in findings:
+        alike = kept if finding.reason is unset else dropped
+        lists.append(alike.numbers[finding.severity, finding.confidence])
         alike.rows += len(finding.members)
         if finding.flags:
             alike.dismissed += "dismissed" in finding.flags
-
-    def ranks(self) -> list[int]:
-        """Return the rank of each finding by path and line; those on the same line have the same rank."""
-        lines = self._lines
-        ranks = [0] * len(lines)
-        rank = 0
-        for _, own in sorted(self._by_file.items()):
-            last = None
-            for at in sorted(own, key=lines.__getitem__):
-                line = lines[at]
-                rank += line != last
-                ranks[at] = rank
-                last = line
-        return ranks
-
-    def arranged(self, findings: Sequence[MergedFinding], ranks: Sequence[int]) -> Arranged:
-        """Sort by severity, then by confidence, then by location, whose order is `ranks`."""
-        kept, dropped = self._kept, self._dropped
-        return Arranged(
-            tuple(kept.ordered(findings, ranks)), tuple(dropped.ordered(findings, ranks)), kept.tally(), dropped.tally()
-        )
-
-
-def arrange(findings: Sequence[MergedFinding]) -> Arranged:
-    """Return findings in the order of the report, counted."""
-    arrangement = Arrangement()
-    for at, finding in enumerate(findings):
-        arrangement.add(at, finding)
-    return arrangement.arranged(findings, arrangement.ranks())
+    places.put(lists)
+    return Arranged(kept.ordered(findings, places), dropped.ordered(findings, places), kept.tally(), dropped.tally())
 
 
 class _Alike:
-    """Kept or dropped findings by severity and confidence.
-
-    Many findings share both: sorting within these groups is faster than comparing all of them.
-    """
+    """Kept or dropped findings by severity and confidence, which many of them share."""
 
     def __init__(self) -> None:
         self.numbers: dict[tuple[Severity | None, float], list[int]] = defaultdict(list)
         self.rows = 0
         self.dismissed = 0
 
-    def ordered(self, findings: Sequence[MergedFinding], ranks: Sequence[int]) -> Iterator[MergedFinding]:
-        for _, own in sorted(self.numbers.items(), key=lambda item: (SEVERITY_RANKS[item[0][0]], -item[0][1])):
-            yield from map(findings.__getitem__, by_rank(own, ranks, lambda at: location_key(findings[at])))
+    def ordered(self, findings: Sequence[MergedFinding], places: Places) -> tuple[MergedFinding, ...]:
+        by_score = sorted(self.numbers.items(), key=lambda item: (SEVERITY_RANKS[item[0][0]], -item[0][1]))
+        settled = (places.settled(own, lambda at: location_key(findings[at])) for _, own in by_score)
+        return tuple(map(findings.__getitem__, chain.from_iterable(settled)))
 
     def tally(self) -> Tally:
         severities: Counter[Severity | None] = Counter()
         for (severity, _), own in self.numbers.items():
             severities[severity] += len(own)
         return Tally(severities, self.rows, self.dismissed)
+
+
+def settle_ties(keyed: Iterable[tuple[object, T]], whole: Callable[[T], Any]) -> Iterator[T]:
+    """Yield what is sorted by the beginning of a key, which nearly always decides; equal ones by the whole key."""
+    last: object = None
+    equal: list[T] = []
+    for key, item in keyed:
+        if equal and key == last:
+            equal.append(item)
+            continue
+        yield from equal if len(equal) < 2 else sorted(equal, key=whole)
+        last, equal = key, [item]
+    yield from equal if len(equal) < 2 else sorted(equal, key=whole)
 
 
 def location_key(finding: MergedFinding) -> tuple[object, ...]:

@@ -8,26 +8,25 @@ Both give the findings of a merge unique ids and put them in the order of the re
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from itertools import groupby
 from typing import Protocol, overload
 
 import msgspec
 
 from remit.contract.findings import Severity
-from remit.merging.arranging import SEVERITY_RANKS, Arranged, Arrangement, Tally, location_key
-from remit.merging.model import MergedFinding, ReportedFinding
-from remit.merging.naming import (
-    Naming,
-    NotedIds,
-    id_parts,
-    leading_opinion,
-    naming_order,
-    naming_prefix,
+from remit.merging.arranging import (
+    SEVERITY_RANKS,
+    Arranged,
+    Places,
+    Tally,
+    arrange,
+    location_key,
     settle_ties,
-    unique_ids,
 )
+from remit.merging.model import MergedFinding, ReportedFinding
+from remit.merging.naming import id_parts, leading_opinion, naming_order, naming_prefix, new_names, unique_ids
 
 _SEVERITIES = {rank: severity for severity, rank in SEVERITY_RANKS.items()}
 #: Rows that are written or read at a time.
@@ -61,8 +60,12 @@ _encode = msgspec.msgpack.Encoder().encode
 class Drafts(Protocol):
     """The findings of a merge while it is made."""
 
-    def add(self, finding: MergedFinding) -> int:
-        """Add a finding and return its number."""
+    @property
+    def count(self) -> int:
+        """How many findings were added, which is the number of the next one."""
+
+    def add(self, findings: Sequence[MergedFinding]) -> None:
+        """Add findings; their numbers follow each other."""
 
     def name_all(self) -> None:
         """Give the findings unique ids, once all of them are added."""
@@ -79,26 +82,25 @@ class MemoryDrafts:
 
     def __init__(self) -> None:
         self._findings: list[MergedFinding] = []
-        self._arrangement = Arrangement()
-        self._noted_ids: NotedIds = defaultdict(partial(defaultdict, list))
-        self._ranks: list[int] = []
+        self._places: Places | None = None
 
-    def add(self, finding: MergedFinding) -> int:
+    @property
+    def count(self) -> int:
         """See `Drafts`."""
-        at = len(self._findings)
-        self._findings.append(finding)
-        self._arrangement.add(at, finding)
-        self._noted_ids[finding.id, bool(leading_opinion(finding).rule)][finding.agents].append(at)
-        return at
+        return len(self._findings)
+
+    def add(self, findings: Sequence[MergedFinding]) -> None:
+        """See `Drafts`."""
+        self._findings += findings
 
     def name_all(self) -> None:
         """See `Drafts`."""
         findings = self._findings
-        self._ranks = self._arrangement.ranks()
-        # As a list, so that all ids are found by the old ones. No other object has these findings yet: a copy of each
-        # would take as much memory again.
-        for at, name in list(unique_ids(self._noted_ids, findings, self._ranks)):
-            msgspec.structs.force_setattr(findings[at], "id", name)
+        self._places = Places(findings)
+        # No other object has these findings yet: a copy of each would take as much memory again.
+        set_value = msgspec.structs.force_setattr
+        for at, name in unique_ids(findings, self._places):
+            set_value(findings[at], "id", name)
 
     def id_of(self, at: int) -> str:
         """See `Drafts`."""
@@ -106,7 +108,7 @@ class MemoryDrafts:
 
     def arranged(self) -> Arranged:
         """See `Drafts`."""
-        return self._arrangement.arranged(self._findings, self._ranks)
+        return arrange(self._findings, self._places)
 
 
 class StoredDrafts:
@@ -116,7 +118,7 @@ class StoredDrafts:
         # Without a name it is a file that SQLite removes at once. One thread at a time uses it.
         self.database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self.database.executescript(_SCHEMA)
-        self._count = 0
+        self.count = 0
         self._waiting: list[tuple[object, ...]] = []
 
     def add_rows(self, rows: Iterable[ReportedFinding]) -> None:
@@ -139,13 +141,13 @@ class StoredDrafts:
         if rows:
             yield rows
 
-    def add(self, finding: MergedFinding) -> int:
+    def add(self, findings: Sequence[MergedFinding]) -> None:
         """See `Drafts`."""
-        self._count += 1
-        self._waiting.append((self._count, *_columns(finding)))
-        if len(self._waiting) == _BATCH:
-            self._flush()
-        return self._count
+        for finding in findings:
+            self._waiting.append((self.count, *_columns(finding)))
+            self.count += 1
+            if len(self._waiting) == _BATCH:
+                self._flush()
 
     def _flush(self) -> None:
         with self._transaction():
@@ -157,18 +159,17 @@ class StoredDrafts:
         self._flush()
         self.database.execute("DROP TABLE rows")
         self.database.execute("INSERT INTO taken SELECT DISTINCT folded FROM findings")
-        naming = Naming(self._take)
         found = self.database.execute(
             "SELECT at, id, is_rule, folded, agents, path, line FROM findings ORDER BY folded, agents, path, line"
         )
         keyed = (
-            ((folded, agents, path, line), (at, own_id, is_rule))
+            ((folded, agents, path, line), (at, id_parts(own_id, is_rule=bool(is_rule))))
             for at, own_id, is_rule, folded, agents, path, line in found
         )
+        ordered = settle_ties(keyed, lambda one: naming_order(self.finding(one[0])))
         with self._transaction():
-            for at, own_id, is_rule in settle_ties(keyed, lambda one: naming_order(self.finding(one[0]))):
-                name = naming.next(id_parts(own_id, is_rule=bool(is_rule)))
-                if name is not None:
+            for _, alike in groupby(ordered, key=lambda one: one[1].folded):
+                for at, name in new_names(alike, self._take):
                     self.database.execute("UPDATE findings SET id = ? WHERE at = ?", (name, at))
 
     def _take(self, name: str) -> bool:
@@ -204,7 +205,7 @@ class StoredDrafts:
         """Change the findings file by file, and return them."""
         # In the order of the numbers, which is the order of the files, so that each file is read once.
         with self._transaction():
-            for at in range(1, self._count + 1):
+            for at in range(self.count):
                 finding = self.finding(at)
                 changed = change(finding)
                 if changed is not finding:

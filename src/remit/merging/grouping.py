@@ -76,14 +76,14 @@ def group_findings(
 
     Rows of different files are never in one group.
     """
-    located: dict[tuple[str, str], list[int]] = defaultdict(list)
+    located: dict[Hashable, list[int]] = defaultdict(list)
     others: list[int] = []
     firsts: list[int] = []
     lasts: list[int] = []
     for at, row in enumerate(rows):
-        first, last = row.opinion.line, row.end_line
-        if first is not None and row.path is not None:
-            located[row.path, row.reason].append(at)
+        first, last, path = row.opinion.line, row.end_line, row.path
+        if first is not None and path is not None:
+            located[(path, row.reason) if row.reason else path].append(at)
             if row.fingerprint:
                 others.append(at)
         else:
@@ -113,10 +113,10 @@ def place_key(row: ReportedFinding) -> tuple[int, int, bool, str, str]:
 
 def _by_content(rows: list[ReportedFinding], order: Callable[[ReportedFinding], object]) -> Sequence[ReportedFinding]:
     keys = [place_key(row) for row in rows]
+    if len(rows) == 2 and keys[0] != keys[1]:
+        return rows if keys[0] < keys[1] else rows[::-1]
     if len(set(keys)) < len(keys):
         return sorted(rows, key=order)  # type: ignore[arg-type]
-    if len(rows) == 2:
-        return rows if keys[0] < keys[1] else rows[::-1]
     return [row for _, row in sorted(zip(keys, rows, strict=True))]
 
 
@@ -204,7 +204,7 @@ def _span(row: ReportedFinding) -> tuple[int, int]:
 
 def _pair(one: ReportedFinding, other: ReportedFinding, near: Near) -> Iterator[Sequence[ReportedFinding]]:
     """Split a cluster of two rows, as most are: the outcome of `_findings` without its bookkeeping."""
-    is_marked = one.is_merged and one.fingerprint == other.fingerprint
+    is_marked = one.fingerprint != "" and one.fingerprint == other.fingerprint and one.is_merged
     may_agree = one.opinion.agent != other.opinion.agent and one.category == other.category
     if is_marked or (near(one, other) and (may_agree or same_problem(one, other) >= SAME_TITLE)):
         yield (one, other)

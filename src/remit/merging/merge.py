@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from remit.merging.agree import combine, is_disputed
+from remit.merging.agree import Singles, combine, is_disputed
 from remit.merging.arranging import Arranged, arrange
 from remit.merging.conflicts import (
     Denials,
@@ -48,9 +48,10 @@ def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: S
     `earlier` are the merges that some of the reports come from; their conflicts are kept.
     """
     rows = [row for report in reports for row in report.rows]
-    marks = set(map(merge_of_row, rows))
-    drafts = MemoryDrafts()
-    return merge_rows(reports, [rows], drafts, settings, earlier, is_one_merge="" not in marks and len(marks) == 1)
+    marks = map(merge_of_row, rows)
+    mark = next(marks, "")
+    is_one_merge = mark != "" and all(mark == other for other in marks)
+    return merge_rows(reports, [rows], MemoryDrafts(), settings, earlier, is_one_merge=is_one_merge)
 
 
 def merge_rows(
@@ -75,14 +76,24 @@ def merge_rows(
     marked: dict[str, int] = {}
     for rows in batches:
         groups = group_by_mark(rows, row_order) if is_one_merge else group_findings(rows, row_order, settings.window)
+        singles = Singles(settings, answered)
+        findings: list[MergedFinding] = []
+        start = drafts.count
         for members in groups:
-            finding = combine(members, settings, answered)
-            disputes = _disputes(members, finding, denied) if denied or len(members) > 1 else ()
-            at = drafts.add(is_disputed(finding) if disputes else finding)
+            if len(members) == 1:
+                finding = singles.combine(members[0])
+                disputes = _disputes(members, finding, denied) if denied else ()
+            else:
+                finding = combine(members, settings, answered)
+                disputes = _disputes(members, finding, denied)
+            at = start + len(findings)
             if disputes:
                 own[at] = disputes
+                finding = is_disputed(finding)
             if earlier:
                 marked.update((row.fingerprint, at) for row in members if row.is_merged)
+            findings.append(finding)
+        drafts.add(findings)
     drafts.name_all()
     for at, disputes in own.items():
         name = drafts.id_of(at)
@@ -100,7 +111,8 @@ def _disputes(members: Sequence[ReportedFinding], finding: MergedFinding, denied
     """Return the conflicts about a finding, before it has its final id."""
     found: list[Conflict] = []
     if len(finding.opinions) > 1 and not is_settled(members):
-        found.extend(conflicts_of(finding, unscored_agents(members)))
+        unscored = unscored_agents(members) if "unscored" in finding.flags else frozenset()
+        found.extend(conflicts_of(finding, unscored))
     if denied:
         found.extend(presence_conflicts(finding, denied))
     return found

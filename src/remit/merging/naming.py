@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
+from remit.merging.arranging import Places
 from remit.merging.model import MergedFinding, Opinion
 
 #: The id that an agent gives a row: `SEC-001`.
@@ -18,82 +19,94 @@ _NO_ID = "F"
 T = TypeVar("T")
 
 
-#: The numbers of findings by their agents.
-ByAgents = dict[tuple[str, ...], list[int]]
-#: The same by their id and whether it is a tool's rule.
-NotedIds = dict[tuple[str, bool], ByAgents]
+class _Alike(NamedTuple):
+    """The findings whose ids are the same in upper case."""
+
+    forms: set[IdParts]
+    #: Their numbers by agents: a list for each form of the id.
+    numbers: dict[tuple[str, ...], list[list[int]]]
 
 
-def unique_ids(noted: NotedIds, findings: Sequence[MergedFinding], ranks: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Yield new ids for the findings that cannot keep theirs: ids differ in all letters and digits.
+def unique_ids(findings: Sequence[MergedFinding], places: Places) -> Iterator[tuple[int, str]]:
+    """Yield new ids for the findings that cannot keep theirs, by number: ids differ in all letters and digits.
 
     A second SEC-001 is SEC2-001, a second result of a tool's rule B608 is B608-2, and a finding without an id is F-001.
-    The first is the first by agent, path and line, so that severities and scores do not change an id. `ranks` are
-    those of `Arrangement`.
+    The first is the first by agent, path and line, so that severities and scores do not change an id.
     """
-    by_id: dict[str, list[tuple[IdParts, ByAgents]]] = defaultdict(list)
-    for (own_id, is_rule), by_agents in noted.items():
-        own = id_parts(own_id, is_rule=is_rule)
-        by_id[own.folded].append((own, by_agents))
+    by_id = _by_id(findings, places)
     taken = set(by_id)
 
     def take(name: str) -> bool:
         return name not in taken and not taken.add(name)  # type: ignore[func-returns-value]
 
-    naming = Naming(take)
-    for _, alike in sorted(by_id.items()):
-        own, by_agents = alike[0]
-        parts: dict[int, IdParts] = {}
-        if len(alike) > 1:
-            parts = {at: one for one, numbers in alike for at in chain.from_iterable(numbers.values())}
-            by_agents = _joined([numbers for _, numbers in alike])
-        for _, numbers in sorted(by_agents.items()):
-            for at in by_rank(numbers, ranks, lambda at: naming_order(findings[at])):
-                name = naming.next(parts.get(at, own))
-                if name is not None:
-                    yield at, name
+    for _, (forms, by_agents) in sorted(by_id.items()):
+        ordered = [
+            at
+            for _, lists in sorted(by_agents.items())
+            for at in places.settled(
+                lists[0] if len(lists) == 1 else _joined(lists, findings), lambda at: naming_order(findings[at])
+            )
+        ]
+        names = _numbered(forms, len(ordered))
+        if names and taken.isdisjoint(names):
+            taken.update(names)
+            yield from zip(ordered[1:], names, strict=True)
+        else:
+            yield from new_names(((at, _parts_of(findings[at])) for at in ordered), take)
 
 
-def _joined(parts: Iterable[ByAgents]) -> ByAgents:
-    """Return the numbers by agents of ids that differ in case only, or are a rule and a row's id."""
-    joined: ByAgents = defaultdict(list)
-    for by_agents in parts:
-        for agents, numbers in by_agents.items():
-            joined[agents] += numbers
-    return {agents: sorted(numbers) for agents, numbers in joined.items()}
+def _by_id(findings: Sequence[MergedFinding], places: Places) -> dict[str, _Alike]:
+    """Return the numbers of the findings by id, in upper case; each list is in the order of `places`."""
+    ids: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(partial(defaultdict, list))
+    rules: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(partial(defaultdict, list))
+    lists: list[list[int]] = []
+    for finding in findings:
+        opinions = finding.opinions
+        leading = opinions[0] if len(opinions) == 1 else leading_opinion(finding)
+        lists.append((rules if leading.rule else ids)[finding.agents][finding.id])
+    places.put(lists)
+    found: dict[str, _Alike] = defaultdict(lambda: _Alike(set(), defaultdict(list)))
+    for by_agents in (ids, rules):
+        for agents, by_id in by_agents.items():
+            for own_id, numbers in by_id.items():
+                parts = id_parts(own_id, is_rule=by_agents is rules)
+                forms, alike = found[parts.folded]
+                forms.add(parts)
+                alike[agents].append(numbers)
+    return found
 
 
-def by_rank(numbers: Iterable[int], ranks: Sequence[int], whole: Callable[[int], Any]) -> Iterable[int]:
-    """Sort numbers by their rank, which nearly always decides; those of equal rank by the whole key."""
-    ordered = sorted(numbers, key=ranks.__getitem__)
-    if len(set(map(ranks.__getitem__, ordered))) == len(ordered):
-        return ordered
-    return settle_ties(((ranks[at], at) for at in ordered), whole)
+def _joined(lists: Iterable[list[int]], findings: Sequence[MergedFinding]) -> list[int]:
+    numbers = sorted(chain.from_iterable(lists))
+    return sorted(numbers, key=lambda at: naming_prefix(findings[at]))
 
 
-class Naming:
-    """Names findings that come in the order of their ids, and of `naming_order` for each id.
+def _numbered(forms: Collection[IdParts], count: int) -> list[str]:
+    """Return the new ids of findings with one id, if all of them are free; empty if they have to be made one by one."""
+    (folded, before, after), *others = forms
+    is_simple = folded and before == before.upper() and not others
+    return [f"{before}{number}{after}" for number in range(2, count + 1)] if is_simple else []
+
+
+def _parts_of(finding: MergedFinding) -> IdParts:
+    return id_parts(finding.id, is_rule=bool(leading_opinion(finding).rule))
+
+
+def new_names(findings: Iterable[tuple[T, IdParts]], take: Callable[[str], bool]) -> Iterator[tuple[T, str]]:
+    """Yield new ids for findings with one id, in `naming_order`; the first keeps it.
 
     `take` takes a name in upper case, and returns whether it was free. All ids are taken from the start.
     """
-
-    def __init__(self, take: Callable[[str], bool]) -> None:
-        self._take = take
-        self._folded: str | None = None
-        self._times = 0
-
-    def next(self, own: IdParts) -> str | None:
-        """Return another name for the next finding; None if it keeps its id."""
-        folded, before, after = own
-        if folded != self._folded:
-            self._folded, self._times = folded, 0
+    number = 0
+    for finding, (folded, before, after) in findings:
         while True:
-            self._times += 1
-            if self._times == 1 and folded:
-                return None
-            name = f"{before}{self._times}{after}" if folded else f"{before}{self._times:03}"
-            if self._take(name.upper()):
-                return name
+            number += 1
+            if number == 1 and folded:
+                break
+            name = f"{before}{number}{after}" if folded else f"{before}{number:03}"
+            if take(name.upper()):
+                yield finding, name
+                break
 
 
 class IdParts(NamedTuple):
@@ -111,19 +124,6 @@ def id_parts(own_id: str, *, is_rule: bool) -> IdParts:
     if found:
         return IdParts(own_id.upper(), found[1], f"-{found[2]}")
     return IdParts(own_id.upper(), f"{own_id or _NO_ID}-", "")
-
-
-def settle_ties(keyed: Iterable[tuple[object, T]], whole: Callable[[T], Any]) -> Iterator[T]:
-    """Yield what is sorted by the beginning of a key, which nearly always decides; equal ones by the whole key."""
-    last: object = None
-    equal: list[T] = []
-    for key, item in keyed:
-        if equal and key == last:
-            equal.append(item)
-            continue
-        yield from equal if len(equal) < 2 else sorted(equal, key=whole)
-        last, equal = key, [item]
-    yield from equal if len(equal) < 2 else sorted(equal, key=whole)
 
 
 def naming_prefix(finding: MergedFinding) -> tuple[tuple[str, ...], str, int]:
