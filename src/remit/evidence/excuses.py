@@ -7,6 +7,9 @@ or a file in the home folder of its author.
 from __future__ import annotations
 
 import re
+from functools import cached_property
+
+import msgspec
 
 from remit.evidence.model import Location, Reference
 from remit.evidence.path_resolution import is_there
@@ -26,6 +29,10 @@ _PACKAGE = lazy_pattern(r"@[\w-]+/[\w.-]+/.")
 _VERSIONED = lazy_pattern(r"([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)-v?(\d+\.\d+[\w.+-]*)/.")
 #: The locks in which the version follows the name of a package.
 _LOCKS = ("Cargo.lock", "poetry.lock", "uv.lock")
+#: A folder that only a package is likely to have: `react-native-udp/src/socket.js`.
+_HYPHENATED = lazy_pattern(r"([a-z][a-z0-9]*(?:-[a-z0-9]+)+)/.")
+_VERSION = lazy_pattern(r"[~^=v<> ]*\d")
+_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _NEXT_PACKAGE = lazy_pattern(r"\n {0,2}\S")
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
@@ -80,7 +87,9 @@ class Excuses:
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
-        elif _PACKAGE.match(path) or self._is_locked_package(path) or self._is_dart_package(path):
+        elif _PACKAGE.match(path) or any(
+            is_installed(path) for is_installed in (self._is_locked_package, self._is_dart_package, self._is_dependency)
+        ):
             _excuse(reference, _INSTALLED)
         elif self._is_built(path):
             _excuse(reference, _BUILD)
@@ -125,6 +134,23 @@ class Excuses:
             is_locked = any(entry in self._text(lock) for lock in _LOCKS)
             self._packages[own] = is_locked or f'version: "{version}"' in self._dart_package(name)
         return self._packages.get(own, False)
+
+    def _is_dependency(self, path: str) -> bool:
+        """Return whether a path starts with the name of a package that the project uses, and has no such folder."""
+        package = _HYPHENATED.match(path)
+        return package is not None and package[1] in self._dependencies and not is_there(package[1], self._workspace)
+
+    @cached_property
+    def _dependencies(self) -> frozenset[str]:
+        """The packages in the `package.json` of the root with a version; of several packages in one project, none."""
+        try:
+            manifest = msgspec.json.decode(self._text("package.json") or "{}")
+        except msgspec.DecodeError:
+            manifest = {}
+        is_one = isinstance(manifest, dict) and "workspaces" not in manifest
+        lists = [manifest.get(name) for name in _DEPENDENCIES] if is_one else []
+        entries = [entry for one in lists if isinstance(one, dict) for entry in one.items()]
+        return frozenset(name for name, version in entries if _VERSION.match(str(version)))
 
     def _text(self, lock: str) -> str:
         file = self._workspace.read(lock)

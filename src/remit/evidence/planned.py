@@ -44,9 +44,11 @@ _DELETES = lazy_pattern(
     r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into)\s))",
     re.IGNORECASE,
 )
-#: What a row of a plan asks for: `Create the container`. `Add a check` needs the file.
+#: What a row of a plan asks for: `Create the container`, `New — the types`. `Add a check` needs the file.
 _CREATES_THING = lazy_pattern(
-    r"[\s*_`]*+(?:create|(?-i:[Сс]оздать)|crear|créer|criar|creare|erstelle|新建|创建|作成)[\s*_`]++\S", re.IGNORECASE
+    r"[\s*_`]*+(?:create|(?-i:[Сс]оздать)|crear|créer|criar|creare|erstelle|新建|创建|作成)[\s*_`]++\S|"
+    r"[\s*_`]*+new[\s*_`]*+(?:[—–]|-\s)",
+    re.IGNORECASE,
 )
 #: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.
 _NEW_BEFORE = lazy_pattern(

@@ -234,9 +234,7 @@ CURRENT = lazy_pattern(
     re.IGNORECASE,
 )
 #: Labels that state a location and nothing else; the heading above them decides.
-LOCATION_LABEL = lazy_pattern(
-    rf"{_LEAD}(?:file|files|location|path|where|at|line|lines|ファイル|文件)\b", re.IGNORECASE
-)
+LOCATION_LABEL = lazy_pattern(rf"{_LEAD}(?:files?|location|path|where|at|lines?|ファイル|文件)\b", re.IGNORECASE)
 _HEADING_END = r"\s*(?:#?\d{1,3}\s*(?:[—–-]\s)?)?(?:[:：]|$|(?<=[—–-]\s))"
 _ENGLISH_HEADING = lazy_pattern(
     rf"[^\n]{{0,80}}[(（](?:to (?:be )?(?:added?|written|created?|implemented?)|proposed|planned|"
@@ -272,21 +270,22 @@ CHANGE_HEADING = lazy_pattern(
 _PROPOSING_IN_ENGLISH = lazy_pattern(
     r"\b(?:recommend(?:ed(?!\sarchitecture)|ations?)|suggest(?:ed|ions?)|propos(?:ed|als?)|remediations?|solutions?|"
     r"to-?dos?|how to fix|fixes|corrected|(?:remaining|outstanding|pending) (?:work|tasks|steps|items)|"
-    r"refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
+    r"rollback (?:plan|steps)|refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
     r"\bfix\s*(?:[:：(]|$)",
     re.IGNORECASE,
 )
 _PROPOSING_IN_OTHERS = lazy_pattern(
     rf"\b(?:{_ANY_PROPOSAL}|{_PROPOSED_BEFORE}|à faire|por hacer|a fazer|da fare|zu tun|te doen|do zrobienia|"
-    r"yapılacaklar|cần làm)\b|(?:修复|修改|改进|优化|解决)(?:方案|办法)|建议|推荐|待办|"
-    r"修正案|改善案|修正方法|対策|推奨|提案|対応方針|수정안|개선안|해결\s?방안|해결책|권장|제안|수정\s?방법|할 일",
+    r"yapılacaklar|cần làm|(?-i:[Пп]лан исправлений|ПЛАН ИСПРАВЛЕНИЙ))\b|(?:修复|修改|改进|优化|解决)(?:方案|办法)|"
+    r"建议|推荐|待办|修正案|改善案|修正方法|対策|推奨|提案|対応方針|수정안|개선안|"
+    r"해결\s?방안|해결책|권장|제안|수정\s?방법|할 일",
     re.IGNORECASE,
     (
         *_OTHER_WORDS,
         *("vorgeschlagene", "empfohlene", "konkrete", "mögliche", "posible", "possível", "aanbevolen", "voorgestelde"),
         *("proponowane", "zalecane", "sugerowane", "önerilen", "редлагаем", "екомендуем", "озможн", "екомендован"),
         *("апропонован", "à faire", "por hacer", "a fazer", "da fare", "zu tun", "te doen", "do zrobienia"),
-        *("lacaklar", "cần làm", "解决", "推荐", "待办", "対応方針", "해결", "할 일"),
+        *("lacaklar", "cần làm", "справлени", "解决", "推荐", "待办", "対応方針", "해결", "할 일"),
     ),
 )
 PROPOSING_HEADING = lazy_any(_PROPOSING_IN_ENGLISH, _PROPOSING_IN_OTHERS)

@@ -157,9 +157,9 @@ class Proposals:
         #: Whether it is a form that is to be filled in: its locations are examples. A result is never one.
         self.is_template = not self.is_result and bool(_TEMPLATE_FILE.search(path))
         #: Whether code may be code before a change that was made; a result or a review describes existing code.
-        self._reports_changes = not self.is_result and not REVIEW.search(title)
+        self.reports_changes = not self.is_result and not REVIEW.search(title)
         #: Whether its code may be code to be written.
-        self.plans_work = self._reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
+        self.plans_work = self.reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
         #: Whether a row of it may name a file that it creates; a text about a plan does not create any.
         self.creates_files = self.plans_work and not _ABOUT_PLAN.search(title)
 
@@ -209,7 +209,7 @@ class Proposals:
 
     def may_be_replaced(self, line: int) -> bool:
         """Return whether a fence may show code before a change: not in a result, nor below a label of current code."""
-        if not self._reports_changes or self.shows_existing(line):
+        if not self.reports_changes or self.shows_existing(line):
             return False
         return not _AS_FOUND.search(self._sentence_above(line))
 

@@ -64,10 +64,12 @@ _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
 _OPENS = lazy_pattern("[(（]")
 #: A name in code marks, and not a word: `open_store`, `openStore()`.
 _CODE_NAME = lazy_pattern(r"`[^`\n]{0,100}(?:[(_.:]|[a-z][A-Z])[^`\n]{0,100}`")
+_CALL_BEFORE = lazy_pattern(r"`[A-Za-z_][\w.:]*\([^`\n]{0,80}\)`\s(?:in|at|from)\s[`*\[(]{0,3}$")
 _STARTS_WITH_CALL = lazy_pattern(r"[\s*_]*+`[^`\n]{1,200}\(\)`")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
+_MAX_CALL = 150
 
 
 class DocumentFiles:
@@ -341,6 +343,9 @@ def attach_symbols(references: list[Reference], row: list[Segment], workspace: W
         return
     cells = [cell for cell in calling if cell.is_location or not (is_proposal(cell) or _is_prose(cell.text))]
     cells = [cell for cell in cells if cell.is_location or not _states_use(cell, row, references)]
+    own = next((cell for cell in islice(row, _MAX_CELLS) if references[0].text in cell.text), None)
+    if own is not None and _CALL_BEFORE.search(own.text[: own.text.find(references[0].text)][-_MAX_CALL:]):
+        cells = [own]  # the cells before it name something else: | `OldApi()` | `open()` in src/app.py:12 |
     called = [symbol for cell in cells for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)
