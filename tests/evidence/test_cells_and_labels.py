@@ -98,7 +98,7 @@ def test_a_list_of_words_is_not_a_quote(tree: Path) -> None:
 @pytest.mark.parametrize(
     "lines", [("- price = 2", "- value of tax"), ("- value",), ("-value one", "-price two"), ("price of cart",)]
 )
-def test_what_is_no_list_of_words_is_a_quote(lines: tuple[str, ...], tree: Path) -> None:
+def test_other_entries_are_a_quote(lines: tuple[str, ...], tree: Path) -> None:
     assert answers("`src/cart.py:2`:\n" + fence(*lines), tree) == ["mismatch", "mismatch"]
     text = result("`src/cart.py:2`:\n" + fence("- the price of", "- a whole cart"))
     assert answers(text, tree) == ["mismatch", "mismatch"]

@@ -99,6 +99,8 @@ def lists_calls(text: str) -> bool:
 
 def lists_words(text: str) -> bool:
     """Return whether a text is a list of several words each, which no code is: `- selection of the transport`."""
+    if text.lstrip()[:1] not in ("-", "*", "•"):
+        return False
     lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
     return len(lines) > 1 and all(map(_LISTED_WORDS.match, lines))
 
