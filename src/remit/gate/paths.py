@@ -38,7 +38,7 @@ def locate(path: str, cwd: str, project: str) -> ProjectPath:
             return ProjectPath("", path[:200].replace("\0", "?"), inside=True)
         whole = os.path.join(cwd or project, os.path.expanduser(_without_process_folder(path, cwd or project)))
         # A stream of the command is not that of this process.
-        root = os.path.realpath(project)
+        root = _resolve(project, "", "/")
         real = whole if whole in _DEVICES else _resolve(whole, project, root)
     except (ValueError, OSError):  # characters that no file name can have
         return ProjectPath("", ascii(path[:200]), inside=True)
@@ -103,10 +103,12 @@ def is_guarded(target: ProjectPath, settings: GateSettings, project: str, *, who
     for folder in settings.guarded:
         if folder.startswith("/"):
             # The folder may be reached through a link.
-            if any(reaches(target.real, one) for one in (folder, os.path.realpath(folder))):
+            if reaches(target.real, folder) or reaches(target.real, os.path.realpath(folder)):
                 return True
-        elif any(reaches(name, folder) or (whole and name == ".") for name in names):
-            return True
+            continue
+        for name in names:
+            if reaches(name, folder) or (whole and name == "."):
+                return True
     if not target.inside and is_guarded_outside(target.real, project, whole=whole):
         return True
     return _is_transcript(target) or _is_second_name(target, settings, project)

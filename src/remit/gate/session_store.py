@@ -77,6 +77,7 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
         self.state = SessionState(session)
         #: A descriptor of `try_lock`; default: the lock is taken when the block begins.
         self._lock = lock
+        self._path = _path(folder, session, ".json")
         #: The mark of the file that was loaded, see `append_state`.
         self._mark: Mark | None = None
         self._encoded = EncodedEntries()
@@ -87,12 +88,11 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
             make_private(self.folder)
             self._lock = file_lock(_path(self.folder, self.session, ".lock"), self.wait)
         try:
-            path = _path(self.folder, self.session, ".json")
-            known = _saved.pop(path, None)
-            if known is not None and known[0] == mark_of(path):
+            known = _saved.pop(self._path, None)
+            if known is not None and known[0] == mark_of(self._path):
                 self._mark, self.state, self._encoded = known
             else:
-                self.state, self._mark = _load(path, self.session)
+                self.state, self._mark = _load(self._path, self.session)
         except BaseException:
             os.close(self._lock)
             raise
@@ -103,7 +103,7 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
     ) -> None:
         try:
             if kind is None:
-                self._save(_path(self.folder, self.session, ".json"))
+                self._save(self._path)
         finally:
             os.close(self._lock)  # which also releases the lock
 

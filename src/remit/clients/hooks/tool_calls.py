@@ -170,11 +170,11 @@ def _earlier_decision(call: ToolUse, mark: str, state: SessionState, context: Pr
         return None
     recent = time.time() - _SAME_EVENT_SECONDS
     for entry in reversed(state.decisions):
-        at = entry.get("at")
-        if not isinstance(at, int | float) or at < recent:
-            break
         if entry.get("mark") == mark:
-            return _restore(entry, call, context)
+            at = entry.get("at")
+            if isinstance(at, int | float) and at >= recent:
+                return _restore(entry, call, context)
+            break
     launched = state.delegations.get(call.tool_use_id)
     if state.pending.get(call.tool_use_id, {}).get("mark") == mark or (launched is not None and launched.mark == mark):
         from remit.gate.model import Decision as EarlierDecision
