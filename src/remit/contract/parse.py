@@ -30,6 +30,8 @@ _LOOK_AHEAD = 12
 _MAX_SEARCHED = 5_000
 #: Bytes that are examined to recognise binary data.
 _PROBED = 8192
+_CHECKBOXES = ("[x]", "[X]", "[ ]")
+_ITEM_MARKS = " \t>-*+0123456789.)"
 
 _JSON_FENCE = lazy_pattern(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL, ("```json",))
 
@@ -110,6 +112,12 @@ class Document(msgspec.Struct, frozen=True, dict=True):
     def lines_outside(self) -> int:
         """The number of lines that have text and do not belong to the result."""
         return sum(bool(line.strip()) for _, _, lines in self._lines_around for line in lines)
+
+    @property
+    def has_brackets(self) -> bool:
+        """Whether the text has a square bracket that does not begin a checkbox."""
+        boxes = (line.lstrip(_ITEM_MARKS).startswith(_CHECKBOXES) for line in self.lines if "[" in line)
+        return self.text.count("[") != sum(boxes)
 
     def section(self, key: str) -> Section | None:
         """Return the section as written, or None."""

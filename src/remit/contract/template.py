@@ -117,17 +117,12 @@ def _block(spec: BlockSpec) -> str:
     return f"{head}- [{spec.hint.replace('*', '')}]"
 
 
-_CHECKBOXES = ("[x]", "[X]", "[ ]")
-_ITEM_MARKS = " \t>-*+0123456789.)"
-
-
 def filled_lines(document: Document) -> Iterator[Line]:
     """Yield the lines of a result that may have a placeholder: title, headings and section content with a bracket.
 
     Of fences, only unfilled placeholders are yielded.
     """
-    boxes = (line.lstrip(_ITEM_MARKS).startswith(_CHECKBOXES) for line in document.lines if "[" in line)
-    if document.text.count("[") == sum(boxes):
+    if not document.has_brackets:
         return
     yield Line(document.result.agent, document.title_line)
     for section in document.outline.sections:

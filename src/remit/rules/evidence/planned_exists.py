@@ -16,6 +16,7 @@ class PlannedExists(Rule):
 
     name = "planned-exists"
     code = "EVD010"
+    subject = "plan"
     needs = "repository"
     level = "L3"
     requires = ("wrong-column",)

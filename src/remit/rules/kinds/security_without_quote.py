@@ -18,6 +18,7 @@ class SecurityWithoutQuote(Rule):
 
     name = "security-without-quote"
     code = "KND007"
+    subject = "security"
     level = "L2"
     levels = {"v1": None}
     requires = ("block-missing", "wrong-column")

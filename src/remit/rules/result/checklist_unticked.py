@@ -16,7 +16,7 @@ class ChecklistUnticked(Rule):
 
     name = "checklist-unticked"
     code = "RES011"
-    subject = "checklist"
+    subject = "unfilled checklist"
     level = "L1"
     levels = {"v1": None, "lenient": "L3"}
     requires = ("checklist-missing",)
