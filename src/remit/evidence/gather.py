@@ -18,19 +18,11 @@ from remit.contract.kinds import Kind
 from remit.contract.lines import is_none_text
 from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
-from remit.evidence.carried_outcomes import settle_carried
 from remit.evidence.changes import ChangeChecker, run_claims
-from remit.evidence.excuses import Excuses
 from remit.evidence.grammar import references_in
 from remit.evidence.line_mentions import without_label_ids
 from remit.evidence.line_numbers import line_in_comment
 from remit.evidence.model import Evidence, Reference
-from remit.evidence.other_code import (
-    excuse_named_outside,
-    excuse_submodules,
-    join_other_code,
-    without_alternatives,
-)
 from remit.evidence.path_resolution import PathResolver
 from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
@@ -319,23 +311,40 @@ def _check_in_workspace(
         reference.is_planned |= reference.line is None and reference.path in announced
         reference.is_planned &= kind.name in ("generic", "design")
         look_up(reference, workspace, suggestions, symbols, planned)
-    settle_carried(here, workspace, resolver, symbols)
+    if any(one.listed or one.carried or one.called or one.about for one in here):
+        from remit.evidence.carried_outcomes import settle_carried  # late: rarely needed
+
+        settle_carried(here, workspace, resolver, symbols)
     if sources.on_disk is not None:
         _look_up_on_disk(here, sources.on_disk, symbols)
-    excuse_submodules(here, workspace)
-    excuse_named_outside(here)
-    excuses = Excuses(workspace)
-    blamed = [] if document.result.agent else here  # a finding must name a file, in full
-    for reference in blamed:
-        excuses.apply(reference)
-    evidence.references = without_alternatives(evidence.references)
-    is_result = bool(document.result.agent)
-    join_other_code([one for one in here if one.why not in (UNNAMED, MISSING)], workspace, is_result=is_result)
+    _excuse(document, evidence, here, workspace)
     if quotes:
         from remit.evidence.quote_outcomes import check_quotes, is_quote
 
         check_quotes(quotes, workspace, document.text.strip(), permalinks)
         evidence.quotes = [quote for quote in evidence.quotes if is_quote(quote)]
+
+
+def _excuse(document: Document, evidence: Evidence, here: list[Reference], workspace: Workspace) -> None:
+    """Take back what is not the author's fault; most texts have nothing to excuse."""
+    is_result = bool(document.result.agent)
+    is_lost = any(one.outcome in ("missing-file", "outside", "out-of-range") for one in evidence.references)
+    if is_lost:
+        from remit.evidence.other_code import excuse_named_outside, excuse_submodules
+
+        excuse_submodules(here, workspace)
+        excuse_named_outside(here)
+    if not is_result:  # a finding must name a file, in full
+        from remit.evidence.excuses import Excuses
+
+        excuses = Excuses(workspace)
+        for reference in here:
+            excuses.apply(reference)
+    if is_lost:
+        from remit.evidence.other_code import join_other_code, without_alternatives
+
+        evidence.references = without_alternatives(evidence.references)
+        join_other_code([one for one in here if one.why not in (UNNAMED, MISSING)], workspace, is_result=is_result)
 
 
 def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:
