@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from remit.evidence.file_names import EXTENSIONS
-from remit.evidence.grammar import _MARK, references_in
+from remit.evidence.grammar import _RUN, _UNMARKED_RUN, references_in
 from remit.evidence.line_mentions import _HINT, _MAYBE, has_hint
-from remit.evidence.written import WrittenReference, canonical_reference, may_cite
+from remit.evidence.line_numbers import LINE_SIGN
+from remit.evidence.line_ranges import _COLON, _ONE, _PLAIN_ONE, _WIDE_COLON
+from remit.evidence.symbols import _AFTER, _match_after
+from remit.evidence.written import WrittenReference, canonical_reference, has_marks, may_cite
 
 _PARTS = st.one_of(
     st.sampled_from(("src", "AB", "1", "a-b", "removed", "line", "L2", "example", "node", "api")),
@@ -90,7 +95,7 @@ def test_what_may_be_something_else_is_left_to_the_grammar(text: str) -> None:
 @given(st.lists(st.one_of(st.sampled_from(_WORDS), st.text(max_size=3), st.integers(0, 99).map(str))).map("".join))
 def test_the_cheap_test_misses_no_text_that_states_a_line(text: str) -> None:
     if any(character.isdecimal() for character in text):
-        states_line = _MARK.search(text) or _MAYBE.search(text) or _HINT.search(text)
+        states_line = LINE_SIGN.search(text) or _MAYBE.search(text) or _HINT.search(text)
         assert may_cite(text) or not states_line
 
 
@@ -110,3 +115,43 @@ def test_each_word_and_sign_of_a_line_is_recognised(word: str) -> None:
     assert may_cite(f"a {word} 1")
     for text in (f"a {word} 1", f"a{word}1", f"{word}1"):
         assert has_hint(text) == (_HINT.search(text) is not None)
+
+
+_PIECES = st.sampled_from(
+    (
+        *("12", "18", "5", "٣", "L", "~", "≈", "-", "–", "..", ":", "：", ",", " ", "`", "*", ")", "(", "（", "）"),
+        *("%", "_", "a", "f", "ff", "行", "の", "関数", "find_user", "()", "$x", ".b", "::", "é", "e\u0301", "\u0e34"),
+        *("—", "→", "\n"),
+    )
+)
+_PIECED = st.lists(_PIECES, max_size=8).map("".join)
+
+
+def _found(match: re.Match[str] | None) -> tuple[tuple[int, int], str | None, str | None] | None:
+    return (match.span(), match[1], match[2] or match[3]) if match else None
+
+
+@given(_PIECED)
+def test_a_plain_line_or_range_is_read_like_any_other(text: str) -> None:
+    if plain := _PLAIN_ONE.match(text):
+        assert _found(_ONE.match(text)) == (plain.span(), plain[1], plain[2])
+
+
+@given(_PIECED)
+@example("(find_user関数)")
+@example("(find_user（a）)")
+@example("(e\u0301)")
+def test_the_simple_expressions_find_the_same_in_texts_without_other_scripts(text: str) -> None:
+    assert _found_symbol(_match_after(text, 0)) == _found_symbol(_AFTER.match(text))
+    if not has_marks(text):
+        assert [one.span() for one in _UNMARKED_RUN.finditer(text)] == [one.span() for one in _RUN.finditer(text)]
+    if "：" not in text:
+        assert _end(_COLON.match(text)) == _end(_WIDE_COLON.match(text))
+
+
+def _found_symbol(match: re.Match[str] | None) -> tuple[tuple[int, int], tuple[str | None, ...]] | None:
+    return (match.span(), match.groups()) if match else None
+
+
+def _end(match: re.Match[str] | None) -> int | None:
+    return match.end() if match else None

@@ -109,4 +109,6 @@ def neutralize(text: str) -> str:
 
 def strip_control_characters(text: str) -> str:
     """Return text without control characters except tabs and line ends."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    is_clean = text.isascii() and text.replace("\n", " ").replace("\t", " ").isprintable()
+    return text if is_clean else _CONTROL.sub("", text)

@@ -29,7 +29,8 @@ from remit.evidence.file_names import (
     unwrap,
 )
 from remit.evidence.line_numbers import (
-    LINE_WORDS,
+    LINE_SIGN,
+    LINE_WORD,
     LineMention,
     Range,
     lines_alone,
@@ -38,18 +39,24 @@ from remit.evidence.line_numbers import (
     lines_in_brackets,
 )
 from remit.evidence.line_ranges import lines_after, next_path
-from remit.evidence.written import WrittenReference, canonical_reference, may_cite, without_addresses
+from remit.evidence.written import (
+    MARKS,
+    WrittenReference,
+    canonical_reference,
+    has_marks,
+    may_cite,
+    without_addresses,
+)
 from remit.lazy import lazy_pattern
 
 __all__ = ["Exists", "looks_like_file", "never_exists", "references_in"]
-#: Combining accents and vowel signs.
-_MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0e7f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a"
-_ASCII_PATH = r"\w./\\@+\-$~\[\](){}%&="
-_PATH_CHARACTERS = _ASCII_PATH + _MARKS
+_UNMARKED_PATH = r"\w./\\@+\-$~\[\](){}%&="
+_PATH_CHARACTERS = _UNMARKED_PATH + "".join(map("-".join, MARKS))
 _RUN = lazy_pattern(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
-#: The same for an ASCII text, in a fifth of the time to compile.
-_ASCII_RUN = lazy_pattern(rf"(?<![{_ASCII_PATH}])(?:[A-Za-z]:(?=[\\/]))?[{_ASCII_PATH}]++")
 _PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
+#: The same for a text without such marks, in a fifth of the time to compile.
+_UNMARKED_RUN = lazy_pattern(rf"(?<![{_UNMARKED_PATH}])(?:[A-Za-z]:(?=[\\/]))?[{_UNMARKED_PATH}]++")
+_UNMARKED_SPAN = lazy_pattern(rf"[{_UNMARKED_PATH}:]*+$")
 #: The slash before a drive: `file:///C:/a/b.py`.
 _DRIVE = lazy_pattern(r"/(?=[A-Za-z]:/)")
 _LINK = lazy_pattern(
@@ -74,11 +81,6 @@ _BRACKET_ENDS = frozenset(")]0123456789")
 _STANDS_FOR_ROOT = lazy_pattern(
     r"(?:<[\w\-]{0,20}(?:root|repo|project|workspace|checkout)[\w\-]{0,20}>|…)$", re.IGNORECASE
 )
-_LINE_WORD = lazy_pattern(rf"\b(?:lines?|ln|ll?|{LINE_WORDS})\b|\bL\d|\bz\.|行|행|줄", re.IGNORECASE)
-#: A text without one of these does not name a line.
-_MARK = lazy_pattern(
-    rf"[:#(@\[]|：|（|line|\bl(?:n\.?)?\s?\d|행|줄|行|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
-)
 _LETTERED = lazy_pattern(r"[`*_]{0,3}\s?[(（\[]\s?L\d")
 #: A member of a file before its line: `a/b.py::Login::open:12`.
 _MEMBER = lazy_pattern(r"(?:::\w++(?:\(\))?){1,6}+(?=:\d)")
@@ -100,7 +102,7 @@ def never_exists(_: str) -> bool:
 
 def references_in(text: str, exists: Exists = never_exists, *, bare: bool = False) -> list[WrittenReference]:
     """Return every reference in one line of text, in order; with `bare`, also paths without a line."""
-    if not bare and not (may_cite(text) and (":" in text or _MARK.search(text))):  # most have a colon
+    if not bare and not (may_cite(text) and (":" in text or LINE_SIGN.search(text))):  # most have a colon
         return []
     if (canonical := canonical_reference(text)) is not None:
         return [canonical]
@@ -168,9 +170,9 @@ def _without_covered(found: list[WrittenReference]) -> list[WrittenReference]:
 
 def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]:
     """Yield the spans that may contain a path."""
-    in_words = bare or bool(_LINE_WORD.search(text))
+    in_words = bare or bool(LINE_WORD.search(text))
     done = 0
-    for run in (_ASCII_RUN if text.isascii() else _RUN).finditer(text):
+    for run in (_RUN if has_marks(text) else _UNMARKED_RUN).finditer(text):
         name, end = run.group(), run.end()
         if run.start() < done:
             continue
@@ -336,7 +338,7 @@ def _link_references(
     if own:
         return start, end, own
     mention: LineMention | None = None
-    ranges = lines_at_end(link[1]) or (lines_alone(link[1]) if _LINE_WORD.search(link[1]) else ())
+    ranges = lines_at_end(link[1]) or (lines_alone(link[1]) if LINE_WORD.search(link[1]) else ())
     if not ranges and (mention := _lines_after_link(text, link, path) or lines_before(text, start, end)):
         start, end, ranges = min(start, mention.start), max(end, mention.end), mention.ranges
     if ranges:
@@ -361,7 +363,7 @@ def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, 
     at = 0
     for number, span in enumerate(text.split("`")):
         start, at = at, at + len(span) + 1
-        if number % 2 == 0 or _PLAIN_SPAN.match(span):
+        if number % 2 == 0 or (_PLAIN_SPAN if has_marks(span) else _UNMARKED_SPAN).match(span):
             continue
         inside = span.strip()
         name = _SPAN_PATH.match(inside) if len(inside) <= MAX_PATH else None

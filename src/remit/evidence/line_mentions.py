@@ -14,11 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from remit.evidence.file_names import CJK
-from remit.evidence.line_numbers import DASH, LINE_WORDS, MAX_LINE
+from remit.evidence.line_numbers import DASH, LINE_IN_OTHERS, LINE_WORDS, MAX_LINE
 from remit.evidence.line_ranges import COUNTS, is_count_next, measures
 from remit.evidence.segments import Segment
 from remit.evidence.written import may_cite
-from remit.lazy import lazy_pattern
+from remit.lazy import lazy_any, lazy_pattern
 
 _NUMBER = rf"[~≈]?L?(?!0\d)\d{{1,6}}(?:\s?(?:{DASH}|[~～〜]|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
 _REMARK = r"\s?\([^()\d\n]{1,60}\)"
@@ -37,13 +37,16 @@ _HINT = lazy_pattern(
     rf"(?:lines?{_DONE}|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行", re.IGNORECASE
 )
 #: Matches wherever `_HINT` does, and takes a tenth of the time to compile: most reports need only this one.
-_MAYBE = lazy_pattern(
-    rf"(?:lines?{_DONE}|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE
+_MAYBE = lazy_any(
+    lazy_pattern(
+        r"(?:lines?(?: [a-z]{4,6}ed)?|\bl\.)\W{0,4}\d|\bL\d|(?-i:[^!-'*+.0-9:-_a-~)\-]):\d|`\d|行", re.IGNORECASE
+    ),
+    LINE_IN_OTHERS,
 )
 #: The same for a printable ASCII text in lower case. Each branch starts with one letter or sign, so that the search
 #: skips all other characters: it takes a tenth of the time.
 _ASCII_MAYBE = lazy_pattern(
-    rf"l(?:i(?:nes?{_DONE}|neas?|nhas?|gnes?|ni(?:ja|ji|je|ju|jama))\W{{0,4}}\d|(?<=\bl)\.\W{{0,4}}\d|(?<=\bl)\d)|"
+    r"l(?:i(?:nes?(?: [a-z]{4,6}ed)?|neas?|nhas?|gnes?|nij[aeiu](?:ma)?)\W{0,4}\d|(?<=\bl)\.\W{0,4}\d|(?<=\bl)\d)|"
     r"zeilen?\W{0,4}\d|rig(?:a|he)\W{0,4}\d|satir\W{0,4}\d|baris\W{0,4}\d|`:?\d|\(:\d|,:\d|/:\d| :\d"
 )
 _ROW = rf"\d{{1,6}}(?:\s?(?:{DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"

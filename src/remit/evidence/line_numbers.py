@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from remit.lazy import either, fold_case, has_word, lazy_pattern
+from remit.lazy import either, fold_case, has_word, lazy_any, lazy_pattern
 
 #: Larger numbers cannot be lines of a file and are replaced by this one.
 MAX_LINE = 999_999_999
@@ -21,6 +21,22 @@ DASH = r"[-\u2011-\u2014]"
 LINE_WORDS = (
     r"(?:línea|linea)s?|linhas?|zeilen?|lignes?|rig(?:a|he)|(?:satır|satir)|dòng|baris|lini(?:ja|ji|je|ju|jama)|"
     r"(?-i:[Сс]трок(?:а|и|е|у|ах|ами)?)|라인|줄"
+)
+#: A part of each of them.
+_PARTS = (
+    *("linea", "línea", "linha", "zeile", "ligne", "riga", "righe", "sat", "dòng", "baris", "linij"),
+    *("трок", "라인", "줄"),
+)
+LINE_WORD = lazy_any(
+    lazy_pattern(r"\b(?:lines?|ln|ll?)\b|\bL\d|\bz\.|行|행|줄", re.IGNORECASE),
+    lazy_pattern(rf"\b(?:{LINE_WORDS})\b", re.IGNORECASE, _PARTS),
+)
+#: A line in one of these languages.
+LINE_IN_OTHERS = lazy_pattern(rf"(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE, _PARTS)
+#: A text without one of these does not name a line.
+LINE_SIGN = lazy_any(
+    lazy_pattern(r"[:#(@\[]|：|（|line|\bl(?:n\.?)?\s?\d|행|줄|行|row|\+|\b[lz]\.\s?\d", re.IGNORECASE),
+    LINE_IN_OTHERS,
 )
 TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
 _LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
@@ -57,7 +73,7 @@ _NAMED = lazy_pattern(
     rf"\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?(?:lines?|{LINE_WORDS})\s"
     rf"({_CELL_LINES}(?:,\s?{_CELL_LINES}){{0,9}})[)`*.\s]*+",
     re.IGNORECASE,
-    ("line", "linha", "zeile", "ligne", "rig", "sat", "dòng", "baris", "lini", "línea", "трок", "라인", "줄"),
+    ("line", *_PARTS),
 )
 #: A line alone in a comment: `// Line 15: the field`, `# L40-48`, `// 第61行`.
 _LINE_COMMENT = lazy_pattern(
@@ -65,10 +81,7 @@ _LINE_COMMENT = lazy_pattern(
     rf"(?:\s?(?:{DASH}|[至到])\s?L?(\d{{1,6}}))?\s?行?(?=\s*(?:$|{either(':(,*', '：（', '–—')}|-\s|-->))",
     re.IGNORECASE,
 )
-_LINE_STARTS = (
-    *("line", "第", *(f"l{digit}" for digit in range(10))),
-    *("linha", "zeile", "ligne", "rig", "satır", "satir", "dòng", "baris", "linij", "línea", "трок", "라인", "줄"),
-)
+_LINE_STARTS = ("line", "第", *(f"l{digit}" for digit in range(10)), *_PARTS)
 _COMMENT_SIGNS = ("/", "#", "-", ";", "%", "{", "<")
 #: A longer line is not a comment that states where something is.
 MAX_COMMENT = 2_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from remit.evidence.proposal_words import LEAD
 from remit.lazy import has_word, lazy_pattern
 
 #: Words for a file that is to be written, alone in a cell.
@@ -35,7 +36,9 @@ _CREATES = lazy_pattern(
 _TAKES_AWAY = lazy_pattern(r"[\s*_`]*+(?:create|delete|output)\b", re.IGNORECASE)
 _CREATE_BEFORE = lazy_pattern(r"\bcreate\s(?:an?\s|the\s)?(?:new\s)?(?:file\s)?[`*_]{0,3}$", re.IGNORECASE, ("create",))
 _INSTRUCTION = lazy_pattern(
-    r"[\s*_`]*+(?:create|modify|update|edit|delete|output)[\s*_`]*+(?:$|[(（:：—–]|-\s)", re.IGNORECASE
+    r"[\s*_`]*+(?:create|modify|update|edit|delete|output)[\s*_`]*+(?:$|[(（:：—–]|-\s)",
+    re.IGNORECASE,
+    ("create", "modify", "update", "edit", "delete", "output"),
 )
 _DELETES = lazy_pattern(
     r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|待?删除|待?移除|삭제|"
@@ -56,6 +59,7 @@ _NEW_BEFORE = lazy_pattern(
     r"(?:(?!(?:in|of|for|to|from|at|into|on|by|via|with|and|or|en|de|da|do|para)\s)[\w-]{2,20}\s){0,2}[`*_\"']{0,3}$|"
     r"(?:新規|新建|新增|신규)\s?[:：]?\s?[`*_]{0,3}$",
     re.IGNORECASE,
+    ("new", "nuev", "nov", "neue", "nouve", "新規", "新建", "新增", "신규"),
 )
 _NEW_WORDS = ("new", "create", "planned", "nuev", "nov", "neu", "nouve", "新規", "新建", "新增", "신규")
 _NEW = lazy_pattern(
@@ -112,6 +116,42 @@ _NOW_AT = lazy_pattern(
     r"(?=\s?[)）]|\s(?:in|on|by|with|since)\s[^()\n]{1,40}[)）])",
     re.IGNORECASE,
     ("now", "moved", "renamed"),
+)
+
+#: The end of a heading above a list of files. `Files to add validation to` is not such a heading.
+_LIST_ENDS = r"(?:\s?(?:/|&|and|or)\s?(?:create|add|modify|change|update|edit|delete|remove)d?)?[\s*_]*(?:$|[(（:：])"
+FILES_TO_CREATE = lazy_pattern(
+    rf"{LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
+    r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル|"
+    r"(?:fichiers?\s[àa]\s(?:cr[ée]er|ajouter)|(?:archivos?|ficheros?)\s(?:a|por)\s(?:crear|agregar|añadir)|"
+    r"arquivos?\s(?:a|para)\s(?:criar|adicionar)|file\sda\screare|zu\serstellende\sdateien|"
+    rf"(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일){_LIST_ENDS})",
+    re.IGNORECASE,
+    (
+        *("new", "to", "planned", "proposed", "missing", "recommended addition", "文件", "ファイル", "fichier"),
+        *("archivo", "fichero", "arquivo", "creare", "dateien", "файлы", "파일"),
+    ),
+)
+#: A heading above a list of files that are to be deleted: `5.1 DELETE - Debug artifacts (14 files)`.
+FILES_TO_DELETE = lazy_pattern(
+    rf"{LEAD}(?:(?:delete|remove)\s*(?:[:：(（—–]|-\s)[^\n]{{0,60}}?\b\d{{1,4}}\sfiles?\s*[)）]?\s*$|"
+    rf"files?\sto\s(?:be\s)?(?:delete|remove)d?{_LIST_ENDS}|"
+    rf"(?:delete|remove)\s(?:these|the\sfollowing|obsolete|unused|dead)\s(?:\w{{1,20}}\s)?files{_LIST_ENDS})",
+    re.IGNORECASE,
+    ("delete", "remove"),
+)
+#: A heading on one file that is to be deleted: `4.1 src/old.py — whole-file delete`, `[DELETE] src/old.py`.
+DELETED_FILE = lazy_pattern(
+    rf"{LEAD}(?:\[(?:delete|remove)\]|(?:delete|remove)[:：]?)\s[`*\[]*+(?P<start>[\w./@+-]++)[`*\])]*+\s*$|"
+    rf"{LEAD}[`*\[]*+(?P<end>[\w./@+-]++)[`*\]]*+\s*(?:[—–:：(（\[]|-\s)\s*"
+    r"(?:(?:whole|entire)[- ]file\s)?(?:delete|deletion|remove|removal|to be (?:deleted|removed))\s*(?:$|[)）\],(（])",
+    re.IGNORECASE,
+    ("delet", "remov"),
+)
+NEW_FILES = lazy_pattern(
+    rf"{LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
+    r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件)",
+    re.IGNORECASE,
 )
 
 

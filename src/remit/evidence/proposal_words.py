@@ -7,7 +7,7 @@ import re
 from remit.lazy import either, lazy_any, lazy_pattern
 
 #: Marks, numbers and emoji before the first word of a label or heading.
-_LEAD = either(r"\s*_>#\-+\d.)§", "–—", r"\u2600-\u27bf\ufe0f", r"\U0001f300-\U0001faff") + "*+"
+LEAD = either(r"\s*_>#\-+\d.)§", "–—", r"\u2600-\u27bf\ufe0f", r"\U0001f300-\U0001faff") + "*+"
 #: A recommendation, a fix, a solution and a proposal, by language. Folding the case of Cyrillic letters takes long.
 _PROPOSALS = {
     "de": r"lösung(?:en|svorschl(?:ag|äge))?|(?:verbesserungs|korrektur)?vorschl(?:ag|äge)|alternativen?|"
@@ -37,10 +37,16 @@ _PROPOSED_BEFORE = (
     r"(?:vorgeschlagene[rn]?|empfohlene[rn]?|konkrete[rn]?|mögliche|posible|possível|aanbevolen|voorgestelde|proponowane|"
     r"zalecane|sugerowane|önerilen|(?-i:[Пп]редлагаем|[Рр]екомендуем|[Вв]озможн|[Рр]екомендован|[Зз]апропонован)\w{2})"
 )
+_WORDS_BEFORE = (
+    *("vorgeschlagene", "empfohlene", "konkrete", "mögliche", "posible", "possível", "aanbevolen", "voorgestelde"),
+    *("proponowane", "zalecane", "sugerowane", "önerilen", "редлагаем", "екомендуем", "озможн", "екомендован"),
+    "апропонован",
+)
 _WORDS_AFTER = r"(?:\s(?!src|lib)\w{1,20}){0,2}"
 _FOREIGN = rf"(?:{_PROPOSED_BEFORE}\s)?(?:{_ANY_PROPOSAL}|{_AFTERWARDS}){_WORDS_AFTER}"
 #: Dutch, in a separate expression: `Internal` and `External` contain it.
-_ERNA = rf"(?:{_PROPOSED_BEFORE}\s)?erna{_WORDS_AFTER}"
+_ERNA = rf"erna{_WORDS_AFTER}"
+_PROPOSED_ERNA = rf"{_PROPOSED_BEFORE}\serna{_WORDS_AFTER}"
 #: An example in the same languages.
 _FOREIGN_EXAMPLES = (
     r"ejemplos?|exemplos?|exemples?|esempi[oi]?|beispiele?|voorbeeld(?:en)?|przykład(?:y|owy)?|"
@@ -114,8 +120,12 @@ _OTHER_WORDS = (
     *("优化", "修复", "修改", "修正", "変更", "対策", "建议"),
     *("推奨", "提案", "改善", "改进", "解决方案", "개선", "권장", "대안", "변경", "수정", "제안"),
 )
+_EXAMPLE_WORDS = (
+    *("beispiel", "contoh", "ejemplo", "esempi", "exemple", "exemplo", "przykład", "voorbeeld", "ví dụ", "örnek"),
+    *("при", "サンプル", "例", "样例", "예시", "예제"),
+)
 #: The label of proposed code, or of the input or output of a program: `**Suggested fix** (...):`.
-_LABEL_START = rf"{_LEAD}(?:正しい|正确的?|具体的な?|推奨される|推荐的|建议的)?"
+_LABEL_START = rf"{LEAD}(?:正しい|正确的?|具体的な?|推奨される|推荐的|建议的)?"
 _LABEL_END = r"[\s*_]{0,4}(?:[(（].{0,120}?[)）][\s*_]{0,4})?(?:[:：]|$)"
 _PROPOSED_LABELS = (
     lazy_pattern(
@@ -134,23 +144,23 @@ _PROPOSED_LABELS = (
         re.IGNORECASE,
         (
             *_OTHER_WORDS,
-            *("beispiel", "contoh", "ejemplo", "esempi", "exemple", "exemplo", "przykład", "voorbeeld", "ví dụ"),
-            *("örnek", "при", "サンプル", "例", "예시", "예제", "mudan", "altera", "cambio", "modificaciones"),
-            *("änderung", "changement", "modifiche", "wijzigingen", "zmiany", "изменени", "değişiklikler"),
-            *("perubahan", "变更"),
+            *_EXAMPLE_WORDS,
+            *("mudan", "altera", "cambio", "modificaciones", "änderung", "changement", "modifiche", "wijzigingen"),
+            *("zmiany", "изменени", "değişiklikler", "perubahan", "变更"),
         ),
     ),
     lazy_pattern(rf"{_LABEL_START}{_ERNA}{_LABEL_END}", re.IGNORECASE, ("erna",)),
+    lazy_pattern(rf"{_LABEL_START}{_PROPOSED_ERNA}{_LABEL_END}", re.IGNORECASE, _WORDS_BEFORE),
 )
 PROPOSED_LABEL = lazy_any(*_PROPOSED_LABELS)
 #: One of them that also introduces code as it is: `**Implementation**:`.
 NEUTRAL_LABEL = lazy_pattern(
-    rf"{_LEAD}(?:implementation|implementaci[óo]n|implementa[çc][ãa]o|实现|実装)[\s*_]{{0,4}}(?:[:：]|$)",
+    rf"{LEAD}(?:implementation|implementaci[óo]n|implementa[çc][ãa]o|实现|実装)[\s*_]{{0,4}}(?:[:：]|$)",
     re.IGNORECASE,
     ("implementa", "实现", "実装"),
 )
 #: The form of such a label, which takes a tenth of the time to compile: words up to a colon, a bracket or the end.
-LABEL_FORM = lazy_pattern(rf"{_LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(:]|（|：|$)")
+LABEL_FORM = lazy_pattern(rf"{LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(:]|（|：|$)")
 #: A word ends, and it is not the beginning of a file's name: `update.go`, `create-user.sh`.
 _WORD_ENDS = r"\b(?![./_-]\w)"
 #: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
@@ -160,13 +170,14 @@ FIX_LABEL = lazy_pattern(
     r"(?:step|task|phase|paso|passo|schritt)\s\d{1,2}[a-z]?\s?[:：.–—-]\s*(?:implement|add|create|update|replace|fix|wire|"
     r"extract|modify|remove|write|corregir|agregar|añadir|implementar|crear)\b[^*\n]{0,80})\*\*",
     re.IGNORECASE,
+    ("fix", "option", "alternative", "approach", "changes", "modifications", "step", "task", "phase", "pas", "schritt"),
 )
 #: An instruction that introduces code, an introduction of proposed and one of existing code: each ends with a colon.
 LINE_ENDS_WITH_COLON = lazy_pattern(r".*[:：][\s*_]{0,4}$", re.DOTALL, (":", "："))
 #: `Then add this to src/app.py:`, `After line 12, insert:`
 _LINE_END = r"[:：][\s*_]{0,4}$"
 INSTRUCTION = lazy_pattern(
-    rf"{_LEAD}(?:\*\*)?(?:(?:then|now|next|first|second|third|finally|also|please|and|instead|step \d{{1,2}}|you|we|i|"
+    rf"{LEAD}(?:\*\*)?(?:(?:then|now|next|first|second|third|finally|also|please|and|instead|step \d{{1,2}}|you|we|i|"
     r"can|could|should|must|would|will|to|let's|let us)[,:]?\s){0,4}"
     r"(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
     rf"wrap|define|append|prepend|consider|switch|convert|refactor|rewrite|configure|enable|register|adjust|"
@@ -180,7 +191,7 @@ INSTRUCTION = lazy_pattern(
 )
 #: The beginning of a line that introduces proposed code, or the output of a program.
 INTRODUCTION = lazy_pattern(
-    rf"{_LEAD}(?:(?:the|a|an)\s)?(?:proposed|suggested|recommended|planned|possible|corrected|improved|new version|"
+    rf"{LEAD}(?:(?:the|a|an)\s)?(?:proposed|suggested|recommended|planned|possible|corrected|improved|new version|"
     r"(?:(?:expected|actual|sample|example|test|console|terminal|command|program)\s)?(?:output|stdout|stderr|traceback|"
     rf"stack ?trace)|出力(?:例|結果)?|输出){_WORD_ENDS}[^\n]{{0,200}}[:：][\s*_]{{0,4}}$|"
     r"[^\n]{0,200}\b(?:prints|outputs|logs)[:：][\s*_]{0,4}$|"
@@ -188,6 +199,13 @@ INTRODUCTION = lazy_pattern(
     r"recommended|not yet implemented|illustrative|conceptual|pseudo-?code|sketch)[)）][\s*_]{0,4}[:：][\s*_]{0,4}$|"
     r"[^\n]{0,200}(?:示例|例如|样例|参考实现|サンプル|記述例|使用例|예시|复制[^\n]{0,60}到[^\n]{0,60})[\s*_]{0,4}[:：][\s*_]{0,4}$",
     re.IGNORECASE,
+)
+#: A part of each word that asks for a change in a heading.
+_CHANGING_WORDS = (
+    *("add", "creat", "implement", "introduce", "replace", "extract", "refactor", "migrate", "update", "modif"),
+    *("change", "adjust", "remove", "customi", "increase", "decrease", "disable", "enable", "rename", "convert"),
+    *("wire", "agregar", "añadir", "crear", "reemplazar", "adicionar", "criar", "substituir", "ajouter"),
+    *("remplacer", "ersetzen", "hinzufügen", "обавить", "аменить", "зменить"),
 )
 _CLEAR_CHANGE = r"(?:add|insert|append|prepend|replace|extend|pass|remove|delete|rename|move|emit)"
 #: A change that a text asks for in other languages, before a location: `修改 src/app.py:12`, `Ändern in src/app.py:12`.
@@ -202,23 +220,35 @@ _CHANGE_VERBS = (
 )
 #: A clause that asks for a change, and words for code that is not an excerpt: `the loop (line 9), pass `x` to ...:`.
 ASKS_FOR_CHANGE = lazy_pattern(
-    rf"(?:(?:^{_LEAD}|[:：]\**\s|\s[—–-]\s|[.;]\s|\*\*\s)(?:(?:then|now|and|also)\s)?"
+    rf"(?:(?:^{LEAD}|[:：]\**\s|\s[—–-]\s|[.;]\s|\*\*\s)(?:(?:then|now|and|also)\s)?"
     rf"(?:{_CLEAR_CHANGE}|empty|simplify|drop|inline|swap|merge|split|change|update|wrap|extract|introduce|create|define|"
     rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
-    rf"to|from|into|in|after|before)\b)|^{_LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
+    rf"to|from|into|in|after|before)\b)|^{LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
     rf"\b(?:sketch|skeleton|replacing|conceptual)\b|\bbecomes[\s*_]{{0,4}}[:：]|\bnew version of\b|"
-    rf"^{_LEAD}[\w\s-]{{1,40}} pattern\*\*\s?[(（]|"
+    rf"^{LEAD}[\w\s-]{{1,40}} pattern\*\*\s?[(（]|"
     r"\b(?:spec|specification|design|documentation|docs|plan|rfc|contract)\s(?:[\w`./-]{1,40}\s)?(?:says?|requires?|"
     r"specif(?:y|ies)|calls? for|shows?|defines?|states?|expects?|wants?)\b|"
-    rf"^[-*+]\s\[[xX]\]\s|^{_LEAD}(?:updated|revised|rewritten)\b|"
-    rf"^{_LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
-    rf"^{_LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
+    rf"^[-*+]\s\[[xX]\]\s|^{LEAD}(?:updated|revised|rewritten)\b|"
+    rf"^{LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
+    rf"^{LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
     r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap|Добавить|Заменить|Изменить|Agregar|Añadir|"
     r"Reemplazar|Adicionar|Substituir|Ajouter|Remplacer)\s\S|"
     r"\b(?:after|before|near|next to) the (?:existing|\w{1,20} block)\b|"
     r"(?:新增|增加|添加|追加|增一个|改为|改成|替换为|扩展为|引入|加上|补上)[^\n]{0,60}[:：]\s*$|"
-    rf"^{_LEAD}{_CHANGE_VERBS}\s?[:：]?\s?[*_]{{0,2}}(?:`x`|\[|[\w./\-]{{1,200}}\.\w{{1,8}}\b)",
+    rf"^{LEAD}{_CHANGE_VERBS}\s?[:：]?\s?[*_]{{0,2}}(?:`x`|\[|[\w./\-]{{1,200}}\.\w{{1,8}}\b)",
     re.IGNORECASE,
+    (
+        *_CHANGING_WORDS,
+        *("insert", "append", "prepend", "extend", "pass", "delet", "mov", "emit", "empty", "simplify", "drop"),
+        *("inline", "swap", "merge", "split", "wrap", "defin", "edit", "revised", "rewritten", "becomes", "pattern"),
+        *("style", "sketch", "skeleton", "conceptual", "new version of", "[x]", "spec", "design", "doc", "replacing"),
+        *("plan", "rfc", "contract", "before", "after", "near", "next to", "right", "just", "directly"),
+        *("增", "添加", "追加", "改为", "改成", "替换", "扩展为", "引入", "加上", "补上", "修改", "更改", "更新"),
+        *("调整", "编辑", "变更", "変更", "修正", "置換", "수정", "변경", "교체", "추가", "änder", "ersetz"),
+        *("bearbeiten", "corrig", "cambiar", "corregir", "alterar", "sostituire", "correggere", "wijzig", "vervang"),
+        *("zmie", "zamień", "popraw", "değiştir", "güncelle", "düzelt", "sửa", "thay thế", "cập nhật", "ubah", "ganti"),
+        *("anpassen", "perbaiki", "справить", "мінити", "иправити"),
+    ),
 )
 #: A line that introduces code as it is: `src/app.py:8 currently says:`
 INTRODUCES_EXISTING = lazy_pattern(
@@ -232,31 +262,42 @@ CURRENT = lazy_pattern(
     r"\b(?:(?:current|existing|today|as[- ]is)\b|actual|actuel|aktuell|attual|atual|(?-i:[Тт]екущ))|"
     r"現在|現状|当前|目前|现有|현재|기존",
     re.IGNORECASE,
+    (
+        *("current", "existing", "today", "as", "actual", "actuel", "aktuell", "attual", "atual", "екущ"),
+        *("現在", "現状", "当前", "目前", "现有", "현재", "기존"),
+    ),
 )
 #: Labels that state a location and nothing else; the heading above them decides.
-LOCATION_LABEL = lazy_pattern(rf"{_LEAD}(?:files?|location|path|where|at|lines?|ファイル|文件)\b", re.IGNORECASE)
+LOCATION_LABEL = lazy_pattern(rf"{LEAD}(?:files?|location|path|where|at|lines?|ファイル|文件)\b", re.IGNORECASE)
 _HEADING_END = r"\s*(?:#?\d{1,3}\s*(?:[—–-]\s)?)?(?:[:：]|$|(?<=[—–-]\s))"
 _ENGLISH_HEADING = lazy_pattern(
     rf"[^\n]{{0,80}}[(（](?:to (?:be )?(?:added?|written|created?|implemented?)|proposed|planned|"
     r"not yet implemented)[)）]|"
-    rf"{_LEAD}(?:alternatives?\b[^\n]{{0,40}}$|(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_ENGLISH_NOUNS}|examples?){_HEADING_END}|"
+    rf"{LEAD}(?:alternatives?\b[^\n]{{0,40}}$|(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_ENGLISH_NOUNS}|examples?){_HEADING_END}|"
     r"(?:code\s)?examples?\s(?:for|of)\s[^\n]{0,40}\bfix(?:es)?\b|"
     r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b|"
     r"new\s\w{1,20}(?:\s\w{1,20})?\s(?:required|needed)\b)",
     re.IGNORECASE,
-    (*_ENGLISH_WORDS, "changes ", "implementation ", "not yet implemented", "to "),
+    (
+        *(*_ENGLISH_WORDS, "changes ", "not yet implemented", "to "),
+        *("implementation plan", "implementation steps", "implementation details", "implementation guide"),
+    ),
 )
-_OTHER_HEADING = lazy_pattern(rf"{_LEAD}{_OTHER_NOUNS}{_HEADING_END}", re.IGNORECASE, _OTHER_WORDS)
-_ERNA_HEADING = lazy_pattern(rf"{_LEAD}{_ERNA}{_HEADING_END}", re.IGNORECASE, ("erna",))
-PROPOSED_HEADING = lazy_any(_ENGLISH_HEADING, _OTHER_HEADING, _ERNA_HEADING)
+_OTHER_HEADING = lazy_pattern(rf"{LEAD}{_OTHER_NOUNS}{_HEADING_END}", re.IGNORECASE, _OTHER_WORDS)
+PROPOSED_HEADING = lazy_any(
+    *(_ENGLISH_HEADING, _OTHER_HEADING),
+    lazy_pattern(rf"{LEAD}{_ERNA}{_HEADING_END}", re.IGNORECASE, ("erna",)),
+    lazy_pattern(rf"{LEAD}{_PROPOSED_ERNA}{_HEADING_END}", re.IGNORECASE, _WORDS_BEFORE),
+)
 #: A heading above findings, also if it names their corrections: `Findings and recommendations`, `Review of fixes`.
 REPORTS_FINDINGS = lazy_pattern(
-    rf"{_LEAD}(?:findings?|review|audit|analysis|issues?|problems?|vulnerabilities)\s(?:and|&|with|of|\+)\s",
+    rf"{LEAD}(?:findings?|review|audit|analysis|issues?|problems?|vulnerabilities)\s(?:and|&|with|of|\+)\s",
     re.IGNORECASE,
+    ("and", "&", "with", "of", "+"),
 )
 #: A heading that asks for a change: `Phase 1: Add the menu`.
 CHANGE_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:(?:phase|step|task|part|stage|paso|passo)\s\d{{1,2}}[a-z]?\s?[:：.–—-]\s*(?:corregir|agregar|añadir|implementar|"
+    rf"{LEAD}(?:(?:phase|step|task|part|stage|paso|passo)\s\d{{1,2}}[a-z]?\s?[:：.–—-]\s*(?:corregir|agregar|añadir|implementar|"
     r"crear|corrigir|adicionar|add|create|implement|introduce|update|"
     r"replace|extract|refactor|migrate|move|write|build|rename|remove|use)\b|"
     r"(?:step|paso|passo)\s\d{1,2}[a-z]?\s?[:：.–—-]\s*(?:register|configure|enable|wire|integrate)\b|(?:提取|抽取|抽出|重构|添加|增加|新增|创建|引入|"
@@ -265,6 +306,12 @@ CHANGE_HEADING = lazy_pattern(
     r"[^\n]{0,40}(?:例|例子|예시|サンプル)\s*(?:[:：]|$)|"
     r"[^\n]{0,60}\b(?:patch(?:es)?|recommendations|remediations?|(?:suggested|proposed|recommended)\s(?:fix|change)e?s?)\b)",
     re.IGNORECASE,
+    (
+        *("phase", "step", "task", "part", "stage", "paso", "passo", "plan", "план", "option", "alternative"),
+        *("approach", "patch", "recommend", "remediation", "suggested", "proposed", "提取", "抽取", "抽出", "重构"),
+        *("添加", "增加", "新增", "创建", "引入", "替换", "统一", "优化", "实现", "改为", "追加", "導入", "統一"),
+        *("计划", "方案", "計画", "계획", "例", "예시", "サンプル"),
+    ),
 )
 #: Words in a heading, at any place, below which code that is not there is to be written: `Quick fixes, suggested`.
 _PROPOSING_IN_ENGLISH = lazy_pattern(
@@ -273,6 +320,10 @@ _PROPOSING_IN_ENGLISH = lazy_pattern(
     r"rollback (?:plan|steps)|refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
     r"\bfix\s*(?:[:：(]|$)",
     re.IGNORECASE,
+    (
+        *("recommend", "suggest", "propos", "remediation", "solution", "do", "fix", "corrected"),
+        *("remaining", "outstanding", "pending", "refactor", "rollback"),
+    ),
 )
 _PROPOSING_IN_OTHERS = lazy_pattern(
     rf"\b(?:{_ANY_PROPOSAL}|{_PROPOSED_BEFORE}|à faire|por hacer|a fazer|da fare|zu tun|te doen|do zrobienia|"
@@ -282,9 +333,8 @@ _PROPOSING_IN_OTHERS = lazy_pattern(
     re.IGNORECASE,
     (
         *_OTHER_WORDS,
-        *("vorgeschlagene", "empfohlene", "konkrete", "mögliche", "posible", "possível", "aanbevolen", "voorgestelde"),
-        *("proponowane", "zalecane", "sugerowane", "önerilen", "редлагаем", "екомендуем", "озможн", "екомендован"),
-        *("апропонован", "à faire", "por hacer", "a fazer", "da fare", "zu tun", "te doen", "do zrobienia"),
+        *_WORDS_BEFORE,
+        *("à faire", "por hacer", "a fazer", "da fare", "zu tun", "te doen", "do zrobienia"),
         *("lacaklar", "cần làm", "справлени", "解决", "推荐", "待办", "対応方針", "해결", "할 일"),
     ),
 )
@@ -295,22 +345,30 @@ STATES_PROBLEM = lazy_pattern(
     r"przyczyn[ay]|(?-i:[Пп]роблем\w{0,2}|[Пп]ричин\w{0,2})|sorun(?:lar)?|vấn đề|nguyên nhân|masalah)\b|"
     r"问题|原因|問題|문제|원인|现状|現状",
     re.IGNORECASE,
+    (
+        *("issues", "bugs", "concerns", "problem", "problèm", "befund", "ursache", "constat", "hallazgo", "causa"),
+        *("achado", "riscontri", "oorzaak", "przyczyn", "роблем", "ричин", "sorun", "vấn đề", "nguyên nhân"),
+        *("masalah", "问题", "原因", "問題", "문제", "원인", "现状", "現状"),
+    ),
 )
 #: A heading above code that shows how something is used.
 EXAMPLES = lazy_pattern(
-    rf"{_LEAD}(?:(?:code|usage)\s)?(?:examples?\b|(?:{_FOREIGN_EXAMPLES})(?!\w))[^\n]{{0,30}}$", re.IGNORECASE
+    rf"{LEAD}(?:(?:code|usage)\s)?(?:examples?\b|(?:{_FOREIGN_EXAMPLES})(?!\w))[^\n]{{0,30}}$",
+    re.IGNORECASE,
+    ("example", *_EXAMPLE_WORDS),
 )
 #: A heading that is an instruction: `1.4 Fix the login`. Code below it without a line is to be written.
 TASK_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S", re.IGNORECASE
+    rf"{LEAD}(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S", re.IGNORECASE
 )
 #: The same for code with a line that is not there: `7. Update the parser`.
 CHANGING_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:[A-Z]{{1,4}}-?\d{{1,3}}(?:\.\d{{1,3}})?[:.)]?\s)?(?:\[[^\]\n]{{1,20}}\]\s)?(?:add|create|implement|"
+    rf"{LEAD}(?:[A-Z]{{1,4}}-?\d{{1,3}}(?:\.\d{{1,3}})?[:.)]?\s)?(?:\[[^\]\n]{{1,20}}\]\s)?(?:add|create|implement|"
     r"introduce|replace|extract|refactor|migrate|update|modify|change|adjust|remove|customi[sz]e|increase|decrease|disable|"
     rf"enable|rename|convert|wire|agregar|añadir|modificar|crear|implementar|reemplazar|adicionar|criar|substituir|ajouter|"
     rf"remplacer|ersetzen|hinzufügen|(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}\s\S",
     re.IGNORECASE,
+    _CHANGING_WORDS,
 )
 PLAN = lazy_pattern(
     r"\b(?:plan|plano|piano|proposals?|rfc|roadmap|strategy|specification|(?-i:[Пп]лан|[Сс]пецификация))\b|計画|提案|计划|方案|계획|제안",
@@ -320,41 +378,6 @@ PLAN = lazy_pattern(
         *("計画", "提案", "计划", "方案", "계획", "제안"),
     ),
 )
-#: The end of a heading above a list of files. `Files to add validation to` is not such a heading.
-_LIST_ENDS = r"(?:\s?(?:/|&|and|or)\s?(?:create|add|modify|change|update|edit|delete|remove)d?)?[\s*_]*(?:$|[(（:：])"
-FILES_TO_CREATE = lazy_pattern(
-    rf"{_LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
-    r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル|"
-    r"(?:fichiers?\s[àa]\s(?:cr[ée]er|ajouter)|(?:archivos?|ficheros?)\s(?:a|por)\s(?:crear|agregar|añadir)|"
-    r"arquivos?\s(?:a|para)\s(?:criar|adicionar)|file\sda\screare|zu\serstellende\sdateien|"
-    rf"(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일){_LIST_ENDS})",
-    re.IGNORECASE,
-    (
-        *("file", "recommended addition", "文件", "ファイル", "fichier", "archivo", "fichero", "arquivo", "dateien"),
-        *("файлы", "파일"),
-    ),
-)
-#: A heading above a list of files that are to be deleted: `5.1 DELETE - Debug artifacts (14 files)`.
-FILES_TO_DELETE = lazy_pattern(
-    rf"{_LEAD}(?:(?:delete|remove)\s*(?:[:：(（—–]|-\s)[^\n]{{0,60}}?\b\d{{1,4}}\sfiles?\s*[)）]?\s*$|"
-    rf"files?\sto\s(?:be\s)?(?:delete|remove)d?{_LIST_ENDS}|"
-    rf"(?:delete|remove)\s(?:these|the\sfollowing|obsolete|unused|dead)\s(?:\w{{1,20}}\s)?files{_LIST_ENDS})",
-    re.IGNORECASE,
-    ("delete", "remove"),
-)
-#: A heading on one file that is to be deleted: `4.1 src/old.py — whole-file delete`, `[DELETE] src/old.py`.
-DELETED_FILE = lazy_pattern(
-    rf"{_LEAD}(?:\[(?:delete|remove)\]|(?:delete|remove)[:：]?)\s[`*\[]*+(?P<start>[\w./@+-]++)[`*\])]*+\s*$|"
-    rf"{_LEAD}[`*\[]*+(?P<end>[\w./@+-]++)[`*\]]*+\s*(?:[—–:：(（\[]|-\s)\s*"
-    r"(?:(?:whole|entire)[- ]file\s)?(?:delete|deletion|remove|removal|to be (?:deleted|removed))\s*(?:$|[)）\],(（])",
-    re.IGNORECASE,
-    ("delet", "remov"),
-)
-NEW_FILES = lazy_pattern(
-    rf"{_LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
-    r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件)",
-    re.IGNORECASE,
-)
 REVIEW = lazy_pattern(
     r"\b(?:reviews?|audit|analysis|research|report|revisi[óo]n|auditor[íi]a|an[áa]lisis|an[áa]lise|revue|analyse|rapport|"
     r"bericht|(?-i:[Аа]нализ|[Оо]тчёт|[Оо]тчет|[Аа]удит))\b|审查|审计|分析|报告|レビュー|監査|검토|감사",
@@ -362,38 +385,12 @@ REVIEW = lazy_pattern(
 )
 #: A heading of a plan below which code is to be written.
 PLANNED_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:(?:code )?changes (?:required|needed|to make)\b|implementation steps\b)",
+    rf"{LEAD}(?:(?:code )?changes (?:required|needed|to make)\b|implementation steps\b)",
     re.IGNORECASE,
 )
 EXISTING = lazy_pattern(
     r"\b(?:current|existing|analysis|background|research|findings?|evidence|discoveries|root cause|problem|before|"
     r"issue|vulnerab\w{1,10}|actual|original|old|bug)\b|"
     r"現状|现状|현재|기존",
-    re.IGNORECASE,
-)
-#: A text that reports a change that was made: the code before it is not in the files any more.
-PAST_LABEL = lazy_pattern(
-    r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be)\b",
-    re.IGNORECASE,
-    ("before", "previously", "used to be"),
-)
-#: The sections of a report of a fix on the code before it.
-PROBLEM = lazy_pattern(
-    rf"{_LEAD}(?:the\s)?(?:\w{{1,20}}\s)?(?:problems?|issues?|bugs?|root causes?|cause|symptoms?|what was wrong|before|"
-    r"cause racine|causa(?: raíz)?|problema|problème|原因|根因|根本原因|问题|問題|"
-    r"(?-i:[Пп]роблема|[Пп]ричина|[Сс]имптом))\b(?!\s?fix)",
-    re.IGNORECASE,
-)
-BEFORE_LABEL = lazy_pattern(
-    rf"{_LEAD}(?:before|old|previous|antes|avant|vorher|変更前|修正前|修改前|修复前)\b",
-    re.IGNORECASE,
-    ("before", "old", "previous", "antes", "avant", "vorher", "変更前", "修正前", "修改前", "修复前"),
-)
-#: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
-IS_DONE = lazy_pattern(
-    r"已(?:实现|完成|实施|修复)|(?:実装|対応|完了)済み?|\b(?:implemented|completed|applied)\b", re.IGNORECASE
-)
-CHANGED_HEADING = lazy_pattern(
-    rf"{_LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated)\b",
     re.IGNORECASE,
 )

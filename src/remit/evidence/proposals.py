@@ -14,32 +14,24 @@ from msgspec.structs import replace
 
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
+from remit.evidence.planned import DELETED_FILE, FILES_TO_CREATE, FILES_TO_DELETE, NEW_FILES
 from remit.evidence.proposal_words import (
     ASKS_FOR_CHANGE,
-    BEFORE_LABEL,
     CHANGE_HEADING,
-    CHANGED_HEADING,
     CHANGING_HEADING,
     CURRENT,
-    DELETED_FILE,
     EXAMPLES,
     EXISTING,
-    FILES_TO_CREATE,
-    FILES_TO_DELETE,
     FIX_LABEL,
     INSTRUCTION,
     INTRODUCES_EXISTING,
     INTRODUCTION,
-    IS_DONE,
     LABEL_FORM,
     LINE_ENDS_WITH_COLON,
     LOCATION_LABEL,
     NEUTRAL_LABEL,
-    NEW_FILES,
-    PAST_LABEL,
     PLAN,
     PLANNED_HEADING,
-    PROBLEM,
     PROPOSED_HEADING,
     PROPOSED_LABEL,
     PROPOSING_HEADING,
@@ -48,7 +40,17 @@ from remit.evidence.proposal_words import (
     STATES_PROBLEM,
     TASK_HEADING,
 )
-from remit.evidence.removals import DONE_HEADING, GONE_HEADING, lists_of_removed_files, may_list_removed_files
+from remit.evidence.removals import (
+    BEFORE_LABEL,
+    CHANGED_HEADING,
+    DONE_HEADING,
+    GONE_HEADING,
+    IS_DONE,
+    PAST_LABEL,
+    PROBLEM,
+    lists_of_removed_files,
+    may_list_removed_files,
+)
 from remit.lazy import lazy_pattern
 
 #: The file of a form that is to be filled in: `review-template.md`.
@@ -64,10 +66,7 @@ _PLANS_WORK = lazy_pattern(
     r"\b(?:plan|plano|piano|proposals?|rfc|roadmap|(?-i:[Пп]лан))\b|計画|提案|计划|方案|계획|제안|"
     r"(?:^|/)(?:plans?|proposals?|rfcs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc)(?=[-_.])",
     re.IGNORECASE,
-    (
-        *("plan", "piano", "proposal", "rfc", "roadmap", "план"),
-        *("計画", "提案", "计划", "方案", "계획", "제안"),
-    ),
+    ("plan", "piano", "proposal", "rfc", "roadmap", "план", "計画", "提案", "计划", "方案", "계획", "제안"),
 )
 #: The title of a text that reports a fix.
 _FIX_REPORT = lazy_pattern(

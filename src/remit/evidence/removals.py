@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
+from remit.evidence.proposal_words import LEAD
 from remit.lazy import has_word, lazy_pattern
 
 _LEAD = r"[\s*_>#\-+\d.)✅❌🔧💡]*+"
@@ -87,10 +88,38 @@ _GONE_HINT = lazy_pattern(
 _BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
 _STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
 _MAX_AROUND = 300
-_PHRASE = lazy_pattern(r"(?<![\w=`])\"[^\"`\n]{8,400}\"(?![\w`])|“[^“”`\n]{8,400}”|(?<![\w`])`[^`\n]{8,300}`(?!`)")
+_QUOTED_PHRASE = r"(?<![\w=`])\"[^\"`\n]{8,400}\"(?![\w`])|(?<![\w`])`[^`\n]{8,300}`(?!`)"
+_PHRASE = lazy_pattern(_QUOTED_PHRASE)
+_ANY_PHRASE = lazy_pattern(rf"{_QUOTED_PHRASE}|“[^“”`\n]{{8,400}}”")
 _MAX_TEXT = 20_000
 #: A phrase has this many words besides the reference.
 _MIN_WORDS = 3
+#: A text that reports a change that was made: the code before it is not in the files any more.
+PAST_LABEL = lazy_pattern(
+    r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be)\b",
+    re.IGNORECASE,
+    ("before", "previously", "used to be"),
+)
+#: The sections of a report of a fix on the code before it.
+PROBLEM = lazy_pattern(
+    rf"{LEAD}(?:the\s)?(?:\w{{1,20}}\s)?(?:problems?|issues?|bugs?|root causes?|cause|symptoms?|what was wrong|before|"
+    r"cause racine|causa(?: raíz)?|problema|problème|原因|根因|根本原因|问题|問題|"
+    r"(?-i:[Пп]роблема|[Пп]ричина|[Сс]имптом))\b(?!\s?fix)",
+    re.IGNORECASE,
+)
+BEFORE_LABEL = lazy_pattern(
+    rf"{LEAD}(?:before|old|previous|antes|avant|vorher|変更前|修正前|修改前|修复前)\b",
+    re.IGNORECASE,
+    ("before", "old", "previous", "antes", "avant", "vorher", "変更前", "修正前", "修改前", "修复前"),
+)
+#: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
+IS_DONE = lazy_pattern(
+    r"已(?:实现|完成|实施|修复)|(?:実装|対応|完了)済み?|\b(?:implemented|completed|applied)\b", re.IGNORECASE
+)
+CHANGED_HEADING = lazy_pattern(
+    rf"{LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated)\b",
+    re.IGNORECASE,
+)
 
 
 def may_state_gone(folded: str) -> bool:
@@ -156,8 +185,8 @@ def quoted_places(text: str) -> Callable[[int, int], bool]:
 
     `Write "fix the error in user.ts:42"` gives an example. A path alone in quotation marks is not a phrase.
     """
-    has_marks = any(mark in text for mark in '"“`')
-    spans = [found.span() for found in _PHRASE.finditer(text)] if has_marks and len(text) < _MAX_TEXT else []
+    phrase = _ANY_PHRASE if "“" in text else _PHRASE if '"' in text or "`" in text else None
+    spans = [found.span() for found in phrase.finditer(text)] if phrase and len(text) < _MAX_TEXT else []
 
     def is_quoted(start: int, end: int) -> bool:
         at = bisect_right(spans, (start, len(text)))

@@ -22,6 +22,11 @@ _FUNCTION = r"(?:\s?(?:関数|函数|方法|メソッド|クラス|类|함수|�
 _AFTER = lazy_pattern(
     rf"[`*\"']{{0,3}}\s?[(（]\s?(`?)({_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)])|(?={_FUNCTION}[)）])){_FUNCTION}\s?[)）]"
 )
+#: The same for a text without letters of these scripts, in a fifth of the time to compile.
+_PLAIN_NAME = r"[A-Za-z_$](?:(?:\.|::|#|->)?+[\w$]){0,400}"
+_PLAIN_AFTER = lazy_pattern(
+    rf"[`*\"']{{0,3}}\s?\(\s?(`?)({_PLAIN_NAME})(\([^()`\n]{{0,80}}\))?(?:`|\b|(?<=[$)])|(?=\)))\s?\)"
+)
 _CALL = lazy_pattern(rf"`({_NAME})\(\)`")
 #: ``no direct `open()` / `read()` in it``; ``no `open()` error`` is about an error.
 _DENIED = lazy_pattern(
@@ -82,7 +87,7 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None, *, has_lin
     A plain word is a symbol only if the file defines it, if it is commonly a remark or the reference has no line.
     """
     near = text[end : end + 5]
-    found = _AFTER.match(text, end) if "(" in near or "（" in near else None
+    found = _match_after(text, end) if "(" in near or "（" in near else None
     if not found:
         return ""
     ticked, name, called = found.groups()
@@ -97,9 +102,14 @@ def symbol_after(text: str, end: int, file: SourceFile | None = None, *, has_lin
     return name
 
 
+def _match_after(text: str, end: int) -> re.Match[str] | None:
+    is_plain = text.isascii() or not any(one > "\u10ff" and (one.isalnum() or one in "（）") for one in text[end:])
+    return (_PLAIN_AFTER if is_plain else _AFTER).match(text, end)
+
+
 def is_unmarked(text: str, end: int) -> bool:
     """Return whether the symbol after a reference has neither code marks nor the brackets of a call."""
-    found = _AFTER.match(text, end)
+    found = _match_after(text, end)
     return found is not None and not found[1] and not found[3]
 
 
@@ -108,7 +118,7 @@ def is_plain_word(text: str, end: int) -> bool:
 
     A name has code marks, a call, or the form of `find_user`, `findUser` or `users.find`. `(Zähler)` is a word.
     """
-    found = _AFTER.match(text, end)
+    found = _match_after(text, end)
     if not found or found[1] or found[3]:
         return False
     is_foreign = not found[2].isascii() and found[2].isalpha() and found[2][1:].islower()
@@ -124,7 +134,7 @@ def may_be_remark(text: str, start: int, end: int, path: str) -> bool:
     if "（" in text[end : end + 5] and is_plain_word(text, end):
         return True
     is_inside = path.lower().endswith(_PROSE) or bool(_WORD.search(text[:start][:_LOOK_BACK]))
-    found = _AFTER.match(text, end) if is_inside and is_plain_word(text, end) else None
+    found = _match_after(text, end) if is_inside and is_plain_word(text, end) else None
     return found is not None and found[2].islower()
 
 

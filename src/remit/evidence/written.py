@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import msgspec
 
@@ -32,6 +33,11 @@ _TEMPLATE_PATH = lazy_pattern(
     r"[\w./@+<>\-]*+"
 )
 _CURSOR = lazy_pattern(r"^(?:[\w+#.\-]{1,20}:)?(\d{1,9})[:-](\d{1,9}):([^\s:]+)$")
+#: Combining accents and vowel signs, the first and the last of each range.
+MARKS = (
+    *(("\u0300", "\u036f"), ("\u0591", "\u05c7"), ("\u0610", "\u061a"), ("\u064b", "\u065f"), ("\u0900", "\u0e7f")),
+    *(("\u1ab0", "\u1aff"), ("\u20d0", "\u20ff"), ("\u3099", "\u309a")),
+)
 
 
 class WrittenReference(msgspec.Struct, frozen=True, gc=False):
@@ -45,6 +51,16 @@ class WrittenReference(msgspec.Struct, frozen=True, gc=False):
     end_line: int | None
     #: The files that the text lists together with it: `a/b.py and c/d.py`.
     listed_with: tuple[str, ...] = ()
+
+
+def has_marks(text: str) -> bool:
+    """Return whether a text has combining accents or vowel signs."""
+    return not text.isascii() and not _every_mark().isdisjoint(text)
+
+
+@cache
+def _every_mark() -> frozenset[str]:
+    return frozenset(chr(code) for first, last in MARKS for code in range(ord(first), ord(last) + 1))
 
 
 def may_cite(text: str) -> bool:
