@@ -182,3 +182,29 @@ def test_in_a_report_of_changes_code_below_a_label_of_a_fault_may_be_gone(tree: 
     text = FAULT.format(label="**Problem**").replace("# Review", "# Corrected faults")
     assert answers(text + fence(*ALTERED), tree) == ["verified"]
     assert answers(text + fence(*FAITHFUL), tree) == ["verified", "verified"]
+
+
+FILES = "Item | Files | Effort"
+
+
+@pytest.mark.parametrize("word", ["Novo", "Nueva", "Neu", "Nouveau", "Nuovo", "Новый", "**Novo**"])
+def test_a_file_after_a_word_for_new_and_a_colon_is_planned(word: str, tree: Path) -> None:
+    text = row("Add a node", f"{word}: `src/node.py`, `src/edge.py`. Editar: `src/cart.py`", "M", head=FILES)
+    assert answers(text, tree) == ["planned", "planned", "verified"]
+
+
+@pytest.mark.parametrize(
+    "cell", ["Novo: `src/cart.py`. Editar: `src/node.py`", "Novo nó em `src/node.py`", "Motivo: `src/node.py`"]
+)
+def test_a_file_after_another_label_or_in_a_sentence_is_not(cell: str, tree: Path) -> None:
+    assert answers(row("Add a node", cell, "M", head=FILES), tree)[-1] == "missing-file"
+
+
+def test_dots_among_names_in_braces_are_not_a_file(tree: Path) -> None:
+    assert answers(row("Tax", "`src/{cart,other,...}.py`", "M", head=FILES), tree) == ["verified", "verified"]
+    assert answers(row("Tax", "`src/{costs,others,...}.py`", "M", head=FILES), tree) == ["missing-file"] * 2
+
+
+@pytest.mark.parametrize(("name", "outcome"), [("C5", "verified"), ("H12", "verified"), ("compute5", "mismatch")])
+def test_the_number_of_a_finding_after_a_location_is_not_a_symbol(name: str, outcome: str, tree: Path) -> None:
+    assert answers(f"The tax is wrong: `src/cart.py:2` ({name})\n", tree) == [outcome]

@@ -382,7 +382,8 @@ def _odd_spans(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, 
 def _braces(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """Yield the files of brace expressions: `src/{a,b}.py` is two files."""
     for found in _BRACES.finditer(text):
-        paths = [found[1] + name.strip() + found[3] for name in found[2].split(",")]
+        names = [name.strip() for name in found[2].split(",")]
+        paths = [found[1] + name + found[3] for name in names if name.strip(".")]  # `{a,b,...}` leaves names out
         if not all(len(path) <= MAX_PATH and (looks_like_file(path) or exists(path)) for path in paths):
             continue
         mention = lines_after(text, found.end(), in_column=bare) or lines_before(text, *found.span())

@@ -53,13 +53,15 @@ _CREATES_THING = lazy_pattern(
     r"[\s*_`]*+new[\s*_`]*+(?:[—–]|-\s)",
     re.IGNORECASE,
 )
-#: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.
+#: `2 new (a.py, b.py)`, `new migration a.sql`, `Novo: `a.py`, `b.py``; not `a new check in a.py`.
 _NEW_BEFORE = lazy_pattern(
     r"\bnew\s?[(（:][^)）]{0,200}$|\b(?:new|nuev[oa]|nov[oa]|neue[rs]?|nouve(?:au|lle))\s"
-    r"(?:(?!(?:in|of|for|to|from|at|into|on|by|via|with|and|or|en|de|da|do|para)\s)[\w-]{2,20}\s){0,2}[`*_\"']{0,3}$|"
-    r"(?:新規|新建|新增|신규)\s?[:：]?\s?[`*_]{0,3}$",
+    r"(?:(?!(?:in|of|for|to|from|at|into|on|by|via|with|and|or|en|em|de|da|do|na|no|para|im|dans|nel)\s)[\w-]{2,20}\s){0,2}[`*_\"']{0,3}$|"
+    r"(?:新規|新建|新增|신규)\s?[:：]?\s?[`*_]{0,3}$|"
+    r"\b(?:nuev[oa]s?|nov[oa]s?|neue?|nouve(?:aux?|lles?)|nuov[oa]|(?-i:[Нн]ов(?:ый|ая|ое|ые)))[*_]{0,2}\s?:[*_]{0,2}\s?"
+    r"(?:`[^`\n]{1,100}`[^`.;:\n]{0,60}){0,4}[`*_\"']{0,3}$",
     re.IGNORECASE,
-    ("new", "nuev", "nov", "neue", "nouve", "新規", "新建", "新增", "신규"),
+    ("new", "nuev", "nov", "neu", "nouve", "nuov", "нов", "新規", "新建", "新增", "신규"),
 )
 _NEW_WORDS = ("new", "create", "planned", "nuev", "nov", "neu", "nouve", "新規", "新建", "新增", "신규")
 _NEW = lazy_pattern(

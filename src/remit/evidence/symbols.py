@@ -62,8 +62,8 @@ _REMARKS = frozenset(
 )
 _PROSE = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc")
 _PLAIN = lazy_pattern(r"[A-Z]?[a-z]+$")
-#: A word, or the code of a diagnosis: `warning`, `WARN`, `TS2532`.
-_WORD_ALONE = lazy_pattern(r"(?:[A-Z]?[a-z]+|[A-Z]+|[A-Z]{2,4}[a-z]{1,3}|[A-Z]{1,6}\d{2,6})$")
+#: A word, the code of a diagnosis, or the number of a finding: `warning`, `WARN`, `TS2532`, `C5`.
+_WORD_ALONE = lazy_pattern(r"(?:[A-Z]?[a-z]+|[A-Z]+|[A-Z]{2,4}[a-z]{1,3}|[A-Z]{1,6}\d{1,6})$")
 _SHORTHAND = lazy_pattern(r"[lvp]\d+$", re.IGNORECASE)
 _DEFINED = lazy_pattern(
     r"\b(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
