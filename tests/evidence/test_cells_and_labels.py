@@ -154,6 +154,40 @@ def test_packages_of_a_project_with_workspaces_may_be_its_own(tmp_path: Path) ->
         assert answers("See `shop-core/src/ghost.js:2` and `a.py:1`.\n", tmp_path) == ["missing-file", "verified"]
 
 
+CARGO = """\
+[dependencies]
+agent-protocol = "0.9"
+shop-model = { path = "model", version = "0.1" }
+shop-types.workspace = true
+
+[workspace.dependencies]
+wire-format = { version = "1.2", features = ["x"] }
+shop-core = "0.1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "outcome"),
+    [
+        ("agent-protocol", "unchecked"),
+        ("wire-format", "unchecked"),
+        ("shop-model", "missing-file"),
+        ("shop-types", "missing-file"),
+        ("shop-core", "missing-file"),
+        ("left-pad", "missing-file"),
+    ],
+)
+def test_a_file_of_a_crate_from_elsewhere_is_not_missing(folder: str, outcome: str, tmp_path: Path) -> None:
+    (tmp_path / "Cargo.toml").write_text(CARGO)
+    (tmp_path / "crates/shop-core").mkdir(parents=True)
+    (tmp_path / "crates/shop-core/Cargo.toml").write_text("[package]\n")
+    assert answers(f"See `{folder}/src/ghost.rs:229`.\n", tmp_path) == [outcome]
+    assert answers(result(f"See `{folder}/src/ghost.rs:229`.\n"), tmp_path) == ["missing-file"]
+    for text in ("[dependencies", "dependencies = 1\n", "workspace = [1]\n", "[dependencies]\nagent-protocol = 1\n"):
+        (tmp_path / "Cargo.toml").write_text(text)
+        assert answers(f"See `{folder}/src/ghost.rs:229`.\n", tmp_path) == ["missing-file"]
+
+
 @pytest.mark.parametrize(
     ("name", "outcome"),
     [("`prepare()`", "unchecked"), ("`choose_next()`", "out-of-range"), ("the loop", "out-of-range")],

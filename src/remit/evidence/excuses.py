@@ -32,6 +32,7 @@ _LOCKS = ("Cargo.lock", "poetry.lock", "uv.lock")
 #: A folder that only a package is likely to have: `react-native-udp/src/socket.js`.
 _HYPHENATED = lazy_pattern(r"([a-z][a-z0-9]*(?:-[a-z0-9]+)+)/.")
 _VERSION = lazy_pattern(r"[~^=v<> ]*\d")
+_CRATES = ("dependencies", "dev-dependencies", "build-dependencies")
 _DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _NEXT_PACKAGE = lazy_pattern(r"\n {0,2}\S")
 #: Folders that only a build writes.
@@ -138,7 +139,24 @@ class Excuses:
     def _is_dependency(self, path: str) -> bool:
         """Return whether a path starts with the name of a package that the project uses, and has no such folder."""
         package = _HYPHENATED.match(path)
-        return package is not None and package[1] in self._dependencies and not is_there(package[1], self._workspace)
+        if package is None or is_there(package[1], self._workspace):
+            return False
+        is_crate = package[1] in self._crates and not self._workspace.index.ending_with(f"{package[1]}/Cargo.toml")
+        return is_crate or package[1] in self._dependencies
+
+    @cached_property
+    def _crates(self) -> frozenset[str]:
+        """The packages in the `Cargo.toml` of the root that have a version or a repository, and no folder here."""
+        import tomllib  # late: few texts name a file of a package
+
+        try:
+            manifest = tomllib.loads(self._text("Cargo.toml"))
+        except (tomllib.TOMLDecodeError, RecursionError):
+            return frozenset()
+        tables = [manifest, manifest.get("workspace")]
+        lists = [one.get(name) for one in tables if isinstance(one, dict) for name in _CRATES]
+        entries = [entry for one in lists if isinstance(one, dict) for entry in one.items()]
+        return frozenset(name for name, stated in entries if _is_published(stated))
 
     @cached_property
     def _dependencies(self) -> frozenset[str]:
@@ -210,6 +228,13 @@ class _Patterns:
             or any(part_matches(part, piece) for piece in self._wild for part in parts)
             or any(len(pieces) <= len(parts) and all(map(part_matches, parts, pieces)) for pieces in self._anchored)
         )
+
+
+def _is_published(stated: object) -> bool:
+    """Return whether an entry of `Cargo.toml` is a package from elsewhere: `"1.0"`, `{ version = "1.0" }`."""
+    if isinstance(stated, str):
+        return bool(_VERSION.match(stated))
+    return isinstance(stated, dict) and "path" not in stated and not {"version", "git"}.isdisjoint(stated)
 
 
 def _excuse_range(reference: Reference) -> None:
