@@ -36,7 +36,6 @@ from remit.evidence.line_owners import (
     LOOK_BACK,
     MAX_JOIN,
     MAX_LEAD,
-    NAME_AFTER,
     NAME_BEFORE,
     SECTION,
     CarriedLine,
@@ -363,7 +362,6 @@ def _each_line(mention: Mention, text: str, line: CarriedLine, *, is_here: bool)
     """Yield a line of a file for each range of a mention; `line` has the file. `is_here`: the same text names it."""
     file = line.written
     name = NAME_BEFORE.search(text, max(0, mention.start - MAX_JOIN), mention.start)
-    name = name or NAME_AFTER.match(text, mention.end, mention.end + MAX_JOIN)
     about = names_about(text, mention, file if is_here else None)
     is_next = is_here and is_next_to(text, mention, file)
     called = CALLED.search(text[max(0, mention.start - MAX_JOIN) : mention.start])

@@ -33,7 +33,8 @@ _LOCKS = ("Cargo.lock", "poetry.lock", "uv.lock")
 _HYPHENATED = lazy_pattern(r"([a-z][a-z0-9]*(?:-[a-z0-9]+)+)/.")
 _VERSION = lazy_pattern(r"[~^=v<> ]*\d")
 _CRATES = ("dependencies", "dev-dependencies", "build-dependencies")
-_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+_WORKSPACES = ("pnpm-workspace.yaml", "lerna.json")
+_PACKAGES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _NEXT_PACKAGE = lazy_pattern(r"\n {0,2}\S")
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
@@ -137,38 +138,31 @@ class Excuses:
         return self._packages.get(own, False)
 
     def _is_dependency(self, path: str) -> bool:
-        """Return whether a path starts with the name of a package that the project uses, and has no such folder."""
+        """Return whether a path starts with the name of a package that the project uses, and no folder has it."""
         package = _HYPHENATED.match(path)
-        if package is None or is_there(package[1], self._workspace):
-            return False
-        is_crate = package[1] in self._crates and not self._workspace.index.ending_with(f"{package[1]}/Cargo.toml")
-        return is_crate or package[1] in self._dependencies
+        return package is not None and package[1] in self._dependencies and package[1] not in self._folders
 
     @cached_property
-    def _crates(self) -> frozenset[str]:
-        """The packages in the `Cargo.toml` of the root that have a version or a repository, and no folder here."""
-        import tomllib  # late: few texts name a file of a package
-
-        try:
-            manifest = tomllib.loads(self._text("Cargo.toml"))
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return frozenset()
-        tables = [manifest, manifest.get("workspace")]
-        lists = [one.get(name) for one in tables if isinstance(one, dict) for name in _CRATES]
-        entries = [entry for one in lists if isinstance(one, dict) for entry in one.items()]
-        return frozenset(name for name, stated in entries if _is_published(stated))
+    def _folders(self) -> frozenset[str]:
+        """The names of all folders that have files."""
+        return frozenset(part for path in self._workspace.index.paths for part in path.split("/")[:-1])
 
     @cached_property
     def _dependencies(self) -> frozenset[str]:
-        """The packages in the `package.json` of the root with a version; of several packages in one project, none."""
+        """The packages from elsewhere in the `package.json` and the `Cargo.toml` of the root."""
+        import tomllib  # late: few texts name a file of a package
+
         try:
-            manifest = msgspec.json.decode(self._text("package.json") or "{}")
-        except msgspec.DecodeError:
+            packages = _published(msgspec.json.decode(self._text("package.json") or "{}"), _PACKAGES)
+        except (msgspec.DecodeError, RecursionError):
+            packages = set()
+        try:
+            manifest = tomllib.loads(self._text("Cargo.toml"))
+        except (tomllib.TOMLDecodeError, RecursionError):
             manifest = {}
-        is_one = isinstance(manifest, dict) and "workspaces" not in manifest
-        lists = [manifest.get(name) for name in _DEPENDENCIES] if is_one else []
-        entries = [entry for one in lists if isinstance(one, dict) for entry in one.items()]
-        return frozenset(name for name, version in entries if _VERSION.match(str(version)))
+        if any(map(self._text, _WORKSPACES)):
+            packages = set()  # one of several packages in one project
+        return frozenset(packages | _published(manifest, _CRATES) | _published(manifest.get("workspace"), _CRATES))
 
     def _text(self, lock: str) -> str:
         file = self._workspace.read(lock)
@@ -230,8 +224,19 @@ class _Patterns:
         )
 
 
+def _published(manifest: object, lists: tuple[str, ...]) -> set[str]:
+    """Return the packages in lists of a manifest that have a version or a repository, and no path.
+
+    Of a project with several packages, none: they may be its own.
+    """
+    if not isinstance(manifest, dict) or "workspaces" in manifest:
+        return set()
+    entries = [entry for name in lists if isinstance(one := manifest.get(name), dict) for entry in one.items()]
+    return {name for name, stated in entries if _is_published(stated) and name != manifest.get("name")}
+
+
 def _is_published(stated: object) -> bool:
-    """Return whether an entry of `Cargo.toml` is a package from elsewhere: `"1.0"`, `{ version = "1.0" }`."""
+    """Return whether an entry is a package from elsewhere: `"^1.0"`, `{ version = "1.0" }`."""
     if isinstance(stated, str):
         return bool(_VERSION.match(stated))
     return isinstance(stated, dict) and "path" not in stated and not {"version", "git"}.isdisjoint(stated)

@@ -27,8 +27,7 @@ _MARK = rf"(?:(?-i:{_EMOJI}{{1,4}})\s*+)?+"
 #: An emoji and a location in place of a comment, as the first line: `📄 docs/setup.md (lines 26-29):`.
 _EMOJI_LINE = lazy_pattern(r"\s*+[\U0001f300-\U0001faff]\ufe0f?\s++([^\n]++)$")
 _SIGNS = r"\s*+(?://+|#(?![!#\d])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
-_PLACE = r"(?:file|from|in|at|vs|source|path|location|excerpt from|code from)"
-_LOCATED = rf"(?:{_PLACE}(?:\s?:\s*+|\s++))?(.*)$"
+_LOCATED = r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$"
 _COMMENT = lazy_pattern(_SIGNS + _MARK + _LOCATED, re.IGNORECASE)
 _ASCII_COMMENT = lazy_pattern(_SIGNS + _LOCATED, re.IGNORECASE)
 _COMMENT_ENDS = ("*/", "*/}", "-->", "*)", "-}", "#}", "%>", '"""', "'''")
@@ -64,7 +63,9 @@ _OLD_COMMENT = lazy_pattern(
 )
 _INSIDE_REMARK = lazy_pattern(r"\W{1,12}(?:in|inside|into)\s", re.IGNORECASE)
 #: What precedes a location at the start of a comment.
-_DIRECT = lazy_pattern(rf"\W*+(?:{_PLACE}(?:\s?:\s*|\s+))?\W?$", re.I)
+_DIRECT = lazy_pattern(
+    r"\W*+(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*|\s+))?\W?$", re.I
+)
 _WORD_LABEL = lazy_pattern(r"[^\W\d_]{2,20}\s?[:：]\s?")
 _DIFF_HEAD = lazy_pattern(r"(?:---|\+\+\+) [ab]/")
 #: Fences in these languages show a text or a change as a whole; comments inside are part of it.

@@ -31,8 +31,6 @@ _JOINS = lazy_pattern(
 _SECOND = lazy_pattern(rf"`?\s?(?:,|;|/|&|\band\b|\bor\b)\s?(?:and\s)?`(\d{{1,6}}{DASH}\d{{1,6}})`", re.IGNORECASE)
 #: A name in code marks directly before a line: `Store` lines 12-18.
 NAME_BEFORE = lazy_pattern(r"`([A-Za-z_]\w{2,80})(?:\(\))?`\s?[(,]?\s?(?:(?:at|around|on)\s)?`?$")
-#: A call in code marks directly after a line: line 754 in `open()`.
-NAME_AFTER = lazy_pattern(r"[)\]`*]{0,3}\s(?:in|of|inside)\s`([A-Za-z_]\w{2,80})\(\)`")
 #: A name in code marks: `Store`, `Store.open()`, `open_store`. Of several parts the last one is taken.
 _NAME_IN_CODE = lazy_pattern(r"`(?:\w{1,80}(?:\.|::)){0,3}([A-Za-z_]\w{2,80})(\([^()`\n]{0,80}\))?`")
 _HUMP = lazy_pattern(r"[a-z][A-Z]")

@@ -47,10 +47,11 @@ _DELETES = lazy_pattern(
     r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into)\s))",
     re.IGNORECASE,
 )
-#: What a row of a plan asks for: `Create the container`, `New — the types`. `Add a check` needs the file.
-_CREATES_THING = lazy_pattern(
-    r"[\s*_`]*+(?:create|(?-i:[Сс]оздать)|crear|créer|criar|creare|erstelle|新建|创建|作成)[\s*_`]++\S|"
-    r"[\s*_`]*+new[\s*_`]*+(?:[—–]|-\s)",
+#: A cell that changes something in the file of its row, which must be there: `Update the types`, `Add a check`.
+_CHANGES = lazy_pattern(
+    r"[\s*_`+~✏️-]*+(?:modif|updat|edit|exten[ds]|refactor|chang|fix|add|register|remov|replac|adjust|rewrit|wire|hook|migrat|"
+    r"rename|move|call|use|wrap|split|delet|drop|clean|correct|limit|existing|aktualisier|änder|anpass|ergänz|actuali[sz]|añad|agreg|cambi|atuali|adicion|"
+    r"alter|ajout|mettre|uppdater|lägg|(?-i:[Ии]змен|[Оо]бнов|[Дд]обав|[Рр]асшир)|修改|更新|调整|追加|変更|扩展|改造|添加|接入|替换|수정|변경|추가)",
     re.IGNORECASE,
 )
 #: `2 new (a.py, b.py)`, `new migration a.sql`, `Novo: `a.py`, `b.py``; not `a new check in a.py`.
@@ -150,6 +151,14 @@ DELETED_FILE = lazy_pattern(
     re.IGNORECASE,
     ("delet", "remov"),
 )
+#: A heading above files that a plan changes, and that must be there: `Files to modify`, `4.2 后端 — 修改`.
+FILES_TO_CHANGE = lazy_pattern(
+    rf"{LEAD}(?:files?\s(?:to\s(?:be\s)?|that\s)(?:chang|modif|updat|edit|touch)|"
+    r"(?:modified|changed|existing|affected)\s(?:\w{1,20}\s)?files?\b|"
+    r"[^\n]{0,60}(?:\b(?:modified|modify|modification)|修改(?:的?文件)?|改动|変更|수정(?:할|되는)?(?:\s?파일)?)\W*$)",
+    re.IGNORECASE,
+    ("file", "modif", "修改", "改动", "変更", "수정"),
+)
 NEW_FILES = lazy_pattern(
     rf"{LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件)",
@@ -184,9 +193,9 @@ def creates_file(cell: str) -> bool:
     return _CREATES.match(cell) is not None
 
 
-def creates_thing(cell: str) -> bool:
-    """Return whether a cell asks to create something, which may be the file of its row if the text is a plan."""
-    return _CREATES_THING.match(cell) is not None
+def needs_file(cell: str) -> bool:
+    """Return whether a cell changes something in the file of its row; a row of a plan without one may create it."""
+    return _CHANGES.match(cell) is not None
 
 
 def deletes_file(cell: str) -> bool:

@@ -317,25 +317,24 @@ CHANGE_HEADING = lazy_pattern(
 _PROPOSING_IN_ENGLISH = lazy_pattern(
     r"\b(?:recommend(?:ed(?!\sarchitecture)|ations?)|suggest(?:ed|ions?)|propos(?:ed|als?)|remediations?|solutions?|"
     r"to-?dos?|how to fix|fixes|corrected|(?:remaining|outstanding|pending) (?:work|tasks|steps|items)|"
-    r"rollback (?:plan|steps)|refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
+    r"refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
     r"\bfix\s*(?:[:：(]|$)",
     re.IGNORECASE,
     (
         *("recommend", "suggest", "propos", "remediation", "solution", "do", "fix", "corrected"),
-        *("remaining", "outstanding", "pending", "refactor", "rollback"),
+        *("remaining", "outstanding", "pending", "refactor"),
     ),
 )
 _PROPOSING_IN_OTHERS = lazy_pattern(
     rf"\b(?:{_ANY_PROPOSAL}|{_PROPOSED_BEFORE}|à faire|por hacer|a fazer|da fare|zu tun|te doen|do zrobienia|"
-    r"yapılacaklar|cần làm|(?-i:[Пп]лан исправлений|ПЛАН ИСПРАВЛЕНИЙ))\b|(?:修复|修改|改进|优化|解决)(?:方案|办法)|"
-    r"建议|推荐|待办|修正案|改善案|修正方法|対策|推奨|提案|対応方針|수정안|개선안|"
-    r"해결\s?방안|해결책|권장|제안|수정\s?방법|할 일",
+    r"yapılacaklar|cần làm)\b|(?:修复|修改|改进|优化|解决)(?:方案|办法)|建议|推荐|待办|"
+    r"修正案|改善案|修正方法|対策|推奨|提案|対応方針|수정안|개선안|해결\s?방안|해결책|권장|제안|수정\s?방법|할 일",
     re.IGNORECASE,
     (
         *_OTHER_WORDS,
         *_WORDS_BEFORE,
         *("à faire", "por hacer", "a fazer", "da fare", "zu tun", "te doen", "do zrobienia"),
-        *("lacaklar", "cần làm", "справлени", "解决", "推荐", "待办", "対応方針", "해결", "할 일"),
+        *("lacaklar", "cần làm", "解决", "推荐", "待办", "対応方針", "해결", "할 일"),
     ),
 )
 PROPOSING_HEADING = lazy_any(_PROPOSING_IN_ENGLISH, _PROPOSING_IN_OTHERS)

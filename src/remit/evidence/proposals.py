@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
-from remit.evidence.planned import DELETED_FILE, FILES_TO_CREATE, FILES_TO_DELETE, NEW_FILES
+from remit.evidence.planned import DELETED_FILE, FILES_TO_CHANGE, FILES_TO_CREATE, FILES_TO_DELETE, NEW_FILES
 from remit.evidence.proposal_words import (
     ASKS_FOR_CHANGE,
     CHANGE_HEADING,
@@ -84,7 +84,7 @@ _ABOUT_PLAN = lazy_pattern(
 )
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
-_HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
+_HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*)$")
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})", words=("`", "~"))
 #: A step of a plan that is still to be done.
 _STEP = lazy_pattern(r"\s*[-*+]\s\[ \]\s")
@@ -115,6 +115,7 @@ class ListedFiles(msgspec.Struct, frozen=True):
     are_gone: bool
     are_new: bool
     are_to_be_deleted: bool
+    are_changed: bool
     #: The file that the heading itself wants to delete.
     deleted: str
 
@@ -145,7 +146,7 @@ class Proposals:
                         stack.pop()
                     self._parents.append(stack[-1][0])
                     stack.append((len(self._headings), len(found[1])))
-                    self._headings.append((number, len(found[1]), found[2]))
+                    self._headings.append((number, len(found[1]), found[2].rstrip("#").rstrip()))
         self._heading_lines = [number for number, _, _ in self._headings]
         self._title = next((at for at, (_, level, _) in enumerate(self._headings) if level == 1), -1)
         title = self._headings[self._title][2] if self._title >= 0 else ""
@@ -156,11 +157,11 @@ class Proposals:
         #: Whether it is a form that is to be filled in: its locations are examples. A result is never one.
         self.is_template = not self.is_result and bool(_TEMPLATE_FILE.search(path))
         #: Whether code may be code before a change that was made; a result or a review describes existing code.
-        self.reports_changes = not self.is_result and not REVIEW.search(title)
+        self._reports_changes = not self.is_result and not REVIEW.search(title)
         #: Whether its code may be code to be written.
-        self.plans_work = self.reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
+        self.plans_work = self._reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
         #: Whether a row of it may name a file that it creates; a text about a plan does not create any.
-        self.creates_files = self.plans_work and not _ABOUT_PLAN.search(title)
+        self.creates_files = self._reports_changes and self.is_plan and not _ABOUT_PLAN.search(title)
 
     @cached_property
     def _removed(self) -> list[tuple[int, int]]:
@@ -208,7 +209,7 @@ class Proposals:
 
     def may_be_replaced(self, line: int) -> bool:
         """Return whether a fence may show code before a change: not in a result, nor below a label of current code."""
-        if not self.reports_changes or self.shows_existing(line):
+        if not self._reports_changes or self.shows_existing(line):
             return False
         return not _AS_FOUND.search(self._sentence_above(line))
 
@@ -338,6 +339,7 @@ class Proposals:
                 are_gone=self._has_above(at, GONE_HEADING),
                 are_new=bool(creates),
                 are_to_be_deleted=FILES_TO_DELETE.match(text) is not None,
+                are_changed=FILES_TO_CHANGE.match(text) is not None,
                 deleted=(file["start"] or file["end"]) if file else "",
             )
         is_listed = listed >= 0 and line <= self._removed[listed][1]

@@ -17,7 +17,7 @@ from remit.evidence.line_numbers import line_in_comment, names_only_code
 from remit.evidence.model import Quote, Reference
 from remit.evidence.proposal_words import CURRENT
 from remit.evidence.proposals import Proposals
-from remit.evidence.quote_text import is_before_fix, is_code, lists_calls, lists_words, quote_readings
+from remit.evidence.quote_text import is_before_fix, is_code, lists_calls, quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
 from remit.evidence.written import WrittenReference
@@ -68,12 +68,6 @@ _LOCATION_LINE = lazy_pattern(
     r"\s*+(?:#{1,6}\s|[>\-+*\s]*+[*_]{0,2}[^\W\d_][^\n:：*_`/.]{0,30}[*_]{0,2}\s?(?:：|:(?=[\s*_])))"
 )
 _INTRODUCES = lazy_pattern(r"[^\n]{0,300}[:：][*_]{0,2}\s*$")
-#: A label that states what is wrong with the code at a location: `**Problem**: the error is ignored`.
-_STATES_FAULT = lazy_pattern(
-    r"\s*+(?:[-+]\s++)?\*\*(?:problem|issue|bug|vulnerability|finding|description)\s?(?:[:：]\*\*|\*\*\s?[:：])\s*+"
-    r"(?![^\n]{0,400}\b(?:fix|should|instead|after|new|suggest|propos|recommend|replac|example))\S",
-    re.IGNORECASE,
-)
 _LABELLED_ENTRY = lazy_pattern(r"\s*+[-+*]\s++\*\*[^*\n]{1,60}\*\*")
 #: A label of something else than the code at a location: `Data to be logged`, `Expected response`.
 _OTHER_LABEL = lazy_pattern(
@@ -83,7 +77,8 @@ _OTHER_LABEL = lazy_pattern(
 )
 _HEADING_OR_FENCE = lazy_pattern(r"\s*+(?:[>\-+*]\s*+)?(?:#{1,6}\s|```|~~~|\|)")
 #: A location is at most this many lines with text above its code.
-_MAX_BETWEEN, _MAX_ABOVE = 4, 10
+_MAX_BETWEEN = 4
+_MAX_ABOVE = 10
 #: At most this many references of the line above, the last ones, may be the location of a quote.
 MAX_CANDIDATES = 8
 #: At most this many blank lines at the start of a fence are skipped.
@@ -153,11 +148,6 @@ class Fence:
         """Whether the line above it calls the code that of another version."""
         return _OTHER_VERSION.search(self._text(self.above)[-_MAX_INTRODUCTION:]) is not None
 
-    @property
-    def follows_fault(self) -> bool:
-        """Whether the line above it states what is wrong, and does not introduce the code."""
-        return not _INTRODUCES.match(self._text(self.above)) and bool(_STATES_FAULT.match(self._text(self.above)))
-
     def labelled_location(self, has_location: Callable[[int], bool]) -> int:
         """Return the line of a label or heading with a location above the line that introduces the code, or 0.
 
@@ -173,7 +163,7 @@ class Fence:
                 return number if is_own else 0
             between.append(text)
             is_end = len(between) > _MAX_BETWEEN or bool(_HEADING_OR_FENCE.match(text))
-            if is_end or (len(between) == 1 and not (_INTRODUCES.match(text) or _STATES_FAULT.match(text))):
+            if is_end or (len(between) == 1 and not _INTRODUCES.match(text)):
                 return 0
         return 0
 
@@ -262,11 +252,9 @@ def claims_of_fence(
             quote = Quote(last.path, last.line, last.end_line, part.first, text, is_by_text=is_by_text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
-            may_list = not (proposals.is_result or fence.is_diff)
-            is_loose |= may_list and lists_calls(text) and not proposals.shows_existing(fence.line)
-            is_loose |= may_list and lists_words(text) and not last.path.lower().endswith(_LISTS)
-            if is_apart and own is None:
-                is_loose |= proposals.shows_old(fence.line) or (proposals.reports_changes and fence.follows_fault)
+            is_list = not (proposals.is_result or fence.is_diff) and lists_calls(text)
+            is_loose |= is_list and not proposals.shows_existing(fence.line)
+            is_loose |= is_apart and own is None and proposals.shows_old(fence.line)
             may_be_new = partial(fence.may_be_new, proposals, quote, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
             is_doubtful = is_neutral or is_by_text or (own is None and is_apart)

@@ -120,7 +120,7 @@ def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:
         quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
     elif reference.why == PLACEHOLDER:
         quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
-    elif quote.outcome == "missing-file" and reference.outcome in ("unchecked", "planned"):
+    elif quote.outcome in ("missing-file", "outside") and reference.outcome in ("unchecked", "planned"):
         quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
     elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT):
         _apply_quote_outcome(reference, quote)

@@ -64,7 +64,6 @@ _BEFORE_FIX = lazy_pattern(
 )
 
 _LISTED_CALL = lazy_pattern(r"\s*+[-*•]\s++[`*]*+[\w.]{1,80}\([^()\n]{0,80}\)[`*]*+\s++[-–—:]\s")
-_LISTED_WORDS = lazy_pattern(r"\s*+[-*•]\s++[^\W\d_]{2,}+(?:[ /-][^\W\d_]{2,}+){1,12}$")
 _CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
 
@@ -95,14 +94,6 @@ def lists_calls(text: str) -> bool:
     if text.lstrip()[:1] not in ("-", "*", "•"):
         return False
     return all(_LISTED_CALL.match(line) for line in text.split("\n")[:_MAX_LINES] if line.strip())
-
-
-def lists_words(text: str) -> bool:
-    """Return whether a text is a list of several words each, which no code is: `- selection of the transport`."""
-    if text.lstrip()[:1] not in ("-", "*", "•"):
-        return False
-    lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
-    return len(lines) > 1 and all(map(_LISTED_WORDS.match, lines))
 
 
 def _step_number(line: str) -> int:

@@ -28,7 +28,6 @@ from remit.evidence.path_resolution import is_system_path
 from remit.evidence.planned import (
     asks_for_file,
     creates_file,
-    creates_thing,
     deletes_file,
     is_called_absent,
     is_new,
@@ -36,6 +35,7 @@ from remit.evidence.planned import (
     may_call_absent,
     may_make_files,
     moved_to,
+    needs_file,
 )
 from remit.evidence.removals import gone_places, may_state_gone, quoted_places, states_gone
 from remit.evidence.segments import Segment, is_proposal
@@ -62,14 +62,14 @@ _MAX_CELLS = 40
 _MAX_WORDS = 8
 _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
 _OPENS = lazy_pattern("[(（]")
+#: Two words, of which none is a path.
+_WORDS = lazy_pattern(r"(?<![\w./-])[^\W\d_]++(?![\w./-])\s++[^\W\d_]++(?![\w./-])")
 #: A name in code marks, and not a word: `open_store`, `openStore()`.
 _CODE_NAME = lazy_pattern(r"`[^`\n]{0,100}(?:[(_.:]|[a-z][A-Z])[^`\n]{0,100}`")
-_CALL_BEFORE = lazy_pattern(r"`[A-Za-z_][\w.:]*\([^`\n]{0,80}\)`\s(?:in|at|from)\s[`*\[(]{0,3}$")
 _STARTS_WITH_CALL = lazy_pattern(r"[\s*_]*+`[^`\n]{1,200}\(\)`")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
-_MAX_CALL = 150
 
 
 class DocumentFiles:
@@ -104,12 +104,13 @@ def find_references(
     if not written:
         return []
     workspace = files.workspace
-    creates = any(one.line is None for one in written) and _may_be_absent(segment, row)
+    has_path_alone = any(one.line is None for one in written)
+    creates = has_path_alone and _may_be_absent(segment, row)
     may_be_missing = may_call_absent(segment.text)
     is_quoted = quoted_places(segment.text)
     cells = [cell.text for cell in row[:_MAX_CELLS]]
     is_gone = gone_places(segment.text, cells) if files.may_be_gone else _is_nowhere
-    creates_in_plan = segment.is_location and not segment.block and any(map(creates_thing, cells))
+    may_create = has_path_alone and segment.is_location and not segment.block and not _needs_file(segment.text, cells)
     found = [
         Reference(
             text=one.text,
@@ -121,7 +122,7 @@ def find_references(
             section=segment.section,
             block=segment.block,
             carried="bare" if one not in carried and is_passing(segment.text, one, written) else "",
-            is_planned_in_plan=creates_in_plan,
+            is_planned_in_plan=may_create,
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
             is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))
             or (files.may_be_made and one.line is not None and makes_file(segment.text, one.start, one.end, cells))
@@ -214,6 +215,11 @@ def _may_be_absent(segment: Segment, row: Iterable[Segment]) -> bool:
     if segment.block in _DONE:
         return any(asks_for_file(cell.text) for cell in cells)
     return any(creates_file(one.text) or (segment.block is None and deletes_file(one.text)) for one in cells)
+
+
+def _needs_file(text: str, cells: list[str]) -> bool:
+    """Return whether a row of a plan changes its file, or the cell with the file has words besides it."""
+    return _WORDS.search(_CODE_SPAN.sub("", text)) is not None or any(map(needs_file, cells))
 
 
 def _label_list(references: list[Reference], *, is_in_column: bool) -> None:
@@ -343,9 +349,6 @@ def attach_symbols(references: list[Reference], row: list[Segment], workspace: W
         return
     cells = [cell for cell in calling if cell.is_location or not (is_proposal(cell) or _is_prose(cell.text))]
     cells = [cell for cell in cells if cell.is_location or not _states_use(cell, row, references)]
-    own = next((cell for cell in islice(row, _MAX_CELLS) if references[0].text in cell.text), None)
-    if own is not None and _CALL_BEFORE.search(own.text[: own.text.find(references[0].text)][-_MAX_CALL:]):
-        cells = [own]  # the cells before it name something else: | `OldApi()` | `open()` in src/app.py:12 |
     called = [symbol for cell in cells for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)

@@ -62,8 +62,7 @@ _GONE_CELL_WORDS = (
     *("supprim", "removid", "удал", "削除", "已", "삭제"),
 )
 _GONE_CELL = lazy_pattern(
-    rf"[\s*_`~✅☑✓🗑️-]*+(?:(?:fixed|done|resolved)\s?[—–]\s?)?+"
-    rf"(?:{_GONE_WORDS}|gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
+    rf"[\s*_`~✅☑✓🗑️-]*+(?:{_GONE_WORDS}|gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
     r"eliminad[oa]s?|gelöscht|entfernt|supprimée?s?|removid[oa]s?|(?-i:[Уу]дал[её]н\w{0,2})|삭제(?:됨|완료)?)"
     rf"(?:[\s*_`~]*$|[\s*_`~]*(?:[,;:：(（\[。—–→✅]|\.(?!\w)|-\s)|\s(?:{_AFTER_GONE})\s)",
     re.IGNORECASE,
