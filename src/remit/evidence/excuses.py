@@ -7,9 +7,6 @@ or a file in the home folder of its author.
 from __future__ import annotations
 
 import re
-from functools import cached_property
-
-import msgspec
 
 from remit.evidence.model import Location, Reference
 from remit.evidence.path_resolution import is_there
@@ -29,12 +26,6 @@ _PACKAGE = lazy_pattern(r"@[\w-]+/[\w.-]+/.")
 _VERSIONED = lazy_pattern(r"([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)-v?(\d+\.\d+[\w.+-]*)/.")
 #: The locks in which the version follows the name of a package.
 _LOCKS = ("Cargo.lock", "poetry.lock", "uv.lock")
-#: A folder that only a package is likely to have: `react-native-udp/src/socket.js`.
-_HYPHENATED = lazy_pattern(r"([a-z][a-z0-9]*(?:-[a-z0-9]+)+)/.")
-_VERSION = lazy_pattern(r"[~^=v<> ]*\d")
-_CRATES = ("dependencies", "dev-dependencies", "build-dependencies")
-_WORKSPACES = ("pnpm-workspace.yaml", "lerna.json")
-_PACKAGES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _NEXT_PACKAGE = lazy_pattern(r"\n {0,2}\S")
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
@@ -89,9 +80,7 @@ class Excuses:
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
-        elif _PACKAGE.match(path) or any(
-            is_installed(path) for is_installed in (self._is_locked_package, self._is_dart_package, self._is_dependency)
-        ):
+        elif _PACKAGE.match(path) or self._is_locked_package(path) or self._is_dart_package(path):
             _excuse(reference, _INSTALLED)
         elif self._is_built(path):
             _excuse(reference, _BUILD)
@@ -136,33 +125,6 @@ class Excuses:
             is_locked = any(entry in self._text(lock) for lock in _LOCKS)
             self._packages[own] = is_locked or f'version: "{version}"' in self._dart_package(name)
         return self._packages.get(own, False)
-
-    def _is_dependency(self, path: str) -> bool:
-        """Return whether a path starts with the name of a package that the project uses, and no folder has it."""
-        package = _HYPHENATED.match(path)
-        return package is not None and package[1] in self._dependencies and package[1] not in self._folders
-
-    @cached_property
-    def _folders(self) -> frozenset[str]:
-        """The names of all folders that have files."""
-        return frozenset(part for path in self._workspace.index.paths for part in path.split("/")[:-1])
-
-    @cached_property
-    def _dependencies(self) -> frozenset[str]:
-        """The packages from elsewhere in the `package.json` and the `Cargo.toml` of the root."""
-        import tomllib  # late: few texts name a file of a package
-
-        try:
-            packages = _published(msgspec.json.decode(self._text("package.json") or "{}"), _PACKAGES)
-        except (msgspec.DecodeError, RecursionError):
-            packages = set()
-        try:
-            manifest = tomllib.loads(self._text("Cargo.toml"))
-        except (tomllib.TOMLDecodeError, RecursionError):
-            manifest = {}
-        if any(map(self._text, _WORKSPACES)):
-            packages = set()  # one of several packages in one project
-        return frozenset(packages | _published(manifest, _CRATES) | _published(manifest.get("workspace"), _CRATES))
 
     def _text(self, lock: str) -> str:
         file = self._workspace.read(lock)
@@ -222,24 +184,6 @@ class _Patterns:
             or any(part_matches(part, piece) for piece in self._wild for part in parts)
             or any(len(pieces) <= len(parts) and all(map(part_matches, parts, pieces)) for pieces in self._anchored)
         )
-
-
-def _published(manifest: object, lists: tuple[str, ...]) -> set[str]:
-    """Return the packages in lists of a manifest that have a version or a repository, and no path.
-
-    Of a project with several packages, none: they may be its own.
-    """
-    if not isinstance(manifest, dict) or "workspaces" in manifest:
-        return set()
-    entries = [entry for name in lists if isinstance(one := manifest.get(name), dict) for entry in one.items()]
-    return {name for name, stated in entries if _is_published(stated) and name != manifest.get("name")}
-
-
-def _is_published(stated: object) -> bool:
-    """Return whether an entry is a package from elsewhere: `"^1.0"`, `{ version = "1.0" }`."""
-    if isinstance(stated, str):
-        return bool(_VERSION.match(stated))
-    return isinstance(stated, dict) and "path" not in stated and not {"version", "git"}.isdisjoint(stated)
 
 
 def _excuse_range(reference: Reference) -> None:
