@@ -151,8 +151,7 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
             is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
             # A line of a file that is to be created or deleted must be there.
             reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
-            may_create = proposals.creates_files and reference.is_planned_in_plan and not listed.are_changed
-            reference.is_planned |= not has_line and may_create
+            reference.is_planned |= not has_line and proposals.creates_files and reference.is_planned_in_plan
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:

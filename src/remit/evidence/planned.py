@@ -47,22 +47,26 @@ _DELETES = lazy_pattern(
     r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into)\s))",
     re.IGNORECASE,
 )
-#: A cell that changes something in the file of its row, which must be there: `Update the types`, `Add a check`.
-_CHANGES = lazy_pattern(
-    r"[\s*_`+~✏️-]*+(?:modif|updat|edit|exten[ds]|refactor|chang|fix|add|register|remov|replac|adjust|rewrit|wire|hook|migrat|"
-    r"rename|move|call|use|wrap|split|delet|drop|clean|correct|limit|existing|aktualisier|änder|anpass|ergänz|actuali[sz]|añad|agreg|cambi|atuali|adicion|"
-    r"alter|ajout|mettre|uppdater|lägg|(?-i:[Ии]змен|[Оо]бнов|[Дд]обав|[Рр]асшир)|修改|更新|调整|追加|変更|扩展|改造|添加|接入|替换|수정|변경|추가)",
+#: What a row of a plan asks for: `Create the container`, `New — the types`. `Add a check` needs the file.
+_CREATES_THING = lazy_pattern(
+    r"[\s*_`]*+(?:create|(?-i:[Сс]оздать)|crear|créer|criar|creare|erstelle|新建|创建|作成)[\s*_`]++\S|"
+    r"[\s*_`]*+new[\s*_`]*+[—–]",
     re.IGNORECASE,
 )
-#: `2 new (a.py, b.py)`, `new migration a.sql`, `Novo: `a.py`, `b.py``; not `a new check in a.py`.
+#: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.
 _NEW_BEFORE = lazy_pattern(
     r"\bnew\s?[(（:][^)）]{0,200}$|\b(?:new|nuev[oa]|nov[oa]|neue[rs]?|nouve(?:au|lle))\s"
     r"(?:(?!(?:in|of|for|to|from|at|into|on|by|via|with|and|or|en|em|de|da|do|na|no|para|im|dans|nel)\s)[\w-]{2,20}\s){0,2}[`*_\"']{0,3}$|"
-    r"(?:新規|新建|新增|신규)\s?[:：]?\s?[`*_]{0,3}$|"
-    r"\b(?:nuev[oa]s?|nov[oa]s?|neue?|nouve(?:aux?|lles?)|nuov[oa]|(?-i:[Нн]ов(?:ый|ая|ое|ые)))[*_]{0,2}\s?:[*_]{0,2}\s?"
-    r"(?:`[^`\n]{1,100}`[^`.;:\n]{0,60}){0,4}[`*_\"']{0,3}$",
+    r"(?:新規|新建|新增|신규)\s?[:：]?\s?[`*_]{0,3}$",
     re.IGNORECASE,
-    ("new", "nuev", "nov", "neu", "nouve", "nuov", "нов", "新規", "新建", "新增", "신규"),
+    ("new", "nuev", "nov", "neue", "nouve", "新規", "新建", "新增", "신규"),
+)
+#: The label of a list of files that are to be created, at the start of a sentence: `Novo: `a.py`, `b.py``.
+_NEW_LABEL = lazy_pattern(
+    r"(?:^|[.;]\s++)[\s*_]*+(?:nuev[oa]s?|nov[oa]s?|neue?|nouve(?:aux?|lles?)|nuov[oa]|(?-i:[Нн]ов(?:ый|ая|ое|ые)))"
+    r"[*_]{0,2}\s?:[*_]{0,2}\s?(?:`[^`\n]{1,100}`\s?[,+&/]\s?){0,6}[`*_\"']{0,3}$",
+    re.IGNORECASE,
+    ("nuev", "nov", "neu", "nouve", "nuov", "нов"),
 )
 _NEW_WORDS = ("new", "create", "planned", "nuev", "nov", "neu", "nouve", "新規", "新建", "新增", "신규")
 _NEW = lazy_pattern(
@@ -151,17 +155,10 @@ DELETED_FILE = lazy_pattern(
     re.IGNORECASE,
     ("delet", "remov"),
 )
-#: A heading above files that a plan changes, and that must be there: `Files to modify`, `4.2 后端 — 修改`.
-FILES_TO_CHANGE = lazy_pattern(
-    rf"{LEAD}(?:files?\s(?:to\s(?:be\s)?|that\s)(?:chang|modif|updat|edit|touch)|"
-    r"(?:modified|changed|existing|affected)\s(?:\w{1,20}\s)?files?\b|"
-    r"[^\n]{0,60}(?:\b(?:modified|modify|modification)|修改(?:的?文件)?|改动|変更|수정(?:할|되는)?(?:\s?파일)?)\W*$)",
-    re.IGNORECASE,
-    ("file", "modif", "修改", "改动", "変更", "수정"),
-)
 NEW_FILES = lazy_pattern(
     rf"{LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
-    r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件)",
+    r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件|新增[^\n]{0,12}文件|생성되는\s?파일)|"
+    r"[^\n]{0,60}\s[—–]\s(?:new(?:\sonly)?|新增|新建|신규)\s*(?:$|[(（])",
     re.IGNORECASE,
 )
 
@@ -193,9 +190,9 @@ def creates_file(cell: str) -> bool:
     return _CREATES.match(cell) is not None
 
 
-def needs_file(cell: str) -> bool:
-    """Return whether a cell changes something in the file of its row; a row of a plan without one may create it."""
-    return _CHANGES.match(cell) is not None
+def creates_thing(cell: str) -> bool:
+    """Return whether a cell asks to create something, which may be the file of its row if the text is a plan."""
+    return _CREATES_THING.match(cell) is not None
 
 
 def deletes_file(cell: str) -> bool:
@@ -206,6 +203,11 @@ def deletes_file(cell: str) -> bool:
 def is_new(text: str, start: int, end: int) -> bool:
     """Return whether the words around a path state that it is new: `2 new (a.py, b.py)`, `a.py (new)`."""
     return bool(_NEW.match(text, end) or _NEW_BEFORE.search(text[max(0, start - _MAX_BEFORE) : start]))
+
+
+def follows_new_label(text: str, start: int) -> bool:
+    """Return whether a path is in a list of files that a label calls new: `Novo: `a.py`, `b.py``."""
+    return start <= _MAX_BEFORE and _NEW_LABEL.search(text[:start]) is not None
 
 
 def may_call_absent(text: str) -> bool:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
-from remit.evidence.planned import DELETED_FILE, FILES_TO_CHANGE, FILES_TO_CREATE, FILES_TO_DELETE, NEW_FILES
+from remit.evidence.planned import DELETED_FILE, FILES_TO_CREATE, FILES_TO_DELETE, NEW_FILES
 from remit.evidence.proposal_words import (
     ASKS_FOR_CHANGE,
     CHANGE_HEADING,
@@ -115,7 +115,6 @@ class ListedFiles(msgspec.Struct, frozen=True):
     are_gone: bool
     are_new: bool
     are_to_be_deleted: bool
-    are_changed: bool
     #: The file that the heading itself wants to delete.
     deleted: str
 
@@ -339,7 +338,6 @@ class Proposals:
                 are_gone=self._has_above(at, GONE_HEADING),
                 are_new=bool(creates),
                 are_to_be_deleted=FILES_TO_DELETE.match(text) is not None,
-                are_changed=FILES_TO_CHANGE.match(text) is not None,
                 deleted=(file["start"] or file["end"]) if file else "",
             )
         is_listed = listed >= 0 and line <= self._removed[listed][1]

@@ -28,14 +28,15 @@ from remit.evidence.path_resolution import is_system_path
 from remit.evidence.planned import (
     asks_for_file,
     creates_file,
+    creates_thing,
     deletes_file,
+    follows_new_label,
     is_called_absent,
     is_new,
     makes_file,
     may_call_absent,
     may_make_files,
     moved_to,
-    needs_file,
 )
 from remit.evidence.removals import gone_places, may_state_gone, quoted_places, states_gone
 from remit.evidence.segments import Segment, is_proposal
@@ -62,8 +63,6 @@ _MAX_CELLS = 40
 _MAX_WORDS = 8
 _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
 _OPENS = lazy_pattern("[(（]")
-#: Two words, of which none is a path.
-_WORDS = lazy_pattern(r"(?<![\w./-])[^\W\d_]++(?![\w./-])\s++[^\W\d_]++(?![\w./-])")
 #: A name in code marks, and not a word: `open_store`, `openStore()`.
 _CODE_NAME = lazy_pattern(r"`[^`\n]{0,100}(?:[(_.:]|[a-z][A-Z])[^`\n]{0,100}`")
 _STARTS_WITH_CALL = lazy_pattern(r"[\s*_]*+`[^`\n]{1,200}\(\)`")
@@ -104,13 +103,12 @@ def find_references(
     if not written:
         return []
     workspace = files.workspace
-    has_path_alone = any(one.line is None for one in written)
-    creates = has_path_alone and _may_be_absent(segment, row)
+    creates = any(one.line is None for one in written) and _may_be_absent(segment, row)
     may_be_missing = may_call_absent(segment.text)
     is_quoted = quoted_places(segment.text)
     cells = [cell.text for cell in row[:_MAX_CELLS]]
     is_gone = gone_places(segment.text, cells) if files.may_be_gone else _is_nowhere
-    may_create = has_path_alone and segment.is_location and not segment.block and not _needs_file(segment.text, cells)
+    creates_in_plan = segment.is_location and not segment.block and any(map(creates_thing, cells))
     found = [
         Reference(
             text=one.text,
@@ -122,9 +120,9 @@ def find_references(
             section=segment.section,
             block=segment.block,
             carried="bare" if one not in carried and is_passing(segment.text, one, written) else "",
-            is_planned_in_plan=may_create,
+            is_planned_in_plan=creates_in_plan,
             is_placeholder=is_placeholder(one.path, *_around(segment.text, one)) or is_quoted(one.start, one.end),
-            is_planned=(one.line is None and (creates or _is_new(segment.text, one, workspace)))
+            is_planned=(one.line is None and (creates or _is_new(segment, one, workspace)))
             or (files.may_be_made and one.line is not None and makes_file(segment.text, one.start, one.end, cells))
             or (may_be_missing and is_called_absent(segment.text, one.start, one.end, has_line=one.line is not None)),
             is_past=is_gone(one.start, one.end) or (one.line is not None and _is_moved(segment.text, one, workspace)),
@@ -217,11 +215,6 @@ def _may_be_absent(segment: Segment, row: Iterable[Segment]) -> bool:
     return any(creates_file(one.text) or (segment.block is None and deletes_file(one.text)) for one in cells)
 
 
-def _needs_file(text: str, cells: list[str]) -> bool:
-    """Return whether a row of a plan changes its file, or the cell with the file has words besides it."""
-    return _WORDS.search(_CODE_SPAN.sub("", text)) is not None or any(map(needs_file, cells))
-
-
 def _label_list(references: list[Reference], *, is_in_column: bool) -> None:
     """Set how the references with the same words are shown: `a.py:1,3` is `a.py:1` and `a.py:3`."""
     for number, one in enumerate(references):
@@ -271,9 +264,10 @@ def _is_path(segment: Segment, one: WrittenReference, workspace: Workspace | Non
     return _is_folder(path.partition("/")[0], workspace) or bool(workspace.index.ending_with(path.strip("/")))
 
 
-def _is_new(text: str, one: WrittenReference, workspace: Workspace | None) -> bool:
+def _is_new(segment: Segment, one: WrittenReference, workspace: Workspace | None) -> bool:
     """Return whether the text calls a file new, or states where it was moved to: `a/b.py` → `c/d.py`, which exists."""
-    return is_new(text, one.start, one.end) or _is_moved(text, one, workspace)
+    is_labelled = segment.section is None and follows_new_label(segment.text, one.start)
+    return is_labelled or is_new(segment.text, one.start, one.end) or _is_moved(segment.text, one, workspace)
 
 
 def _is_moved(text: str, one: WrittenReference, workspace: Workspace | None) -> bool:
