@@ -21,6 +21,7 @@ from remit.reports.merge.parts import neutralize_line, safe_text
 
 FAILED = (AgentReport("qa-engineer", "FAILED", None), AgentReport("ruff", "FAILED", "reject"))
 #: The names of agents are heads of columns.
+UNFILLED = Sections(differences=(DesignDifference("Store", (Statement("a", "[Name]"), Statement("b", "<b>c"))),))
 CITING = Sections(differences=(DesignDifference("Store", (Statement("app/none.py:3", "a"), Statement("b", "c"))),))
 SQL = "f\"SELECT * FROM products WHERE name LIKE '%{text}%'\""
 
@@ -47,6 +48,7 @@ def refused(text: str) -> list[tuple[str, str, str]]:
 @also(merge_of(agents=FAILED, status="FAILED", decision="retry"), False)
 @also(merge_of(agents=(), status="FAILED", decision="retry"), False)
 @also(merge_of(sections=CITING), False)
+@also(merge_of(sections=UNFILLED), False)
 def test_any_merge_gives_a_report_that_is_accepted(merge: Merge, with_checkout: bool) -> None:
     text = merge_markdown(merge, sources().workspace if with_checkout else None)
     assert refused(text) == []

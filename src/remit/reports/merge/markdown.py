@@ -154,7 +154,7 @@ def _section_blocks(merge: Merge, lines: SourceLines) -> Iterator[Block]:
             content += _entry_content(texts[:_MAX_ENTRY_LINES], lines)
             if entry.sides:
                 agents = tuple(lines.neutralize(f"By {safe_agent(agent)}") for agent, _ in entry.sides)
-                content.append(_table(agents, iter([tuple(text for _, text in entry.sides)]), lines))
+                content.append(_table(agents, iter([tuple(safe_text(text) for _, text in entry.sides)]), lines))
             if more := len(texts[_MAX_ENTRY_LINES:]):
                 content.append(Text(text=f"And {format_count(more, 'more line')}."))
         if more := len(group.entries[_MAX_ENTRIES:]):
