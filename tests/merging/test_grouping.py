@@ -10,13 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.merging import grouping
-from remit.merging.grouping import group_findings, title_similarity
-from remit.merging.merge import row_order
-from remit.merging.model import ReportedFinding
+from remit.merging.grouping import group_findings
+from remit.merging.merge import merge_reports, row_order
+from remit.merging.model import MergeSettings, Report, ReportedFinding
+from remit.merging.titles import SAME_TITLE, folded_title, title_similarity
 
 
 def grouped(rows: list[ReportedFinding], window: int = 0) -> list[list[ReportedFinding]]:
-    return list(group_findings(rows, row_order, window))
+    found = group_findings(rows, row_order, window)
+    several = list(found.several)
+    joined = {number for numbers in several for number in numbers}
+    alone = [[number] for number in found.order if number not in joined]
+    return [[rows[number] for number in numbers] for numbers in (*alone, *several)]
 
 
 _numbers = itertools.count()
@@ -104,6 +109,33 @@ def _different(index: int) -> str:
     return "".join(chr(ord("a") + (index * 7 + step * step * (index + 3)) % 26) for step in range(12))
 
 
+CLOSE = st.tuples(
+    st.tuples(st.integers(1, 8), st.integers(0, 5)).map(lambda s: (s[0], s[0] + s[1])),
+    st.sampled_from(["quality", "security"]),
+    st.sampled_from(["A bug", "Another", "a bug in the cart", "slow search"]),
+    st.sampled_from(["", "", "abc"]),
+)
+
+
+@given(st.lists(CLOSE, min_size=3, max_size=7))
+def test_rows_of_different_agents_are_split_as_those_of_any_agents(
+    places: list[tuple[tuple[int, int], str, str, str]],
+) -> None:
+    rows = [at(*span, category=c, title=t, fingerprint=f, name=f"{n}") for n, (span, c, t, f) in enumerate(places)]
+    found = sorted(sorted(one.opinion.id for one in members) for members in grouped(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouping, "_is_one_each", lambda _: False)
+        assert found == sorted(sorted(one.opinion.id for one in members) for members in grouped(rows))
+
+
+def test_a_line_number_may_have_any_size() -> None:
+    rows = [at(2**70), at(2**70), at(2**70 + 9), at(3)]
+    assert [[one.opinion.line for one in members] for members in grouped(rows)] == [[3], [2**70 + 9], [2**70, 2**70]]
+    reports = [Report(agent=one.opinion.agent, status="SUCCESS", verdict=None, rows=(one,)) for one in rows]
+    merged = merge_reports(reports, MergeSettings())
+    assert [finding.line for finding in merged.findings] == [2**70, 3, 2**70 + 9]
+
+
 @pytest.mark.slow
 def test_ten_thousand_ranges_on_top_of_each_other_are_one_group() -> None:
     nested = [at(1 + index, 30_000 - index, title=f"{index:x}") for index in range(10_000)]
@@ -166,6 +198,6 @@ def test_the_number_of_comparisons_grows_with_the_number_of_rows(shape: str, mon
     ],
 )
 def test_titles_are_compared_by_their_words(one: str, other: str, same: bool) -> None:
-    folded = grouping.folded_title(one), grouping.folded_title(other)
-    assert (title_similarity(*folded) >= grouping.SAME_TITLE) is same
+    folded = folded_title(one), folded_title(other)
+    assert (title_similarity(*folded) >= SAME_TITLE) is same
     assert title_similarity(*folded) == title_similarity(*reversed(folded))

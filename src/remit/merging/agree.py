@@ -40,31 +40,32 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
     scores = [opinion.confidence for opinion in opinions]
     leader = per_agent[scores.index(max(scores))]  # of equal scores, that of the first agent
     best = leader.opinion
-    mean = _weighted(opinions, leader.category, settings)
+    mean = _weighted(opinions, leader.category, settings) if settings.weights else sum(scores) / len(scores)
     located = leader if best.line is not None else _best_location(per_agent, best)
     severity = worst([opinion.severity for opinion in opinions])
     confidence = _agreed(mean, best.confidence, len(opinions), settings)
-    reason = rows[0].reason or _reason(confidence, severity, settings.threshold)
-    if not rows[0].reason and isinstance(reason, str):
-        reason = msgspec.UNSET if _is_unscored_tool(opinions) else f"{reason}{failure_causes(opinions)}"
+    line = located.opinion.line
+    is_one_each = len(opinions) == len(rows)
+    # By position: keywords take half as long again.
     return MergedFinding(
         best.id,
         located.path,
-        located.opinion.line,
+        line,
         located.end_line,
         leader.category,
-        severity=severity,
-        title=best.title,
-        confidence=confidence,
-        max=best.confidence,
-        mean=mean,
-        agreement=_share(len(opinions), answered),
-        agents=tuple([opinion.agent for opinion in opinions]),
-        opinions=opinions,
-        verified=_verified(rows),
-        flags=_flags(rows, per_agent, len(opinions)),
-        members=_members(rows, located.opinion.line),
-        reason=reason,
+        severity,
+        best.title,
+        confidence,
+        best.confidence,  # max
+        mean,
+        _share(len(opinions), answered),  # agreement
+        tuple([opinion.agent for opinion in opinions]),
+        opinions,
+        _verified(rows),
+        _flags(rows, per_agent, len(opinions)),
+        _members(per_agent if is_one_each else rows, line, is_sorted=is_one_each),
+        "",  # fingerprint
+        rows[0].reason or _reason(opinions, confidence, severity, settings.threshold),
     )
 
 
@@ -79,16 +80,18 @@ def _by_agent(rows: Sequence[ReportedFinding]) -> list[ReportedFinding]:
     return [_combine_agent(found[agent]) for agent in sorted(found)]
 
 
-def _members(rows: Sequence[ReportedFinding], line: int | None) -> tuple[Member, ...]:
-    """Return every row, sorted; each has its line if the finding has another."""
+def _members(rows: Sequence[ReportedFinding], line: int | None, *, is_sorted: bool) -> tuple[Member, ...]:
+    """Return every row, sorted; each has its line if the finding has another. `is_sorted`: one row of each agent."""
     found: list[Member] = []
     for row in rows:
         opinion = row.opinion
-        own = msgspec.UNSET if opinion.line == line else opinion.line
         if row.members:
             found += row.members
+            is_sorted = False
         else:
-            found.append(Member(opinion.agent, opinion.id, own))
+            found.append(Member(opinion.agent, opinion.id, msgspec.UNSET if opinion.line == line else opinion.line))
+    if is_sorted:
+        return tuple(found)
     is_one_each = len({member.agent for member in found}) == len(found)
     return tuple(sorted(found, key=_AGENT if is_one_each else _member_order))
 
@@ -109,45 +112,53 @@ class Singles:
     def __init__(self, settings: MergeSettings, answered: int) -> None:
         self._threshold = settings.threshold
         self._share = _share(1, answered)
+        self._agents: dict[str, tuple[str, ...]] = {}
         #: The agents and members of a finding, by agent and id; one for all findings.
         self._names: dict[tuple[str, str], tuple[tuple[str, ...], tuple[Member, ...]]] = {}
 
-    def combine(self, row: ReportedFinding) -> MergedFinding:
-        """Return the finding of a row."""
-        opinion = row.opinion
-        score, severity, own = opinion.confidence, opinion.severity, (opinion.agent, opinion.id)
-        reason: str | msgspec.UnsetType = msgspec.UNSET
-        if row.reason:
-            reason = row.reason
-        elif score < self._threshold and severity != "critical":
-            reason = _low(score, self._threshold)
-            if opinion.flags or opinion.evidence or opinion.claimed_confidence is not None:
-                reason = msgspec.UNSET if _is_unscored_tool((opinion,)) else reason + failure_causes((opinion,))
-        names = self._names.get(own)
-        if names is None:
-            names = self._names[own] = ((opinion.agent,), (Member(*own),))
-        flags = _flags((row,), (row,), 1) if row.flags or opinion.flags else ()
-        # By position: keywords take half as long again.
-        return MergedFinding(
-            opinion.id,
-            row.path,
-            opinion.line,
-            row.end_line,
-            row.category,
-            severity,
-            opinion.title,
-            score,
-            score,  # max
-            score,  # mean
-            self._share,  # agreement
-            names[0],  # agents
-            (opinion,),
-            row.verified,
-            flags,
-            row.members or names[1],
-            "",  # fingerprint
-            reason,
-        )
+    def combine(self, rows: Sequence[ReportedFinding]) -> list[MergedFinding]:
+        """Return the finding of each row."""
+        threshold, share, known = self._threshold, self._share, self._names
+        unset = msgspec.UNSET
+        found = []
+        for row in rows:
+            opinion = row.opinion
+            score, severity, agent, own_id = opinion.confidence, opinion.severity, opinion.agent, opinion.id
+            reason: str | msgspec.UnsetType = unset
+            if row.reason:
+                reason = row.reason
+            elif score < threshold and severity != "critical":
+                reason = _low(score, threshold)
+                if opinion.flags or opinion.evidence or opinion.claimed_confidence is not None:
+                    reason = unset if _is_unscored_tool((opinion,)) else reason + failure_causes((opinion,))
+            names = known.get((agent, own_id))
+            if names is None:
+                agents = self._agents.setdefault(agent, (agent,))
+                names = known[agent, own_id] = (agents, (Member(agent, own_id),))
+            flags = _flags((row,), (row,), 1) if row.flags or opinion.flags else ()
+            # By position: keywords take half as long again.
+            finding = MergedFinding(
+                own_id,
+                row.path,
+                opinion.line,
+                row.end_line,
+                row.category,
+                severity,
+                opinion.title,
+                score,
+                score,  # max
+                score,  # mean
+                share,  # agreement
+                names[0],  # agents
+                (opinion,),
+                row.verified,
+                flags,
+                row.members or names[1],
+                "",  # fingerprint
+                reason,
+            )
+            found.append(finding)
+        return found
 
 
 def is_disputed(finding: MergedFinding) -> MergedFinding:
@@ -155,9 +166,13 @@ def is_disputed(finding: MergedFinding) -> MergedFinding:
     return msgspec.structs.replace(finding, flags=tuple(sorted({*finding.flags, "disputed"})))
 
 
-def _reason(confidence: float, severity: Severity | None, threshold: float) -> str | msgspec.UnsetType:
+def _reason(
+    opinions: Sequence[Opinion], confidence: float, severity: Severity | None, threshold: float
+) -> str | msgspec.UnsetType:
     """Return why a finding is dropped: its confidence is too low and it is not critical."""
-    return msgspec.UNSET if confidence >= threshold or severity == "critical" else _low(confidence, threshold)
+    if confidence >= threshold or severity == "critical" or _is_unscored_tool(opinions):
+        return msgspec.UNSET
+    return _low(confidence, threshold) + failure_causes(opinions)
 
 
 @lru_cache(maxsize=1024)
@@ -203,7 +218,7 @@ def _combine_agent(rows: list[ReportedFinding]) -> ReportedFinding:
 
 def _weighted(opinions: Sequence[Opinion], category: str, settings: MergeSettings) -> float:
     scores = [opinion.confidence for opinion in opinions]
-    weights = [settings.weight(opinion.agent, category) for opinion in opinions] if settings.weights else []
+    weights = [settings.weight(opinion.agent, category) for opinion in opinions]
     total = sum(weights)
     if total <= 0:
         return sum(scores) / len(scores)
@@ -235,12 +250,21 @@ def _best_location(rows: Iterable[ReportedFinding], best: Opinion) -> ReportedFi
 
 
 def _verified(rows: Sequence[ReportedFinding]) -> bool | None:
-    checked = [row.verified for row in rows if row.verified is not None]
-    return any(checked) if checked else None
+    verified = None
+    for row in rows:
+        if row.verified:
+            return True
+        verified = row.verified if verified is None else verified
+    return verified
 
 
 def _flags(rows: Sequence[ReportedFinding], per_agent: Sequence[ReportedFinding], agents: int) -> tuple[str, ...]:
     agreement = _AGREEMENT_FLAGS[min(agents, 3)]
+    for row in rows:
+        if row.flags or row.opinion.flags:
+            break
+    else:
+        return agreement
     flags = {flag for row in rows for flag in row.flags}
     flags.update([flag for row in per_agent for flag in row.opinion.flags])
     return tuple(sorted(flags.union(agreement))) if flags else agreement

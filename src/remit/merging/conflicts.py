@@ -20,13 +20,16 @@ def unscored_agents(rows: Sequence[ReportedFinding]) -> frozenset[str]:
 
 def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset()) -> Iterable[Conflict]:
     """Yield the conflicts about one finding; agents without a score (`unscored`) are excluded."""
-    mildest, *_, worst = SCALE
-    low = [opinion.agent for opinion in finding.opinions if opinion.severity == mildest]
-    high = [opinion.agent for opinion in finding.opinions if opinion.severity == worst]
-    if low and high:
-        one, other = max(high), min(low)
+    mildest, worst = SCALE[0], SCALE[-1]
+    severities = [opinion.severity for opinion in finding.opinions]
+    if mildest in severities and worst in severities:
+        one = max(opinion.agent for opinion in finding.opinions if opinion.severity == worst)
+        other = min(opinion.agent for opinion in finding.opinions if opinion.severity == mildest)
         why = f"{one} calls it {worst}, {other} {mildest}{_at(finding)}"
         yield Conflict("severity", name_of(finding), _agents(one, other), why)
+    scores = [opinion.confidence for opinion in finding.opinions]
+    if max(scores) - min(scores) < SCORE_GAP:
+        return
     scored = [(opinion.confidence, opinion.agent) for opinion in finding.opinions if opinion.agent not in unscored]
     if len(scored) > 1:
         (lowest, other), (highest, one) = min(scored), max(scored)

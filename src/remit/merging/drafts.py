@@ -19,10 +19,12 @@ from remit.contract.findings import Severity
 from remit.merging.arranging import (
     SEVERITY_RANKS,
     Arranged,
+    Numbers,
     Places,
     Tally,
     arrange,
     location_key,
+    no_numbers,
     settle_ties,
 )
 from remit.merging.model import MergedFinding, ReportedFinding
@@ -64,8 +66,8 @@ class Drafts(Protocol):
     def count(self) -> int:
         """How many findings were added, which is the number of the next one."""
 
-    def add(self, findings: Sequence[MergedFinding]) -> None:
-        """Add findings; their numbers follow each other."""
+    def add(self, findings: Sequence[MergedFinding], order: Numbers) -> None:
+        """Add findings; their numbers follow each other. `order`: their indices, sorted by path and line."""
 
     def name_all(self) -> None:
         """Give the findings unique ids, once all of them are added."""
@@ -82,6 +84,7 @@ class MemoryDrafts:
 
     def __init__(self) -> None:
         self._findings: list[MergedFinding] = []
+        self._order = no_numbers()
         self._places: Places | None = None
 
     @property
@@ -89,14 +92,16 @@ class MemoryDrafts:
         """See `Drafts`."""
         return len(self._findings)
 
-    def add(self, findings: Sequence[MergedFinding]) -> None:
+    def add(self, findings: Sequence[MergedFinding], order: Numbers) -> None:
         """See `Drafts`."""
+        start = len(self._findings)
+        self._order.extend([start + at for at in order] if start else order)
         self._findings += findings
 
     def name_all(self) -> None:
         """See `Drafts`."""
         findings = self._findings
-        self._places = Places(findings)
+        self._places = Places(findings, self._order)
         # No other object has these findings yet: a copy of each would take as much memory again.
         set_value = msgspec.structs.force_setattr
         for at, name in unique_ids(findings, self._places):
@@ -141,7 +146,7 @@ class StoredDrafts:
         if rows:
             yield rows
 
-    def add(self, findings: Sequence[MergedFinding]) -> None:
+    def add(self, findings: Sequence[MergedFinding], order: Numbers) -> None:
         """See `Drafts`."""
         for finding in findings:
             self._waiting.append((self.count, *_columns(finding)))

@@ -14,26 +14,22 @@ rows, so the order of the inputs does not matter. Each row is compared with a li
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from itertools import combinations
+from typing import Any, NamedTuple
 
-from rapidfuzz import fuzz
-
+from remit.merging.arranging import Numbers, compact, no_numbers
 from remit.merging.model import ReportedFinding
+from remit.merging.titles import SAME_TITLE, folded_title, title_similarity
 
-#: Titles at least this similar name the same problem (token-set similarity, 0 to 100).
-SAME_TITLE = 75.0
 #: In a larger cluster, a row is compared with this many neighbours, and with rows that share a rare word of its title.
 _NEIGHBOURS = 24
 _MAX_POSTINGS = 12
 _RARE_WORDS = 2
-_MAX_WORDS = 60
-_WORD = re.compile(r"\w+")
 
 Near = Callable[[ReportedFinding, ReportedFinding], bool]
+Order = Callable[[ReportedFinding], Any]
 
 
 class Components:
@@ -69,40 +65,94 @@ class Components:
         return found
 
 
-def group_findings(
-    rows: Sequence[ReportedFinding], order: Callable[[ReportedFinding], object], window: int = 0
-) -> Iterator[Sequence[ReportedFinding]]:
-    """Yield groups of rows of the same finding. `order` is a key by the content of a row that begins with `place_key`.
+class Grouped(NamedTuple):
+    """Rows by finding. A row is known by its number, its index in the rows that were grouped."""
+
+    #: All rows, sorted by path and line.
+    order: Numbers
+    #: The rows of each finding that has more than one, sorted by content. To be read once: rows are compared when they
+    #: are needed, and combined while they are in the caches of the processor.
+    several: Iterable[list[int]]
+
+
+def group_findings(rows: Sequence[ReportedFinding], order: Order, window: int = 0) -> Grouped:
+    """Group rows of the same finding. `order` is a key by the content of a row that begins with `place_key`.
 
     Rows of different files are never in one group.
     """
-    located: dict[Hashable, list[int]] = defaultdict(list)
+    files: dict[str, Numbers] = defaultdict(no_numbers)
     others: list[int] = []
+    mixed: set[str] = set()
     firsts: list[int] = []
     lasts: list[int] = []
     for at, row in enumerate(rows):
         first, last, path = row.opinion.line, row.end_line, row.path
-        if first is not None and path is not None:
-            located[(path, row.reason) if row.reason else path].append(at)
-            if row.fingerprint:
-                others.append(at)
-        else:
+        files[path or ""].append(at)
+        if first is None or path is None or row.reason:
+            mixed.add(path or "")
+            first = first or 0
             others.append(at)
-            first = 0
+        elif row.fingerprint:
+            others.append(at)
         firsts.append(first)
         lasts.append(first if last is None or last < first else last)
+    starts, ends = compact(firsts), compact(lasts)
     joined = Components()
     _join_equal(joined, ((at, key) for at in others for key in _shared_keys(rows[at])))
-    touching = (cluster for own in located.values() for cluster in _touching(own, firsts, lasts, window))
-    clusters = _clusters(touching, joined)
+    ordered = no_numbers()
+    clusters: list[list[int]] = []
+    for path, unsorted in sorted(files.items()):
+        own = sorted(unsorted, key=starts.__getitem__)
+        ordered.fromlist(own)
+        for located in _located(own, rows) if path in mixed else (own,):
+            for cluster in _touching(located, starts, ends, window):
+                if others and any(at in joined for at in cluster):
+                    for at in cluster:
+                        joined.join(cluster[0], at)
+                else:
+                    clusters.append(cluster)
+    clusters += [cluster for at, cluster in joined.sets().items() if cluster[0] == at]
     near = _near(window)
-    for at, row in enumerate(rows):
-        members = clusters.get(at)
-        if members is None:
-            yield (row,)  # a tuple of such rows is not tracked by the garbage collector, a list is
-        elif members[0] == at:
-            ordered = _by_content([rows[member] for member in members], order)
-            yield from _pair(ordered[0], ordered[1], near) if len(ordered) == 2 else _findings(ordered, near)
+    return Grouped(ordered, (numbers for cluster in clusters for numbers in _split(cluster, rows, order, near)))
+
+
+def _located(own: Iterable[int], rows: Sequence[ReportedFinding]) -> Iterable[list[int]]:
+    """Return the rows of a file that have a line, by the reason why they are dropped."""
+    located: dict[str, list[int]] = defaultdict(list)
+    for at in own:
+        row = rows[at]
+        if row.path is not None and row.opinion.line is not None:
+            located[row.reason].append(at)
+    return located.values()
+
+
+def _split(cluster: list[int], rows: Sequence[ReportedFinding], order: Order, near: Near) -> Iterator[list[int]]:
+    """Yield the rows of each finding of a cluster that has more than one, sorted by content."""
+    if len(cluster) > 2:
+        cluster = _by_content(cluster, rows, order)
+        own = [rows[at] for at in cluster]
+        findings = _agreements(own, near) if _is_one_each(own) else _findings(own, near)
+        yield from ([cluster[member] for member in members] for members in findings if len(members) > 1)
+    elif _is_one_finding(rows[cluster[0]], rows[cluster[1]], near):
+        yield _by_content(cluster, rows, order)
+
+
+def _is_one_each(rows: Sequence[ReportedFinding]) -> bool:
+    """Return whether each row of a small cluster is of another agent, and no earlier merge joined rows."""
+    agents = {row.opinion.agent for row in rows if not row.is_merged}
+    return len(agents) == len(rows) <= _NEIGHBOURS + 1
+
+
+def _agreements(rows: Sequence[ReportedFinding], near: Near) -> Iterable[list[int]]:
+    """Split a cluster of one row of each agent: the outcome of `_findings`, in which no row keeps another out."""
+    sets = [[at] for at in range(len(rows))]
+    for one, other in combinations(range(len(rows)), 2):
+        low, high = sets[one], sets[other]
+        if low is not high and _is_one_finding(rows[one], rows[other], near):
+            low += high
+            for at in high:
+                sets[at] = low
+    return (sorted(own) for at, own in enumerate(sets) if min(own) == at)
 
 
 def place_key(row: ReportedFinding) -> tuple[int, int, bool, str, str]:
@@ -111,26 +161,15 @@ def place_key(row: ReportedFinding) -> tuple[int, int, bool, str, str]:
     return opinion.line or 0, last or 0, last is None, opinion.agent, opinion.id
 
 
-def _by_content(rows: list[ReportedFinding], order: Callable[[ReportedFinding], object]) -> Sequence[ReportedFinding]:
-    keys = [place_key(row) for row in rows]
-    if len(rows) == 2 and keys[0] != keys[1]:
-        return rows if keys[0] < keys[1] else rows[::-1]
-    if len(set(keys)) < len(keys):
-        return sorted(rows, key=order)  # type: ignore[arg-type]
-    return [row for _, row in sorted(zip(keys, rows, strict=True))]
-
-
-def _clusters(touching: Iterable[list[int]], joined: Components) -> dict[int, list[int]]:
-    """Return the sorted cluster of each row that is in one: rows whose lines touch, and what is joined already."""
-    clusters: dict[int, list[int]] = {}
-    for cluster in touching:
-        if any(at in joined for at in cluster):
-            for at in cluster:
-                joined.join(cluster[0], at)
-        else:
-            cluster.sort()
-            clusters.update(dict.fromkeys(cluster, cluster))
-    return clusters | joined.sets()
+def _by_content(cluster: list[int], rows: Sequence[ReportedFinding], order: Order) -> list[int]:
+    if len(cluster) == 2:
+        first, last = rows[cluster[0]].opinion.line or 0, rows[cluster[1]].opinion.line or 0
+        if first != last:
+            return cluster if first < last else cluster[::-1]
+    keys = {at: place_key(rows[at]) for at in cluster}
+    if len(set(keys.values())) == len(keys):
+        return sorted(cluster, key=keys.__getitem__)
+    return sorted(cluster, key=lambda at: order(rows[at]))
 
 
 def merge_of_row(row: ReportedFinding) -> str:
@@ -138,15 +177,14 @@ def merge_of_row(row: ReportedFinding) -> str:
     return row.fingerprint.rpartition(":")[0] if row.is_merged else ""
 
 
-def group_by_mark(
-    rows: Iterable[ReportedFinding], order: Callable[[ReportedFinding], object]
-) -> Iterator[Sequence[ReportedFinding]]:
-    """Yield groups of rows that all come from one earlier merge, whose findings are kept as they are."""
-    marked: dict[str, list[ReportedFinding]] = defaultdict(list)
-    for row in rows:
-        marked[row.fingerprint].append(row)
-    for members in marked.values():
-        yield sorted(members, key=order)  # type: ignore[arg-type]
+def group_by_mark(rows: Sequence[ReportedFinding], order: Order) -> Grouped:
+    """Group rows that all come from one earlier merge, whose findings are kept as they are."""
+    marked: dict[str, list[int]] = defaultdict(list)
+    for at, row in enumerate(rows):
+        marked[row.fingerprint].append(at)
+    several = [sorted(own, key=lambda at: order(rows[at])) for own in marked.values() if len(own) > 1]
+    ordered = sorted(range(len(rows)), key=lambda at: (rows[at].path or "", rows[at].opinion.line or 0))
+    return Grouped(no_numbers(ordered), several)
 
 
 def _shared_keys(row: ReportedFinding) -> Iterator[Hashable]:
@@ -166,8 +204,9 @@ def _join_equal(components: Components, keyed: Iterable[tuple[int, Hashable]]) -
 
 
 def _touching(own: list[int], firsts: Sequence[int], lasts: Sequence[int], window: int) -> Iterator[list[int]]:
-    """Yield the rows of one file, by their first and last lines, that share lines or are `window` lines apart."""
-    own.sort(key=firsts.__getitem__)
+    """Yield the rows of one file, sorted by their first lines, that share lines or are `window` lines apart."""
+    if not own:
+        return
     start, reach = 0, lasts[own[0]]
     for place, at in enumerate(own):
         if firsts[at] > reach + window:
@@ -186,12 +225,16 @@ def _near(window: int) -> Near:
     def near(one: ReportedFinding, other: ReportedFinding) -> bool:
         if one.fingerprint and one.fingerprint == other.fingerprint:
             return True
-        if one.path is None or one.opinion.line is None or other.path is None or other.opinion.line is None:
-            same = folded_title(one.opinion.title) == folded_title(other.opinion.title)
-            return same and one.opinion.line == other.opinion.line
-        a, b = _span(one), _span(other)
-        shared = min(a[1], b[1]) - max(a[0], b[0]) + 1
-        shorter = min(a[1] - a[0], b[1] - b[0]) + 1
+        line, other_line = one.opinion.line, other.opinion.line
+        if one.path is None or line is None or other.path is None or other_line is None:
+            return line == other_line and folded_title(one.opinion.title) == folded_title(other.opinion.title)
+        last, other_last = one.end_line, other.end_line
+        if line == other_line and (last is None or other_last is None):
+            return True
+        last = line if last is None or last < line else last
+        other_last = other_line if other_last is None or other_last < other_line else other_last
+        shared = min(last, other_last) - max(line, other_line) + 1
+        shorter = min(last - line, other_last - other_line) + 1
         return shared * 2 > shorter or bool(window and 1 - shared <= window)
 
     return near
@@ -202,19 +245,16 @@ def _span(row: ReportedFinding) -> tuple[int, int]:
     return first, first if last is None or last < first else last
 
 
-def _pair(one: ReportedFinding, other: ReportedFinding, near: Near) -> Iterator[Sequence[ReportedFinding]]:
-    """Split a cluster of two rows, as most are: the outcome of `_findings` without its bookkeeping."""
-    is_marked = one.fingerprint != "" and one.fingerprint == other.fingerprint and one.is_merged
+def _is_one_finding(one: ReportedFinding, other: ReportedFinding, near: Near) -> bool:
+    """Return whether a cluster of two rows, as most are, is one finding: the outcome of `_findings`, but faster."""
+    if one.fingerprint and one.fingerprint == other.fingerprint and one.is_merged:
+        return True
     may_agree = one.opinion.agent != other.opinion.agent and one.category == other.category
-    if is_marked or (near(one, other) and (may_agree or same_problem(one, other) >= SAME_TITLE)):
-        yield (one, other)
-    else:
-        yield (one,)
-        yield (other,)
+    return near(one, other) and (may_agree or same_problem(one, other) >= SAME_TITLE)
 
 
-def _findings(rows: Sequence[ReportedFinding], near: Near) -> Iterator[list[ReportedFinding]]:
-    """Split a cluster, sorted by content, into findings."""
+def _findings(rows: Sequence[ReportedFinding], near: Near) -> Iterator[list[int]]:
+    """Split a cluster, sorted by content, into findings: the indices of their rows."""
     problems = Components()
     for at in range(len(rows)):
         problems.find(at)
@@ -251,21 +291,6 @@ def same_problem(one: ReportedFinding, other: ReportedFinding) -> float:
         if a.agent == b.agent:
             return 0.0
     return title_similarity(folded_title(a.title), folded_title(b.title))
-
-
-@lru_cache(maxsize=65536)
-def folded_title(title: str) -> str:
-    """Return the words of a title without case, punctuation and order of width."""
-    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", title).casefold())[:_MAX_WORDS])
-
-
-@lru_cache(maxsize=65536)
-def title_similarity(one: str, other: str) -> float:
-    """Return the token-set similarity of two folded titles; the order of the two does not matter."""
-    if one == other:
-        return 100.0
-    one, other = sorted((one, other))
-    return fuzz.token_set_ratio(one, other, score_cutoff=SAME_TITLE) if one else 0.0
 
 
 def _candidates(rows: Sequence[ReportedFinding]) -> Iterator[tuple[int, int]]:
@@ -365,8 +390,8 @@ class _Findings:
         problems = [(agent, problem) for one in sets for agent, problem in self._agents[one].items()]
         return len({agent for agent, _ in problems}) == len(set(problems))
 
-    def groups(self) -> Iterator[list[ReportedFinding]]:
-        """Yield the rows of each finding, in the order of the cluster."""
+    def groups(self) -> Iterator[list[int]]:
+        """Yield the indices of the rows of each finding, in the order of the cluster."""
         for at, members in self._sets.sets().items():
             if members[0] == at:
-                yield [self._rows[member] for member in members]
+                yield members

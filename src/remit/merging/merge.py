@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, compress
 
 import msgspec
 
 from remit.merging.agree import Singles, combine, is_disputed
-from remit.merging.arranging import Arranged, arrange
+from remit.merging.arranging import Arranged, Numbers, arrange, no_numbers
 from remit.merging.conflicts import (
     Denials,
     compliance_conflicts,
@@ -71,34 +72,28 @@ def merge_rows(
     answered = len({report.agent for report in reports if report.status not in ("FAILED", *NOT_COUNTED)})
     statements = [statement for report in reports for statement in report.statements]
     conflicts = [*compliance_conflicts(statements), *(conflict for report in reports for conflict in report.conflicts)]
-    denied = denials(statements)
-    own: dict[int, list[Conflict]] = {}
-    marked: dict[str, int] = {}
+    checks = _Checks(denials(statements), has_earlier=bool(earlier))
     for rows in batches:
-        groups = group_by_mark(rows, row_order) if is_one_merge else group_findings(rows, row_order, settings.window)
-        singles = Singles(settings, answered)
+        grouped = group_by_mark(rows, row_order) if is_one_merge else group_findings(rows, row_order, settings.window)
+        is_alone = bytearray(b"\1") * len(rows)
         findings: list[MergedFinding] = []
-        start = drafts.count
-        for members in groups:
-            if len(members) == 1:
-                finding = singles.combine(members[0])
-                disputes = _disputes(members, finding, denied) if denied else ()
-            else:
-                finding = combine(members, settings, answered)
-                disputes = _disputes(members, finding, denied)
-            at = start + len(findings)
-            if disputes:
-                own[at] = disputes
-                finding = is_disputed(finding)
-            if earlier:
-                marked.update((row.fingerprint, at) for row in members if row.is_merged)
-            findings.append(finding)
-        drafts.add(findings)
+        places: list[int] = []
+        for numbers in grouped.several:
+            members = [rows[at] for at in numbers]
+            finding = combine(members, settings, answered)
+            places.append(next(at for at in numbers if rows[at].opinion.line == finding.line))
+            findings.append(checks.checked(finding, members, drafts.count + len(findings)))
+            for at in numbers:
+                is_alone[at] = 0
+        alone = list(compress(rows, is_alone))
+        singles = Singles(settings, answered).combine(alone)
+        findings += checks.checked_singles(singles, alone, drafts.count + len(findings))
+        drafts.add(findings, _order(grouped.order, is_alone, places))
     drafts.name_all()
-    for at, disputes in own.items():
+    for at, disputes in checks.disputes.items():
         name = drafts.id_of(at)
         conflicts += [msgspec.structs.replace(conflict, finding=name) for conflict in disputes]
-    conflicts += renamed_conflicts(earlier, {mark: drafts.id_of(at) for mark, at in marked.items()})
+    conflicts += renamed_conflicts(earlier, {mark: drafts.id_of(at) for mark, at in checks.marks.items()})
     decision = _decision(reports, conflicts, earlier)
     sections = combine_sections([*(r.sections for r in reports), *(merge.sections for merge in earlier)])
     merged = _assemble(reports, decision, drafts, conflicts, sections)
@@ -107,15 +102,51 @@ def merge_rows(
     return with_coverage(merged, reviews[0]) if len(reviews) == 1 else merged
 
 
-def _disputes(members: Sequence[ReportedFinding], finding: MergedFinding, denied: Denials) -> list[Conflict]:
-    """Return the conflicts about a finding, before it has its final id."""
-    found: list[Conflict] = []
-    if len(finding.opinions) > 1 and not is_settled(members):
-        unscored = unscored_agents(members) if "unscored" in finding.flags else frozenset()
-        found.extend(conflicts_of(finding, unscored))
-    if denied:
-        found.extend(presence_conflicts(finding, denied))
-    return found
+def _order(rows: Numbers, is_alone: bytearray, places: Sequence[int]) -> Numbers:
+    """Return the order of findings by that of the rows: those at these rows, then those of a row that is alone."""
+    if not places:
+        return rows
+    numbers = no_numbers(list(accumulate(is_alone, initial=len(places))))
+    is_finding = bytearray(is_alone)
+    for number, at in enumerate(places):
+        numbers[at] = number
+        is_finding[at] = 1
+    return no_numbers([numbers[at] for at in rows if is_finding[at]])
+
+
+class _Checks:
+    """Finds the conflicts about findings, before they have their final ids: they are known by their numbers."""
+
+    def __init__(self, denied: Denials, *, has_earlier: bool) -> None:
+        self._denied = denied
+        self._has_earlier = has_earlier
+        self.disputes: dict[int, list[Conflict]] = {}
+        #: The findings that have a finding of an earlier merge, by its mark.
+        self.marks: dict[str, int] = {}
+
+    def checked(self, finding: MergedFinding, members: Sequence[ReportedFinding], at: int) -> MergedFinding:
+        """Return a finding, with a flag if there is a conflict about it."""
+        if self._has_earlier:
+            self.marks.update((row.fingerprint, at) for row in members if row.is_merged)
+        found: list[Conflict] = []
+        if len(finding.opinions) > 1 and not is_settled(members):
+            unscored = unscored_agents(members) if "unscored" in finding.flags else frozenset()
+            found.extend(conflicts_of(finding, unscored))
+        if self._denied:
+            found.extend(presence_conflicts(finding, self._denied))
+        if not found:
+            return finding
+        self.disputes[at] = found
+        return is_disputed(finding)
+
+    def checked_singles(
+        self, findings: list[MergedFinding], rows: Sequence[ReportedFinding], start: int
+    ) -> list[MergedFinding]:
+        """Return findings of a single row each, whose numbers begin with `start`."""
+        if not self._denied and not self._has_earlier:
+            return findings
+        numbered = enumerate(zip(findings, rows, strict=True), start)
+        return [self.checked(finding, (row,), at) for at, (finding, row) in numbered]
 
 
 def _assemble(
@@ -131,7 +162,7 @@ def _assemble(
     return Merge(
         status=_status(reports),
         decision=decision,
-        agents=tuple(sorted(map(_agent_report, reports), key=_order)),
+        agents=tuple(sorted(map(_agent_report, reports), key=_report_order)),
         findings=arranged.kept,  # type: ignore[arg-type]
         conflicts=disputes,
         dropped=arranged.dropped,  # type: ignore[arg-type]
@@ -180,7 +211,7 @@ def _agent_report(report: Report) -> AgentReport:
     )
 
 
-def _order(report: AgentReport) -> tuple[object, ...]:
+def _report_order(report: AgentReport) -> tuple[object, ...]:
     confidence = -1.0 if report.confidence is None else report.confidence
     return (
         report.agent,

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from remit.merging.arranging import Places
+from remit.merging.arranging import Numbers, Places, no_numbers
 from remit.merging.model import MergedFinding, Opinion
 
 #: The id that an agent gives a row: `SEC-001`.
@@ -24,7 +24,7 @@ class _Alike(NamedTuple):
 
     forms: set[IdParts]
     #: Their numbers by agents: a list for each form of the id.
-    numbers: dict[tuple[str, ...], list[list[int]]]
+    numbers: dict[tuple[str, ...], list[Numbers]]
 
 
 def unique_ids(findings: Sequence[MergedFinding], places: Places) -> Iterator[tuple[int, str]]:
@@ -57,13 +57,19 @@ def unique_ids(findings: Sequence[MergedFinding], places: Places) -> Iterator[tu
 
 def _by_id(findings: Sequence[MergedFinding], places: Places) -> dict[str, _Alike]:
     """Return the numbers of the findings by id, in upper case; each list is in the order of `places`."""
-    ids: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(partial(defaultdict, list))
-    rules: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(partial(defaultdict, list))
-    lists: list[list[int]] = []
+    ids: dict[tuple[str, ...], dict[str, Numbers]] = defaultdict(partial(defaultdict, no_numbers))
+    rules: dict[tuple[str, ...], dict[str, Numbers]] = defaultdict(partial(defaultdict, no_numbers))
+    lists: list[Numbers] = []
+    agents: tuple[str, ...] | None = None
+    own_ids: dict[str, Numbers] = {}
+    own_rules: dict[str, Numbers] = {}
     for finding in findings:
+        if finding.agents is not agents:  # the findings of a report have the same ones
+            agents = finding.agents
+            own_ids, own_rules = ids[agents], rules[agents]
         opinions = finding.opinions
-        leading = opinions[0] if len(opinions) == 1 else leading_opinion(finding)
-        lists.append((rules if leading.rule else ids)[finding.agents][finding.id])
+        rule = opinions[0].rule if len(opinions) == 1 else leading_rule(opinions)
+        lists.append((own_rules if rule else own_ids)[finding.id])
     places.put(lists)
     found: dict[str, _Alike] = defaultdict(lambda: _Alike(set(), defaultdict(list)))
     for by_agents in (ids, rules):
@@ -76,7 +82,7 @@ def _by_id(findings: Sequence[MergedFinding], places: Places) -> dict[str, _Alik
     return found
 
 
-def _joined(lists: Iterable[list[int]], findings: Sequence[MergedFinding]) -> list[int]:
+def _joined(lists: Iterable[Numbers], findings: Sequence[MergedFinding]) -> list[int]:
     numbers = sorted(chain.from_iterable(lists))
     return sorted(numbers, key=lambda at: naming_prefix(findings[at]))
 
@@ -140,8 +146,18 @@ def naming_order(finding: MergedFinding) -> tuple[object, ...]:
     return (finding.agents, *location, finding.category, finding.id, texts, absent, str(finding.members), reason)
 
 
+def leading_rule(opinions: Sequence[Opinion]) -> str:
+    """Return the rule of the opinion that provides the title of a finding; most have none."""
+    for opinion in opinions:
+        if opinion.rule:
+            return _leading(opinions).rule
+    return ""
+
+
 def leading_opinion(finding: MergedFinding) -> Opinion:
     """Return the opinion that provides the title of a finding: the best-scored one."""
-    if len(finding.opinions) == 1:
-        return finding.opinions[0]
-    return min(finding.opinions, key=lambda one: (-one.confidence, one.agent, one.id))
+    return _leading(finding.opinions)
+
+
+def _leading(opinions: Sequence[Opinion]) -> Opinion:
+    return opinions[0] if len(opinions) == 1 else min(opinions, key=lambda one: (-one.confidence, one.agent, one.id))
