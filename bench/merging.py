@@ -11,26 +11,29 @@ from typing import NamedTuple
 
 from measure import Bench, medians
 
-from remit.merging.merge import merge_reports
+from remit.merging.agree import combine
+from remit.merging.conflicts import conflicts_of
+from remit.merging.grouping import group_findings
+from remit.merging.merge import merge_reports, row_order
 from remit.merging.model import Merge, MergeSettings, Opinion, Report, ReportedFinding
 
 
 @cache
-def _reports(results: int, findings: int) -> tuple[Report, ...]:
-    """Return reports of agents on the same 200 files, each with its own findings."""
+def _reports(results: int, findings: int, files: int = 200) -> tuple[Report, ...]:
+    """Return reports of agents on the same files, each with its own findings."""
     chance = random.Random(11)
     return tuple(
         Report(
             agent=f"agent-{number % 10}",
             status="SUCCESS",
             verdict="accept",
-            rows=tuple(_reported_finding(chance, f"agent-{number % 10}", index) for index in range(findings)),
+            rows=tuple(_reported_finding(chance, f"agent-{number % 10}", index, files) for index in range(findings)),
         )
         for number in range(results)
     )
 
 
-def _reported_finding(chance: random.Random, agent: str, index: int) -> ReportedFinding:
+def _reported_finding(chance: random.Random, agent: str, index: int, files: int = 200) -> ReportedFinding:
     line = chance.randrange(1, 20_000)
     return ReportedFinding(
         opinion=Opinion(
@@ -41,7 +44,7 @@ def _reported_finding(chance: random.Random, agent: str, index: int) -> Reported
             line=line,
             title=f"Finding {index}",
         ),
-        path=f"module_{chance.randrange(200)}.py",
+        path=f"module_{chance.randrange(files)}.py",
         end_line=line + 5 if chance.random() < 0.3 else None,
         category=chance.choice(("quality", "security")),
         verified=True,
@@ -71,8 +74,27 @@ def _merge(reports: tuple[Report, ...]) -> Merge:
     return merge_reports(reports, MergeSettings())
 
 
+@cache
+def _groups(reports: tuple[Report, ...]) -> list[list[ReportedFinding]]:
+    """Return the rows of each finding that has several."""
+    rows = [row for report in reports for row in report.rows]
+    return [[rows[at] for at in numbers] for numbers in group_findings(rows, row_order).several]
+
+
+def _agree(reports: tuple[Report, ...]) -> int:
+    """What only rows that agree need, once they are known: one finding of them, and its conflicts."""
+    combined = (combine(members, MergeSettings(), 10) for members in _groups(reports))
+    return sum(len(list(conflicts_of(finding))) for finding in combined)
+
+
+def _ten_merges(reports: tuple[Report, ...]) -> int:
+    """A tenth of the reports, ten times: the same rows without what they have in common."""
+    size = len(reports) // 10
+    return sum(len(_merge(reports[start : start + size]).findings) for start in range(0, len(reports), size))
+
+
 class _Times(NamedTuple):
-    """Seconds for ten times the findings and for one time; of a merge, a group-by, and one that makes the findings."""
+    """Seconds for ten times the findings and for one time."""
 
     merge: float
     small_merge: float
@@ -80,14 +102,31 @@ class _Times(NamedTuple):
     small_group_by: float
     made: float
     small_made: float
+    agree: float
+    small_agree: float
+    #: Ten times the findings only.
+    ten_merges: float
+    more_files: float
+
+    @property
+    def more_agreement(self) -> float:
+        """How many small merges the agreement takes that ten of them do not have."""
+        return (self.agree - 10 * self.small_agree) / self.small_merge
+
+    @property
+    def floor(self) -> float:
+        """How much a merge grows that never waits for memory: ten small ones, and the agreement of the large one."""
+        return self.ten_merges / self.small_merge + self.more_agreement
 
 
 @cache
 def _times() -> _Times:
     small, large = _reports(100, 100), _reports(1000, 100)
-    works = [partial(work, reports) for work in (_merge, _group_by, _grouped_and_made) for reports in (large, small)]
-    _merged(small), _merged(large)
-    return _Times(*medians(works, repeats=3))
+    pairs = [partial(work, own) for work in (_merge, _group_by, _grouped_and_made, _agree) for own in (large, small)]
+    for reports in (small, large):
+        _merged(reports), _groups(reports)
+    more_files = _reports(1000, 100, 2000)
+    return _Times(*medians([*pairs, partial(_ten_merges, large), partial(_merge, more_files)], repeats=5))
 
 
 def _calls(reports: tuple[Report, ...]) -> int:
@@ -109,14 +148,15 @@ def _calls(reports: tuple[Report, ...]) -> int:
 def _explained() -> list[str]:
     times = _times()
     several = [sum(len(one.members) > 1 for one in _merge(_reports(count, 100)).findings) for count in (100, 1000)]
-    floor = f"{times.group_by / times.small_group_by:.1f} x"
-    made = f"{times.made / times.small_made:.1f} x"
     calls = _calls(_reports(1000, 100)) / _calls(_reports(100, 100))
+    more, group_by, made = times.more_agreement, times.group_by / times.small_group_by, times.made / times.small_made
     return [
         f"counted, which no load changes: a merge of ten times the reports calls {calls:.1f} x as many functions",
-        f"the floor: a group-by of the same rows grows {floor}, because they do not fit into the processor's caches",
-        f"the floor with one object made for each finding grows {made}",
-        f"more reports on the same files also agree more: {several[0]} findings of several rows, then {several[1]}",
+        f"more reports on the same files agree more: {several[0]} findings of several rows, then {several[1]}",
+        f"its floor: ten merges of 100 take {times.ten_merges / times.small_merge:.1f} x, more agreement {more:.1f} x",
+        "the rest: 100,000 rows and their findings do not fit into the processor's caches",
+        f"on ten times the files, where they agree as rarely: {times.more_files / times.small_merge:.1f} x",
+        f"a group-by of the same rows grows {group_by:.1f} x, with one object for each finding {made:.1f} x",
     ]
 
 
@@ -130,6 +170,13 @@ def benches() -> list[Bench]:
             11,
             lambda: _times().merge / _times().small_merge,
             _explained,
+        ),
+        Bench(
+            "this merge, its floor: ten merges of 100, and its agreement",
+            "merging 100 of them",
+            "x",
+            None,
+            lambda: _times().floor,
         ),
         Bench(
             "a plain group-by of 1,000 reports",
