@@ -84,8 +84,9 @@ _NEW_REMARK = lazy_pattern(
     r"(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)(?:\s*(?:[:：!(–—-]|\*/|-->|$))|"
     r"(?<![/#-])(?://++|#++|--++)\s*+(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
     r"(?<![/#-])(?://++|#++|--++|/\*++)\s*+(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
-    r"(?i:same (?:pattern|change|fix)\b))",
-    words=("new", "add", "remove", "change", "same ", "新增", "新規", "追加", "추가", "변경", "原"),
+    r"(?i:same (?:pattern|change|fix)\b|add (?:this|these|the following|import)\b|(?:change|replace|add)\s?[:：]\s*$|"
+    r"extend existing\b))",
+    words=("new", "add", "remove", "change", "replace", "extend", "same ", "新", "追加", "추가", "변경", "原"),
 )
 _SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
 _END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"

@@ -144,14 +144,14 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
     for reference in references:
         listed = proposals.files_at(reference.at)
         reference.is_past |= listed.are_gone
-        reference.is_placeholder |= proposals.is_template
+        reference.is_placeholder |= proposals.kind.is_template
         if not reference.block:
             has_line = reference.line is not None
-            is_folder = proposals.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
+            is_folder = proposals.kind.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
             is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
             # A line of a file that is to be created or deleted must be there.
             reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
-            reference.is_planned |= not has_line and proposals.creates_files and reference.is_planned_in_plan
+            reference.is_planned |= not has_line and proposals.kind.creates_files and reference.is_planned_in_plan
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:

@@ -165,12 +165,16 @@ LABEL_FORM = lazy_pattern(rf"{LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(:]|（|：|$)")
 _WORD_ENDS = r"\b(?![./_-]\w)"
 #: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
 FIX_LABEL = lazy_pattern(
-    r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|(?:option|alternative|approach)\s\w{1,3}\b"
-    r"[^*\n]{0,40}|[^*\n]{0,40}\b(?:changes|modifications)[:：]?|"
+    r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,80}|(?:option|alternative|approach)\s\w{1,3}\b"
+    r"[^*\n]{0,80}|[^*\n]{0,40}\b(?:changes|modifications)[:：]?|(?:修复|修正|수정|(?-i:[Ии]справить|[Дд]обавить|[Зз]аменить|[Вв]иправити))"
+    r"[^*\n]{0,80}|"
     r"(?:step|task|phase|paso|passo|schritt)\s\d{1,2}[a-z]?\s?[:：.–—-]\s*(?:implement|add|create|update|replace|fix|wire|"
     r"extract|modify|remove|write|corregir|agregar|añadir|implementar|crear)\b[^*\n]{0,80})\*\*",
     re.IGNORECASE,
-    ("fix", "option", "alternative", "approach", "changes", "modifications", "step", "task", "phase", "pas", "schritt"),
+    (
+        *("fix", "option", "alternative", "approach", "changes", "modifications", "step", "task", "phase", "pas"),
+        *("schritt", "修复", "修正", "수정", "справить", "обавить", "аменить", "иправити"),
+    ),
 )
 #: An instruction that introduces code, an introduction of proposed and one of existing code: each ends with a colon.
 LINE_ENDS_WITH_COLON = lazy_pattern(r".*[:：][\s*_]{0,4}$", re.DOTALL, (":", "："))
@@ -207,7 +211,7 @@ _CHANGING_WORDS = (
     *("wire", "agregar", "añadir", "crear", "reemplazar", "adicionar", "criar", "substituir", "ajouter"),
     *("remplacer", "ersetzen", "hinzufügen", "обавить", "аменить", "зменить"),
 )
-_CLEAR_CHANGE = r"(?:add|insert|append|prepend|replace|extend|pass|remove|delete|rename|move|emit)"
+_CLEAR_CHANGE = r"(?:add|insert|append|prepend|replace|extend|pass|remove|delete|rename|move|emit|wrap)"
 #: A change that a text asks for in other languages, before a location: `修改 src/app.py:12`, `Ändern in src/app.py:12`.
 _CHANGE_VERBS = (
     r"(?:修改|更改|更新|替换|调整|编辑|变更|変更|修正|置換|수정|변경|교체|추가|ändern?|ersetzen?|anpassen|modifier|remplacer|"

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
+from remit.evidence.document_kind import document_kind
 from remit.evidence.planned import DELETED_FILE, FILES_TO_CREATE, FILES_TO_DELETE, NEW_FILES
 from remit.evidence.proposal_words import (
     ASKS_FOR_CHANGE,
@@ -27,25 +28,26 @@ from remit.evidence.proposal_words import (
     INTRODUCES_EXISTING,
     INTRODUCTION,
     LABEL_FORM,
+    LEAD,
     LINE_ENDS_WITH_COLON,
     LOCATION_LABEL,
     NEUTRAL_LABEL,
-    PLAN,
     PLANNED_HEADING,
     PROPOSED_HEADING,
     PROPOSED_LABEL,
     PROPOSING_HEADING,
     REPORTS_FINDINGS,
-    REVIEW,
     STATES_PROBLEM,
     TASK_HEADING,
 )
 from remit.evidence.removals import (
+    AS_FOUND,
     BEFORE_LABEL,
     CHANGED_HEADING,
     DONE_HEADING,
     GONE_HEADING,
     IS_DONE,
+    IS_FIXED,
     PAST_LABEL,
     PROBLEM,
     lists_of_removed_files,
@@ -53,35 +55,6 @@ from remit.evidence.removals import (
 )
 from remit.lazy import lazy_pattern
 
-#: The file of a form that is to be filled in: `review-template.md`.
-_TEMPLATE_FILE = lazy_pattern(r"(?:^|[-_./])template\.(?:md|mdx|txt)$", re.IGNORECASE, ("template",))
-#: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
-_PLAN_FILE = lazy_pattern(
-    r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc|spec)(?=[-_.])",
-    re.IGNORECASE,
-    ("plan", "piano", "proposal", "rfc", "spec"),
-)
-#: A title or a file that announces work: a specification often describes existing code.
-_PLANS_WORK = lazy_pattern(
-    r"\b(?:plan|plano|piano|proposals?|rfc|roadmap|(?-i:[Пп]лан))\b|計画|提案|计划|方案|계획|제안|"
-    r"(?:^|/)(?:plans?|proposals?|rfcs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc)(?=[-_.])",
-    re.IGNORECASE,
-    ("plan", "piano", "proposal", "rfc", "roadmap", "план", "計画", "提案", "计划", "方案", "계획", "제안"),
-)
-#: The title of a text that reports a fix.
-_FIX_REPORT = lazy_pattern(
-    r"^\W*bug\s?fix\s?[:：–—-]|\bfix(?:e(?-i:[sdSD]))?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e(?-i:[sdSD]))?\b|"
-    r"(?:修复|修正)(?:完成|報告|报告|总结)|(?-i:[Оо]тч[её]т|ОТЧ[ЁЕ]Т)[^\n]{0,80}(?-i:справлени|далени|странени)",
-    re.IGNORECASE,
-    ("fix", "修复", "修正", "тч"),
-)
-_NO_FIX_REPORT = lazy_pattern(
-    r"\b(?:plan|review|audit|research|analysis|to fix|pending|missing|open|needed|required)\b", re.IGNORECASE
-)
-#: The title of a text about a plan, which is not the plan.
-_ABOUT_PLAN = lazy_pattern(
-    r"\b(?:assess|feedback|verif|validat|critique|finding|implementation of|analy)", re.IGNORECASE
-)
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*)$")
@@ -97,11 +70,24 @@ _MAX_JOINED = 3
 _MAX_FENCE = 80
 #: At most this many lines above a list entry are searched for the label of its list.
 _MAX_LIST = 200
-#: A label of code that a reviewer found: it is code as it is.
-_AS_FOUND = lazy_pattern(
-    r"\b(?:vulnerab|insecure|evidence|affected|offending|actual|observed)",
+#: At most this many lines of a section are searched for its status.
+_MAX_SECTION = 80
+#: The label of a step, and one on the code as it is: `Step 1: Analysis`.
+_NUMBERED = lazy_pattern(
+    rf"{LEAD}(?:priority|step|task|phase|stage|schritt|paso|passo|étape|단계|작업|步骤|任务|ステップ)\s?\d",
     re.IGNORECASE,
-    ("vulnerab", "insecure", "evidence", "affected", "offending", "actual", "observed"),
+)
+_ANALYSES = lazy_pattern(
+    r"\bcurrent\s(?:state|code|implementation|behaviou?r)\b|\banalysis\b|\bproblem\b|现状|現状|현재", re.IGNORECASE
+)
+#: The words of a bold label up to its colon.
+_HEAD = lazy_pattern(r"[\s>\-+\d.)]*+\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s?[:：])(?=\s)")
+#: The time that a change takes: `2. **Fix the import** (5 minutes)`.
+_ESTIMATE = lazy_pattern(
+    r"[(（]\s?[~≈]?\d{1,3}(?:\s?[-–]\s?\d{1,3})?\s?(?:min(?:ute)?s?|hours?|hrs?|h|days?|分钟|分鐘|小时|小時|時間|"
+    r"(?-i:мин(?:ут\w?)?|час\w{0,2})|분|시간)\s?[)）]",
+    re.IGNORECASE,
+    ("min", "h", "day", "分", "小", "時間", "мин", "час", "분", "시간"),
 )
 _SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
 _STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
@@ -149,18 +135,7 @@ class Proposals:
         self._heading_lines = [number for number, _, _ in self._headings]
         self._title = next((at for at, (_, level, _) in enumerate(self._headings) if level == 1), -1)
         title = self._headings[self._title][2] if self._title >= 0 else ""
-        self._is_fix = bool(_FIX_REPORT.search(title)) and not _NO_FIX_REPORT.search(title)
-        #: Whether its title or its file calls it a plan.
-        self.is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
-        self.is_result = bool(document.result.agent)
-        #: Whether it is a form that is to be filled in: its locations are examples. A result is never one.
-        self.is_template = not self.is_result and bool(_TEMPLATE_FILE.search(path))
-        #: Whether code may be code before a change that was made; a result or a review describes existing code.
-        self._reports_changes = not self.is_result and not REVIEW.search(title)
-        #: Whether its code may be code to be written.
-        self.plans_work = self._reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
-        #: Whether a row of it may name a file that it creates; a text about a plan does not create any.
-        self.creates_files = self._reports_changes and self.is_plan and not _ABOUT_PLAN.search(title)
+        self.kind = document_kind(title, path, is_result=bool(document.result.agent))
 
     @cached_property
     def _removed(self) -> list[tuple[int, int]]:
@@ -204,13 +179,13 @@ class Proposals:
 
     def may_be_before_fix(self, line: int) -> bool:
         """Return whether a fence may show code before a fix that was made: in a text that reports a fix."""
-        return self._is_fix and not self.is_result and not self.shows_existing(line)
+        return self.kind.reports_fix and not self.kind.is_result and not self.shows_existing(line)
 
     def may_be_replaced(self, line: int) -> bool:
         """Return whether a fence may show code before a change: not in a result, nor below a label of current code."""
-        if not self._reports_changes or self.shows_existing(line):
+        if not self.kind.reports_changes or self.shows_existing(line):
             return False
-        return not _AS_FOUND.search(self._sentence_above(line))
+        return not AS_FOUND.search(self._sentence_above(line))
 
     @staticmethod
     def proposes(heading: str) -> bool:
@@ -220,7 +195,7 @@ class Proposals:
     def is_neutral(self, line: int) -> bool:
         """Return whether the line above a fence is a label of code as it is or as it is to become, not in a plan."""
         above = next((text for at in (line - 1, line - 2) if (text := self._document.line_text(at)).strip()), "")
-        return not self.is_plan and bool(NEUTRAL_LABEL.match(above))
+        return not self.kind.is_plan and bool(NEUTRAL_LABEL.match(above))
 
     def _first_of_fences(self, line: int) -> int:
         """Return the line of the first of several fences with nothing between them: one label is above them all."""
@@ -248,7 +223,7 @@ class Proposals:
         ends = [found.end() for found in _SENTENCE_ENDS.finditer(before)]
         return (before[ends[-1] if ends else 0 :] + (parts[0][:_MAX_LINE] if parts else "")).lstrip()
 
-    def may_be_proposed(self, line: int) -> bool:
+    def may_be_proposed(self, line: int, *, has_line: bool = True) -> bool:
         """Return whether the text above a fence may ask for a change: then code that is not there is new."""
         above = self._sentence_above(line)
         if LINE_ENDS_WITH_COLON.match(above) and INTRODUCES_EXISTING.match(above):
@@ -261,7 +236,10 @@ class Proposals:
         heading = self._headings[at][2] if at >= 0 else ""
         if not shows_existing and (CHANGE_HEADING.match(heading) or CHANGING_HEADING.match(heading)):
             return True
-        if self.plans_work and not shows_existing and not self._is_below_existing(at, line):
+        may_be_work = self.kind.plans_work or (self.kind.is_research and not has_line)
+        if may_be_work and not shows_existing and not self._is_below_existing(at, line):
+            return True
+        if _ESTIMATE.search(label) and not shows_existing:
             return True
         if PROPOSED_LABEL.match(self._list_label(line)):
             return True
@@ -295,6 +273,10 @@ class Proposals:
             return True
         while at >= 0 and at != self._title:
             text = self._headings[at][2]
+            if _NUMBERED.match(text):  # `Task 3: move the existing tools` is about work
+                return _ANALYSES.search(text) is not None
+            if TASK_HEADING.match(text):
+                return False
             if any(one.search(text) for one in (CURRENT, EXISTING, STATES_PROBLEM)):
                 return True
             at = self._parents[at]
@@ -306,7 +288,9 @@ class Proposals:
         if LINE_ENDS_WITH_COLON.match(above) and INTRODUCES_EXISTING.match(above):
             return True
         label = self._label_above(line)
-        return bool(CURRENT.search(label)) and not _FENCE.match(label)
+        if _NUMBERED.match(label) or _FENCE.match(label):
+            return False
+        return CURRENT.search(_head_of(label)) is not None
 
     def _follows_sentence(self, line: int) -> bool:
         """Return whether a blank line and the end of a sentence are above a fence: nothing introduces the code."""
@@ -319,11 +303,24 @@ class Proposals:
         if PAST_LABEL.match(above):
             return True
         at = self._heading_above(line)
-        if at >= 0 and BEFORE_LABEL.match(above) and CHANGED_HEADING.match(self._headings[at][2]):
+        heading = self._headings[at][2] if at >= 0 else ""
+        if self.kind.reports_one_fix and not self.shows_existing(line) and not AS_FOUND.search(f"{above}\n{heading}"):
+            return True
+        if at >= 0 and BEFORE_LABEL.match(above) and self._has_above(at, CHANGED_HEADING):
             return True
         if at not in self._done:
-            self._done[at] = self._has_above(at, DONE_HEADING) or (self._is_fix and self._has_above(at, PROBLEM))
+            is_problem = self.kind.reports_fix and self._has_above(at, PROBLEM)
+            self._done[at] = is_problem or self._has_above(at, DONE_HEADING) or self._states_fixed(at)
         return self._done[at]
+
+    def _states_fixed(self, at: int) -> bool:
+        """Return whether a line of the section below a heading states that its problem is fixed; never in a result."""
+        if at < 0 or self.kind.is_result:
+            return False
+        first = self._heading_lines[at] + 1
+        last = self._heading_lines[at + 1] if at + 1 < len(self._heading_lines) else first + _MAX_SECTION
+        texts = (self._document.line_text(number) for number in range(first, min(last, first + _MAX_SECTION)))
+        return any(map(IS_FIXED.match, texts))
 
     def files_at(self, line: int) -> ListedFiles:
         """Return what the headings and labels above a line state about the files below them."""
@@ -332,7 +329,7 @@ class Proposals:
         found = self._listed.get(at)
         if found is None:
             text = self._headings[at][2] if at >= 0 else ""
-            creates = FILES_TO_CREATE.match(text) or (self.is_plan and NEW_FILES.match(text))
+            creates = FILES_TO_CREATE.match(text) or (self.kind.is_plan and NEW_FILES.match(text))
             file = DELETED_FILE.match(text)
             found = self._listed[at] = ListedFiles(
                 are_gone=self._has_above(at, GONE_HEADING),
@@ -386,12 +383,18 @@ class Proposals:
             decides = PROPOSED_HEADING if at == nearest or not has_line else PLANNED_HEADING
             if decides.match(text):
                 return True
-            if has_line and not self.is_plan:
+            if has_line and not self.kind.is_plan:
                 return False
             at = self._parents[at]
-        return self.is_plan and (not has_line or self._follows_sentence(line))
+        return self.kind.is_plan and (not has_line or self._follows_sentence(line))
 
 
 def _is_label_of_existing(text: str) -> bool:
     """Return whether a line is a label of code as it is: `**Vulnerable code** (src/app.py:12):`."""
-    return bool(_LABEL.match(text) and EXISTING.search(text)) and not LOCATION_LABEL.match(text)
+    return bool(_LABEL.match(text) and EXISTING.search(_head_of(text))) and not LOCATION_LABEL.match(text)
+
+
+def _head_of(label: str) -> str:
+    """Return a label without the text after it: `**Mechanism**: calls the existing route` is about a mechanism."""
+    found = _HEAD.match(label)
+    return found[0] if found else label

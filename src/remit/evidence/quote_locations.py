@@ -136,7 +136,9 @@ class Fence:
         Nor is it a quote if only a comment states its line, and it is not there.
         """
         if self._is_new is None:
-            self._is_new = proposals.may_be_proposed(self.line) or marks_new_lines(self.segment.text.split("\n"))
+            has_line = quote.line is not None
+            self._is_new = proposals.may_be_proposed(self.line, has_line=has_line)
+            self._is_new = self._is_new or marks_new_lines(self.segment.text.split("\n"))
         return is_loose or self._is_new or quote.is_by_text
 
     def may_show(self, path: str) -> bool:
@@ -252,7 +254,7 @@ def claims_of_fence(
             quote = Quote(last.path, last.line, last.end_line, part.first, text, is_by_text=is_by_text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
-            is_list = not (proposals.is_result or fence.is_diff) and lists_calls(text)
+            is_list = not (proposals.kind.is_result or fence.is_diff) and lists_calls(text)
             is_loose |= is_list and not proposals.shows_existing(fence.line)
             is_loose |= is_apart and own is None and proposals.shows_old(fence.line)
             may_be_new = partial(fence.may_be_new, proposals, quote, is_loose=is_loose)

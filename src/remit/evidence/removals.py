@@ -95,9 +95,9 @@ _MAX_TEXT = 20_000
 _MIN_WORDS = 3
 #: A text that reports a change that was made: the code before it is not in the files any more.
 PAST_LABEL = lazy_pattern(
-    r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be)\b",
+    r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be|pr[eé]-fix)\b",
     re.IGNORECASE,
-    ("before", "previously", "used to be"),
+    ("before", "previously", "used to be", "-fix"),
 )
 #: The sections of a report of a fix on the code before it.
 PROBLEM = lazy_pattern(
@@ -106,17 +106,35 @@ PROBLEM = lazy_pattern(
     r"(?-i:[Пп]роблема|[Пп]ричина|[Сс]имптом))\b(?!\s?fix)",
     re.IGNORECASE,
 )
-BEFORE_LABEL = lazy_pattern(
-    rf"{LEAD}(?:before|old|previous|antes|avant|vorher|変更前|修正前|修改前|修复前)\b",
+#: A label of code that a reviewer found: it is code as it is.
+AS_FOUND = lazy_pattern(
+    r"\b(?:vulnerab|insecure|evidence|affected|offending|actual|observed)",
     re.IGNORECASE,
-    ("before", "old", "previous", "antes", "avant", "vorher", "変更前", "修正前", "修改前", "修复前"),
+    ("vulnerab", "insecure", "evidence", "affected", "offending", "actual", "observed"),
+)
+BEFORE_LABEL = lazy_pattern(
+    rf"{LEAD}(?:before|old|previous|antes|avant|vorher|変更前|修正前|修改前|修复前|이전)\b",
+    re.IGNORECASE,
+    ("before", "old", "previous", "antes", "avant", "vorher", "変更前", "修正前", "修改前", "修复前", "이전"),
+)
+#: A line that states that the problem of its section is fixed: `**Status:** ✅ FIXED`.
+IS_FIXED = lazy_pattern(
+    rf"{LEAD}(?:status|estado|statut|stato|状态|状態|상태|(?-i:[Сс]татус))[\s*_]*[:：][\s*_]*(?:[✅☑✓]\ufe0f?\s*)?[*_]*"
+    r"(?:fixed|resolved|corrigido|resuelto|corregido|corrigé|behoben|risolto|已修复|已解决|修正済み?|수정\s?완료|"
+    r"(?-i:[Ии]справлено|ИСПРАВЛЕНО))(?!\w)",
+    re.IGNORECASE,
+    (
+        *("fixed", "resolved", "corrigido", "resuelto", "corregido", "corrigé", "behoben", "risolto", "已"),
+        *("修正済", "완료", "справлено"),
+    ),
 )
 #: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
 IS_DONE = lazy_pattern(
     r"已(?:实现|完成|实施|修复)|(?:実装|対応|完了)済み?|\b(?:implemented|completed|applied)\b", re.IGNORECASE
 )
 CHANGED_HEADING = lazy_pattern(
-    rf"{LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated)\b",
+    rf"{LEAD}(?:removed|deleted|replaced|refactored|fixed|moved|renamed|simplified|changed|updated|migrated|"
+    r"files?\s(?:modified|changed|updated))\b",
     re.IGNORECASE,
 )
 

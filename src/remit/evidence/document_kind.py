@@ -1,0 +1,119 @@
+"""What the title and the file of a text state about it: a plan, a specification, a guide, research, a report of a fix.
+
+A result and a review describe existing code. The code of the other texts may be code that is to be written, or code
+that was replaced: such a text is accused only of what it calls existing.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from remit.evidence.proposal_words import PLAN, REVIEW
+from remit.lazy import lazy_pattern
+
+#: The file of a form that is to be filled in: `review-template.md`.
+_TEMPLATE_FILE = lazy_pattern(r"(?:^|[-_./])template\.(?:md|mdx|txt)$", re.IGNORECASE, ("template",))
+#: The file of a plan: `docs/plans/login.md`, `login-plan.md`.
+_PLAN_FILE = lazy_pattern(
+    r"(?:^|/)(?:plans?|proposals?|rfcs?|specs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc|spec)(?=[-_.])",
+    re.IGNORECASE,
+    ("plan", "piano", "proposal", "rfc", "spec"),
+)
+#: A title or a file that announces work.
+_PLANS_WORK = lazy_pattern(
+    r"\b(?:plan|plano|piano|proposals?|rfc|roadmap|(?-i:[Пп]лан))\b|計画|提案|计划|方案|계획|제안|"
+    r"(?:^|/)(?:plans?|proposals?|rfcs?)/|(?:^|[-_./])(?:plan|plano|piano|proposal|rfc)(?=[-_.])",
+    re.IGNORECASE,
+    ("plan", "piano", "proposal", "rfc", "roadmap", "план", "計画", "提案", "计划", "方案", "계획", "제안"),
+)
+#: The title of a text on how something is to be built: a specification, a design, a guide.
+_DESCRIBES_WORK = lazy_pattern(
+    r"\b(?:designs?|specs?|specifications?|guides?|tutorial|how[- ]to|patterns?|blueprint|cookbook|"
+    r"playbook|diseño|guía|guia|conception|entwurf|anleitung|leitfaden|(?-i:[Рр]уководство|[Пп]роектирование))\b|"
+    r"設計|设计|指南|ガイド|教程|설계|가이드",
+    re.IGNORECASE,
+    (
+        *("design", "spec", "guide", "tutorial", "how", "pattern", "blueprint", "cookbook"),
+        *("playbook", "diseño", "guía", "guia", "conception", "entwurf", "anleitung", "leitfaden", "руководство"),
+        *("проектирование", "設計", "设计", "指南", "ガイド", "教程", "설계", "가이드"),
+    ),
+)
+_WORK_FILE = lazy_pattern(
+    r"(?:^|/)(?:designs?|specs?|guides?)/|(?:^|[-_./])(?:design|spec|guide|patterns)(?=[-_.])",
+    re.IGNORECASE,
+    ("design", "spec", "guide", "patterns"),
+)
+#: A title that states that the work is done: the text describes the existing code.
+_DONE = lazy_pattern(
+    r"\b(?:completed?|summary|status|done|finished|implemented|report)\b|✅|完成|总结|完了|완료", re.IGNORECASE
+)
+_RESEARCH = lazy_pattern(r"\bresearch\b|研究|調査|调研|조사", re.IGNORECASE)
+#: The title or the file of a text that reports one fix: `Login Bug Fix`, `docs/LOGIN_FIX.md`.
+_FIX = lazy_pattern(
+    r"\bfix\s*$|^\W*bug\s?fix\b|^\W*(?-i:[Ии]справление|ИСПРАВЛЕНИЕ)\b|(?:[-_](?:bug)?fix|^bugfix)\.(?:md|mdx|txt)$",
+    re.IGNORECASE,
+    ("fix", "справление"),
+)
+#: The title of a text that reports several fixes.
+_FIX_REPORT = lazy_pattern(
+    r"^\W*bug\s?fix\s?[:：–—-]|\bfix(?:e(?-i:[sdSD]))?\b[^\n]{0,80}\b(?:completed?|done|report|summary)\b|\breport\b[^\n]{0,80}\bfix(?:e(?-i:[sdSD]))?\b|"
+    r"(?:修复|修正)(?:完成|報告|报告|总结)|(?-i:[Оо]тч[её]т|ОТЧ[ЁЕ]Т)[^\n]{0,80}(?-i:справлени|далени|странени)",
+    re.IGNORECASE,
+    ("fix", "修复", "修正", "тч"),
+)
+_NO_FIX_REPORT = lazy_pattern(
+    r"\b(?:plan|review|audit|research|analysis|to fix|pending|missing|open|needed|required|proposed|suggested)\b",
+    re.IGNORECASE,
+)
+#: The title of a text about a plan, which is not the plan.
+_ABOUT_PLAN = lazy_pattern(
+    r"\b(?:assess|feedback|verif|validat|critique|finding|implementation of|analy)", re.IGNORECASE
+)
+
+
+class DocumentKind(msgspec.Struct, frozen=True):
+    """What a text is, as far as its title and its file show."""
+
+    is_result: bool
+    #: Whether it is a form that is to be filled in: its locations are examples. A result is never one.
+    is_template: bool
+    #: Whether its title or its file calls it a plan.
+    is_plan: bool
+    #: Whether a row of it may name a file that it creates; a text about a plan does not create any.
+    creates_files: bool
+    #: Whether code may be code before a change that was made; a result or a review describes existing code.
+    reports_changes: bool
+    #: Whether its code may be code to be written.
+    plans_work: bool
+    #: Whether that is so only if no line is given.
+    is_research: bool
+    #: Whether it reports a fix: its code may be code before it.
+    reports_fix: bool
+    reports_one_fix: bool
+
+
+def document_kind(title: str, path: str, *, is_result: bool) -> DocumentKind:
+    """Return what a text is; `path` is its file."""
+    reports_changes = not is_result and not REVIEW.search(title)
+    is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
+    is_other = bool(_NO_FIX_REPORT.search(title))
+    name = path.rpartition("/")[2]
+    return DocumentKind(
+        is_result=is_result,
+        is_template=not is_result and bool(_TEMPLATE_FILE.search(path)),
+        is_plan=is_plan,
+        creates_files=reports_changes and is_plan and not _ABOUT_PLAN.search(title),
+        reports_changes=reports_changes,
+        plans_work=reports_changes and _plans_work(title, path),
+        is_research=not is_result and bool(_RESEARCH.search(title)),
+        reports_fix=bool(_FIX_REPORT.search(title)) and not is_other,
+        reports_one_fix=not is_result and not is_other and bool(_FIX.search(title) or _FIX.search(name)),
+    )
+
+
+def _plans_work(title: str, path: str) -> bool:
+    if _PLANS_WORK.search(title) or _PLANS_WORK.search(path):
+        return True
+    return bool(_DESCRIBES_WORK.search(title) or _WORK_FILE.search(path)) and not _DONE.search(title)

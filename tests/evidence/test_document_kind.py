@@ -1,0 +1,185 @@
+"""Texts about work and reports of a fix: their code is a quote only if they call it existing, or if it is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from remit.checking import Options, check_text
+from remit.evidence.sources import Sources
+from remit.workspace.files import WorkTree
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tree")
+    (root / "src").mkdir()
+    (root / "src/cart.py").write_text("def total(cart):\n    return compute(cart)\n" + "value = 1\n" * 20)
+    return root
+
+
+def outcome(text: str, tree: Path, path: str = "-") -> str:
+    """Return the outcome of the quote, or of the location if its code is not a quote."""
+    (verdict,) = check_text(text, path, Options(), Sources(workspace=WorkTree(tree)))
+    (*_, last) = (*verdict.evidence.references, *verdict.evidence.quotes)
+    return last.outcome
+
+
+def code(*lines: str) -> str:
+    return "\n".join(("```python", *lines, "```\n"))
+
+
+def located(above: str = "", *lines: str) -> str:
+    return f"{above}\n\nIn `src/cart.py:1-2`:\n\n{code(*(lines or ('def total(cart, tax):', '    return tax')))}"
+
+
+def result(text: str) -> str:
+    return f"## Code Reviewer Result\n\n### Status\nSUCCESS\n\n### Findings\n\n{text}\n"
+
+
+WORK = (
+    "# Cart Design",
+    "# Guide: taxes",
+    "# Tax Specification",
+    "# Patterns for carts",
+    "# 购物车设计",
+    "# 장바구니 설계",
+)
+
+
+@pytest.mark.parametrize("title", WORK)
+def test_code_of_a_text_about_work_that_is_not_there_is_not_a_quote(title: str, tree: Path) -> None:
+    assert outcome(located(title), tree) == "verified"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Cart Design\n\n## Current state",
+        "# Cart Design Review",
+        "# Cart design: summary",
+        "# The designer of carts",
+        "# Cart",
+    ],
+)
+def test_code_of_a_text_that_describes_the_code_is_compared(text: str, tree: Path) -> None:
+    assert outcome(located(text), tree) == "mismatch"
+
+
+def test_a_text_about_work_may_call_its_code_existing(tree: Path) -> None:
+    for above in ("Currently, `src/cart.py:1-2` has:", "**Current code** (`src/cart.py:1-2`):"):
+        assert outcome(f"# Cart Design\n\n{above}\n\n{code('def total(cart, tax):')}", tree) == "mismatch"
+    label = "**Mechanism**: `src/cart.py:1-2` calls the existing route"
+    assert outcome(f"# Cart Design\n\n{label}\n\n{code('def total(cart, tax):')}", tree) == "verified"
+
+
+def test_the_file_of_a_text_may_call_it_a_text_about_work(tree: Path) -> None:
+    assert outcome(located("# Cart"), tree, "docs/designs/cart.md") == "verified"
+    assert outcome(located("# Cart"), tree, "docs/cart-guide.md") == "verified"
+    assert outcome(located("# Cart"), tree, "docs/designers/cart.md") == "mismatch"
+    assert outcome(located("# Cart Review"), tree, "docs/designs/cart.md") == "mismatch"
+
+
+def test_code_of_a_text_about_work_that_is_there_is_verified(tree: Path) -> None:
+    (verdict,) = check_text(
+        located("# Cart Design", "def total(cart):"), "-", Options(), Sources(workspace=WorkTree(tree))
+    )
+    assert [one.outcome for one in verdict.evidence.quotes] == ["verified"]
+
+
+@pytest.mark.parametrize("title", ["# Cart Design", "# Cart Fix", "# Research on carts"])
+def test_code_in_a_result_is_compared(title: str, tree: Path) -> None:
+    assert outcome(f"{title}\n\n{result(located())}", tree) == "mismatch"
+
+
+def test_code_of_research_is_compared_if_its_line_is_given(tree: Path) -> None:
+    new = code("# src/cart.py", *["value = 1", "value = 2", "value = 1"] * 4)
+    assert outcome(located("# Research on carts"), tree) == "mismatch"
+    assert outcome(f"# Report on carts\n\n{new}", tree) == "mismatch"
+    (verdict,) = check_text(f"# Research on carts\n\n{new}", "-", Options(), Sources(workspace=WorkTree(tree)))
+    assert verdict.evidence.references == []
+
+
+@pytest.mark.parametrize("heading", ["Task 3: Move the existing tools", "Step 1: 기존 테스트 수정"])
+def test_a_step_of_a_plan_is_not_about_the_code_as_it_is(heading: str, tree: Path) -> None:
+    assert outcome(located(f"# Plan for carts\n\n## {heading}"), tree) == "verified"
+
+
+@pytest.mark.parametrize("heading", ["Task 1: Analysis", "Step 1: Current state", "The existing tools"])
+def test_a_step_of_a_plan_may_be_an_analysis(heading: str, tree: Path) -> None:
+    assert outcome(located(f"# Plan for carts\n\n## {heading}"), tree) == "mismatch"
+
+
+@pytest.mark.parametrize("time", ["(5 minutes)", "(2-3 hours)", "（15 分钟）", "(1 час)"])
+def test_code_below_the_time_that_a_change_takes_is_proposed(time: str, tree: Path) -> None:
+    quoted = code("# src/cart.py:1-2", "def total(cart, tax):")
+    assert outcome(f"# Review\n\n2. **The tax is missing** {time}\n{quoted}", tree) == "verified"
+    for other in ("(5 items)", "(line 5)", ""):
+        assert outcome(f"# Review\n\n2. **The tax is missing** {other}\n{quoted}", tree) == "mismatch"
+
+
+@pytest.mark.parametrize("label", ["**Fix the tax of the whole cart, with all of its offers**", "**Исправить налог**"])
+def test_code_below_a_label_that_asks_for_a_fix_is_proposed(label: str, tree: Path) -> None:
+    quoted = code("# src/cart.py:1-2", "def total(cart, tax):")
+    assert outcome(f"# Review\n\n1. {label}\n{quoted}", tree) == "verified"
+    assert outcome(f"# Review\n\n1. **The tax of the whole cart**\n{quoted}", tree) == "mismatch"
+
+
+@pytest.mark.parametrize("title", ["# Cart Fix", "# 🐛 Bug Fix of carts", "# ИСПРАВЛЕНИЕ: корзина"])
+def test_code_of_a_report_of_one_fix_may_be_the_code_before_it(title: str, tree: Path) -> None:
+    assert outcome(located(f"{title}\n\n## Where it was"), tree) == "unchecked"
+    assert outcome(located(f"{title}\n\n## Evidence"), tree) == "mismatch"
+    assert outcome(located(f"{title}\n\n## Current code"), tree) == "mismatch"
+
+
+@pytest.mark.parametrize("title", ["# Proposed Fix", "# Plan of the Fix", "# Prefix", "# Fix carts and offers"])
+def test_another_title_does_not_report_a_fix(title: str, tree: Path) -> None:
+    assert outcome(located(title, "def total(cart, tax):"), tree) != "unchecked"
+
+
+def test_the_file_of_a_text_may_call_it_a_report_of_a_fix(tree: Path) -> None:
+    assert outcome(located("# The cart"), tree, "docs/CART_FIX.md") == "unchecked"
+    assert outcome(located("# The cart"), tree, "docs/CART_PREFIX.md") == "mismatch"
+    assert outcome(located("# Review of the cart"), tree, "docs/CART_FIX.md") == "mismatch"
+
+
+@pytest.mark.parametrize("status", ["**Status:** ✅ FIXED", "Status: Resolved in `a1b2`", "- **Статус**: исправлено"])
+def test_code_of_a_section_whose_status_is_fixed_may_be_the_code_before_it(status: str, tree: Path) -> None:
+    status = status.replace("исправлено", "Исправлено")
+    assert outcome(located(f"# Review\n\n### The tax\n\n{status}"), tree) == "unchecked"
+    assert outcome(located("# Review\n\n### The tax") + f"\n{status}\n", tree) == "unchecked"
+    assert outcome(result(located(f"#### The tax\n\n{status}")), tree) == "mismatch"
+    assert outcome(located(f"# Review\n\n### The tax\n\n{status}\n\n### The offers"), tree) == "mismatch"
+
+
+@pytest.mark.parametrize("status", ["**Status:** open", "Status: not fixed", "The status: FIXED_POINT"])
+def test_another_status_states_nothing(status: str, tree: Path) -> None:
+    assert outcome(located(f"# Review\n\n### The tax\n\n{status}"), tree) == "mismatch"
+
+
+def test_a_label_may_call_code_that_before_a_fix(tree: Path) -> None:
+    for label, expected in (("(pré-fix):", "unchecked"), ("(pre-fix):", "unchecked"), ("(prefix):", "mismatch")):
+        text = f"# Review\n\n**Evidence** `src/cart.py:1` {label}\n\n{code('def total(cart, tax):')}"
+        assert outcome(text, tree) == expected
+
+
+@pytest.mark.parametrize("remark", ["# Add this line", "# Change:", "# Extend existing totals with taxes"])
+def test_a_comment_that_asks_for_a_change_marks_new_code(remark: str, tree: Path) -> None:
+    assert outcome(located("# Review", remark, "def total(cart, tax):"), tree) == "verified"
+    assert outcome(located("# Review", "# Adds this line to the cart", "def total(cart, tax):"), tree) == "mismatch"
+
+
+@pytest.mark.parametrize(
+    "heading", ["Missing components", "A. Implementation effort matrix", "What we're building", "缺失资产", "未実装"]
+)
+def test_a_heading_may_be_above_files_that_are_to_be_written(heading: str, tree: Path) -> None:
+    table = "| Part | File |\n|---|---|\n| The tax | `src/tax.py` |\n"
+    assert outcome(f"# Report\n\n## {heading}\n\n{table}", tree) == "planned"
+    assert outcome(f"# Report\n\n## Components with missing tests\n\n{table}", tree) == "missing-file"
+    assert outcome(f"# Report\n\n## {heading}\n\n{table.replace('tax.py', 'tax.py:12')}", tree) == "missing-file"
+
+
+def test_a_row_may_state_that_its_file_was_deleted(tree: Path) -> None:
+    for note, expected in (("Was deleted, see the log", "planned"), ("Was renewed", "missing-file")):
+        assert outcome(f"| File | Note |\n|---|---|\n| `src/tax.py` | {note} |\n", tree) == expected
