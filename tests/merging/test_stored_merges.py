@@ -138,13 +138,45 @@ def test_a_change_that_changes_nothing_keeps_what_is_stored() -> None:
     assert whole(revise(merge, lambda finding: finding)) == whole(stored(3))
 
 
-def test_the_rows_of_a_file_come_together() -> None:
+def test_findings_are_changed_file_by_file() -> None:
+    """Also those of several rows: a file that is looked at is read once."""
+    reports = [
+        Report(
+            agent=agent,
+            status="SUCCESS",
+            verdict=None,
+            rows=tuple(
+                msgspec.structs.replace(row, opinion=msgspec.structs.replace(row.opinion, agent=agent))
+                for row in (one(line, path=path) for path in ("b.py", "a.py", "c.py") for line in (3 + start, 40))
+            ),
+        )
+        for start, agent in enumerate("ab")
+    ]
+    visited: list[str | None] = []
+
+    def visit(finding: MergedFinding) -> MergedFinding:
+        visited.append(finding.path)
+        return finding
+
+    merge = revise(merge_stream([Input(reports)], MergeSettings(), in_memory=0), visit)
+    assert {len(finding.members) for finding in merge.findings} == {1, 2}
+    assert visited == ["a.py"] * 3 + ["b.py"] * 3 + ["c.py"] * 3
+
+
+@pytest.mark.parametrize(
+    ("together", "batches"),
+    [
+        (1, [[None, None], [""], ["a.py"], ["b.py", "b.py"]]),
+        (2, [[None, None], ["", "a.py"], ["b.py", "b.py"]]),
+        (4, [[None, None, "", "a.py"], ["b.py", "b.py"]]),
+        (9, [[None, None, "", "a.py", "b.py", "b.py"]]),
+    ],
+)
+def test_the_rows_of_a_file_come_together(
+    together: int, batches: list[list[str | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("remit.merging.drafts._TOGETHER", together)
     drafts = StoredDrafts()
     paths = ["b.py", None, "a.py", "", "b.py", None]
     drafts.add_rows(one(at, path=path) for at, path in enumerate(paths, 1))
-    assert [[row.path for row in rows] for rows in drafts.rows_by_file()] == [
-        [None, None],
-        [""],
-        ["a.py"],
-        ["b.py", "b.py"],
-    ]
+    assert [[row.path for row in rows] for rows in drafts.row_batches()] == batches

@@ -77,7 +77,7 @@ def merge_stream(inputs: Iterable[Input], settings: MergeSettings, in_memory: in
     if stored is None:
         return merge_reports(reports, settings, earlier)
     is_one_merge = "" not in marks and len(marks) == 1
-    return merge_rows(reports, stored.rows_by_file(), stored, settings, earlier, is_one_merge=is_one_merge)
+    return merge_rows(reports, stored.row_batches(), stored, settings, earlier, is_one_merge=is_one_merge)
 
 
 def checked_settings(settings: MergeSettings) -> MergeSettings:

@@ -33,6 +33,8 @@ from remit.merging.naming import id_parts, leading_opinion, naming_order, naming
 _SEVERITIES = {rank: severity for severity, rank in SEVERITY_RANKS.items()}
 #: Rows that are written or read at a time.
 _BATCH = 1000
+#: Rows that are merged at a time, if no file has more: so few that they stay in the caches of the processor.
+_TOGETHER = 200
 #: The largest number that the database compares; the whole key decides between larger ones.
 _LARGEST = 1 << 62
 _SCHEMA = """
@@ -124,6 +126,7 @@ class StoredDrafts:
         self.database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self.database.executescript(_SCHEMA)
         self.count = 0
+        self._order = no_numbers()
         self._waiting: list[tuple[object, ...]] = []
 
     def add_rows(self, rows: Iterable[ReportedFinding]) -> None:
@@ -133,12 +136,12 @@ class StoredDrafts:
                 "INSERT INTO rows VALUES (?, ?)", ((_path_key(row), _encode(row)) for row in rows)
             )
 
-    def rows_by_file(self) -> Iterator[list[ReportedFinding]]:
-        """Yield the rows of each file. No finding has rows of two files."""
+    def row_batches(self) -> Iterator[list[ReportedFinding]]:
+        """Yield the rows, sorted by file; all rows of a file are in one batch. No finding has rows of two files."""
         rows: list[ReportedFinding] = []
         last: bytes | None = None
         for path, data in self.database.execute("SELECT path, data FROM rows ORDER BY path"):
-            if path != last and rows:
+            if path != last and len(rows) >= _TOGETHER:
                 yield rows
                 rows = []
             last = path
@@ -148,6 +151,7 @@ class StoredDrafts:
 
     def add(self, findings: Sequence[MergedFinding], order: Numbers) -> None:
         """See `Drafts`."""
+        self._order.extend([self.count + at for at in order])
         for finding in findings:
             self._waiting.append((self.count, *_columns(finding)))
             self.count += 1
@@ -208,9 +212,9 @@ class StoredDrafts:
 
     def revised(self, change: Change) -> Arranged:
         """Change the findings file by file, and return them."""
-        # In the order of the numbers, which is the order of the files, so that each file is read once.
+        # In the order of the files, so that each file is read once.
         with self._transaction():
-            for at in range(self.count):
+            for at in self._order:
                 finding = self.finding(at)
                 changed = change(finding)
                 if changed is not finding:
