@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from building import report, reports, row
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,20 @@ def test_a_second_id_of_another_agent_gets_a_number() -> None:
         "two": "sec3-001",
         "three": "SEC2-001",
     }
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_rule"),
+    [("QA-001", "QA2-001", False), ("QA-2", "QA2", True), ("QA-001", "QA12-001", False), ("QA-1", "QA-01", False)],
+)
+def test_new_ids_of_two_ids_that_could_become_one_differ(one: str, other: str, is_rule: bool) -> None:
+    """The 22nd QA-001 and the second QA2-001 would both be QA22-001, the second QA-2 and rule QA2 both QA2-2."""
+    lines = range(1, 50, 2)
+    merge = merged(
+        report("a", *(row("a", path="a.py", line=line, name=one, title=f"w{line}") for line in lines)),
+        report("b", *(row("b", path="b.py", line=n, name=other, rule=other * is_rule, title=f"w{n}") for n in lines)),
+    )
+    assert len(ids(merge)) == len(set(ids(merge))) == 2 * len(lines)
 
 
 def test_results_of_one_rule_are_numbered_by_location() -> None:

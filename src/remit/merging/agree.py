@@ -36,16 +36,27 @@ _MAX_NAMED = 3
 def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: int) -> MergedFinding:
     """Combine rows into one finding; `answered` is the number of agents that took part in the merge."""
     per_agent = _by_agent(rows)
-    opinions = tuple([row.opinion for row in per_agent])
-    scores = [opinion.confidence for opinion in opinions]
+    # One loop: each comprehension is a call, which takes longer than what it does for two rows.
+    opinions: list[Opinion] = []
+    agents: list[str] = []
+    scores: list[float] = []
+    severities: list[Severity | None] = []
+    is_plain = len(per_agent) == len(rows)
+    for row in per_agent:
+        opinion = row.opinion
+        opinions.append(opinion)
+        agents.append(opinion.agent)
+        scores.append(opinion.confidence)
+        severities.append(opinion.severity)
+        if row.flags or opinion.flags or row.members:
+            is_plain = False
     leader = per_agent[scores.index(max(scores))]  # of equal scores, that of the first agent
     best = leader.opinion
     mean = _weighted(opinions, leader.category, settings) if settings.weights else sum(scores) / len(scores)
     located = leader if best.line is not None else _best_location(per_agent, best)
-    severity = worst([opinion.severity for opinion in opinions])
+    severity = worst(tuple(severities))
     confidence = _agreed(mean, best.confidence, len(opinions), settings)
     line = located.opinion.line
-    is_one_each = len(opinions) == len(rows)
     # By position: keywords take half as long again.
     return MergedFinding(
         best.id,
@@ -59,11 +70,11 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
         best.confidence,  # max
         mean,
         _share(len(opinions), answered),  # agreement
-        tuple([opinion.agent for opinion in opinions]),
-        opinions,
+        tuple(agents),
+        tuple(opinions),
         _verified(rows),
-        _flags(rows, per_agent, len(opinions)),
-        _members(per_agent if is_one_each else rows, line, is_sorted=is_one_each),
+        _AGREEMENT_FLAGS[min(len(opinions), 3)] if is_plain else _flags(rows, per_agent, len(opinions)),
+        tuple([_member(opinion, line) for opinion in opinions]) if is_plain else _members(rows, line),
         "",  # fingerprint
         rows[0].reason or _reason(opinions, confidence, severity, settings.threshold),
     )
@@ -80,18 +91,16 @@ def _by_agent(rows: Sequence[ReportedFinding]) -> list[ReportedFinding]:
     return [_combine_agent(found[agent]) for agent in sorted(found)]
 
 
-def _members(rows: Sequence[ReportedFinding], line: int | None, *, is_sorted: bool) -> tuple[Member, ...]:
-    """Return every row, sorted; each has its line if the finding has another. `is_sorted`: one row of each agent."""
+def _member(opinion: Opinion, line: int | None) -> Member:
+    """Return a row of a finding; it has its line if the finding has another."""
+    return Member(opinion.agent, opinion.id, msgspec.UNSET if opinion.line == line else opinion.line)
+
+
+def _members(rows: Sequence[ReportedFinding], line: int | None) -> tuple[Member, ...]:
+    """Return every row, sorted."""
     found: list[Member] = []
     for row in rows:
-        opinion = row.opinion
-        if row.members:
-            found += row.members
-            is_sorted = False
-        else:
-            found.append(Member(opinion.agent, opinion.id, msgspec.UNSET if opinion.line == line else opinion.line))
-    if is_sorted:
-        return tuple(found)
+        found += row.members or (_member(row.opinion, line),)
     is_one_each = len({member.agent for member in found}) == len(found)
     return tuple(sorted(found, key=_AGENT if is_one_each else _member_order))
 
@@ -112,14 +121,15 @@ class Singles:
     def __init__(self, settings: MergeSettings, answered: int) -> None:
         self._threshold = settings.threshold
         self._share = _share(1, answered)
-        self._agents: dict[str, tuple[str, ...]] = {}
-        #: The agents and members of a finding, by agent and id; one for all findings.
-        self._names: dict[tuple[str, str], tuple[tuple[str, ...], tuple[Member, ...]]] = {}
+        #: The agents of a finding by agent, and its members by id; one for all findings.
+        self._names: dict[str, tuple[tuple[str, ...], dict[str, tuple[Member, ...]]]] = {}
 
     def combine(self, rows: Sequence[ReportedFinding]) -> list[MergedFinding]:
         """Return the finding of each row."""
-        threshold, share, known = self._threshold, self._share, self._names
-        unset = msgspec.UNSET
+        threshold, share, unset = self._threshold, self._share, msgspec.UNSET
+        last: str | None = None
+        agents: tuple[str, ...] = ()
+        known: dict[str, tuple[Member, ...]] = {}
         found = []
         for row in rows:
             opinion = row.opinion
@@ -131,10 +141,12 @@ class Singles:
                 reason = _low(score, threshold)
                 if opinion.flags or opinion.evidence or opinion.claimed_confidence is not None:
                     reason = unset if _is_unscored_tool((opinion,)) else reason + failure_causes((opinion,))
-            names = known.get((agent, own_id))
-            if names is None:
-                agents = self._agents.setdefault(agent, (agent,))
-                names = known[agent, own_id] = (agents, (Member(agent, own_id),))
+            if agent != last:  # the rows of a report follow each other
+                last = agent
+                agents, known = self._names.setdefault(agent, ((agent,), {}))
+            members = known.get(own_id)
+            if members is None:
+                members = known[own_id] = (Member(agent, own_id),)
             flags = _flags((row,), (row,), 1) if row.flags or opinion.flags else ()
             # By position: keywords take half as long again.
             finding = MergedFinding(
@@ -149,11 +161,11 @@ class Singles:
                 score,  # max
                 score,  # mean
                 share,  # agreement
-                names[0],  # agents
+                agents,
                 (opinion,),
                 row.verified,
                 flags,
-                row.members or names[1],
+                row.members or members,
                 "",  # fingerprint
                 reason,
             )
@@ -186,7 +198,8 @@ def _share(agents: int, answered: int) -> float:
     return round(agents / max(answered, agents), 4)
 
 
-def worst(severities: Iterable[Severity | None]) -> Severity | None:
+@lru_cache(maxsize=1024)
+def worst(severities: tuple[Severity | None, ...]) -> Severity | None:
     """Return the highest severity; None without any."""
     return max(severities, key=_SEVERITY_RANKS.__getitem__, default=None)
 
@@ -206,7 +219,7 @@ def _combine_agent(rows: list[ReportedFinding]) -> ReportedFinding:
     flags = {flag for row in rows for flag in row.opinion.flags}
     opinion = msgspec.structs.replace(
         best.opinion,
-        severity=worst([row.opinion.severity for row in rows]),
+        severity=worst(tuple([row.opinion.severity for row in rows])),
         line=located.opinion.line,
         claimed_path=located.opinion.claimed_path,
         claimed_line=located.opinion.claimed_line,
@@ -260,11 +273,6 @@ def _verified(rows: Sequence[ReportedFinding]) -> bool | None:
 
 def _flags(rows: Sequence[ReportedFinding], per_agent: Sequence[ReportedFinding], agents: int) -> tuple[str, ...]:
     agreement = _AGREEMENT_FLAGS[min(agents, 3)]
-    for row in rows:
-        if row.flags or row.opinion.flags:
-            break
-    else:
-        return agreement
     flags = {flag for row in rows for flag in row.flags}
     flags.update([flag for row in per_agent for flag in row.opinion.flags])
     return tuple(sorted(flags.union(agreement))) if flags else agreement

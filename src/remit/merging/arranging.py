@@ -24,7 +24,7 @@ from remit.merging.model import SCALE, MergedFinding
 SEVERITY_RANKS: dict[Severity | None, int] = {severity: -at for at, severity in enumerate(SCALE)} | {None: 1}
 #: Without an object for each, so that many of them fit into the caches of a processor.
 Numbers: TypeAlias = "array[int]"
-no_numbers = partial(array, "q")
+no_numbers = partial(array, "i")
 T = TypeVar("T")
 
 
@@ -74,6 +74,8 @@ class Places:
 
     def settled(self, numbers: Sequence[int], whole: Callable[[int], Any]) -> Iterable[int]:
         """Return numbers that are sorted by their places; sort those on one line by the whole key."""
+        if len(numbers) == 1:
+            return numbers
         shared = self._shared
         lines = [shared[at] for at in numbers if at in shared]
         if len(set(lines)) == len(lines):
@@ -84,7 +86,7 @@ class Places:
 def sorted_places(findings: Sequence[MergedFinding]) -> Places:
     """Sort findings by path and line."""
     places = [(finding.path or "", finding.line or 0) for finding in findings]
-    return Places(findings, array("q", sorted(range(len(places)), key=places.__getitem__)))
+    return Places(findings, array("i", sorted(range(len(places)), key=places.__getitem__)))
 
 
 def arrange(findings: Sequence[MergedFinding], places: Places | None = None) -> Arranged:

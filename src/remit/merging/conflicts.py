@@ -18,24 +18,32 @@ def unscored_agents(rows: Sequence[ReportedFinding]) -> frozenset[str]:
     return frozenset(row.opinion.agent for row in rows) - scored
 
 
-def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset()) -> Iterable[Conflict]:
-    """Yield the conflicts about one finding; agents without a score (`unscored`) are excluded."""
+def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset()) -> list[Conflict]:
+    """Return the conflicts about one finding; agents without a score (`unscored`) are excluded."""
+    found: list[Conflict] = []
+    opinions = finding.opinions
     mildest, worst = SCALE[0], SCALE[-1]
-    severities = [opinion.severity for opinion in finding.opinions]
-    if mildest in severities and worst in severities:
-        one = max(opinion.agent for opinion in finding.opinions if opinion.severity == worst)
-        other = min(opinion.agent for opinion in finding.opinions if opinion.severity == mildest)
+    low = high = opinions[0].confidence
+    is_mild = is_bad = False
+    for opinion in opinions:
+        is_mild = is_mild or opinion.severity == mildest
+        is_bad = is_bad or opinion.severity == worst
+        if opinion.confidence < low:
+            low = opinion.confidence
+        elif opinion.confidence > high:
+            high = opinion.confidence
+    if is_mild and is_bad:
+        one = max([opinion.agent for opinion in opinions if opinion.severity == worst])
+        other = min([opinion.agent for opinion in opinions if opinion.severity == mildest])
         why = f"{one} calls it {worst}, {other} {mildest}{_at(finding)}"
-        yield Conflict("severity", name_of(finding), _agents(one, other), why)
-    scores = [opinion.confidence for opinion in finding.opinions]
-    if max(scores) - min(scores) < SCORE_GAP:
-        return
-    scored = [(opinion.confidence, opinion.agent) for opinion in finding.opinions if opinion.agent not in unscored]
-    if len(scored) > 1:
-        (lowest, other), (highest, one) = min(scored), max(scored)
+        found.append(Conflict("severity", name_of(finding), _agents(one, other), why))
+    if high - low >= SCORE_GAP:
+        scored = [(opinion.confidence, opinion.agent) for opinion in opinions if opinion.agent not in unscored]
+        (lowest, other), (highest, one) = min(scored, default=(0.0, "")), max(scored, default=(0.0, ""))
         if highest - lowest >= SCORE_GAP:
             why = f"{one} gives it {highest:g}, {other} {lowest:g}{_at(finding)}"
-            yield Conflict("score", name_of(finding), _agents(one, other), why)
+            found.append(Conflict("score", name_of(finding), _agents(one, other), why))
+    return found
 
 
 def name_of(finding: MergedFinding) -> str:

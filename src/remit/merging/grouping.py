@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import combinations
 from typing import Any, NamedTuple
 
 from remit.merging.arranging import Numbers, compact, no_numbers
@@ -126,15 +125,15 @@ def _located(own: Iterable[int], rows: Sequence[ReportedFinding]) -> Iterable[li
     return located.values()
 
 
-def _split(cluster: list[int], rows: Sequence[ReportedFinding], order: Order, near: Near) -> Iterator[list[int]]:
-    """Yield the rows of each finding of a cluster that has more than one, sorted by content."""
-    if len(cluster) > 2:
-        cluster = _by_content(cluster, rows, order)
-        own = [rows[at] for at in cluster]
-        findings = _agreements(own, near) if _is_one_each(own) else _findings(own, near)
-        yield from ([cluster[member] for member in members] for members in findings if len(members) > 1)
-    elif _is_one_finding(rows[cluster[0]], rows[cluster[1]], near):
-        yield _by_content(cluster, rows, order)
+def _split(cluster: list[int], rows: Sequence[ReportedFinding], order: Order, near: Near) -> Iterable[list[int]]:
+    """Return the rows of each finding of a cluster that has more than one, sorted by content."""
+    if len(cluster) == 2:
+        is_one = _is_one_finding(rows[cluster[0]], rows[cluster[1]], near)
+        return (_by_content(cluster, rows, order),) if is_one else ()
+    cluster = _by_content(cluster, rows, order)
+    own = [rows[at] for at in cluster]
+    findings = _agreements(own, near) if _is_one_each(own) else _findings(own, near)
+    return [[cluster[member] for member in members] for members in findings if len(members) > 1]
 
 
 def _is_one_each(rows: Sequence[ReportedFinding]) -> bool:
@@ -146,13 +145,14 @@ def _is_one_each(rows: Sequence[ReportedFinding]) -> bool:
 def _agreements(rows: Sequence[ReportedFinding], near: Near) -> Iterable[list[int]]:
     """Split a cluster of one row of each agent: the outcome of `_findings`, in which no row keeps another out."""
     sets = [[at] for at in range(len(rows))]
-    for one, other in combinations(range(len(rows)), 2):
-        low, high = sets[one], sets[other]
-        if low is not high and _is_one_finding(rows[one], rows[other], near):
-            low += high
-            for at in high:
-                sets[at] = low
-    return (sorted(own) for at, own in enumerate(sets) if min(own) == at)
+    for other in range(1, len(rows)):
+        for one in range(other):
+            low, high = sets[one], sets[other]
+            if low is not high and _is_one_finding(rows[one], rows[other], near):
+                low += high
+                for at in high:
+                    sets[at] = low
+    return [sorted(own) for at, own in enumerate(sets) if min(own) == at]
 
 
 def place_key(row: ReportedFinding) -> tuple[int, int, bool, str, str]:

@@ -75,19 +75,23 @@ def merge_rows(
     checks = _Checks(denials(statements), has_earlier=bool(earlier))
     for rows in batches:
         grouped = group_by_mark(rows, row_order) if is_one_merge else group_findings(rows, row_order, settings.window)
+        start = drafts.count
         is_alone = bytearray(b"\1") * len(rows)
         findings: list[MergedFinding] = []
         places: list[int] = []
         for numbers in grouped.several:
             members = [rows[at] for at in numbers]
             finding = combine(members, settings, answered)
-            places.append(next(at for at in numbers if rows[at].opinion.line == finding.line))
-            findings.append(checks.checked(finding, members, drafts.count + len(findings)))
-            for at in numbers:
+            findings.append(checks.checked(finding, members, start + len(findings)))
+            place = numbers[0]
+            for at, row in zip(numbers, members, strict=True):
                 is_alone[at] = 0
+                if row.opinion.line == finding.line:
+                    place = at
+            places.append(place)
         alone = list(compress(rows, is_alone))
         singles = Singles(settings, answered).combine(alone)
-        findings += checks.checked_singles(singles, alone, drafts.count + len(findings))
+        findings += checks.checked_singles(singles, alone, start + len(findings))
         drafts.add(findings, _order(grouped.order, is_alone, places))
     drafts.name_all()
     for at, disputes in checks.disputes.items():
@@ -129,9 +133,9 @@ class _Checks:
         if self._has_earlier:
             self.marks.update((row.fingerprint, at) for row in members if row.is_merged)
         found: list[Conflict] = []
-        if len(finding.opinions) > 1 and not is_settled(members):
+        if len(finding.opinions) > 1 and not (members[0].fingerprint and is_settled(members)):
             unscored = unscored_agents(members) if "unscored" in finding.flags else frozenset()
-            found.extend(conflicts_of(finding, unscored))
+            found = conflicts_of(finding, unscored)
         if self._denied:
             found.extend(presence_conflicts(finding, self._denied))
         if not found:

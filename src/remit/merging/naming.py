@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from typing import NamedTuple, TypeVar
@@ -23,7 +23,7 @@ class _Alike(NamedTuple):
     """The findings whose ids are the same in upper case."""
 
     forms: set[IdParts]
-    #: Their numbers by agents: a list for each form of the id.
+    #: Their numbers by agents, which are sorted: a list for each form of the id.
     numbers: dict[tuple[str, ...], list[Numbers]]
 
 
@@ -35,6 +35,7 @@ def unique_ids(findings: Sequence[MergedFinding], places: Places) -> Iterator[tu
     """
     by_id = _by_id(findings, places)
     taken = set(by_id)
+    are_apart = _are_apart(by_id)
 
     def take(name: str) -> bool:
         return name not in taken and not taken.add(name)  # type: ignore[func-returns-value]
@@ -42,14 +43,14 @@ def unique_ids(findings: Sequence[MergedFinding], places: Places) -> Iterator[tu
     for _, (forms, by_agents) in sorted(by_id.items()):
         ordered = [
             at
-            for _, lists in sorted(by_agents.items())
+            for lists in by_agents.values()
             for at in places.settled(
                 lists[0] if len(lists) == 1 else _joined(lists, findings), lambda at: naming_order(findings[at])
             )
         ]
         names = _numbered(forms, len(ordered))
-        if names and taken.isdisjoint(names):
-            taken.update(names)
+        if names and (are_apart or taken.isdisjoint(names)):
+            taken.update(names if not are_apart else ())
             yield from zip(ordered[1:], names, strict=True)
         else:
             yield from new_names(((at, _parts_of(findings[at])) for at in ordered), take)
@@ -72,13 +73,13 @@ def _by_id(findings: Sequence[MergedFinding], places: Places) -> dict[str, _Alik
         lists.append((own_rules if rule else own_ids)[finding.id])
     places.put(lists)
     found: dict[str, _Alike] = defaultdict(lambda: _Alike(set(), defaultdict(list)))
-    for by_agents in (ids, rules):
-        for agents, by_id in by_agents.items():
-            for own_id, numbers in by_id.items():
+    for own in sorted({*ids, *rules}):
+        for by_agents in (ids, rules):
+            for own_id, numbers in by_agents[own].items():
                 parts = id_parts(own_id, is_rule=by_agents is rules)
                 forms, alike = found[parts.folded]
                 forms.add(parts)
-                alike[agents].append(numbers)
+                alike[own].append(numbers)
     return found
 
 
@@ -92,6 +93,13 @@ def _numbered(forms: Collection[IdParts], count: int) -> list[str]:
     (folded, before, after), *others = forms
     is_simple = folded and before == before.upper() and not others
     return [f"{before}{number}{after}" for number in range(2, count + 1)] if is_simple else []
+
+
+def _are_apart(by_id: Mapping[str, _Alike]) -> bool:
+    """Return whether no new id of one finding can be that of another: QA-001 and QA2-001 could both become QA21-001."""
+    forms = [form for alike in by_id.values() for form in alike.forms]
+    roots = {(form.before.rstrip("0123456789"), form.after) for form in forms if form.after}
+    return len(roots) == len(forms) == len(by_id) and all(form.before == form.before.upper() for form in forms)
 
 
 def _parts_of(finding: MergedFinding) -> IdParts:
@@ -156,8 +164,9 @@ def leading_rule(opinions: Sequence[Opinion]) -> str:
 
 def leading_opinion(finding: MergedFinding) -> Opinion:
     """Return the opinion that provides the title of a finding: the best-scored one."""
-    return _leading(finding.opinions)
+    opinions = finding.opinions
+    return opinions[0] if len(opinions) == 1 else _leading(opinions)
 
 
 def _leading(opinions: Sequence[Opinion]) -> Opinion:
-    return opinions[0] if len(opinions) == 1 else min(opinions, key=lambda one: (-one.confidence, one.agent, one.id))
+    return min(opinions, key=lambda one: (-one.confidence, one.agent, one.id))
