@@ -149,7 +149,8 @@ def _calls(reports: tuple[Report, ...]) -> int:
 
 def _explained() -> list[str]:
     times = _times()
-    several = [sum(len(one.members) > 1 for one in _merge(_reports(count, 100)).findings) for count in (100, 1000)]
+    merges = [_merge(_reports(count, 100)) for count in (100, 1000)]
+    several = [sum(len(one.members) > 1 for one in (*merge.findings, *merge.dropped)) for merge in merges]
     calls = _calls(_reports(1000, 100)) / _calls(_reports(100, 100))
     more, group_by, made = times.more_agreement, times.group_by / times.small_group_by, times.made / times.small_made
     return [
