@@ -177,6 +177,21 @@ def test_the_first_call_of_a_row_belongs_to_its_reference(tree: Path) -> None:
     assert outcomes(ROW.format("`ghost()`", "src/app.py:12 (login)", "x"), tree) == ["src/app.py:12 verified"]
 
 
+@pytest.mark.parametrize("word", ["in", "at"])
+def test_a_call_next_to_its_location_has_priority_over_the_others_of_its_row(word: str, tree: Path) -> None:
+    for own, outcome in (("login()", "verified"), ("login(name?)", "verified"), ("spook()", "mismatch")):
+        cell = f"`{own}` {word} src/app.py:12"
+        assert outcomes(ROW.format("`ghost()`", cell, "x"), tree) == [f"src/app.py:12 {outcome}"]
+    for cell in ("login in src/app.py:12", "`login` in src/app.py:12", "`x(1)`, src/app.py:12"):
+        assert outcomes(ROW.format("`ghost()`", cell, "x"), tree) == ["src/app.py:12 mismatch"]
+
+
+def test_a_column_of_patches_names_symbols_that_are_to_be_written(tree: Path) -> None:
+    table = "| Problem | File:Line | {} |\n|---|---|---|\n| x | src/app.py:12 | `ghost()` |\n"
+    for name, outcome in (("Patch", "verified"), ("Патч", "verified"), ("Risk", "mismatch")):
+        assert outcomes(table.format(name), tree) == [f"src/app.py:12 {outcome}"]
+
+
 def test_of_several_references_in_a_row_one_must_match_the_symbol(tree: Path) -> None:
     both = "src/app.py:31, src/store.py:14"
     verified = ["src/app.py:31 verified", "src/store.py:14 verified"]

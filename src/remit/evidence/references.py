@@ -66,6 +66,8 @@ _OPENS = lazy_pattern("[(（]")
 #: A name in code marks, and not a word: `open_store`, `openStore()`.
 _CODE_NAME = lazy_pattern(r"`[^`\n]{0,100}(?:[(_.:]|[a-z][A-Z])[^`\n]{0,100}`")
 _STARTS_WITH_CALL = lazy_pattern(r"[\s*_]*+`[^`\n]{1,200}\(\)`")
+#: A call and the location of it: `open(path)` in src/app.py:12.
+_NAMED_BY_CALL = lazy_pattern(r"`[\w.:$]{1,80}\([^()`\n]{0,80}\)`\s(?:in|at|@)\s[`*\[]{0,3}[\w./-]{1,200}\.\w{1,8}\b")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
@@ -338,11 +340,14 @@ def attach_symbols(references: list[Reference], row: list[Segment], workspace: W
 
     A cell that proposes something names symbols that are to be written, and a sentence may name any symbol.
     """
-    calling = [cell for cell in islice(row, _MAX_CELLS) if "()" in cell.text]
-    if not calling:
+    calling = [cell for cell in islice(row, _MAX_CELLS) if "(" in cell.text]
+    if not any("()" in cell.text for cell in calling):
         return
     cells = [cell for cell in calling if cell.is_location or not (is_proposal(cell) or _is_prose(cell.text))]
     cells = [cell for cell in cells if cell.is_location or not _states_use(cell, row, references)]
+    # `Foo()` | `open(path)` in src/app.py:12: the call next to the location is the one that is there.
+    own = [one for one in calling if references[0].text in one.text and _NAMED_BY_CALL.search(one.text)]
+    cells = [cell for cell in cells if cell in own] if own else cells
     called = [symbol for cell in cells for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)

@@ -72,7 +72,7 @@ _ROUTE_COLUMNS = frozenset(
 _PROPOSAL_COLUMNS = frozenset(
     """
     fix fixes recommendation recommendations suggestion suggestions proposal solution solutions remedy remediation
-    mitigation action improvement refactoring after replacement alternative instead target
+    mitigation action improvement refactoring after replacement alternative instead target patch патч
     empfehlung lösung vorschlag recommandation correctif proposition recomendación solución propuesta sugerencia
     recomendação solução correção sugestão raccomandazione soluzione рекомендация решение исправление предложение
     修正 修正案 対策 改善案 提案 推奨 方案 建议 修复 改进 拆法 改法 修法 做法 권장 제안 개선안
