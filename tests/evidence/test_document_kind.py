@@ -42,9 +42,10 @@ WORK = (
     "# Cart Design",
     "# Guide: taxes",
     "# Tax Specification",
-    "# Patterns for carts",
-    "# 购物车设计",
+    "# How-to: taxes",
+    "# 车设计",
     "# 장바구니 설계",
+    "# Entwurf",
 )
 
 
@@ -56,11 +57,10 @@ def test_code_of_a_text_about_work_that_is_not_there_is_not_a_quote(title: str, 
 @pytest.mark.parametrize(
     "text",
     [
-        "# Cart Design\n\n## Current state",
-        "# Cart Design Review",
-        "# Cart design: summary",
-        "# The designer of carts",
-        "# Cart",
+        *("# Cart Design\n\n## Current state", "# Cart Design\n\n## Problem", "# Cart", "# The designer of carts"),
+        *("# Cart Design Review", "# Cart design: summary", "# Design flaws of the cart", "# Style guide violations"),
+        *("# Spec compliance check", "# Failing specs in CI", "# Architecture and design", "# Developer guide"),
+        *("# 設計審計報告", "# 设计缺陷", "# 설계 보고서", "# Query patterns of the cart", "# ✅ Cart design"),
     ],
 )
 def test_code_of_a_text_that_describes_the_code_is_compared(text: str, tree: Path) -> None:
@@ -68,7 +68,12 @@ def test_code_of_a_text_that_describes_the_code_is_compared(text: str, tree: Pat
 
 
 def test_a_text_about_work_may_call_its_code_existing(tree: Path) -> None:
-    for above in ("Currently, `src/cart.py:1-2` has:", "**Current code** (`src/cart.py:1-2`):"):
+    existing = (
+        *("Currently, `src/cart.py:1-2` has:", "**Current code** (`src/cart.py:1-2`):", "Now `src/cart.py:1-2` reads:"),
+        *("The vulnerable code at `src/cart.py:1-2` is:", "Verified in `src/cart.py:1-2`:"),
+        "**File:** `src/cart.py:1-2` (current code)",
+    )
+    for above in existing:
         assert outcome(f"# Cart Design\n\n{above}\n\n{code('def total(cart, tax):')}", tree) == "mismatch"
     label = "**Mechanism**: `src/cart.py:1-2` calls the existing route"
     assert outcome(f"# Cart Design\n\n{label}\n\n{code('def total(cart, tax):')}", tree) == "verified"
@@ -77,7 +82,8 @@ def test_a_text_about_work_may_call_its_code_existing(tree: Path) -> None:
 def test_the_file_of_a_text_may_call_it_a_text_about_work(tree: Path) -> None:
     assert outcome(located("# Cart"), tree, "docs/designs/cart.md") == "verified"
     assert outcome(located("# Cart"), tree, "docs/cart-guide.md") == "verified"
-    assert outcome(located("# Cart"), tree, "docs/designers/cart.md") == "mismatch"
+    for other in ("docs/designers/cart.md", "design-system/repo/cart.md", "guides/repo/cart.md", "docs/spec-review.md"):
+        assert outcome(located("# Cart"), tree, other) == "mismatch"
     assert outcome(located("# Cart Review"), tree, "docs/designs/cart.md") == "mismatch"
 
 
@@ -88,9 +94,27 @@ def test_code_of_a_text_about_work_that_is_there_is_verified(tree: Path) -> None
     assert [one.outcome for one in verdict.evidence.quotes] == ["verified"]
 
 
+def test_code_of_a_text_about_work_that_is_elsewhere_in_its_file_is_relocated(tree: Path) -> None:
+    text = f"# Cart Design\n\nIn `src/cart.py:18`:\n\n{code('def total(cart):', '    return compute(cart)')}"
+    assert outcome(text, tree) == "relocated"
+
+
 @pytest.mark.parametrize("title", ["# Cart Design", "# Cart Fix", "# Research on carts"])
 def test_code_in_a_result_is_compared(title: str, tree: Path) -> None:
     assert outcome(f"{title}\n\n{result(located())}", tree) == "mismatch"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. **The cookie lives too long** (24 hours)\n" + code("# src/cart.py:1-2", "def total(cart, tax):"),
+        located("**Status:** ✅ FIXED"),
+        located("#### The tax", "# Add this line", "def total(cart, tax):"),
+    ],
+)
+def test_a_result_is_not_excused(text: str, tree: Path) -> None:
+    assert outcome(result(text), tree) == "mismatch"
+    assert outcome(f"# Notes\n\n{text}", tree) != "mismatch"
 
 
 def test_code_of_research_is_compared_if_its_line_is_given(tree: Path) -> None:
@@ -101,29 +125,37 @@ def test_code_of_research_is_compared_if_its_line_is_given(tree: Path) -> None:
     assert verdict.evidence.references == []
 
 
-@pytest.mark.parametrize("heading", ["Task 3: Move the existing tools", "Step 1: 기존 테스트 수정"])
+@pytest.mark.parametrize("heading", ["Task 3: Move the bug to the existing tools", "Step 1: 기존 테스트 수정"])
 def test_a_step_of_a_plan_is_not_about_the_code_as_it_is(heading: str, tree: Path) -> None:
     assert outcome(located(f"# Plan for carts\n\n## {heading}"), tree) == "verified"
 
 
-@pytest.mark.parametrize("heading", ["Task 1: Analysis", "Step 1: Current state", "The existing tools"])
-def test_a_step_of_a_plan_may_be_an_analysis(heading: str, tree: Path) -> None:
+@pytest.mark.parametrize(
+    "heading",
+    [
+        *("Task 1: Analysis", "Step 1: Current state", "The existing tools", "Priority 1: Critical issues"),
+        *("Phase 1: Root cause", "Current flow\n\n### Step 1: The request arrives"),
+    ],
+)
+def test_a_step_of_a_plan_may_be_about_the_code_as_it_is(heading: str, tree: Path) -> None:
     assert outcome(located(f"# Plan for carts\n\n## {heading}"), tree) == "mismatch"
 
 
-@pytest.mark.parametrize("time", ["(5 minutes)", "(2-3 hours)", "（15 分钟）", "(1 час)"])
+@pytest.mark.parametrize("time", ["(5 minutes)", "(2-3 hours)", "(~1 min)", "（15 分钟）", "(1 час)", "(2 시간)"])
 def test_code_below_the_time_that_a_change_takes_is_proposed(time: str, tree: Path) -> None:
     quoted = code("# src/cart.py:1-2", "def total(cart, tax):")
     assert outcome(f"# Review\n\n2. **The tax is missing** {time}\n{quoted}", tree) == "verified"
-    for other in ("(5 items)", "(line 5)", ""):
+    for other in ("(5 items)", "(line 5)", "(30 days)", ""):
         assert outcome(f"# Review\n\n2. **The tax is missing** {other}\n{quoted}", tree) == "mismatch"
+    assert outcome(f"# Review\n\n## The session lives long {time}\n\n{quoted}", tree) == "mismatch"
+    assert outcome(f"# Review\n\n2. **Current code** {time}\n{quoted}", tree) == "mismatch"
 
 
-@pytest.mark.parametrize("label", ["**Fix the tax of the whole cart, with all of its offers**", "**Исправить налог**"])
-def test_code_below_a_label_that_asks_for_a_fix_is_proposed(label: str, tree: Path) -> None:
+@pytest.mark.parametrize("label", ["**Исправить налог**", "**Добавить налог**"])
+def test_code_below_a_label_that_asks_for_a_fix_in_russian_is_proposed(label: str, tree: Path) -> None:
     quoted = code("# src/cart.py:1-2", "def total(cart, tax):")
     assert outcome(f"# Review\n\n1. {label}\n{quoted}", tree) == "verified"
-    assert outcome(f"# Review\n\n1. **The tax of the whole cart**\n{quoted}", tree) == "mismatch"
+    assert outcome(f"# Review\n\n1. **Налог не учтён**\n{quoted}", tree) == "mismatch"
 
 
 @pytest.mark.parametrize("title", ["# Cart Fix", "# 🐛 Bug Fix of carts", "# ИСПРАВЛЕНИЕ: корзина"])
@@ -131,31 +163,56 @@ def test_code_of_a_report_of_one_fix_may_be_the_code_before_it(title: str, tree:
     assert outcome(located(f"{title}\n\n## Where it was"), tree) == "unchecked"
     assert outcome(located(f"{title}\n\n## Evidence"), tree) == "mismatch"
     assert outcome(located(f"{title}\n\n## Current code"), tree) == "mismatch"
+    for above in ("`src/cart.py:1-2` now has:", "I changed `src/cart.py:1-2` to:", "It is still in `src/cart.py:1-2`:"):
+        assert outcome(f"{title}\n\n## Where it is\n\n{above}\n\n{code('def total(cart, tax):')}", tree) == "mismatch"
 
 
-@pytest.mark.parametrize("title", ["# Proposed Fix", "# Plan of the Fix", "# Prefix", "# Fix carts and offers"])
+@pytest.mark.parametrize(
+    "title", ["# Bugs we must fix", "# Bugs with no fix", "# Prefix", "# Fix carts and offers", "# Review of a fix"]
+)
 def test_another_title_does_not_report_a_fix(title: str, tree: Path) -> None:
-    assert outcome(located(title, "def total(cart, tax):"), tree) != "unchecked"
+    assert outcome(located(f"{title}\n\n## Where it is"), tree) == "mismatch"
 
 
 def test_the_file_of_a_text_may_call_it_a_report_of_a_fix(tree: Path) -> None:
     assert outcome(located("# The cart"), tree, "docs/CART_FIX.md") == "unchecked"
-    assert outcome(located("# The cart"), tree, "docs/CART_PREFIX.md") == "mismatch"
+    for other in ("docs/CART_PREFIX.md", "docs/TO_FIX.md", "bugs-to-fix.md", "audit-fix.md", "docs/CART_FIX/cart.md"):
+        assert outcome(located("# The cart"), tree, other) == "mismatch"
     assert outcome(located("# Review of the cart"), tree, "docs/CART_FIX.md") == "mismatch"
 
 
-@pytest.mark.parametrize("status", ["**Status:** ✅ FIXED", "Status: Resolved in `a1b2`", "- **Статус**: исправлено"])
+@pytest.mark.parametrize(
+    "status", ["**Status:** ✅ FIXED", "Status: Resolved in `a1b2`", "- **Статус**: Исправлено", "状态：已修复"]
+)
 def test_code_of_a_section_whose_status_is_fixed_may_be_the_code_before_it(status: str, tree: Path) -> None:
-    status = status.replace("исправлено", "Исправлено")
-    assert outcome(located(f"# Review\n\n### The tax\n\n{status}"), tree) == "unchecked"
-    assert outcome(located("# Review\n\n### The tax") + f"\n{status}\n", tree) == "unchecked"
-    assert outcome(result(located(f"#### The tax\n\n{status}")), tree) == "mismatch"
-    assert outcome(located(f"# Review\n\n### The tax\n\n{status}\n\n### The offers"), tree) == "mismatch"
+    assert outcome(located(f"# Notes\n\n### The tax\n\n{status}"), tree) == "unchecked"
+    assert outcome(located("# Notes\n\n### The tax") + f"\n{status}\n", tree) == "unchecked"
+    assert outcome(located(f"# Notes\n\n### The tax\n\n{status}\n\n### The offers"), tree) == "mismatch"
+    for label in ("**Current code**", "**Evidence**"):
+        text = f"# Notes\n\n### The tax\n\n{status}\n\n{label} (`src/cart.py:1-2`):\n\n{code('def total(cart, tax):')}"
+        assert outcome(text, tree) == "mismatch"
 
 
-@pytest.mark.parametrize("status", ["**Status:** open", "Status: not fixed", "The status: FIXED_POINT"])
+@pytest.mark.parametrize(
+    "status",
+    [
+        *(
+            "**Status:** open",
+            "Status: not fixed",
+            "Status: FIXED_POINT",
+            "Status: fixed (partially)",
+            "> Status: fixed",
+        ),
+        *(
+            "Status: resolved? No.",
+            "Status: fixed\nStatus: open",
+            "```yaml\nStatus: fixed\n```",
+            "The status is fixed.",
+        ),
+    ],
+)
 def test_another_status_states_nothing(status: str, tree: Path) -> None:
-    assert outcome(located(f"# Review\n\n### The tax\n\n{status}"), tree) == "mismatch"
+    assert outcome(located(f"# Notes\n\n### The tax\n\n{status}"), tree) == "mismatch"
 
 
 def test_a_label_may_call_code_that_before_a_fix(tree: Path) -> None:
@@ -164,22 +221,36 @@ def test_a_label_may_call_code_that_before_a_fix(tree: Path) -> None:
         assert outcome(text, tree) == expected
 
 
-@pytest.mark.parametrize("remark", ["# Add this line", "# Change:", "# Extend existing totals with taxes"])
+@pytest.mark.parametrize("remark", ["# Add this line", "# Change:", "# Add import", "# Extend existing totals"])
 def test_a_comment_that_asks_for_a_change_marks_new_code(remark: str, tree: Path) -> None:
     assert outcome(located("# Review", remark, "def total(cart, tax):"), tree) == "verified"
-    assert outcome(located("# Review", "# Adds this line to the cart", "def total(cart, tax):"), tree) == "mismatch"
+    for other in ("# Adds this line to the cart", "# add these numbers"):
+        assert outcome(located("# Review", other, "def total(cart, tax):"), tree) == "mismatch"
+    assert outcome(located("# Review", f"def total(cart, tax):  {remark}"), tree) == "mismatch"
 
 
-@pytest.mark.parametrize(
-    "heading", ["Missing components", "A. Implementation effort matrix", "What we're building", "缺失资产", "未実装"]
+MISSING = (
+    "Missing components",
+    "A. Effort matrix",
+    "What we're building",
+    "Features not yet implemented",
+    "缺失资产",
+    "未実装",
 )
+
+
+@pytest.mark.parametrize("heading", MISSING)
 def test_a_heading_may_be_above_files_that_are_to_be_written(heading: str, tree: Path) -> None:
     table = "| Part | File |\n|---|---|\n| The tax | `src/tax.py` |\n"
     assert outcome(f"# Report\n\n## {heading}\n\n{table}", tree) == "planned"
-    assert outcome(f"# Report\n\n## Components with missing tests\n\n{table}", tree) == "missing-file"
     assert outcome(f"# Report\n\n## {heading}\n\n{table.replace('tax.py', 'tax.py:12')}", tree) == "missing-file"
+    assert outcome(result(f"#### {heading}\n\n{table}"), tree) == "missing-file"
 
 
-def test_a_row_may_state_that_its_file_was_deleted(tree: Path) -> None:
-    for note, expected in (("Was deleted, see the log", "planned"), ("Was renewed", "missing-file")):
-        assert outcome(f"| File | Note |\n|---|---|\n| `src/tax.py` | {note} |\n", tree) == expected
+@pytest.mark.parametrize(
+    "heading",
+    ["Missing component tests", "CSRF protection not implemented", "Findings and effort estimates", "缺失测试"],
+)
+def test_a_heading_on_what_files_lack_does_not_plan_them(heading: str, tree: Path) -> None:
+    table = "| Part | File |\n|---|---|\n| The tax | `src/tax.py` |\n"
+    assert outcome(f"# Report\n\n## {heading}\n\n{table}", tree) == "missing-file"

@@ -103,7 +103,7 @@ def test_a_row_of_a_plan_may_call_its_file_new(tree: Path) -> None:
     assert answers(PLAN + result(new), tree) == ["missing-file"]
 
 
-LOST = "`server/a.go:12`, `cmd/b.go:50`, `server/c.go:8`, `cmd/d.go:9` and `net/e.go:7` are slow.\n"
+LOST = "`server/a.py:12`, `cmd/b.py:50`, `server/c.py:8`, `cmd/d.py:9` and `net/e.py:7` are slow.\n"
 
 
 def test_references_without_a_single_file_here_are_reported_once(tree: Path) -> None:

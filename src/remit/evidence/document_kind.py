@@ -1,7 +1,7 @@
 """What the title and the file of a text state about it: a plan, a specification, a guide, research, a report of a fix.
 
 A result and a review describe existing code. The code of the other texts may be code that is to be written, or code
-that was replaced: such a text is accused only of what it calls existing.
+that was replaced.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from remit.evidence.proposal_words import PLAN, REVIEW
+from remit.evidence.proposal_words import LEAD, PLAN, REVIEW
 from remit.lazy import lazy_pattern
 
 #: The file of a form that is to be filled in: `review-template.md`.
@@ -30,26 +30,34 @@ _PLANS_WORK = lazy_pattern(
 )
 #: The title of a text on how something is to be built: a specification, a design, a guide.
 _DESCRIBES_WORK = lazy_pattern(
-    r"\b(?:designs?|specs?|specifications?|guides?|tutorial|how[- ]to|patterns?|blueprint|cookbook|"
-    r"playbook|diseño|guía|guia|conception|entwurf|anleitung|leitfaden|(?-i:[Рр]уководство|[Пп]роектирование))\b|"
+    r"\b(?:designs?|specs?|specifications?|guides?|tutorial|how[- ]to|blueprint|cookbook|playbook|diseño|guía|guia|"
+    r"conception|entwurf|anleitung|leitfaden|(?-i:[Рр]уководство|РУКОВОДСТВО|[Пп]роектирование))\b|"
     r"設計|设计|指南|ガイド|教程|설계|가이드",
     re.IGNORECASE,
     (
-        *("design", "spec", "guide", "tutorial", "how", "pattern", "blueprint", "cookbook"),
-        *("playbook", "diseño", "guía", "guia", "conception", "entwurf", "anleitung", "leitfaden", "руководство"),
-        *("проектирование", "設計", "设计", "指南", "ガイド", "教程", "설계", "가이드"),
+        *("design", "spec", "guide", "tutorial", "how", "blueprint", "cookbook", "playbook", "diseño", "guía", "guia"),
+        *("conception", "entwurf", "anleitung", "leitfaden", "уководство", "роектирование", "设计", "設計", "指南"),
+        *("ガイド", "教程", "설계", "가이드"),
     ),
 )
+#: The folder or the name of its file.
 _WORK_FILE = lazy_pattern(
-    r"(?:^|/)(?:designs?|specs?|guides?)/|(?:^|[-_./])(?:design|spec|guide|patterns)(?=[-_.])",
+    r"(?:^|/)(?:designs?|specs?|guides?)/[^/]*$|(?:^|[-_./])(?:design|spec|guide)(?=[-_.])[^/]*$",
     re.IGNORECASE,
-    ("design", "spec", "guide", "patterns"),
+    ("design", "spec", "guide"),
+)
+#: A title or a name of a file on existing code, also if it names a design: `Design flaws of the cart`.
+_DESCRIBES_CODE = lazy_pattern(
+    r"(?:\b|_)(?:audit|review|finding|flaw|bug|issue|problem|vulnerab|violation|complian|inconsisten|deviation|assess|"
+    r"evaluat|inspect|verif|investigat|root.cause|anti-?pattern|fail|flak[ey]|check|prüf|bericht|architecture|"
+    r"developer)|審計|審查|報告|檢查|检查|评审|评估|缺陷|问题|問題|レポート|보고서|검토",
+    re.IGNORECASE,
 )
 #: A title that states that the work is done: the text describes the existing code.
 _DONE = lazy_pattern(
     r"\b(?:completed?|summary|status|done|finished|implemented|report)\b|✅|完成|总结|完了|완료", re.IGNORECASE
 )
-_RESEARCH = lazy_pattern(r"\bresearch\b|研究|調査|调研|조사", re.IGNORECASE)
+_RESEARCH = lazy_pattern(r"\b(?:research|(?:code\s)?examples)\b|研究|調査|调研|示例|조사|연구|예시|예제", re.IGNORECASE)
 #: The title or the file of a text that reports one fix: `Login Bug Fix`, `docs/LOGIN_FIX.md`.
 _FIX = lazy_pattern(
     r"\bfix\s*$|^\W*bug\s?fix\b|^\W*(?-i:[Ии]справление|ИСПРАВЛЕНИЕ)\b|(?:[-_](?:bug)?fix|^bugfix)\.(?:md|mdx|txt)$",
@@ -64,12 +72,34 @@ _FIX_REPORT = lazy_pattern(
     ("fix", "修复", "修正", "тч"),
 )
 _NO_FIX_REPORT = lazy_pattern(
-    r"\b(?:plan|review|audit|research|analysis|to fix|pending|missing|open|needed|required|proposed|suggested)\b",
+    r"\b(?:plan|review|audit|research|analysis|to fix|pending|missing|open|needed|required)\b", re.IGNORECASE
+)
+#: The same for a title or a file that ends with `fix`.
+_NO_FIX = lazy_pattern(
+    r"\b(?:propos|suggest|must|should|need|no|without|not|won'?t|can|to|candidate|backlog|queue|list|priorit|verif|"
+    r"finding|issue|how|quick|guide)",
     re.IGNORECASE,
 )
 #: The title of a text about a plan, which is not the plan.
 _ABOUT_PLAN = lazy_pattern(
     r"\b(?:assess|feedback|verif|validat|critique|finding|implementation of|analy)", re.IGNORECASE
+)
+
+#: A step of a plan, which is not about the code as it is: `Task 3: Move the existing tools`.
+_STEPS = r"(?:step|task|phase|stage|schritt|paso|passo|étape|단계|작업|步骤|任务|ステップ)\s?\d{1,2}[a-z]?\s?[:：.–—-]"
+WORK_STEP = lazy_pattern(
+    rf"{LEAD}{_STEPS}(?:\s*(?:add|create|implement|introduce|replace|extract|refactor|migrate|update|modify|change|adjust|"
+    r"remove|rename|move|fix|wire|write)\b|"
+    r"[^\n]{1,80}(?:수정|이동|업데이트|추가|삭제|변경|구현|修改|更新|移动|添加|删除|重构|変更|追加)[\s*_]*$)",
+    re.IGNORECASE,
+    ("step", "task", "phase", "stage", "schritt", "paso", "passo", "étape", "단계", "작업", "步骤", "任务", "ステップ"),
+)
+#: The time that a change takes: `2. **Fix the import** (5 minutes)`.
+ESTIMATE = lazy_pattern(
+    r"[(（]\s?[~≈]?\d{1,3}(?:\s?[-–]\s?\d{1,3})?\s?(?:min(?:ute)?s?|hours?|分钟|分鐘|小时|小時|(?-i:мин(?:ут\w?)?|час\w{0,2})|"
+    r"분|시간)\s?[)）]",
+    re.IGNORECASE,
+    ("min", "hour", "分", "小", "мин", "час", "분", "시간"),
 )
 
 
@@ -87,7 +117,8 @@ class DocumentKind(msgspec.Struct, frozen=True):
     reports_changes: bool
     #: Whether its code may be code to be written.
     plans_work: bool
-    #: Whether that is so only if no line is given.
+    #: Whether that is so only for code that is nowhere in its file, and of research only if no line is given.
+    describes_work: bool
     is_research: bool
     #: Whether it reports a fix: its code may be code before it.
     reports_fix: bool
@@ -99,21 +130,31 @@ def document_kind(title: str, path: str, *, is_result: bool) -> DocumentKind:
     reports_changes = not is_result and not REVIEW.search(title)
     is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
     is_other = bool(_NO_FIX_REPORT.search(title))
-    name = path.rpartition("/")[2]
     return DocumentKind(
         is_result=is_result,
         is_template=not is_result and bool(_TEMPLATE_FILE.search(path)),
         is_plan=is_plan,
         creates_files=reports_changes and is_plan and not _ABOUT_PLAN.search(title),
         reports_changes=reports_changes,
-        plans_work=reports_changes and _plans_work(title, path),
+        plans_work=reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path)),
+        describes_work=reports_changes and _describes_work(title, path),
         is_research=not is_result and bool(_RESEARCH.search(title)),
         reports_fix=bool(_FIX_REPORT.search(title)) and not is_other,
-        reports_one_fix=not is_result and not is_other and bool(_FIX.search(title) or _FIX.search(name)),
+        reports_one_fix=reports_changes and not is_other and _reports_one_fix(title, path),
     )
 
 
-def _plans_work(title: str, path: str) -> bool:
-    if _PLANS_WORK.search(title) or _PLANS_WORK.search(path):
-        return True
-    return bool(_DESCRIBES_WORK.search(title) or _WORK_FILE.search(path)) and not _DONE.search(title)
+def _describes_work(title: str, path: str) -> bool:
+    """Return whether a text is a specification, a design or a guide, and not about one that exists."""
+    if not (_DESCRIBES_WORK.search(title) or _WORK_FILE.search(path)):
+        return False
+    name = path.rpartition("/")[2]
+    return not (_DONE.search(title) or _DESCRIBES_CODE.search(title) or _DESCRIBES_CODE.search(name))
+
+
+def _reports_one_fix(title: str, path: str) -> bool:
+    name = path.rpartition("/")[2]
+    if not (_FIX.search(title) or _FIX.search(name)):
+        return False
+    words = name.replace("_", " ").replace("-", " ")
+    return not (_NO_FIX.search(title) or _NO_FIX.search(words) or _NO_FIX_REPORT.search(words))

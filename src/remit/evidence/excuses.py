@@ -13,6 +13,7 @@ from remit.evidence.path_resolution import is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
 from remit.lazy import lazy_pattern
+from remit.workspace.file_index import ending_of
 from remit.workspace.files import Absent, SourceFile, Workspace
 
 #: A file in the home folder of the author that is not part of any checkout, and an installed package.
@@ -27,6 +28,35 @@ _VERSIONED = lazy_pattern(r"([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)-v?(\d+\.\d+[\w.+-]
 #: The locks in which the version follows the name of a package.
 _LOCKS = ("Cargo.lock", "poetry.lock", "uv.lock")
 _NEXT_PACKAGE = lazy_pattern(r"\n {0,2}\S")
+_PAIR = lazy_pattern(r"(.{1,400})(\.\w{1,5})/(\.\w{1,5})$")
+#: The endings of code by language; languages that are often used together are one.
+_LANGUAGES = tuple(
+    frozenset(endings.split())
+    for endings in (
+        "js jsx mjs cjs ts tsx mts cts vue svelte coffee",
+        "c h cc cpp cxx hh hpp hxx cu m mm swift",
+        "java kt kts scala sc groovy clj",
+        "cs fs vb xaml razor cshtml",
+        "glsl vert frag comp geom hlsl wgsl metal",
+        *(
+            "py pyi pyx ipynb",
+            "rb erb",
+            "php",
+            "go",
+            "rs",
+            "hs",
+            "sol",
+            "dart",
+            "lua",
+            "ex exs erl",
+            "jl",
+            "pl pm",
+            "zig",
+        ),
+    )
+)
+#: What follows the number of a document in its name: `docs/14-login.md`.
+_NUMBER_ENDS = frozenset("-_. ")
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
 #: The name that a source file has after it was compiled.
@@ -41,6 +71,8 @@ _MAX_PACKAGES = 100
 _MAX_PATTERNS = 2_000
 #: And of those with other wildcards, or with several folders, this many.
 _MAX_WILD = 200
+#: What may precede the end of a folder's name: `worker` for `shop-worker`.
+_SIGNS = ("-", "_", ".")
 _WILD = lazy_pattern(r"[*?\[\\]")
 _SHORT = "the path leaves out folders of the file"
 _SHORT_OF_SEVERAL = "the path leaves out folders; several files may be meant"
@@ -49,6 +81,9 @@ _IGNORED = "the repository ignores it, so it is not in the checkout"
 _SOURCE = "it is compiled from the file"
 _INSTALLED = "it is in an installed package"
 _AT_HOME = "it is in the home folder of the author, or an installed package"
+_PAIR_OF = "the path names two files at once"
+_MEANS = "the path is another form of that of the file"
+_OTHER_TYPE = "the checkout has no file of this type; it may be a file of another code base"
 _EARLIER = "a traceback shows the file as it was"
 _ROUGH = "the text gives the lines as an estimate"
 
@@ -56,8 +91,10 @@ _ROUGH = "the text gives the lines as an estimate"
 class Excuses:
     """Sets references of one document to unchecked for which their author cannot be blamed."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, is_here: bool = True) -> None:
+        """Excuse references of a text; `is_here`: another one of them has a file in the checkout."""
         self._workspace = workspace
+        self._is_here = is_here
         self._ignored: dict[str, _Patterns] = {}
         self._packages: dict[tuple[str, str], bool] = {}
 
@@ -77,9 +114,17 @@ class Excuses:
         if found := self._longer(reference):
             _excuse(reference, f"{_SHORT} {found[0]}" if len(found) == 1 else _SHORT_OF_SEVERAL)
             reference.found = Location(found[0], reference.line) if len(found) == 1 else None
+        elif pair := self._pair(path):
+            reference.outcome, reference.why = "abbreviated", _PAIR_OF
+            reference.found = Location(pair, reference.line)
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
+        elif meant := self._numbered(reference) or self._below_root(reference):
+            _excuse(reference, f"{_MEANS} {meant}")
+            reference.found = Location(meant, reference.line)
+        elif self._is_here and self._is_other_type(path):
+            _excuse(reference, _OTHER_TYPE)
         elif _PACKAGE.match(path) or self._is_locked_package(path) or self._is_dart_package(path):
             _excuse(reference, _INSTALLED)
         elif self._is_built(path):
@@ -97,6 +142,34 @@ class Excuses:
         named = self._workspace.index.ending_with(name)[:_MAX_NAMESAKES]
         found = [path for path in named if _has_in_order(path.split("/")[:-1], folders)]
         return [path for path in found[:_MAX_READ] if self._has_line(path, reference)]
+
+    def _pair(self, path: str) -> str:
+        """Return the first of two files that a path names at once, if both are there: `src/shop.h/.cpp`."""
+        pair = _PAIR.match(path)
+        found = [self._workspace.index.ending_with(pair[1] + ending) for ending in pair.group(2, 3)] if pair else []
+        return found[0][0] if found and all(found) else ""
+
+    def _numbered(self, reference: Reference) -> str:
+        """Return the only file of a folder whose name begins with the number that a path ends with: `docs/14`."""
+        folder, slash, number = reference.path.rpartition("/")
+        if not slash or not number.isdecimal():
+            return ""
+        start = f"{folder}/{number}"
+        named = [path for path in self._workspace.index.paths_from(start) if path[len(start) :][:1] in _NUMBER_ENDS]
+        found = [path for path in named if "/" not in path[len(start) :]]
+        return found[0] if len(found) == 1 and self._has_line(found[0], reference) else ""
+
+    def _below_root(self, reference: Reference) -> str:
+        """Return the file that a path names with the folder of the checkout in front of it: `shop/src/app.py`."""
+        first, _, rest = reference.path.partition("/")
+        is_own = "/" in rest and bool(first.strip(".~")) and self._workspace.exists(rest)
+        return rest if is_own and self._has_line(rest, reference) else ""
+
+    def _is_other_type(self, path: str) -> bool:
+        """Return whether a path is that of code, and the checkout has none in this language, nor in a related one."""
+        ending = ending_of(path)
+        endings = self._workspace.index.endings
+        return bool(endings) and any(ending in one and one.isdisjoint(endings) for one in _LANGUAGES)
 
     def _source(self, reference: Reference) -> str:
         """Return the only source file that is compiled to the file of a reference."""
@@ -203,6 +276,10 @@ def _has_in_order(parts: list[str], folders: list[str]) -> bool:
     """Return whether a path has all folders in their order; `worker` may stand for `shop-worker`."""
     at = 0
     for part in parts:
-        if at < len(folders) and (part == folders[at] or part.endswith((f"-{folders[at]}", f"_{folders[at]}"))):
+        if at < len(folders) and _may_be_folder(part, folders[at]):
             at += 1
     return at == len(folders)
+
+
+def _may_be_folder(part: str, name: str) -> bool:
+    return part == name or part[1:].endswith(tuple(sign + name for sign in _SIGNS))

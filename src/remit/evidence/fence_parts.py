@@ -40,12 +40,13 @@ _LOCATION_FOLLOWS = lazy_pattern(r"(?:\s[-–—]+\s|[:：]\s|[(（]\s?)[`*]{0,3
 _PROPOSED_REMARK = lazy_pattern(
     r"(?:[(\[（–—:,-]\s*(?:refactored|proposed|new|after(?=\s*[)\]:）]|$)|fixed|updated|modified|suggested|"
     r"simplified|improved|planned|hypothetical|illustrative|conceptual|sketch|pseudo-?code|examples?|"
-    r"to (?:add|create|change)|add|create|insert|change|replace)\b|\b(?:after|before) line \d)",
+    r"to (?:add|create|change)|add|create|insert|change|replace|agregar|añadir|adicionar|ajouter)\b|"
+    r"\b(?:after|before) line \d)",
     re.IGNORECASE,
     (
         *("refactored", "proposed", "new", "after", "fixed", "updated", "modified", "suggested", "simplified"),
         *("improved", "planned", "hypothetical", "illustrative", "conceptual", "sketch", "pseudo", "example"),
-        *("add", "create", "insert", "change", "replace", "before"),
+        *("add", "create", "insert", "change", "replace", "before", "agregar", "añadir", "adicionar", "ajouter"),
     ),
 )
 #: The same in other languages.
@@ -84,9 +85,15 @@ _NEW_REMARK = lazy_pattern(
     r"(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)(?:\s*(?:[:：!(–—-]|\*/|-->|$))|"
     r"(?<![/#-])(?://++|#++|--++)\s*+(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
     r"(?<![/#-])(?://++|#++|--++|/\*++)\s*+(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
-    r"(?i:same (?:pattern|change|fix)\b|add (?:this|these|the following|import)\b|(?:change|replace|add)\s?[:：]\s*$|"
-    r"extend existing\b))",
-    words=("new", "add", "remove", "change", "replace", "extend", "same ", "新", "追加", "추가", "변경", "原"),
+    r"(?i:same (?:pattern|change|fix)\b))",
+    words=("new", "add", "remove", "change", "same ", "新增", "新規", "追加", "추가", "변경", "原"),
+)
+#: A comment that asks for a change, alone in its line: `# Add this line`, `// Change:`.
+_ASKS_REMARK = lazy_pattern(
+    r"\s*+(?://++|#++|--++|/\*++)\s*+(?:add (?:this line|these lines|the following|imports?\b)|"
+    r"(?:change|replace|add)(?:\sto)?\s?[:：]\s*$|extend existing\b)",
+    re.IGNORECASE,
+    ("add", "change", "replace", "extend existing"),
 )
 _SIGN = r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|\(\*|\{#+|<!--)\s*+(?:[✅❌✓✗→👍👎🚫⚠️]+\s*)?"
 _END = r"(?:\s*(?:[:：(（\-–—✅❌✓✗]|code\b|version\b|\*/|-->|#\}|$))"
@@ -95,12 +102,24 @@ _BEFORE = lazy_pattern(
     re.IGNORECASE,
 )
 _AFTER = lazy_pattern(
-    rf"{_SIGN}(?:(?:after|new|good|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
+    rf"{_SIGN}(?:(?:after|new|good|(?-i:RIGHT)|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
     rf"fix|solution|replace with|optimi[sz]ed|refactored|{AFTER_WORDS}){_END}|"
     rf"(?:should|could|would) be(?:come)?\b|应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
     re.IGNORECASE,
     (
-        *("after", "new", "good", "correct", "fix", "proposed", "suggested", "recommended", "better", "improved"),
+        *(
+            "after",
+            "new",
+            "good",
+            "right",
+            "correct",
+            "fix",
+            "proposed",
+            "suggested",
+            "recommended",
+            "better",
+            "improved",
+        ),
         *("secure", "becomes", "instead", "solution", "replace with", "optimi", "refactored", " be", "nachher", "neu"),
         *("après", "nouveau", "después", "depois", "nuevo", "novo", "dopo", "nuovo", "nieuw", "daarna", "potem"),
         *("nowy", "после", "стало", "після", "sonra", "yeni", "sau", "mới", "sesudah", "setelah", "baru"),
@@ -358,9 +377,11 @@ def before_and_after(lines: list[str]) -> int | None:
     return 0 if any(_BEFORE.match(lines[at]) for at in comments if at < after) else after
 
 
-def marks_new_lines(lines: list[str]) -> bool:
+def marks_new_lines(lines: list[str], *, is_result: bool = False) -> bool:
     """Return whether a fence has a remark on what is new, or two versions: it shows code as it is to become."""
     if any(_NEW_REMARK.search(line) for line in lines if len(line) < MAX_COMMENT):
+        return True
+    if not is_result and any(_ASKS_REMARK.match(line) for line in lines if len(line) < MAX_COMMENT):
         return True
     return _has_two_versions([line for line in lines[:_MAX_VERSIONS] if line.strip()])
 

@@ -70,9 +70,9 @@ _BRACKET = lazy_pattern(r"[()\[\]{}]")
 _PLACEHOLDER = lazy_pattern(
     r"(?:^|/)(?:(?:path|absolute/path|full/path|relative/path)/to/|some/(?:path|file|dir|folder)\b|path/file\.\w+$|"
     r"(?:your|some)[-_]?(?:file|module|project|repo|repository|app|path|code|component|package|script|folder|dir|"
-    r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$)|xxx\.\w{1,5}$)",
+    r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$)|xxx\.\w{1,5}$)|(?-i:YYYY[-_]?MM)",
     re.IGNORECASE,
-    ("/to/", "path/file.", "some", "your", "xxx"),
+    ("/to/", "path/file.", "some", "your", "xxx", "yyyy"),
 )
 _ANY_FOLDERS = frozenset(
     ("src", "lib", "app", "test", "tests", "foo", "bar", "baz", "path", "dir", "folder", "a", "b", "x")

@@ -336,8 +336,9 @@ def _excuse(document: Document, evidence: Evidence, here: list[Reference], works
         excuse_named_outside(here)
     if not is_result:  # a finding must name a file, in full
         from remit.evidence.excuses import Excuses
+        from remit.evidence.other_code import NOT_HERE
 
-        excuses = Excuses(workspace)
+        excuses = Excuses(workspace, is_here=any(one.outcome not in NOT_HERE for one in here))
         for reference in here:
             excuses.apply(reference)
     if is_lost:

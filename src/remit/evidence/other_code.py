@@ -17,7 +17,7 @@ MIN_OTHER_CODE = 5
 #: The references that must be lost if nearly all of them are.
 MIN_ALL_LOST = 10
 #: The outcomes of references that have no file here.
-_NOT_HERE = frozenset({"missing-file", "outside", "unchecked", "planned"})
+NOT_HERE = frozenset({"missing-file", "outside", "unchecked", "planned"})
 #: A text often names the same files again: the answers for this many paths are kept.
 _MEMORY = 2_048
 #: At most this many folders of a path outside are compared.
@@ -90,9 +90,10 @@ def join_other_code(references: list[Reference], workspace: Workspace, *, is_res
     """Report references to another code base once: most of them do not exist and share a folder that is not here.
 
     The references of a result must share a folder: an agent may invent any number of names. Of another text, fewer are
-    enough if none of its references has a file here.
+    enough if none of its references has a file here, and its files may have no folder.
     """
     lost = [one for one in references if one.outcome in ("missing-file", "outside")]
+    is_none_here = not is_result and all(one.outcome in NOT_HERE for one in references)
     if len(lost) < MIN_OTHER_CODE or 2 * len(lost) <= len(references):
         return
     counted = Counter(_first_folder(one.path) for one in lost).most_common()
@@ -105,7 +106,7 @@ def join_other_code(references: list[Reference], workspace: Workspace, *, is_res
         # If none of them names a folder, the files may have been renamed or invented: more of them must be lost.
         has_folder = any("/" in one.path for one in same)
         least, parts = (MIN_ALL_LOST, (4, 5)) if has_folder else (2 * MIN_ALL_LOST, (9, 10))
-        if has_folder and not is_result and all(one.outcome in _NOT_HERE for one in references):
+        if is_none_here:
             least, why = MIN_OTHER_CODE, "none of these files exists here"
         is_invented = is_result and not has_folder
         if is_invented or len(same) < least or parts[1] * len(same) < parts[0] * len(references):

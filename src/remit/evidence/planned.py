@@ -26,8 +26,7 @@ _CREATES = lazy_pattern(
     r"create[\s*_`]*+(?:[—–]|-\s)|"
     r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
     r"nuevo\sarchivo\b|novo\sarquivo\b|neue\sdatei\b|nouveau\sfichier\b|новый\sфайл\b|新文件|新規ファイル|새\s?파일|"
-    r"(?:missing|absent|(?:was|were) (?:deleted|removed)|"
-    r"(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
+    r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
     r"(?:created?|added?|written?)|deleted|removed|moved|renamed|(?:git-?)?ignored|ignoré|ignoriert|ignorado)"
     r"(?:[\s*_`]*$|[\s*_`]*[(（\[,;.:：→—–-]|[\s*_`]+(?:in|to|from|by|at|since|with|as|into|during|after|on|and|or|for|but)\s)|"
     r"(?:不存在|缺失|未作成|存在しない)(?!\w)|(?-i:[Оо]тсутствует|ОТСУТСТВУЕТ|[Нн]е существует|[Нн]е найден)[\s*_`.]*$|"
@@ -129,20 +128,28 @@ _NOW_AT = lazy_pattern(
 #: The end of a heading above a list of files. `Files to add validation to` is not such a heading.
 _LIST_ENDS = r"(?:\s?(?:/|&|and|or)\s?(?:create|add|modify|change|update|edit|delete|remove)d?)?[\s*_]*(?:$|[(（:：])"
 FILES_TO_CREATE = lazy_pattern(
-    rf"{LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|"
-    r"(?:planned|proposed|missing)\s(?:\w{1,20}\s)?(?:files?|assets?|modules?|components?)\b|缺失\w{1,4}|"
-    r"[^\n]{0,20}\b(?:effort\s(?:matrix|estimates?)|what we(?:['’]re| are) building)\b|[^\n]{0,40}\b(?:not\s(?:yet\s)?"
-    r"implemented|to\sbe\simplemented|(?-i:требуется для реализации))\b|待实现|未実装|미구현|"
-    rf"(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
+    rf"{LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
     r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル|"
     r"(?:fichiers?\s[àa]\s(?:cr[ée]er|ajouter)|(?:archivos?|ficheros?)\s(?:a|por)\s(?:crear|agregar|añadir)|"
     r"arquivos?\s(?:a|para)\s(?:criar|adicionar)|file\sda\screare|zu\serstellende\sdateien|"
     rf"(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일){_LIST_ENDS})",
     re.IGNORECASE,
     (
-        *("new", "to", "planned", "proposed", "missing", "effort", "building", "implemented", "реализации"),
-        *("recommended addition", "待实现", "未実装", "미구현", "文件", "缺失", "ファイル", "fichier"),
+        *("new", "to", "planned", "proposed", "missing", "recommended addition", "文件", "ファイル", "fichier"),
         *("archivo", "fichero", "arquivo", "creare", "dateien", "файлы", "파일"),
+    ),
+)
+#: The same in a text that is not a result: `Missing components`, `A. Effort matrix`. `Missing component tests` is about
+#: components that are there.
+FILES_TO_WRITE = lazy_pattern(
+    rf"{LEAD}(?:(?:missing|unimplemented)\s(?:assets|modules|components)|缺失(?:文件|资产|组件|模块)|待实现|未実装|미구현|"
+    r"(?:[A-Z]\.\s)?(?:implementation\s)?effort\s(?:matrix|estimates?)|(?:overview:\s)?what we(?:['’]re| are) building|"
+    r"(?:(?:files|modules|components|features)\s)(?:not\s(?:yet\s)?implemented|to\sbe\simplemented)|"
+    r"[^\n]{0,30}[(（](?-i:требуется для реализации)[)）])[\s*_]*(?:$|[(（:：])",
+    re.IGNORECASE,
+    (
+        *("missing", "implemented", "effort", "building", "缺失", "待实现", "未実装", "미구현"),
+        "реализации",
     ),
 )
 #: A heading above a list of files that are to be deleted: `5.1 DELETE - Debug artifacts (14 files)`.

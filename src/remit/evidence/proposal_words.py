@@ -165,15 +165,15 @@ LABEL_FORM = lazy_pattern(rf"{LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(:]|（|：|$)")
 _WORD_ENDS = r"\b(?![./_-]\w)"
 #: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
 FIX_LABEL = lazy_pattern(
-    r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,80}|(?:option|alternative|approach)\s\w{1,3}\b"
-    r"[^*\n]{0,80}|[^*\n]{0,40}\b(?:changes|modifications)[:：]?|(?:修复|修正|수정|(?-i:[Ии]справить|[Дд]обавить|[Зз]аменить|[Вв]иправити))"
-    r"[^*\n]{0,80}|"
+    r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|(?:option|alternative|approach)\s\w{1,3}\b"
+    r"[^*\n]{0,40}|[^*\n]{0,40}\b(?:changes|modifications)[:：]?|"
     r"(?:step|task|phase|paso|passo|schritt)\s\d{1,2}[a-z]?\s?[:：.–—-]\s*(?:implement|add|create|update|replace|fix|wire|"
-    r"extract|modify|remove|write|corregir|agregar|añadir|implementar|crear)\b[^*\n]{0,80})\*\*",
+    r"extract|modify|remove|write|corregir|agregar|añadir|implementar|crear)\b[^*\n]{0,80}|"
+    r"(?-i:[Ии]справить|[Дд]обавить|[Зз]аменить|[Вв]иправити)\s[^*\n]{1,50})\*\*",
     re.IGNORECASE,
     (
         *("fix", "option", "alternative", "approach", "changes", "modifications", "step", "task", "phase", "pas"),
-        *("schritt", "修复", "修正", "수정", "справить", "обавить", "аменить", "иправити"),
+        *("schritt", "справить", "обавить", "аменить", "иправити"),
     ),
 )
 #: An instruction that introduces code, an introduction of proposed and one of existing code: each ends with a colon.

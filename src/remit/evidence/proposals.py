@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
-from remit.evidence.document_kind import document_kind
-from remit.evidence.planned import DELETED_FILE, FILES_TO_CREATE, FILES_TO_DELETE, NEW_FILES
+from remit.evidence.document_kind import ESTIMATE, WORK_STEP, document_kind
+from remit.evidence.planned import DELETED_FILE, FILES_TO_CREATE, FILES_TO_DELETE, FILES_TO_WRITE, NEW_FILES
 from remit.evidence.proposal_words import (
     ASKS_FOR_CHANGE,
     CHANGE_HEADING,
@@ -28,7 +28,6 @@ from remit.evidence.proposal_words import (
     INTRODUCES_EXISTING,
     INTRODUCTION,
     LABEL_FORM,
-    LEAD,
     LINE_ENDS_WITH_COLON,
     LOCATION_LABEL,
     NEUTRAL_LABEL,
@@ -47,11 +46,12 @@ from remit.evidence.removals import (
     DONE_HEADING,
     GONE_HEADING,
     IS_DONE,
-    IS_FIXED,
     PAST_LABEL,
     PROBLEM,
+    STATES_NOW,
     lists_of_removed_files,
     may_list_removed_files,
+    states_fixed,
 )
 from remit.lazy import lazy_pattern
 
@@ -72,23 +72,8 @@ _MAX_FENCE = 80
 _MAX_LIST = 200
 #: At most this many lines of a section are searched for its status.
 _MAX_SECTION = 80
-#: The label of a step, and one on the code as it is: `Step 1: Analysis`.
-_NUMBERED = lazy_pattern(
-    rf"{LEAD}(?:priority|step|task|phase|stage|schritt|paso|passo|étape|단계|작업|步骤|任务|ステップ)\s?\d",
-    re.IGNORECASE,
-)
-_ANALYSES = lazy_pattern(
-    r"\bcurrent\s(?:state|code|implementation|behaviou?r)\b|\banalysis\b|\bproblem\b|现状|現状|현재", re.IGNORECASE
-)
 #: The words of a bold label up to its colon.
 _HEAD = lazy_pattern(r"[\s>\-+\d.)]*+\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s?[:：])(?=\s)")
-#: The time that a change takes: `2. **Fix the import** (5 minutes)`.
-_ESTIMATE = lazy_pattern(
-    r"[(（]\s?[~≈]?\d{1,3}(?:\s?[-–]\s?\d{1,3})?\s?(?:min(?:ute)?s?|hours?|hrs?|h|days?|分钟|分鐘|小时|小時|時間|"
-    r"(?-i:мин(?:ут\w?)?|час\w{0,2})|분|시간)\s?[)）]",
-    re.IGNORECASE,
-    ("min", "h", "day", "分", "小", "時間", "мин", "час", "분", "시간"),
-)
 _SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
 _STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
 #: A line that does not continue the one above it.
@@ -114,6 +99,7 @@ class Proposals:
         self._headings: list[tuple[int, int, str]] = []
         #: For each heading whether it or one above it states that a change was made, and what it states about files.
         self._done: dict[int, bool] = {}
+        self._fixed: dict[int, bool] = {}
         self._listed: dict[int, ListedFiles] = {}
         #: For each heading the index of the heading above it; -1 at the top.
         self._parents: list[int] = []
@@ -223,8 +209,11 @@ class Proposals:
         ends = [found.end() for found in _SENTENCE_ENDS.finditer(before)]
         return (before[ends[-1] if ends else 0 :] + (parts[0][:_MAX_LINE] if parts else "")).lstrip()
 
-    def may_be_proposed(self, line: int, *, has_line: bool = True) -> bool:
-        """Return whether the text above a fence may ask for a change: then code that is not there is new."""
+    def may_be_proposed(self, line: int, *, has_line: bool = True, is_found: bool = False) -> bool:
+        """Return whether the text above a fence may ask for a change: then code that is not there is new.
+
+        `is_found`: it is elsewhere in its file.
+        """
         above = self._sentence_above(line)
         if LINE_ENDS_WITH_COLON.match(above) and INTRODUCES_EXISTING.match(above):
             return False
@@ -236,10 +225,13 @@ class Proposals:
         heading = self._headings[at][2] if at >= 0 else ""
         if not shows_existing and (CHANGE_HEADING.match(heading) or CHANGING_HEADING.match(heading)):
             return True
-        may_be_work = self.kind.plans_work or (self.kind.is_research and not has_line)
-        if may_be_work and not shows_existing and not self._is_below_existing(at, line):
+        may_be_work = self.kind.describes_work or (self.kind.is_research and not has_line)
+        may_be_work = may_be_work and not is_found and not AS_FOUND.search(above) and not STATES_NOW.search(above)
+        is_work = self.kind.plans_work or may_be_work
+        if is_work and not shows_existing and not self._is_below_existing(at, line):
             return True
-        if _ESTIMATE.search(label) and not shows_existing:
+        is_label = not self.kind.is_result and not _HEADING.match(label)
+        if is_label and ESTIMATE.search(label) and not shows_existing and not self.shows_existing(line):
             return True
         if PROPOSED_LABEL.match(self._list_label(line)):
             return True
@@ -273,9 +265,7 @@ class Proposals:
             return True
         while at >= 0 and at != self._title:
             text = self._headings[at][2]
-            if _NUMBERED.match(text):  # `Task 3: move the existing tools` is about work
-                return _ANALYSES.search(text) is not None
-            if TASK_HEADING.match(text):
+            if WORK_STEP.match(text):  # `Task 3: Move the existing tools`
                 return False
             if any(one.search(text) for one in (CURRENT, EXISTING, STATES_PROBLEM)):
                 return True
@@ -288,7 +278,7 @@ class Proposals:
         if LINE_ENDS_WITH_COLON.match(above) and INTRODUCES_EXISTING.match(above):
             return True
         label = self._label_above(line)
-        if _NUMBERED.match(label) or _FENCE.match(label):
+        if WORK_STEP.match(label) or _FENCE.match(label):
             return False
         return CURRENT.search(_head_of(label)) is not None
 
@@ -303,24 +293,29 @@ class Proposals:
         if PAST_LABEL.match(above):
             return True
         at = self._heading_above(line)
-        heading = self._headings[at][2] if at >= 0 else ""
-        if self.kind.reports_one_fix and not self.shows_existing(line) and not AS_FOUND.search(f"{above}\n{heading}"):
-            return True
         if at >= 0 and BEFORE_LABEL.match(above) and self._has_above(at, CHANGED_HEADING):
             return True
         if at not in self._done:
             is_problem = self.kind.reports_fix and self._has_above(at, PROBLEM)
-            self._done[at] = is_problem or self._has_above(at, DONE_HEADING) or self._states_fixed(at)
-        return self._done[at]
+            self._done[at] = is_problem or self._has_above(at, DONE_HEADING)
+        return self._done[at] or (not self.kind.is_result and self._may_be_fixed(at, line))
+
+    def _may_be_fixed(self, at: int, line: int) -> bool:
+        """Return whether the section or the title reports a fix, and nothing calls the code the existing one."""
+        if not self.kind.reports_one_fix and not self._states_fixed(at):
+            return False
+        above, heading = self._sentence_above(line), self._headings[at][2] if at >= 0 else ""
+        is_now = AS_FOUND.search(above) or AS_FOUND.search(heading) or STATES_NOW.search(above)
+        return not is_now and not self.shows_existing(line)
 
     def _states_fixed(self, at: int) -> bool:
-        """Return whether a line of the section below a heading states that its problem is fixed; never in a result."""
-        if at < 0 or self.kind.is_result:
-            return False
-        first = self._heading_lines[at] + 1
-        last = self._heading_lines[at + 1] if at + 1 < len(self._heading_lines) else first + _MAX_SECTION
-        texts = (self._document.line_text(number) for number in range(first, min(last, first + _MAX_SECTION)))
-        return any(map(IS_FIXED.match, texts))
+        """Return whether each status in the section below a heading states that its problem is fixed."""
+        if at not in self._fixed:
+            first = self._heading_lines[at] + 1 if at >= 0 else 0
+            last = self._heading_lines[at + 1] if 0 <= at < len(self._heading_lines) - 1 else first + _MAX_SECTION
+            numbers = range(first, min(last, first + _MAX_SECTION)) if at >= 0 else ()
+            self._fixed[at] = states_fixed(map(self._document.line_text, numbers))
+        return self._fixed[at]
 
     def files_at(self, line: int) -> ListedFiles:
         """Return what the headings and labels above a line state about the files below them."""
@@ -330,6 +325,7 @@ class Proposals:
         if found is None:
             text = self._headings[at][2] if at >= 0 else ""
             creates = FILES_TO_CREATE.match(text) or (self.kind.is_plan and NEW_FILES.match(text))
+            creates = creates or (not self.kind.is_result and FILES_TO_WRITE.match(text))
             file = DELETED_FILE.match(text)
             found = self._listed[at] = ListedFiles(
                 are_gone=self._has_above(at, GONE_HEADING),
@@ -396,5 +392,5 @@ def _is_label_of_existing(text: str) -> bool:
 
 def _head_of(label: str) -> str:
     """Return a label without the text after it: `**Mechanism**: calls the existing route` is about a mechanism."""
-    found = _HEAD.match(label)
+    found = _HEAD.match(label) if not LOCATION_LABEL.match(label) else None
     return found[0] if found else label

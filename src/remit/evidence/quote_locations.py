@@ -137,8 +137,10 @@ class Fence:
         """
         if self._is_new is None:
             has_line = quote.line is not None
-            self._is_new = proposals.may_be_proposed(self.line, has_line=has_line)
-            self._is_new = self._is_new or marks_new_lines(self.segment.text.split("\n"))
+            is_found = quote.outcome == "relocated"
+            self._is_new = proposals.may_be_proposed(self.line, has_line=has_line, is_found=is_found)
+            lines = self.segment.text.split("\n")
+            self._is_new = self._is_new or marks_new_lines(lines, is_result=proposals.kind.is_result)
         return is_loose or self._is_new or quote.is_by_text
 
     def may_show(self, path: str) -> bool:

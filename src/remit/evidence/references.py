@@ -66,6 +66,7 @@ _OPENS = lazy_pattern("[(（]")
 #: A name in code marks, and not a word: `open_store`, `openStore()`.
 _CODE_NAME = lazy_pattern(r"`[^`\n]{0,100}(?:[(_.:]|[a-z][A-Z])[^`\n]{0,100}`")
 _STARTS_WITH_CALL = lazy_pattern(r"[\s*_]*+`[^`\n]{1,200}\(\)`")
+_GLOBS = ("`*", "/*")  # of `*_test.go`, src/*-view.ts
 #: A call and the location of it: `open(path)` in src/app.py:12.
 _NAMED_BY_CALL = lazy_pattern(r"`[\w.:$]{1,80}\([^()`\n]{0,80}\)`\s(?:in|at|@)\s[`*\[]{0,3}[\w./-]{1,200}\.\w{1,8}\b")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
@@ -232,6 +233,8 @@ def _names_file(segment: Segment, one: WrittenReference, workspace: Workspace | 
 
     `svc/shop:80`, `origin/main:12` and `/api/v1/users:12` do not.
     """
+    if one.start > 1 and segment.text.startswith(_GLOBS, one.start - 2):
+        return False
     if one.line is None:
         return _is_path(segment, one, workspace, exists)
     path = one.path.replace("\\", "/")

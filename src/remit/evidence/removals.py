@@ -95,7 +95,8 @@ _MAX_TEXT = 20_000
 _MIN_WORDS = 3
 #: A text that reports a change that was made: the code before it is not in the files any more.
 PAST_LABEL = lazy_pattern(
-    r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be|pr[eé]-fix)\b",
+    r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be)\b|"
+    r"[^\n]{0,200}[(（]pr[eé]-fix[)）]",
     re.IGNORECASE,
     ("before", "previously", "used to be", "-fix"),
 )
@@ -117,16 +118,24 @@ BEFORE_LABEL = lazy_pattern(
     re.IGNORECASE,
     ("before", "old", "previous", "antes", "avant", "vorher", "変更前", "修正前", "修改前", "修复前", "이전"),
 )
-#: A line that states that the problem of its section is fixed: `**Status:** ✅ FIXED`.
-IS_FIXED = lazy_pattern(
-    rf"{LEAD}(?:status|estado|statut|stato|状态|状態|상태|(?-i:[Сс]татус))[\s*_]*[:：][\s*_]*(?:[✅☑✓]\ufe0f?\s*)?[*_]*"
+#: The status of a section, and one that states that its problem is fixed: `**Status:** ✅ FIXED`, `Status: fixed in 2`.
+_STATUS = rf"{LEAD}(?:status|estado|statut|stato|状态|状態|상태|(?-i:[Сс]татус|СТАТУС))[\s*_]*[:：][\s*_]*"
+_ANY_STATUS = lazy_pattern(_STATUS, re.IGNORECASE, ("stat", "estado", "状态", "状態", "상태", "татус", "статус"))
+_IS_FIXED = lazy_pattern(
+    rf"{_STATUS}(?:[✅☑✓]\ufe0f?\s*)?[*_]*"
     r"(?:fixed|resolved|corrigido|resuelto|corregido|corrigé|behoben|risolto|已修复|已解决|修正済み?|수정\s?완료|"
-    r"(?-i:[Ии]справлено|ИСПРАВЛЕНО))(?!\w)",
+    r"(?-i:[Ии]справлено|ИСПРАВЛЕНО))"
+    r"(?=[\s*_.]*$|[*_]*\s(?:in|by|on|since|at)\s|[*_]*\s?[(（](?!partial|duplic|mostly|pending|not))",
     re.IGNORECASE,
     (
         *("fixed", "resolved", "corrigido", "resuelto", "corregido", "corrigé", "behoben", "risolto", "已"),
         *("修正済", "완료", "справлено"),
     ),
+)
+#: A sentence on the code after a change, also in a report of a fix: `src/app.py:12 now has the check:`
+STATES_NOW = lazy_pattern(
+    r"\b(?:now|changed|still|fixed|new|updated|implemented|verified|remains?|current(?:ly)?)\b|现在|現在|目前|修改",
+    re.IGNORECASE,
 )
 #: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.
 IS_DONE = lazy_pattern(
@@ -137,6 +146,16 @@ CHANGED_HEADING = lazy_pattern(
     r"files?\s(?:modified|changed|updated))\b",
     re.IGNORECASE,
 )
+
+
+def states_fixed(lines: Iterable[str]) -> bool:
+    """Return whether each status in the lines of a section states that its problem is fixed."""
+    is_code, found = False, list[bool]()
+    for line in lines:
+        is_code ^= line.lstrip(" \t>").startswith(("```", "~~~"))
+        if not is_code and _ANY_STATUS.match(line):
+            found.append(_IS_FIXED.match(line) is not None and not line.lstrip().startswith(">"))
+    return bool(found) and all(found)
 
 
 def may_state_gone(folded: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_left
 from functools import cached_property
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from remit.globs import SKIPPED_DIRECTORIES
@@ -86,6 +87,16 @@ class FileIndex:
             names.setdefault(folded_name(path), []).append(path)
         return names
 
+    @cached_property
+    def endings(self) -> frozenset[str]:
+        """The endings of all files, in lower case and without the dot."""
+        return frozenset(ending_of(path) for path in self._paths)
+
+    def paths_from(self, start: str) -> list[str]:
+        """Return the files whose path begins with `start`, sorted."""
+        first = bisect_left(self.paths, start)
+        return list(takewhile(lambda path: path.startswith(start), islice(self.paths, first, None)))
+
     def ending_with(self, end: str) -> list[str]:
         """Return the files whose path is `end` or ends with it after a slash, sorted."""
         found = self._ending_with(end)
@@ -134,3 +145,8 @@ def project_files(root: str | os.PathLike[str]) -> list[str]:
     )  # the repository's list of ignored files may be a pipe
     listed = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", settings=settings) or b""
     return decode_output(listed).removesuffix("\0").split("\0") if listed else []
+
+
+def ending_of(path: str) -> str:
+    """Return the ending of a file's name in lower case: `py`, or an empty string."""
+    return path[path.rfind("/") + 1 :].rpartition(".")[2].lower() if "." in path else ""
