@@ -625,6 +625,34 @@ def test_a_quote_far_from_the_cited_line_is_relocated_even_if_one_of_its_lines_i
     assert (quote.outcome, quote.found) == ("relocated", Location("a.py", first))
 
 
+POOL = [
+    "pool = Pool(",
+    "    url=url,",
+    "    most=5,  # few",
+    "    least=0,",
+    "    wait=30,",
+    ")",
+    "one = (",
+    "    pool,",
+    ")",
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "outcome"),
+    [
+        (["pool = Pool(", "    url=url,", "    most=5", ")"], "verified"),
+        (["pool = Pool(", "    url=url", ")"], "verified"),
+        (["pool = Pool(", "    url=url,", "    least=0", ")"], "verified"),
+        (["pool = Pool(", "    url=url,", "    most=6", ")"], "mismatch"),
+        (["pool = Pool(", "    url=url", "    most=5,", ")"], "mismatch"),
+        (["pool = Pool(", "    url=url,", "    most", ")"], "mismatch"),
+    ],
+)
+def test_the_comma_before_omitted_elements_may_be_left_out(lines: list[str], outcome: str) -> None:
+    assert check("\n".join(lines), POOL, 1, 6).outcome == outcome
+
+
 def test_lines_that_are_omitted_around_the_cited_line_do_not_verify_a_quote() -> None:
     lines = ["def one():", "    total = 0", *["    total += 1"] * 100, "    return total"]
     assert check("def one():\n    total = 0\n    return total", lines, 1, 103).outcome == "verified"

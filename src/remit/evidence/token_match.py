@@ -33,6 +33,7 @@ _SIBLING = 3
 _ANCHORED = 4
 #: Dots in a comment at the end or inside a line of a quote: `{ /* ... */ }`.
 _DOTS_COMMENT = lazy_pattern(r"(?m)/\*\s*(?:\.{3,}|…)\s*\*/|(?<=[\s{(;,])(?://|#)\s*(?:\.{3,}|…)\s*$")
+_CLOSING = frozenset(")]}")
 #: A line of a string is not omitted between the marks of the string.
 _QUOTATION = frozenset("\"'`")
 _DECISIVE = frozenset(
@@ -99,6 +100,8 @@ class FileTokens:
         starts = [at for at in range(self.size) if at == 0 or lines[at - 1] != lines[at]]
         self.starts = _mask(starts, self.size)
         self.ends = (self.starts >> 1) | (1 << self.size >> 1)
+        #: The commas at the ends of lines.
+        self.commas = self.mask(",") & self.ends
 
     def mask(self, word: str) -> int:
         """Return the positions of a word as bits."""
@@ -172,6 +175,8 @@ def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:
             elif at in quote.starts or word not in _QUOTATION:
                 # Lines may be omitted where the file breaks a line, also if the quote joins the lines around them.
                 reached |= mask & file.starts & _after(current & file.ends)
+                if word in _CLOSING:  # the comma before the omitted elements of a list may be left out with them
+                    reached |= mask & file.starts & _after((current << 1 & file.commas) << 1)
         if word == ELLIPSIS:
             # The dots are code of the file, or they match nothing and the next token may be anywhere after them.
             reached |= current if states else (1 << file.size) - 1
@@ -197,7 +202,10 @@ def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int) -> 
             continue
         is_open = quote.words[at - 1] == ELLIPSIS or at in quote.gaps
         allowed = before if is_open else before & file.ends
-        path.append((allowed & ((1 << position) - 1)).bit_length() - 1)
+        allowed &= (1 << position) - 1
+        if word in _CLOSING and position > 2:
+            allowed |= before & file.commas >> 1 & ((1 << (position - 2)) - 1)
+        path.append(allowed.bit_length() - 1)
     path.reverse()
     return path
 
