@@ -11,7 +11,7 @@ from remit.evidence.path_resolution import MAX_SHOWN
 from remit.evidence.quote_locations import LocatedQuote
 from remit.evidence.quote_text import before_label
 from remit.evidence.quotes import MIN_MOVED, QuoteChecker
-from remit.evidence.reference_lookup import LACKING, PAST, PLACEHOLDER, UNNAMED
+from remit.evidence.reference_lookup import PAST, PLACEHOLDER, UNNAMED
 from remit.evidence.revisions import PermalinkReader
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
@@ -116,7 +116,7 @@ def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:
         quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
     elif reference.is_far and quote.outcome not in ("verified", "unchecked"):
         quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
-    elif reference.why == LACKING or reference.is_elsewhere or (reference.candidates and not reference.target):
+    elif reference.is_elsewhere or (reference.candidates and not reference.target):
         quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
     elif reference.why == PLACEHOLDER:
         quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
@@ -174,7 +174,6 @@ def _check_quote(
     quote: Quote, candidates: list[Reference], checker: QuoteChecker, permalinks: PermalinkReader
 ) -> Reference:
     """Check a quote and return the reference that is its location: of several, the one at which it was found."""
-    candidates = [one for one in candidates if one.why != LACKING] or candidates
     order = [*reversed(candidates), candidates[-1]] if len(candidates) > 1 else candidates
     for candidate in order:
         if candidate.is_elsewhere:
