@@ -60,7 +60,16 @@ def test_code_of_a_text_about_work_that_is_not_there_is_not_a_quote(title: str, 
         *("# Cart Design\n\n## Current state", "# Cart Design\n\n## Problem", "# Cart", "# The designer of carts"),
         *("# Cart Design Review", "# Cart design: summary", "# Design flaws of the cart", "# Style guide violations"),
         *("# Spec compliance check", "# Failing specs in CI", "# Architecture and design", "# Developer guide"),
-        *("# 設計審計報告", "# 设计缺陷", "# 설계 보고서", "# Query patterns of the cart", "# ✅ Cart design"),
+        *(
+            "# Design debt",
+            "# Spec vs implementation",
+            "# Does the code match the design?",
+            "# 設計審計報告",
+            "# 设计缺陷",
+            "# 설계 보고서",
+            "# Query patterns of the cart",
+            "# ✅ Cart design",
+        ),
     ],
 )
 def test_code_of_a_text_that_describes_the_code_is_compared(text: str, tree: Path) -> None:
@@ -75,8 +84,8 @@ def test_a_text_about_work_may_call_its_code_existing(tree: Path) -> None:
     )
     for above in existing:
         assert outcome(f"# Cart Design\n\n{above}\n\n{code('def total(cart, tax):')}", tree) == "mismatch"
-    label = "**Mechanism**: `src/cart.py:1-2` calls the existing route"
-    assert outcome(f"# Cart Design\n\n{label}\n\n{code('def total(cart, tax):')}", tree) == "verified"
+    label = "**Mechanism**: it calls the existing route\n\nIn `src/cart.py:1-2`:"
+    assert outcome(f"# Plan\n\n{label}\n\n{code('def total(cart, tax):')}", tree) == "verified"
 
 
 def test_the_file_of_a_text_may_call_it_a_text_about_work(tree: Path) -> None:
@@ -107,7 +116,6 @@ def test_code_in_a_result_is_compared(title: str, tree: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "1. **The cookie lives too long** (24 hours)\n" + code("# src/cart.py:1-2", "def total(cart, tax):"),
         located("**Status:** ✅ FIXED"),
         located("#### The tax", "# Add this line", "def total(cart, tax):"),
     ],
@@ -141,34 +149,32 @@ def test_a_step_of_a_plan_may_be_about_the_code_as_it_is(heading: str, tree: Pat
     assert outcome(located(f"# Plan for carts\n\n## {heading}"), tree) == "mismatch"
 
 
-@pytest.mark.parametrize("time", ["(5 minutes)", "(2-3 hours)", "(~1 min)", "（15 分钟）", "(1 час)", "(2 시간)"])
-def test_code_below_the_time_that_a_change_takes_is_proposed(time: str, tree: Path) -> None:
-    quoted = code("# src/cart.py:1-2", "def total(cart, tax):")
-    assert outcome(f"# Review\n\n2. **The tax is missing** {time}\n{quoted}", tree) == "verified"
-    for other in ("(5 items)", "(line 5)", "(30 days)", ""):
-        assert outcome(f"# Review\n\n2. **The tax is missing** {other}\n{quoted}", tree) == "mismatch"
-    assert outcome(f"# Review\n\n## The session lives long {time}\n\n{quoted}", tree) == "mismatch"
-    assert outcome(f"# Review\n\n2. **Current code** {time}\n{quoted}", tree) == "mismatch"
-
-
-@pytest.mark.parametrize("label", ["**Исправить налог**", "**Добавить налог**"])
-def test_code_below_a_label_that_asks_for_a_fix_in_russian_is_proposed(label: str, tree: Path) -> None:
-    quoted = code("# src/cart.py:1-2", "def total(cart, tax):")
-    assert outcome(f"# Review\n\n1. {label}\n{quoted}", tree) == "verified"
-    assert outcome(f"# Review\n\n1. **Налог не учтён**\n{quoted}", tree) == "mismatch"
-
-
-@pytest.mark.parametrize("title", ["# Cart Fix", "# 🐛 Bug Fix of carts", "# ИСПРАВЛЕНИЕ: корзина"])
+@pytest.mark.parametrize(
+    "title", ["# Cart Fix", "# Token Refresh Fix", "# 🐛 Bug Fix of carts", "# ИСПРАВЛЕНИЕ: корзина"]
+)
 def test_code_of_a_report_of_one_fix_may_be_the_code_before_it(title: str, tree: Path) -> None:
     assert outcome(located(f"{title}\n\n## Where it was"), tree) == "unchecked"
     assert outcome(located(f"{title}\n\n## Evidence"), tree) == "mismatch"
     assert outcome(located(f"{title}\n\n## Current code"), tree) == "mismatch"
-    for above in ("`src/cart.py:1-2` now has:", "I changed `src/cart.py:1-2` to:", "It is still in `src/cart.py:1-2`:"):
+    for above in (
+        "`src/cart.py:1-2` now has:",
+        "I changed `src/cart.py:1-2` to:",
+        "It is still in `src/cart.py:1-2`:",
+        "We added this in `src/cart.py:1-2`:",
+    ):
         assert outcome(f"{title}\n\n## Where it is\n\n{above}\n\n{code('def total(cart, tax):')}", tree) == "mismatch"
 
 
 @pytest.mark.parametrize(
-    "title", ["# Bugs we must fix", "# Bugs with no fix", "# Prefix", "# Fix carts and offers", "# Review of a fix"]
+    "title",
+    [
+        "# Bugs we must fix",
+        "# Bugs with no fix",
+        "# Prefix",
+        "# Fix carts and offers",
+        "# Review of a fix",
+        "# Incomplete fix",
+    ],
 )
 def test_another_title_does_not_report_a_fix(title: str, tree: Path) -> None:
     assert outcome(located(f"{title}\n\n## Where it is"), tree) == "mismatch"
@@ -182,7 +188,14 @@ def test_the_file_of_a_text_may_call_it_a_report_of_a_fix(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "status", ["**Status:** ✅ FIXED", "Status: Resolved in `a1b2`", "- **Статус**: Исправлено", "状态：已修复"]
+    "status",
+    [
+        "**Status:** ✅ FIXED",
+        "Status: Resolved in `a1b2c3d`",
+        "Status: fixed (v1.2)",
+        "- **Статус**: Исправлено",
+        "状态：已修复",
+    ],
 )
 def test_code_of_a_section_whose_status_is_fixed_may_be_the_code_before_it(status: str, tree: Path) -> None:
     assert outcome(located(f"# Notes\n\n### The tax\n\n{status}"), tree) == "unchecked"
@@ -205,6 +218,8 @@ def test_code_of_a_section_whose_status_is_fixed_may_be_the_code_before_it(statu
         ),
         *(
             "Status: resolved? No.",
+            "Status: fixed in next release",
+            "Status: resolved (wontfix)",
             "Status: fixed\nStatus: open",
             "```yaml\nStatus: fixed\n```",
             "The status is fixed.",
@@ -242,8 +257,9 @@ MISSING = (
 @pytest.mark.parametrize("heading", MISSING)
 def test_a_heading_may_be_above_files_that_are_to_be_written(heading: str, tree: Path) -> None:
     table = "| Part | File |\n|---|---|\n| The tax | `src/tax.py` |\n"
-    assert outcome(f"# Report\n\n## {heading}\n\n{table}", tree) == "planned"
-    assert outcome(f"# Report\n\n## {heading}\n\n{table.replace('tax.py', 'tax.py:12')}", tree) == "missing-file"
+    assert outcome(f"# Notes\n\n## {heading}\n\n{table}", tree) == "planned"
+    assert outcome(f"# Audit\n\n## {heading}\n\n{table}", tree) == "missing-file"
+    assert outcome(f"# Notes\n\n## {heading}\n\n{table.replace('tax.py', 'tax.py:12')}", tree) == "missing-file"
     assert outcome(result(f"#### {heading}\n\n{table}"), tree) == "missing-file"
 
 
@@ -253,4 +269,4 @@ def test_a_heading_may_be_above_files_that_are_to_be_written(heading: str, tree:
 )
 def test_a_heading_on_what_files_lack_does_not_plan_them(heading: str, tree: Path) -> None:
     table = "| Part | File |\n|---|---|\n| The tax | `src/tax.py` |\n"
-    assert outcome(f"# Report\n\n## {heading}\n\n{table}", tree) == "missing-file"
+    assert outcome(f"# Notes\n\n## {heading}\n\n{table}", tree) == "missing-file"

@@ -179,7 +179,12 @@ def test_the_first_call_of_a_row_belongs_to_its_reference(tree: Path) -> None:
 
 @pytest.mark.parametrize("word", ["in", "at"])
 def test_a_call_next_to_its_location_has_priority_over_the_others_of_its_row(word: str, tree: Path) -> None:
-    for own, outcome in (("login()", "verified"), ("login(name?)", "verified"), ("spook()", "mismatch")):
+    for own, outcome in (
+        ("login()", "verified"),
+        ("login(name?)", "verified"),
+        ("spook()", "mismatch"),
+        ("spook(x)", "mismatch"),
+    ):
         cell = f"`{own}` {word} src/app.py:12"
         assert outcomes(ROW.format("`ghost()`", cell, "x"), tree) == [f"src/app.py:12 {outcome}"]
     for cell in ("login in src/app.py:12", "`login` in src/app.py:12", "`x(1)`, src/app.py:12"):

@@ -50,7 +50,8 @@ _WORK_FILE = lazy_pattern(
 _DESCRIBES_CODE = lazy_pattern(
     r"(?:\b|_)(?:audit|review|finding|flaw|bug|issue|problem|vulnerab|violation|complian|inconsisten|deviation|assess|"
     r"evaluat|inspect|verif|investigat|root.cause|anti-?pattern|fail|flak[ey]|check|prüf|bericht|architecture|"
-    r"developer)|審計|審查|報告|檢查|检查|评审|评估|缺陷|问题|問題|レポート|보고서|검토",
+    r"developer|weak|smell|critique|gap|debt|drift|wrong|bad|insecure|threat|race|codebase|owasp|examen|"
+    r"(?-i:[Рр]евью|[Пп]роверк|[Оо]бзор))|\bvs\b|\?|審計|審查|報告|檢查|检查|评审|评估|缺陷|问题|問題|レポート|보고서|검토",
     re.IGNORECASE,
 )
 #: A title that states that the work is done: the text describes the existing code.
@@ -76,8 +77,9 @@ _NO_FIX_REPORT = lazy_pattern(
 )
 #: The same for a title or a file that ends with `fix`.
 _NO_FIX = lazy_pattern(
-    r"\b(?:propos|suggest|must|should|need|no|without|not|won'?t|can|to|candidate|backlog|queue|list|priorit|verif|"
-    r"finding|issue|how|quick|guide)",
+    r"\b(?:propos|suggest|candidate|backlog|queue|priorit|verif|finding|issue|quick|guide|incomplete|broken|wrong|"
+    r"ineffective|bypass|regress|vulnerab|await|request|(?:must|should|needs?|needed|no|without|not|won'?t|can|to|list|how|"
+    r"bugs|will|would|worth|after|we)\b)",
     re.IGNORECASE,
 )
 #: The title of a text about a plan, which is not the plan.
@@ -93,13 +95,6 @@ WORK_STEP = lazy_pattern(
     r"[^\n]{1,80}(?:수정|이동|업데이트|추가|삭제|변경|구현|修改|更新|移动|添加|删除|重构|変更|追加)[\s*_]*$)",
     re.IGNORECASE,
     ("step", "task", "phase", "stage", "schritt", "paso", "passo", "étape", "단계", "작업", "步骤", "任务", "ステップ"),
-)
-#: The time that a change takes: `2. **Fix the import** (5 minutes)`.
-ESTIMATE = lazy_pattern(
-    r"[(（]\s?[~≈]?\d{1,3}(?:\s?[-–]\s?\d{1,3})?\s?(?:min(?:ute)?s?|hours?|分钟|分鐘|小时|小時|(?-i:мин(?:ут\w?)?|час\w{0,2})|"
-    r"분|시간)\s?[)）]",
-    re.IGNORECASE,
-    ("min", "hour", "分", "小", "мин", "час", "분", "시간"),
 )
 
 

@@ -13,7 +13,6 @@ from remit.evidence.path_resolution import is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
 from remit.lazy import lazy_pattern
-from remit.workspace.file_index import ending_of
 from remit.workspace.files import Absent, SourceFile, Workspace
 
 #: A file in the home folder of the author that is not part of any checkout, and an installed package.
@@ -56,7 +55,7 @@ _LANGUAGES = tuple(
     )
 )
 #: What follows the number of a document in its name: `docs/14-login.md`.
-_NUMBER_ENDS = frozenset("-_. ")
+_NUMBER_ENDS = "-_. "
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
 #: The name that a source file has after it was compiled.
@@ -71,8 +70,6 @@ _MAX_PACKAGES = 100
 _MAX_PATTERNS = 2_000
 #: And of those with other wildcards, or with several folders, this many.
 _MAX_WILD = 200
-#: What may precede the end of a folder's name: `worker` for `shop-worker`.
-_SIGNS = ("-", "_", ".")
 _WILD = lazy_pattern(r"[*?\[\\]")
 _SHORT = "the path leaves out folders of the file"
 _SHORT_OF_SEVERAL = "the path leaves out folders; several files may be meant"
@@ -82,7 +79,7 @@ _SOURCE = "it is compiled from the file"
 _INSTALLED = "it is in an installed package"
 _AT_HOME = "it is in the home folder of the author, or an installed package"
 _PAIR_OF = "the path names two files at once"
-_MEANS = "the path is another form of that of the file"
+_MEANS = "the path has the number of the file"
 _OTHER_TYPE = "the checkout has no file of this type; it may be a file of another code base"
 _EARLIER = "a traceback shows the file as it was"
 _ROUGH = "the text gives the lines as an estimate"
@@ -92,11 +89,12 @@ class Excuses:
     """Sets references of one document to unchecked for which their author cannot be blamed."""
 
     def __init__(self, workspace: Workspace, *, is_here: bool = True) -> None:
-        """Excuse references of a text; `is_here`: another one of them has a file in the checkout."""
+        """Excuse references of a text; `is_here`: most of them have a file in the checkout."""
         self._workspace = workspace
         self._is_here = is_here
         self._ignored: dict[str, _Patterns] = {}
         self._packages: dict[tuple[str, str], bool] = {}
+        self._documents: dict[str, list[str]] = {}
 
     def apply(self, reference: Reference) -> None:
         """Set the reason if a missing file or line is excused by what the checkout has."""
@@ -114,13 +112,13 @@ class Excuses:
         if found := self._longer(reference):
             _excuse(reference, f"{_SHORT} {found[0]}" if len(found) == 1 else _SHORT_OF_SEVERAL)
             reference.found = Location(found[0], reference.line) if len(found) == 1 else None
-        elif pair := self._pair(path):
+        elif reference.line is None and (pair := self._pair(path)):
             reference.outcome, reference.why = "abbreviated", _PAIR_OF
             reference.found = Location(pair, reference.line)
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
-        elif meant := self._numbered(reference) or self._below_root(reference):
+        elif meant := self._numbered(reference):
             _excuse(reference, f"{_MEANS} {meant}")
             reference.found = Location(meant, reference.line)
         elif self._is_here and self._is_other_type(path):
@@ -146,8 +144,11 @@ class Excuses:
     def _pair(self, path: str) -> str:
         """Return the first of two files that a path names at once, if both are there: `src/shop.h/.cpp`."""
         pair = _PAIR.match(path)
-        found = [self._workspace.index.ending_with(pair[1] + ending) for ending in pair.group(2, 3)] if pair else []
-        return found[0][0] if found and all(found) else ""
+        if pair is None:
+            return ""
+        others = set(self._workspace.index.ending_with(pair[1] + pair[3]))
+        found = self._workspace.index.ending_with(pair[1] + pair[2])
+        return next((one for one in found if one.rpartition(".")[0] + pair[3] in others), "")
 
     def _numbered(self, reference: Reference) -> str:
         """Return the only file of a folder whose name begins with the number that a path ends with: `docs/14`."""
@@ -155,21 +156,25 @@ class Excuses:
         if not slash or not number.isdecimal():
             return ""
         start = f"{folder}/{number}"
-        named = [path for path in self._workspace.index.paths_from(start) if path[len(start) :][:1] in _NUMBER_ENDS]
-        found = [path for path in named if "/" not in path[len(start) :]]
+        if start not in self._documents:
+            named = [
+                path for sign in _NUMBER_ENDS for path in self._workspace.index.paths_from(start + sign, _MAX_READ)
+            ]
+            self._documents[start] = [path for path in named if "/" not in path[len(start) :]]
+        found = self._documents[start]
         return found[0] if len(found) == 1 and self._has_line(found[0], reference) else ""
 
-    def _below_root(self, reference: Reference) -> str:
-        """Return the file that a path names with the folder of the checkout in front of it: `shop/src/app.py`."""
-        first, _, rest = reference.path.partition("/")
-        is_own = "/" in rest and bool(first.strip(".~")) and self._workspace.exists(rest)
-        return rest if is_own and self._has_line(rest, reference) else ""
-
     def _is_other_type(self, path: str) -> bool:
-        """Return whether a path is that of code, and the checkout has none in this language, nor in a related one."""
-        ending = ending_of(path)
+        """Return whether a path is that of code, and the checkout has none in this language, nor in a related one.
+
+        A file in a folder that is here, or with the name of one that is here, is missing.
+        """
+        folder, _, name = path.rpartition("/")
+        stem, _, ending = name.rpartition(".")
         endings = self._workspace.index.endings
-        return bool(endings) and any(ending in one and one.isdisjoint(endings) for one in _LANGUAGES)
+        if not endings or not any(ending.lower() in one and one.isdisjoint(endings) for one in _LANGUAGES):
+            return False
+        return stem not in self._workspace.index.stems and not (folder and is_there(folder, self._workspace))
 
     def _source(self, reference: Reference) -> str:
         """Return the only source file that is compiled to the file of a reference."""
@@ -282,4 +287,7 @@ def _has_in_order(parts: list[str], folders: list[str]) -> bool:
 
 
 def _may_be_folder(part: str, name: str) -> bool:
-    return part == name or part[1:].endswith(tuple(sign + name for sign in _SIGNS))
+    """Return whether a written folder is one of a path, or the end of its name; after a dot only in capitals."""
+    if part == name or part.endswith((f"-{name}", f"_{name}")):
+        return True
+    return name[:1].isupper() and part[1:].endswith(f".{name}")

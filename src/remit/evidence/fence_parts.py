@@ -102,7 +102,7 @@ _BEFORE = lazy_pattern(
     re.IGNORECASE,
 )
 _AFTER = lazy_pattern(
-    rf"{_SIGN}(?:(?:after|new|good|(?-i:RIGHT)|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
+    rf"{_SIGN}(?:(?:after|new|good|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
     rf"fix|solution|replace with|optimi[sz]ed|refactored|{AFTER_WORDS}){_END}|"
     rf"(?:should|could|would) be(?:come)?\b|应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
     re.IGNORECASE,
@@ -134,6 +134,7 @@ _OLD_PART = lazy_pattern(
 _NEW_PART = lazy_pattern(
     rf"{_SIGN}(?:new|after|now)\s[\w ]{{1,30}}(?:[:：(（]|$)", re.IGNORECASE, ("new", "after", "now")
 )
+_WRONG, _RIGHT = (lazy_pattern(rf"{_SIGN}{word}\b", words=(word.lower(),)) for word in ("WRONG", "RIGHT"))
 #: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
 _CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)", words=tuple("❌✗🚫"))
 _TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)", words=tuple("✅✓"))
@@ -369,7 +370,7 @@ def before_and_after(lines: list[str]) -> int | None:
     comments = [at for at, line in enumerate(lines) if _may_be_comment(line)]
     after = next((at for at in comments if _AFTER.match(lines[at])), None)
     if after is None:
-        for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART)):
+        for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART), (_WRONG, _RIGHT)):
             first = next((at for at in comments if old.match(lines[at])), None)
             if first is not None and any(new.match(lines[at]) for at in comments if at >= first):
                 return 0
@@ -379,9 +380,8 @@ def before_and_after(lines: list[str]) -> int | None:
 
 def marks_new_lines(lines: list[str], *, is_result: bool = False) -> bool:
     """Return whether a fence has a remark on what is new, or two versions: it shows code as it is to become."""
-    if any(_NEW_REMARK.search(line) for line in lines if len(line) < MAX_COMMENT):
-        return True
-    if not is_result and any(_ASKS_REMARK.match(line) for line in lines if len(line) < MAX_COMMENT):
+    short = [line for line in lines if len(line) < MAX_COMMENT]
+    if any(map(_NEW_REMARK.search, short)) or (not is_result and any(map(_ASKS_REMARK.match, short))):
         return True
     return _has_two_versions([line for line in lines[:_MAX_VERSIONS] if line.strip()])
 

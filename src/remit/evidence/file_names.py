@@ -70,7 +70,7 @@ _BRACKET = lazy_pattern(r"[()\[\]{}]")
 _PLACEHOLDER = lazy_pattern(
     r"(?:^|/)(?:(?:path|absolute/path|full/path|relative/path)/to/|some/(?:path|file|dir|folder)\b|path/file\.\w+$|"
     r"(?:your|some)[-_]?(?:file|module|project|repo|repository|app|path|code|component|package|script|folder|dir|"
-    r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$)|xxx\.\w{1,5}$)|(?-i:YYYY[-_]?MM)",
+    r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$)|xxx\.\w{1,5}$)|(?-i:YYYY[-_]?MM[-_]?DD)",
     re.IGNORECASE,
     ("/to/", "path/file.", "some", "your", "xxx", "yyyy"),
 )

@@ -338,7 +338,7 @@ def _excuse(document: Document, evidence: Evidence, here: list[Reference], works
         from remit.evidence.excuses import Excuses
         from remit.evidence.other_code import NOT_HERE
 
-        excuses = Excuses(workspace, is_here=any(one.outcome not in NOT_HERE for one in here))
+        excuses = Excuses(workspace, is_here=2 * sum(one.outcome not in NOT_HERE for one in here) > len(here))
         for reference in here:
             excuses.apply(reference)
     if is_lost:

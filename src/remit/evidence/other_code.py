@@ -94,6 +94,7 @@ def join_other_code(references: list[Reference], workspace: Workspace, *, is_res
     """
     lost = [one for one in references if one.outcome in ("missing-file", "outside")]
     is_none_here = not is_result and all(one.outcome in NOT_HERE for one in references)
+    has_names = len({one.path for one in lost}) >= MIN_OTHER_CODE and not any(one.found for one in lost)
     if len(lost) < MIN_OTHER_CODE or 2 * len(lost) <= len(references):
         return
     counted = Counter(_first_folder(one.path) for one in lost).most_common()
@@ -106,7 +107,7 @@ def join_other_code(references: list[Reference], workspace: Workspace, *, is_res
         # If none of them names a folder, the files may have been renamed or invented: more of them must be lost.
         has_folder = any("/" in one.path for one in same)
         least, parts = (MIN_ALL_LOST, (4, 5)) if has_folder else (2 * MIN_ALL_LOST, (9, 10))
-        if is_none_here:
+        if is_none_here and (has_folder or has_names):
             least, why = MIN_OTHER_CODE, "none of these files exists here"
         is_invented = is_result and not has_folder
         if is_invented or len(same) < least or parts[1] * len(same) < parts[0] * len(references):

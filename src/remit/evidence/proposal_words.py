@@ -168,13 +168,9 @@ FIX_LABEL = lazy_pattern(
     r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|(?:option|alternative|approach)\s\w{1,3}\b"
     r"[^*\n]{0,40}|[^*\n]{0,40}\b(?:changes|modifications)[:：]?|"
     r"(?:step|task|phase|paso|passo|schritt)\s\d{1,2}[a-z]?\s?[:：.–—-]\s*(?:implement|add|create|update|replace|fix|wire|"
-    r"extract|modify|remove|write|corregir|agregar|añadir|implementar|crear)\b[^*\n]{0,80}|"
-    r"(?-i:[Ии]справить|[Дд]обавить|[Зз]аменить|[Вв]иправити)\s[^*\n]{1,50})\*\*",
+    r"extract|modify|remove|write|corregir|agregar|añadir|implementar|crear)\b[^*\n]{0,80})\*\*",
     re.IGNORECASE,
-    (
-        *("fix", "option", "alternative", "approach", "changes", "modifications", "step", "task", "phase", "pas"),
-        *("schritt", "справить", "обавить", "аменить", "иправити"),
-    ),
+    ("fix", "option", "alternative", "approach", "changes", "modifications", "step", "task", "phase", "pas", "schritt"),
 )
 #: An instruction that introduces code, an introduction of proposed and one of existing code: each ends with a colon.
 LINE_ENDS_WITH_COLON = lazy_pattern(r".*[:：][\s*_]{0,4}$", re.DOTALL, (":", "："))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
-from remit.evidence.document_kind import ESTIMATE, WORK_STEP, document_kind
+from remit.evidence.document_kind import WORK_STEP, document_kind
 from remit.evidence.planned import DELETED_FILE, FILES_TO_CREATE, FILES_TO_DELETE, FILES_TO_WRITE, NEW_FILES
 from remit.evidence.proposal_words import (
     ASKS_FOR_CHANGE,
@@ -74,6 +74,7 @@ _MAX_LIST = 200
 _MAX_SECTION = 80
 #: The words of a bold label up to its colon.
 _HEAD = lazy_pattern(r"[\s>\-+\d.)]*+\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s?[:：])(?=\s)")
+_LINE = lazy_pattern(r":\d|#L\d")
 _SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
 _STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
 #: A line that does not continue the one above it.
@@ -221,7 +222,7 @@ class Proposals:
             return True
         at = self._heading_above(line)
         label = self._label_above(line)
-        shows_existing = any(map(_is_label_of_existing, (above, label)))
+        shows_existing = any(map(self._is_label_of_existing, (above, label)))
         heading = self._headings[at][2] if at >= 0 else ""
         if not shows_existing and (CHANGE_HEADING.match(heading) or CHANGING_HEADING.match(heading)):
             return True
@@ -229,9 +230,6 @@ class Proposals:
         may_be_work = may_be_work and not is_found and not AS_FOUND.search(above) and not STATES_NOW.search(above)
         is_work = self.kind.plans_work or may_be_work
         if is_work and not shows_existing and not self._is_below_existing(at, line):
-            return True
-        is_label = not self.kind.is_result and not _HEADING.match(label)
-        if is_label and ESTIMATE.search(label) and not shows_existing and not self.shows_existing(line):
             return True
         if PROPOSED_LABEL.match(self._list_label(line)):
             return True
@@ -280,7 +278,7 @@ class Proposals:
         label = self._label_above(line)
         if WORK_STEP.match(label) or _FENCE.match(label):
             return False
-        return CURRENT.search(_head_of(label)) is not None
+        return CURRENT.search(self._head_of(label)) is not None
 
     def _follows_sentence(self, line: int) -> bool:
         """Return whether a blank line and the end of a sentence are above a fence: nothing introduces the code."""
@@ -293,7 +291,9 @@ class Proposals:
         if PAST_LABEL.match(above):
             return True
         at = self._heading_above(line)
-        if at >= 0 and BEFORE_LABEL.match(above) and self._has_above(at, CHANGED_HEADING):
+        is_changed = at >= 0 and bool(CHANGED_HEADING.match(self._headings[at][2]))
+        is_changed |= not self.kind.is_result and self._has_above(at, CHANGED_HEADING)
+        if is_changed and BEFORE_LABEL.match(above):
             return True
         if at not in self._done:
             is_problem = self.kind.reports_fix and self._has_above(at, PROBLEM)
@@ -325,7 +325,7 @@ class Proposals:
         if found is None:
             text = self._headings[at][2] if at >= 0 else ""
             creates = FILES_TO_CREATE.match(text) or (self.kind.is_plan and NEW_FILES.match(text))
-            creates = creates or (not self.kind.is_result and FILES_TO_WRITE.match(text))
+            creates = creates or (self.kind.reports_changes and FILES_TO_WRITE.match(text))
             file = DELETED_FILE.match(text)
             found = self._listed[at] = ListedFiles(
                 are_gone=self._has_above(at, GONE_HEADING),
@@ -384,13 +384,11 @@ class Proposals:
             at = self._parents[at]
         return self.kind.is_plan and (not has_line or self._follows_sentence(line))
 
+    def _is_label_of_existing(self, text: str) -> bool:
+        """Return whether a line is a label of code as it is: `**Vulnerable code** (src/app.py:12):`."""
+        return bool(_LABEL.match(text) and EXISTING.search(self._head_of(text))) and not LOCATION_LABEL.match(text)
 
-def _is_label_of_existing(text: str) -> bool:
-    """Return whether a line is a label of code as it is: `**Vulnerable code** (src/app.py:12):`."""
-    return bool(_LABEL.match(text) and EXISTING.search(_head_of(text))) and not LOCATION_LABEL.match(text)
-
-
-def _head_of(label: str) -> str:
-    """Return a label without the text after it: `**Mechanism**: calls the existing route` is about a mechanism."""
-    found = _HEAD.match(label) if not LOCATION_LABEL.match(label) else None
-    return found[0] if found else label
+    def _head_of(self, label: str) -> str:
+        """Return a label without the sentence after it: `**Mechanism**: calls the existing route`; not in a result."""
+        found = None if self.kind.is_result or LOCATION_LABEL.match(label) else _HEAD.match(label)
+        return found[0] if found and not _LINE.search(label, found.end()) else label

@@ -41,6 +41,7 @@ from remit.evidence.planned import (
 from remit.evidence.removals import gone_places, may_state_gone, quoted_places, states_gone
 from remit.evidence.segments import Segment, is_proposal
 from remit.evidence.symbols import (
+    calls_with_location,
     is_plain_word,
     is_unmarked,
     may_be_remark,
@@ -67,8 +68,6 @@ _OPENS = lazy_pattern("[(（]")
 _CODE_NAME = lazy_pattern(r"`[^`\n]{0,100}(?:[(_.:]|[a-z][A-Z])[^`\n]{0,100}`")
 _STARTS_WITH_CALL = lazy_pattern(r"[\s*_]*+`[^`\n]{1,200}\(\)`")
 _GLOBS = ("`*", "/*")  # of `*_test.go`, src/*-view.ts
-#: A call and the location of it: `open(path)` in src/app.py:12.
-_NAMED_BY_CALL = lazy_pattern(r"`[\w.:$]{1,80}\([^()`\n]{0,80}\)`\s(?:in|at|@)\s[`*\[]{0,3}[\w./-]{1,200}\.\w{1,8}\b")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
 #: The characters around a reference that can make it an example.
 _AROUND = 30
@@ -233,7 +232,8 @@ def _names_file(segment: Segment, one: WrittenReference, workspace: Workspace | 
 
     `svc/shop:80`, `origin/main:12` and `/api/v1/users:12` do not.
     """
-    if one.start > 1 and segment.text.startswith(_GLOBS, one.start - 2):
+    is_end = one.line is None or one.path.startswith(("-", "_", "."))
+    if is_end and one.start > 1 and segment.text.startswith(_GLOBS, one.start - 2):
         return False
     if one.line is None:
         return _is_path(segment, one, workspace, exists)
@@ -349,9 +349,8 @@ def attach_symbols(references: list[Reference], row: list[Segment], workspace: W
     cells = [cell for cell in calling if cell.is_location or not (is_proposal(cell) or _is_prose(cell.text))]
     cells = [cell for cell in cells if cell.is_location or not _states_use(cell, row, references)]
     # `Foo()` | `open(path)` in src/app.py:12: the call next to the location is the one that is there.
-    own = [one for one in calling if references[0].text in one.text and _NAMED_BY_CALL.search(one.text)]
-    cells = [cell for cell in cells if cell in own] if own else cells
-    called = [symbol for cell in cells for symbol in symbols_called(cell.text)]
+    own = [name for one in calling if references[0].text in one.text for name in calls_with_location(one.text)]
+    called = own or [symbol for cell in cells for symbol in symbols_called(cell.text)]
     if called and not any(reference.symbol for reference in references):
         _assign_symbols(called[: len(references)], references, workspace)
         for reference in references:

@@ -96,7 +96,7 @@ _MIN_WORDS = 3
 #: A text that reports a change that was made: the code before it is not in the files any more.
 PAST_LABEL = lazy_pattern(
     r"[^\n]{0,200}\b(?:before (?:the |this )?(?:fix|change|commit|refactor\w{0,5})|previously|used to be)\b|"
-    r"[^\n]{0,200}[(（]pr[eé]-fix[)）]",
+    r"[^\n]{0,200}[(（]pr[eé]-fix[)）][\s*_]*[:：]\s*$",
     re.IGNORECASE,
     ("before", "previously", "used to be", "-fix"),
 )
@@ -125,7 +125,7 @@ _IS_FIXED = lazy_pattern(
     rf"{_STATUS}(?:[✅☑✓]\ufe0f?\s*)?[*_]*"
     r"(?:fixed|resolved|corrigido|resuelto|corregido|corrigé|behoben|risolto|已修复|已解决|修正済み?|수정\s?완료|"
     r"(?-i:[Ии]справлено|ИСПРАВЛЕНО))"
-    r"(?=[\s*_.]*$|[*_]*\s(?:in|by|on|since|at)\s|[*_]*\s?[(（](?!partial|duplic|mostly|pending|not))",
+    r"(?=[*_]*(?:\s(?:in|by|on|since)\s|\s?[(（](?:in\s)?)?(?:v?\d[\w.-]*|`?[0-9a-f]{7,40}`?|(?:PR\s)?#\d+)?[\s*_.)）]*$)",
     re.IGNORECASE,
     (
         *("fixed", "resolved", "corrigido", "resuelto", "corregido", "corrigé", "behoben", "risolto", "已"),
@@ -134,7 +134,9 @@ _IS_FIXED = lazy_pattern(
 )
 #: A sentence on the code after a change, also in a report of a fix: `src/app.py:12 now has the check:`
 STATES_NOW = lazy_pattern(
-    r"\b(?:now|changed|still|fixed|new|updated|implemented|verified|remains?|current(?:ly)?)\b|现在|現在|目前|修改",
+    r"\b(?:now|changed|still|fixed|new|updated|implemented|verified|remains?|current(?:ly)?|add(?:ed|s)|replaced|modified|"
+    r"introduc\w+|after|appl\w+|contains?|uses|proof|solution|buggy|wrong|already|has|have|defines|excerpt|quoted|"
+    r"from|code (?:at|of))\b|现在|現在|目前|修改",
     re.IGNORECASE,
 )
 #: A proposal that was carried out: `建议 1: ... — 已实现`, `Fix 2: ... (implemented)`.

@@ -44,6 +44,10 @@ _TO_WRITE = lazy_pattern(
     r"\b(?:used|called|read|set|needed|returned)\sby\s|(?:→|⇒|->|=>)\s?)$",
     re.IGNORECASE,
 )
+#: A call and the location of it: `open(path)` in src/app.py:12.
+_LOCATED_CALL = lazy_pattern(
+    r"(?<!\bby )`([\w.:$]{1,80})\([^()`\n]{0,80}\)`\s(?:in|at|@)\s[`*\[]{0,3}[\w./-]{1,200}\.\w{1,8}\b"
+)
 _LOOK_BACK = 60
 _SEPARATOR = lazy_pattern(r"\.|::|#|->")
 _WORD = lazy_pattern(r"[\w$]+")
@@ -155,6 +159,11 @@ def symbols_called(text: str) -> list[str]:
     denied = {call.start() for one in _DENIED.finditer(text) for call in _CALL.finditer(text, one.start(), one.end())}
     found = [one for one in _CALL.finditer(text) if one.start() not in denied]
     return [one[1] for one in found if not _TO_WRITE.search(text[max(0, one.start() - _LOOK_BACK) : one.start()])]
+
+
+def calls_with_location(text: str) -> list[str]:
+    """Return the names of the calls in backticks of a cell that are followed by their location."""
+    return [found[1] for found in _LOCATED_CALL.finditer(text)]
 
 
 def is_near(line: int, cited: int | None, end_line: int | None) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_left
 from functools import cached_property
-from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from remit.globs import SKIPPED_DIRECTORIES
@@ -92,10 +91,15 @@ class FileIndex:
         """The endings of all files, in lower case and without the dot."""
         return frozenset(ending_of(path) for path in self._paths)
 
-    def paths_from(self, start: str) -> list[str]:
-        """Return the files whose path begins with `start`, sorted."""
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The names of all files without their endings."""
+        return frozenset(path[path.rfind("/") + 1 :].rpartition(".")[0] for path in self._paths)
+
+    def paths_from(self, start: str, limit: int) -> list[str]:
+        """Return at most `limit` files whose path begins with `start`, sorted."""
         first = bisect_left(self.paths, start)
-        return list(takewhile(lambda path: path.startswith(start), islice(self.paths, first, None)))
+        return [path for path in self.paths[first : first + limit] if path.startswith(start)]
 
     def ending_with(self, end: str) -> list[str]:
         """Return the files whose path is `end` or ends with it after a slash, sorted."""
