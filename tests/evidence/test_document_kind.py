@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from remit.checking import Options, check_text
+from remit.evidence.removals import states_fixed
 from remit.evidence.sources import Sources
 from remit.workspace.files import WorkTree
 
@@ -270,3 +271,8 @@ def test_a_heading_may_be_above_files_that_are_to_be_written(heading: str, tree:
 def test_a_heading_on_what_files_lack_does_not_plan_them(heading: str, tree: Path) -> None:
     table = "| Part | File |\n|---|---|\n| The tax | `src/tax.py` |\n"
     assert outcome(f"# Notes\n\n## {heading}\n\n{table}", tree) == "missing-file"
+
+
+@pytest.mark.parametrize("line", ["Status: fixed in 1" + "." * 200_000 + "x", "**Status:" + "*" * 200_000 + "x"])
+def test_a_long_status_takes_little_time(line: str) -> None:
+    assert not states_fixed([line])

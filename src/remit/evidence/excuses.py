@@ -27,6 +27,7 @@ _VERSIONED = lazy_pattern(r"([A-Za-z][\w.]*(?:-[A-Za-z]\w*)*)-v?(\d+\.\d+[\w.+-]
 #: The locks in which the version follows the name of a package.
 _LOCKS = ("Cargo.lock", "poetry.lock", "uv.lock")
 _NEXT_PACKAGE = lazy_pattern(r"\n {0,2}\S")
+#: Two files at once: `src/view.h/.cpp`.
 _PAIR = lazy_pattern(r"(.{1,400})(\.\w{1,5})/(\.\w{1,5})$")
 #: The endings of code by language; languages that are often used together are one.
 _LANGUAGES = tuple(
@@ -37,21 +38,7 @@ _LANGUAGES = tuple(
         "java kt kts scala sc groovy clj",
         "cs fs vb xaml razor cshtml",
         "glsl vert frag comp geom hlsl wgsl metal",
-        *(
-            "py pyi pyx ipynb",
-            "rb erb",
-            "php",
-            "go",
-            "rs",
-            "hs",
-            "sol",
-            "dart",
-            "lua",
-            "ex exs erl",
-            "jl",
-            "pl pm",
-            "zig",
-        ),
+        *("py pyi pyx ipynb", "rb erb", "php", "go", "rs", "hs", "sol", "dart", "lua", "ex exs erl", "jl", "pl pm"),
     )
 )
 #: What follows the number of a document in its name: `docs/14-login.md`.

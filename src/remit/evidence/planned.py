@@ -139,8 +139,8 @@ FILES_TO_CREATE = lazy_pattern(
         *("archivo", "fichero", "arquivo", "creare", "dateien", "файлы", "파일"),
     ),
 )
-#: The same in a text that is not a result: `Missing components`, `A. Effort matrix`. `Missing component tests` is about
-#: components that are there.
+#: The same, but not in a result or a review: `Missing components`, `A. Effort matrix`. `Missing component tests` is
+#: about components that are there.
 FILES_TO_WRITE = lazy_pattern(
     rf"{LEAD}(?:(?:missing|unimplemented)\s(?:assets|modules|components)|缺失(?:文件|资产|组件|模块)|待实现|未実装|미구현|"
     r"(?:[A-Z]\.\s)?(?:implementation\s)?effort\s(?:matrix|estimates?)|(?:overview:\s)?what we(?:['’]re| are) building|"

@@ -119,13 +119,13 @@ BEFORE_LABEL = lazy_pattern(
     ("before", "old", "previous", "antes", "avant", "vorher", "変更前", "修正前", "修改前", "修复前", "이전"),
 )
 #: The status of a section, and one that states that its problem is fixed: `**Status:** ✅ FIXED`, `Status: fixed in 2`.
-_STATUS = rf"{LEAD}(?:status|estado|statut|stato|状态|状態|상태|(?-i:[Сс]татус|СТАТУС))[\s*_]*[:：][\s*_]*"
+_STATUS = rf"{LEAD}(?:status|estado|statut|stato|状态|状態|상태|(?-i:[Сс]татус|СТАТУС))[\s*_]*+[:：][\s*_]*+"
 _ANY_STATUS = lazy_pattern(_STATUS, re.IGNORECASE, ("stat", "estado", "状态", "状態", "상태", "татус", "статус"))
 _IS_FIXED = lazy_pattern(
-    rf"{_STATUS}(?:[✅☑✓]\ufe0f?\s*)?[*_]*"
+    rf"{_STATUS}(?:[✅☑✓]\ufe0f?[\s*_]*+)?"
     r"(?:fixed|resolved|corrigido|resuelto|corregido|corrigé|behoben|risolto|已修复|已解决|修正済み?|수정\s?완료|"
     r"(?-i:[Ии]справлено|ИСПРАВЛЕНО))"
-    r"(?=[*_]*(?:\s(?:in|by|on|since)\s|\s?[(（](?:in\s)?)?(?:v?\d[\w.-]*|`?[0-9a-f]{7,40}`?|(?:PR\s)?#\d+)?[\s*_.)）]*$)",
+    r"(?=[*_]*+(?:\s(?:in|by|on|since)\s|\s?[(（](?:in\s)?)?(?:v?\d[\w.-]{0,20}|`?[0-9a-f]{7,40}`?|(?:PR\s)?#\d+)?[\s*_.)）]{0,9}$)",
     re.IGNORECASE,
     (
         *("fixed", "resolved", "corrigido", "resuelto", "corregido", "corrigé", "behoben", "risolto", "已"),
