@@ -747,3 +747,84 @@ def test_a_line_that_is_elsewhere_in_the_file_is_not_called_unlike_all_of_its_li
     (quote,) = evidence_of(at("a.py:11", quoted), tmp_path).quotes
     assert quote.outcome == "mismatch"
     assert quote.why.endswith(f"; none of these lines is like `{lines[90]}`")
+
+
+# --- Marks and lines that do not matter
+
+SIBLINGS = """\
+export const useBlock = (id: string) =>
+  useStore((state) => state.blocks[id]);
+
+export const useChildren = (id: string) =>
+  useStore((state) => state.children[id]);
+
+export const useContent = (id: string) =>
+  useStore((state) => state.blocks[id]?.content);
+"""
+BLOCK, CHILDREN, CONTENT = SIBLINGS.rstrip("\n").split("\n\n")
+
+
+def quote_outcome(code: str, path: str, source: str, root: Path) -> str:
+    (root / path).write_text(source)
+    (quote,) = evidence_of(f"```text {path}:1-{source.count(chr(10))}\n{code}\n```", root).quotes
+    return quote.outcome
+
+
+def test_a_function_between_similar_ones_may_be_left_out(tmp_path: Path) -> None:
+    assert quote_outcome(f"{BLOCK}\n\n{CONTENT}", "store.ts", SIBLINGS, tmp_path) == "verified"
+    for altered in (
+        f"{BLOCK}\n\n{CONTENT.replace('useContent', 'useChild')}",
+        f"{BLOCK}\n\n{CHILDREN.replace('useChildren', 'useContent')}",
+        f"{BLOCK.replace('useBlock', 'useContent')}\n\n{CONTENT}",
+    ):
+        assert quote_outcome(altered, "store.ts", SIBLINGS, tmp_path) == "mismatch"
+
+
+@pytest.mark.parametrize(
+    ("path", "outcome"),
+    [("a.py", "verified"), ("a.ts", "verified"), ("a.go", "mismatch"), ("a.sh", "mismatch"), ("a.rb", "mismatch")],
+)
+def test_the_quotation_marks_of_a_string_matter_only_where_they_do_in_the_language(
+    path: str, outcome: str, tmp_path: Path
+) -> None:
+    source = 'strategies = {\n    "mock": Mock,\n    "always": Always,\n}\n'
+    code = source.rstrip("\n").replace('"', "'")
+    assert quote_outcome(code, path, source, tmp_path) == outcome
+    assert quote_outcome(code.replace("'mock'", "mock"), path, source, tmp_path) == "mismatch"
+    assert quote_outcome(code.replace("mock", "mocks"), path, source, tmp_path) == "mismatch"
+
+
+def test_a_line_of_another_case_does_not_verify_an_altered_one(tmp_path: Path) -> None:
+    source = (
+        'switch (role) {\n  case "guest":\n    grant(user, "read", false);\n    audit(user);\n    break;\n'
+        '  case "admin":\n    grant(user, "read", true);\n    break;\n}\n'
+    )
+    code = 'switch (role) {\n  case "guest":\n    grant(user, "read", true);\n    break;'
+    (tmp_path / "role.ts").write_text(source)
+    (quote,) = evidence_of(f"```text role.ts:1-5\n{code}\n```", tmp_path).quotes
+    assert quote.outcome == "mismatch"
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ('run("a" + b + "c")', "run('a\" + b + \"c')"),
+        ('os.system("rm -rf \'" + name)', 'os.system("rm -rf \\"" + name)'),
+        ("query(`name = '${name}'`)", 'query(`name = "${name}"`)'),
+        ('say("it\'s")', "say('it\"s')"),
+    ],
+)
+def test_quotation_marks_inside_a_string_matter(source: str, code: str, tmp_path: Path) -> None:
+    for path in ("a.py", "a.ts"):
+        assert quote_outcome(code, path, f"{source}\n", tmp_path) == "mismatch"
+
+
+def test_the_head_of_one_function_with_the_end_of_another_is_altered(tmp_path: Path) -> None:
+    source = (
+        "def read(path):\n    check(path)\n\n    data = load(path, safe=True)\n    return data\n\n\n"
+        "def read_fast(path):\n    prepare(path)\n\n    data = load(path, safe=False)\n    return data.raw\n"
+    )
+    code = "def read(path):\n    check(path)\n\n    data = load(path, safe=False)\n    return data.raw"
+    (tmp_path / "a.py").write_text(source)
+    (quote,) = evidence_of(f"```python a.py:1-5\n{code}\n```", tmp_path).quotes
+    assert quote.outcome == "mismatch"

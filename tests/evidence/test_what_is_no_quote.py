@@ -172,3 +172,84 @@ def test_a_link_does_not_turn_a_location_into_a_proposal(tree: Path) -> None:
     label = "**Location:** [src/cart.py:5](https://example.com/shop/blob/main/src/cart.py#L5)"
     code = fence("price = totals.compute(cart, with_tax=False)")
     assert "mismatch" in answers(f"**Recommendation:** Pass the flag.\n\n{label}\n\n{code}\n", tree)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("- TestTotals (8 tests)", "- TestOffers (3 tests)"),
+        ("• the price", "• the tax"),
+        ("Rule: js/incomplete-escaping", "Issue: Incomplete escaping", "Risk: HIGH"),
+        ("src/cart.py:5", "Rule: js/incomplete-escaping", "Risk: HIGH"),
+    ],
+)
+def test_a_list_or_labels_in_a_fence_are_not_code(lines: tuple[str, ...], tree: Path) -> None:
+    shown = fence("# src/cart.py:5", *lines)
+    assert answers(f"## Open\n\n{shown}\n", tree) == ["verified"]
+    assert answers(result(shown), tree) == ["mismatch", "mismatch"]
+    assert answers(f"## Open\n\n{fence('# src/cart.py:5', *lines, 'price = tax(cart)')}\n", tree) == ["mismatch"] * 2
+    (tree / "rules.yaml").write_text("a: 1\n" * 20)
+    assert answers(f"## Open\n\n{fence('# rules.yaml:5', *lines, language='yaml')}\n", tree) == ["mismatch"] * 2
+
+
+def test_code_after_a_line_is_to_be_inserted(tree: Path) -> None:
+    code = fence("def train(cart):", "    return model(cart)")
+    assert answers(f"## Open\n\n**Location:** `src/cart.py` after line 5\n\n{code}\n", tree) == ["verified"]
+    assert answers(f"## Open\n\n**Location:** `src/cart.py` line 5\n\n{code}\n", tree) == ["mismatch", "mismatch"]
+    assert answers(f"## Open\n\nThe code in `src/cart.py` before line 5:\n\n{code}\n", tree) == ["mismatch"] * 2
+
+
+def test_code_that_should_also_be_there_is_proposed(tree: Path) -> None:
+    lines = ("# Current - no tax", "price = totals.compute(cart, with_tax=True)", "# Should also check", "check(cart)")
+    assert answers(f"## Open\n\n**Location**: `src/cart.py:5`\n\n{fence(*lines)}\n", tree) == ["verified"]
+    guess = ("# Likely something like:", "check(cart, totals)")
+    assert "mismatch" not in answers(f"## Open\n\n**Location**: `src/cart.py:5`\n\n{fence(*guess)}\n", tree)
+    comment = ("def total(cart):", "    # Should also check", "    price = totals.compute(cart, with_tax=False)")
+    assert answers(f"## Open\n\n**Location**: `src/cart.py:4`\n\n{fence(*comment)}\n", tree) == ["mismatch"] * 2
+    other = (lines[0], lines[1].replace("True", "False"), "# also checks", "check(cart)")
+    assert answers(f"## Open\n\n**Location**: `src/cart.py:5`\n\n{fence(*other)}\n", tree) == ["mismatch", "mismatch"]
+
+
+def test_code_below_a_list_may_be_that_of_any_entry(tree: Path) -> None:
+    code = fence("found = min(offers)")
+    text = "- `src/cart.py:11`\n- `src/cart.js:2`\n"
+    assert answers(f"## Open\n\n{text}{code}\n", tree) == ["verified", "verified", "verified"]
+    shows = text.replace("js:2`", "js:2` shows:")
+    assert "verified" not in answers(f"## Open\n\n{shows}{code}\n", tree)[1:]
+    wrong = fence("found = max(offers)")
+    assert answers(f"## Open\n\n{text}{wrong}\n", tree).count("mismatch") == 2
+
+
+@pytest.mark.parametrize(
+    ("label", "is_proposed"),
+    [
+        ("**Opción B: otra** (`src/cart.py:5`)", True),
+        ("**옵션 2: 수정** (`src/cart.py:5`)", True),
+        ("**Исправить расчёт** (`src/cart.py:5`)", True),
+        ("**选项卡** (`src/cart.py:5`)", False),
+        ("**옵션 값** (`src/cart.py:5`)", False),
+        ("**Opção de login** (`src/cart.py:5`)", False),
+    ],
+)
+def test_alternatives_in_other_languages_are_proposed(label: str, is_proposed: bool, tree: Path) -> None:
+    code = fence("price = totals.compute(cart, with_tax=False)")
+    assert ("mismatch" in answers(f"## Open\n\n{label}\n\n{code}\n", tree)) is not is_proposed
+
+
+def test_a_remark_may_ask_to_add_a_line(tree: Path) -> None:
+    for remark, is_proposed in (("# 添加这一行", True), ("# 替换变量", False)):
+        code = fence("# src/cart.py:5", f"price = totals.compute(cart, with_tax=False)  {remark}")
+        assert ("mismatch" in answers(f"## Open\n\n{code}\n", tree)) is not is_proposed
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("- total(cart, tax=2)", "- return None"),
+        ('Addr: ":8080",', "InsecureSkipVerify: true,"),
+        ("- price = 3", "- tax = 2"),
+    ],
+)
+def test_code_that_is_like_a_list_is_compared(lines: tuple[str, ...], tree: Path) -> None:
+    shown = fence("# src/cart.py:5", *lines)
+    assert answers(f"## Open\n\n{shown}\n", tree) == ["mismatch", "mismatch"]

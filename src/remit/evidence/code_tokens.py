@@ -80,6 +80,10 @@ _DOCUMENTED = frozenset(("py", "pyi", "pyx"))
 _CLOSING = frozenset(")]}")
 #: Languages in which a line break takes the place of a semicolon.
 _OPTIONAL_SEMICOLONS = frozenset(("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte", "qml"))
+#: Languages in which a string may have either quotation mark.
+_TWO_MARKS = _DOCUMENTED | _OPTIONAL_SEMICOLONS
+#: A string without other quotation marks, and without parts that are code.
+_PLAIN_STRING = lazy_pattern(r"'[\w ./:@+-]*+'$")
 _ORPHAN_END = lazy_pattern(r"\*/")
 
 
@@ -89,8 +93,8 @@ class CodeTokens:
     def __init__(self, text: str, path: str, *, relaxed: bool = False) -> None:
         """Split a text.
 
-        If `relaxed`, leave out commas before a closing bracket and semicolons that the language does not need, and
-        shorten docstrings to a line.
+        If `relaxed`, leave out commas before a closing bracket and semicolons that the language does not need, shorten
+        docstrings to a line, and take both quotation marks for one where the language does.
         """
         self.words: list[str] = []
         self.lines: list[int] = []
@@ -98,7 +102,8 @@ class CodeTokens:
         self.comments: list[tuple[int, str]] = []
         text = text.translate(TYPOGRAPHY)
         omits_semicolons = relaxed and may_omit_semicolons(path)
-        for kind, word, line in _tokens(_with_short_docstrings(text, path) if relaxed else text, path):
+        shown = _with_short_docstrings(text, path) if relaxed else text
+        for kind, word, line in _tokens(shown, path, one_mark=relaxed and has_two_quotation_marks(path)):
             if kind:
                 self.comments.append((line, "".join(word.split())))
                 continue
@@ -135,6 +140,11 @@ def may_omit_semicolons(path: str) -> bool:
     return _ending(path) in _OPTIONAL_SEMICOLONS
 
 
+def has_two_quotation_marks(path: str) -> bool:
+    """Return whether a string in single quotation marks is the same as in double ones in the language of a file."""
+    return _ending(path) in _TWO_MARKS
+
+
 def has_docstring(text: str, path: str) -> bool:
     """Return whether a text has a docstring: a string of three quotation marks that is a whole statement."""
     return _ending(path) in _DOCUMENTED and bool(_DOCSTRING.search(text))
@@ -153,8 +163,11 @@ def _shortened(found: re.Match[str]) -> str:
     return f"{start}{mark}{first.rstrip()}{mark}" + "\n# " * removed + " ".join(rest.split()) * bool(removed)
 
 
-def _tokens(text: str, path: str) -> Iterator[tuple[bool, str, int]]:
-    """Yield for each token whether it is a comment, its text, and the index of its line."""
+def _tokens(text: str, path: str, *, one_mark: bool = False) -> Iterator[tuple[bool, str, int]]:
+    """Yield for each token whether it is a comment, its text, and the index of its line.
+
+    With `one_mark`, a plain string has double quotation marks.
+    """
     line, counted, start = 0, 0, 0
     pattern = _pattern(_ending(path))
     if (end := _orphan(text, path)) > 0:
@@ -168,11 +181,12 @@ def _tokens(text: str, path: str) -> Iterator[tuple[bool, str, int]]:
             yield True, found[0], line
         elif kind == "string":
             inner = found[0]
-            yield False, inner[0], line
+            mark = '"' if one_mark and _PLAIN_STRING.match(inner) else inner[0]
+            yield False, mark, line
             end = len(inner) - 1
             words = _WORD.finditer(inner, 1, end)
             yield from ((False, _dots(word, inner, end, starts_string=word.start() == 1), line) for word in words)
-            yield False, inner[-1], line
+            yield False, mark, line
         else:
             yield False, _dots(found, text, len(text)), line
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from remit.evidence.file_names import LANGUAGES
 from remit.evidence.model import Location, Reference
 from remit.evidence.path_resolution import is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
@@ -29,22 +30,12 @@ _LOCKS = ("Cargo.lock", "poetry.lock", "uv.lock")
 _NEXT_PACKAGE = lazy_pattern(r"\n {0,2}\S")
 #: Two files at once: `src/view.h/.cpp`.
 _PAIR = lazy_pattern(r"(.{1,400})(\.\w{1,5})/(\.\w{1,5})$")
-#: The endings of code by language; languages that are often used together are one.
-_LANGUAGES = tuple(
-    frozenset(endings.split())
-    for endings in (
-        "js jsx mjs cjs ts tsx mts cts vue svelte coffee",
-        "c h cc cpp cxx hh hpp hxx cu m mm swift",
-        "java kt kts scala sc groovy clj",
-        "cs fs vb xaml razor cshtml",
-        "glsl vert frag comp geom hlsl wgsl metal",
-        *("py pyi pyx ipynb", "rb erb", "php", "go", "rs", "hs", "sol", "dart", "lua", "ex exs erl", "jl", "pl pm"),
-    )
-)
 #: What follows the number of a document in its name: `docs/14-login.md`.
 _NUMBER_ENDS = "-_. "
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
+#: Folders that are not named like their project.
+_PLAIN_FOLDERS = frozenset(("src", "lib", "app", "apps", "packages", "test", "tests", "docs", "web", "api", "core"))
 #: The name that a source file has after it was compiled.
 _COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 #: `File "/srv/app.py", line 12` shows the file at the time of the error.
@@ -60,6 +51,7 @@ _MAX_WILD = 200
 _WILD = lazy_pattern(r"[*?\[\\]")
 _SHORT = "the path leaves out folders of the file"
 _SHORT_OF_SEVERAL = "the path leaves out folders; several files may be meant"
+_OUTER = "the path has the folder of the checkout before"
 _BUILD = "a build writes it; it is not in the checkout"
 _IGNORED = "the repository ignores it, so it is not in the checkout"
 _SOURCE = "it is compiled from the file"
@@ -99,6 +91,9 @@ class Excuses:
         if found := self._longer(reference):
             _excuse(reference, f"{_SHORT} {found[0]}" if len(found) == 1 else _SHORT_OF_SEVERAL)
             reference.found = Location(found[0], reference.line) if len(found) == 1 else None
+        elif inner := self._doubled(reference):
+            _excuse(reference, f"{_OUTER} {inner}")
+            reference.found = Location(inner, reference.line)
         elif reference.line is None and (pair := self._pair(path)):
             reference.outcome, reference.why = "abbreviated", _PAIR_OF
             reference.found = Location(pair, reference.line)
@@ -127,6 +122,12 @@ class Excuses:
         named = self._workspace.index.ending_with(name)[:_MAX_NAMESAKES]
         found = [path for path in named if _has_in_order(path.split("/")[:-1], folders)]
         return [path for path in found[:_MAX_READ] if self._has_line(path, reference)]
+
+    def _doubled(self, reference: Reference) -> str:
+        """Return the file of a path that has its first folder twice, as in a checkout with the name of its package."""
+        first, _, inner = reference.path.partition("/")
+        is_package = inner.startswith(f"{first}/") and first not in _PLAIN_FOLDERS
+        return inner if is_package and self._has_line(inner, reference) else ""
 
     def _pair(self, path: str) -> str:
         """Return the first of two files that a path names at once, if both are there: `src/shop.h/.cpp`."""
@@ -159,7 +160,7 @@ class Excuses:
         folder, _, name = path.rpartition("/")
         stem, _, ending = name.rpartition(".")
         endings = self._workspace.index.endings
-        if not endings or not any(ending.lower() in one and one.isdisjoint(endings) for one in _LANGUAGES):
+        if not endings or not any(ending.lower() in one and one.isdisjoint(endings) for one in LANGUAGES):
             return False
         return stem not in self._workspace.index.stems and not (folder and is_there(folder, self._workspace))
 
@@ -174,7 +175,7 @@ class Excuses:
 
     def _has_line(self, path: str, reference: Reference) -> bool:
         if reference.line is None:
-            return True
+            return self._workspace.exists(path)
         file = self._workspace.read(path)
         last = reference.end_line or reference.line
         return isinstance(file, SourceFile) and 1 <= reference.line <= last <= file.line_count

@@ -84,9 +84,9 @@ _NEW_REMARK = lazy_pattern(
     r"(?<![/#-])(?://++|#++|--++|/\*++|<!--)\s*+(?:(?:[←⬅]|<-+)\s*)?"
     r"(?:NEW|ADD(?:ED)?(?: THIS)?|REMOVED?(?: THIS)?|CHANGED?)(?:\s*(?:[:：!(–—-]|\*/|-->|$))|"
     r"(?<![/#-])(?://++|#++|--++)\s*+(?:[←⬅]|<-+)\s*(?i:new|add(?:ed)?|removed?|changed?)\b|"
-    r"(?<![/#-])(?://++|#++|--++|/\*++)\s*+(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|原\s?\S{1,20}\s?(?:→|->)|"
+    r"(?<![/#-])(?://++|#++|--++|/\*++)\s*+(?:[←⬅]\s*)?(?:新增|新規|追加|추가|변경|添加[这此]一?行|原\s?\S{1,20}\s?(?:→|->)|"
     r"(?i:same (?:pattern|change|fix)\b))",
-    words=("new", "add", "remove", "change", "same ", "新增", "新規", "追加", "추가", "변경", "原"),
+    words=("new", "add", "remove", "change", "same ", "新增", "新規", "追加", "추가", "변경", "添加", "原"),
 )
 #: A comment that asks for a change, alone in its line: `# Add this line`, `// Change:`.
 _ASKS_REMARK = lazy_pattern(
@@ -104,29 +104,20 @@ _BEFORE = lazy_pattern(
 _AFTER = lazy_pattern(
     rf"{_SIGN}(?:(?:after|new|good|correct|fixed|proposed|suggested|recommended|better|improved|secure|becomes|instead|"
     rf"fix|solution|replace with|optimi[sz]ed|refactored|{AFTER_WORDS}){_END}|"
-    rf"(?:should|could|would) be(?:come)?\b|应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
+    rf"(?:should|could|would) be(?:come)?\b|(?:\w{{1,12}}\s)?something like\s?[:：]|"
+    rf"应该|应改为|建议|改为|推荐|推奨|修正案|改善案)",
     re.IGNORECASE,
     (
-        *(
-            "after",
-            "new",
-            "good",
-            "right",
-            "correct",
-            "fix",
-            "proposed",
-            "suggested",
-            "recommended",
-            "better",
-            "improved",
-        ),
-        *("secure", "becomes", "instead", "solution", "replace with", "optimi", "refactored", " be", "nachher", "neu"),
-        *("après", "nouveau", "después", "depois", "nuevo", "novo", "dopo", "nuovo", "nieuw", "daarna", "potem"),
-        *("nowy", "после", "стало", "після", "sonra", "yeni", "sau", "mới", "sesudah", "setelah", "baru"),
-        *("修改", "修正", "修复", "变更", "変更", "优化", "改善", "改进", "重构", "改后", "之后", "新", "이후"),
-        *("수정", "변경", "개선", "应该", "改为", "建议", "推荐", "推奨"),
+        *("after", "new", "good", "right", "correct", "fix", "proposed", "suggested", "recommended", "better"),
+        *("improved", " also", "something like", "secure", "becomes", "instead", "solution", "replace with"),
+        *("optimi", "refactored", " be", "nachher", "neu", "après", "nouveau", "después", "depois", "nuevo"),
+        *("novo", "dopo", "nuovo", "nieuw", "daarna", "potem", "nowy", "после", "стало", "після", "sonra"),
+        *("yeni", "sau", "mới", "sesudah", "setelah", "baru", "修改", "修正", "修复", "变更", "変更", "优化"),
+        *("改善", "改进", "重构", "改后", "之后", "新", "이후", "수정", "변경", "개선", "应该", "改为", "建议"),
+        *("推荐", "推奨"),
     ),
 )
+_ALSO = lazy_pattern(rf"{_SIGN}(?:should|could|would) also\b", re.IGNORECASE, (" also",))
 #: Old code and then new code, each with a word for what it is: `// OLD QUERY:`, `// NEW QUERY:`.
 _OLD_PART = lazy_pattern(
     rf"{_SIGN}(?:old|before|previous)\s[\w ]{{1,30}}(?:[:：(（]|$)", re.IGNORECASE, ("old", "before", "previous")
@@ -369,6 +360,8 @@ def before_and_after(lines: list[str]) -> int | None:
     """Return the number of lines before the proposed part of a fence: 0 if it also marks the old code, else None."""
     comments = [at for at, line in enumerate(lines) if _may_be_comment(line)]
     after = next((at for at in comments if _AFTER.match(lines[at])), None)
+    if after is None and (old_part := next((at for at in comments if _BEFORE.match(lines[at])), None)) is not None:
+        after = next((at for at in comments if at > old_part and _ALSO.match(lines[at])), None)
     if after is None:
         for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART), (_WRONG, _RIGHT)):
             first = next((at for at in comments if old.match(lines[at])), None)

@@ -23,6 +23,32 @@ EXTENSIONS = frozenset(
     odin pbxproj phtml plantuml prefab psql puml resx rmd slint smithy storyboard tpl uproject vy xib xsl xslt
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
+#: The endings of code by language; languages that are often used together are one.
+LANGUAGES = tuple(
+    frozenset(endings.split())
+    for endings in (
+        "js jsx mjs cjs ts tsx mts cts vue svelte coffee",
+        "c h cc cpp cxx hh hpp hxx cu m mm swift",
+        "java kt kts scala sc groovy clj",
+        "cs fs vb xaml razor cshtml",
+        "glsl vert frag comp geom hlsl wgsl metal",
+        *(
+            "m mm swift",
+            "py pyi pyx ipynb",
+            "rb erb",
+            "php",
+            "go",
+            "rs",
+            "hs",
+            "sol",
+            "dart",
+            "lua",
+            "ex exs erl",
+            "jl",
+            "pl pm",
+        ),
+    )
+)
 #: Products, code and plain words that look like file names.
 _NOT_FILES = frozenset(
     """
@@ -105,6 +131,13 @@ _ODD = lazy_pattern(r"[:,'!;#^ ]")
 _ODD_ENDING = lazy_pattern(r"[\w.-]*\w\.[a-z][a-z0-9]{1,9}$")
 
 Exists = Callable[[str], bool]
+
+
+@lru_cache(_MEMORY)
+def is_source(path: str) -> bool:
+    """Return whether the ending of a path is that of a programming language."""
+    ending = path.rpartition(".")[2].lower()
+    return any(ending in one for one in LANGUAGES)
 
 
 @lru_cache(_MEMORY)

@@ -165,12 +165,17 @@ LABEL_FORM = lazy_pattern(rf"{LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(:]|（|：|$)")
 _WORD_ENDS = r"\b(?![./_-]\w)"
 #: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
 FIX_LABEL = lazy_pattern(
-    r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|(?:option|alternative|approach)\s\w{1,3}\b"
-    r"[^*\n]{0,40}|[^*\n]{0,40}\b(?:changes|modifications)[:：]?|"
+    r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|"
+    r"(?:option|alternative|approach)\s\w{1,3}\b[^*\n]{0,40}|"
+    r"(?:opción\s|opção\s|(?:옵션|选项|オプション)\s?)(?-i:\d|[A-Z])\b[^*\n]{0,40}|"
+    r"[^*\n]{0,40}\b(?:changes|modifications)[:：]?|(?-i:[Ии]справить|[Зз]аменить|[Дд]обавить)\s[^*\n]{1,60}|"
     r"(?:step|task|phase|paso|passo|schritt)\s\d{1,2}[a-z]?\s?[:：.–—-]\s*(?:implement|add|create|update|replace|fix|wire|"
     r"extract|modify|remove|write|corregir|agregar|añadir|implementar|crear)\b[^*\n]{0,80})\*\*",
     re.IGNORECASE,
-    ("fix", "option", "alternative", "approach", "changes", "modifications", "step", "task", "phase", "pas", "schritt"),
+    (
+        *("fix", "option", "opción", "opção", "옵션", "选项", "オプション", "alternative", "approach", "changes"),
+        *("modifications", "step", "task", "phase", "pas", "schritt", "справить", "аменить", "обавить"),
+    ),
 )
 #: An instruction that introduces code, an introduction of proposed and one of existing code: each ends with a colon.
 LINE_ENDS_WITH_COLON = lazy_pattern(r".*[:：][\s*_]{0,4}$", re.DOTALL, (":", "："))

@@ -12,12 +12,12 @@ import msgspec
 
 from remit.contract.parse import Document
 from remit.evidence.fence_parts import FencePart, FenceText, before_and_after, fence_parts, marks_new_lines
-from remit.evidence.file_names import is_placeholder
+from remit.evidence.file_names import is_placeholder, is_source
 from remit.evidence.line_numbers import line_in_comment, names_only_code
 from remit.evidence.model import Quote, Reference
 from remit.evidence.proposal_words import CURRENT
 from remit.evidence.proposals import Proposals
-from remit.evidence.quote_text import is_before_fix, is_code, lists_calls, quote_readings
+from remit.evidence.quote_text import is_before_fix, is_code, is_insert_point, is_listing, lists_calls, quote_readings
 from remit.evidence.references import display_path
 from remit.evidence.segments import Segment
 from remit.evidence.written import WrittenReference
@@ -150,7 +150,12 @@ class Fence:
     @property
     def is_of_other_version(self) -> bool:
         """Whether the line above it calls the code that of another version."""
-        return _OTHER_VERSION.search(self._text(self.above)[-_MAX_INTRODUCTION:]) is not None
+        return _OTHER_VERSION.search(self.introduction) is not None
+
+    @property
+    def introduction(self) -> str:
+        """The end of the line above it."""
+        return self._text(self.above)[-_MAX_INTRODUCTION:]
 
     def labelled_location(self, has_location: Callable[[int], bool]) -> int:
         """Return the line of a label or heading with a location above the line that introduces the code, or 0.
@@ -233,6 +238,8 @@ def claims_of_fence(
         candidates = [*others, own] if own is not None else _candidates(fence, above, finding)
         is_quote = bool(candidates) and bool(quote_readings("\n".join(part.lines)))
         is_quote &= own is None or own.line is not None or not _shows_commands(part.lines, own.path)
+        if is_quote and not (proposals.kind.is_result or fence.is_diff) and is_source(candidates[-1].path):
+            is_quote = not is_listing(part.lines)
         if is_quote and own is not None and own.line is None:
             # A reference with a line to the same file directly above is more precise than a path without a line.
             lined = [one for one in (*above, finding) if one and one.path == own.path and one.line is not None]
@@ -257,7 +264,7 @@ def claims_of_fence(
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
             is_list = not (proposals.kind.is_result or fence.is_diff) and lists_calls(text)
-            is_loose |= is_list and not proposals.shows_existing(fence.line)
+            is_loose |= (is_list or is_insert_point(fence.introduction)) and not proposals.shows_existing(fence.line)
             is_loose |= is_apart and own is None and proposals.shows_old(fence.line)
             may_be_new = partial(fence.may_be_new, proposals, quote, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)

@@ -11,7 +11,7 @@ from remit.evidence.path_resolution import MAX_SHOWN
 from remit.evidence.quote_locations import LocatedQuote
 from remit.evidence.quote_text import before_label
 from remit.evidence.quotes import MIN_MOVED, QuoteChecker
-from remit.evidence.reference_lookup import PAST, PLACEHOLDER, UNNAMED
+from remit.evidence.reference_lookup import DOUBTFUL, PAST, PLACEHOLDER, UNNAMED
 from remit.evidence.revisions import PermalinkReader
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
@@ -114,7 +114,7 @@ def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:
     """Settle what a quote that was checked means for its location."""
     if is_past and quote.outcome in ("mismatch", "missing-file"):
         quote.outcome, quote.found, quote.why, quote.difference = "unchecked", None, PAST, None
-    elif reference.is_far and quote.outcome not in ("verified", "unchecked"):
+    elif (reference.is_far or reference.why == DOUBTFUL) and quote.outcome not in ("verified", "unchecked"):
         quote.outcome, quote.found, quote.why = "unchecked", None, UNNAMED
     elif reference.is_elsewhere or (reference.candidates and not reference.target):
         quote.outcome, quote.found, quote.why = "unchecked", None, reference.why

@@ -64,6 +64,19 @@ _BEFORE_FIX = lazy_pattern(
 )
 
 _LISTED_CALL = lazy_pattern(r"\s*+[-*•]\s++[`*]*+[\w.]{1,80}\([^()\n]{0,80}\)[`*]*+\s++[-–—:]\s")
+#: A line of a list, and one with a label: `Rule: js/incomplete-escaping`.
+_LISTED = lazy_pattern(
+    r"\s*+[-•]\s(?=\S)(?!(?:return|raise|throw|if|for|while|import|from|await|yield)\b)(?!.*(?:\w\(|=|[;{:]\s*$))"
+)
+_PLACE = lazy_pattern(r"\s*+[\w./@+\[\]-]++:\d++(?:-\d++)?\s*+$")
+_LABELLED = lazy_pattern(r"[A-Z][A-Za-z ]{1,24}:\s++\S(?!.*[,;{(\[]\s*$)")
+#: A line after which code belongs: `src/app.py` after line 12.
+_AFTER_LINE = lazy_pattern(
+    r"(?:^[\s*_>-]*+(?:location|where|position|file)\b|\b(?:add|insert|append|put|place|paste)\b)[^\n]{0,120}"
+    r"\b(?:after|before)\s(?:the\s)?lines?\s~?\d+[\s)*_:：]*$",
+    re.IGNORECASE,
+    ("after", "before"),
+)
 _CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
 
@@ -94,6 +107,19 @@ def lists_calls(text: str) -> bool:
     if text.lstrip()[:1] not in ("-", "*", "•"):
         return False
     return all(_LISTED_CALL.match(line) for line in text.split("\n")[:_MAX_LINES] if line.strip())
+
+
+def is_listing(lines: list[str]) -> bool:
+    """Return whether lines in place of code are a list, or labels with their values, besides locations."""
+    shown = [line for line in lines[:_MAX_LINES] if line.strip() and not _PLACE.match(line)]
+    if not shown:
+        return False
+    return all(map(_LISTED.match, shown)) or (len(shown) > 1 and all(map(_LABELLED.match, shown)))
+
+
+def is_insert_point(line: str) -> bool:
+    """Return whether the line above some code ends with the place at which the code is to be inserted."""
+    return _AFTER_LINE.search(line) is not None
 
 
 def _step_number(line: str) -> int:

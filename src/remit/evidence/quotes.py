@@ -39,6 +39,7 @@ _GLANCE = 100_000
 _FEW_LINES = 60
 _FEW_CHARACTERS = 4_000
 _BRACKETS = frozenset(")]}")
+_MARKS = frozenset("\"'")
 _NO_WORD = lazy_pattern(r"\W")
 
 
@@ -138,12 +139,17 @@ class QuoteChecker:
         self, quote: Quote, file: SourceFile, readings: list[list[str]], cited: tuple[int, int] | None
     ) -> TokenMatch | None:
         """Compare a quote token by token: with the lines around the cited ones, or with the whole file."""
-        from remit.evidence.code_tokens import has_docstring, may_omit_semicolons  # late import: as above
+        from remit.evidence.code_tokens import (
+            has_docstring,
+            has_two_quotation_marks,
+            may_omit_semicolons,
+        )  # late: as above
         from remit.evidence.token_match import QuoteTokens, cost, find_tokens, is_too_large  # late import: as above
 
         around = cited or (quote.line or 1, quote.line or 1)
         reach = REACH if cited is not None else None
-        has_free_marks = has_docstring(quote.text, file.path) or may_omit_semicolons(file.path)
+        has_marks = has_two_quotation_marks(file.path) and not _MARKS.isdisjoint(quote.text)
+        has_free_marks = has_docstring(quote.text, file.path) or may_omit_semicolons(file.path) or has_marks
         for pieces, relaxed in product(readings, (False, True)):
             tokens = QuoteTokens(pieces, file.path, relaxed=relaxed)
             if relaxed and not (has_free_marks or _BRACKETS.intersection(tokens.words)):

@@ -121,6 +121,11 @@ class FileTokens:
         indent = min(_indent(self._lines[low]), _indent(self._lines[high]))
         return indent > 0 and any(line.strip() and _indent(line) < indent for line in self._lines[low + 1 : high])
 
+    def is_between_blank_lines(self, first: int, last: int) -> bool:
+        """Return whether a blank line follows the line of one token, and another one precedes that of another."""
+        below, above = self.tokens.lines[first] + 1, self.tokens.lines[last] - 1
+        return below < above and not self._lines[below].strip() and not self._lines[above].strip()
+
     def line(self, at: int) -> int:
         """Return the number of the line of a token."""
         return self.first + self.tokens.lines[at]
@@ -230,15 +235,47 @@ def _match(quote: QuoteTokens, file: FileTokens, path: list[int], around: tuple[
         last_omitted = file.tokens.of_line(path[at] - 1)
         is_joined = at not in quote.starts
         after = quote.words[at : at + len(first_omitted)] if is_joined else quote.line_from(at)
-        if _is_altered(first_omitted, after, distance):
+        is_known = _omits_paragraphs(quote, file, path, at)
+        if not is_known and _is_altered(first_omitted, after, distance):
             return None
         before = quote.words[max(0, at - len(last_omitted)) : at] if is_joined else quote.line_before(at)
-        if not _is_anchored(quote, path, at) and _is_altered(last_omitted, before, distance):
+        is_known |= _is_anchored(quote, path, at)
+        if not is_known and _is_altered(last_omitted, before, distance):
             return None
     first, last = file.line(path[0]), file.line(path[-1])
     if condensed:
         return TokenMatch(first, last, "condensed")
     return TokenMatch(first, last, "same" if quote.comments == file.comments(path[0], path[-1]) else "annotated")
+
+
+def _omits_paragraphs(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> bool:
+    """Return whether only whole paragraphs of the file are omitted before a line, and the lines around them are meant.
+
+    The line before and the line after them are next to another quoted line, which no omitted line has next to it.
+    """
+    if at not in quote.starts or not file.is_between_blank_lines(path[at - 1], path[at]):
+        return False
+    if file.leaves_block(path[at - 1], path[at]):
+        return False
+    return _goes_on(quote, file, path, at) and _came_from(quote, file, path, at)
+
+
+def _goes_on(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> bool:
+    following = at + len(quote.line_from(at))
+    if following >= len(path) or path[following] - path[following - 1] != 1:
+        return False
+    omitted = path[at - 1] + 1 + len(file.tokens.of_line(path[at - 1] + 1))
+    line = quote.line_from(following)
+    return any(map(_is_name, line)) and line != file.tokens.words[omitted : omitted + len(line)]
+
+
+def _came_from(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> bool:
+    start = at - len(quote.line_before(at))
+    if start < 1 or path[start] - path[start - 1] != 1:
+        return False
+    omitted = path[at] - len(file.tokens.of_line(path[at] - 1))
+    line = quote.line_before(start)
+    return any(map(_is_name, line)) and line != file.tokens.words[max(0, omitted - len(line)) : omitted]
 
 
 def _is_apart(
