@@ -276,3 +276,59 @@ def test_a_heading_on_what_files_lack_does_not_plan_them(heading: str, tree: Pat
 @pytest.mark.parametrize("line", ["Status: fixed in 1" + "." * 200_000 + "x", "**Status:" + "*" * 200_000 + "x"])
 def test_a_long_status_takes_little_time(line: str) -> None:
     assert not states_fixed([line])
+
+
+# --- A text about a former state
+
+HISTORICAL = (
+    "**Status:** Historical design record with one open thread",
+    "Status: superseded by the new plan",
+    "**Status:** ✅ **Fully resolved on 2026-05-12.** All items have been addressed",
+    "> **历史版本说明**：本报告审计的是 v0.1.0。",
+    "> This document is outdated; see the new audit.",
+    "> Archived report, kept for reference.",
+    "**Status:** All issues resolved in a later commit",
+)
+
+
+@pytest.mark.parametrize("line", HISTORICAL)
+def test_a_text_whose_head_calls_it_historical_is_not_accused(line: str, tree: Path) -> None:
+    text = f"# Audit of the cart\n\n**Date:** today\n{line}\n\n## Findings\n\n"
+    assert outcome(f"{text}The limit is in `src/cart.py:900`.", tree) == "unchecked"
+    assert outcome(text + located(), tree) == "unchecked"
+    assert outcome(f"{text}The limit is in `src/cart.py:3`.", tree) == "verified"
+    below = f"# Audit of the cart\n\n## Findings\n\n{line}\n\nThe limit is in `src/cart.py:900`."
+    assert outcome(below, tree) == "out-of-range"
+    assert outcome(result(f"{line}\n\nThe limit is in `src/cart.py:900`."), tree) == "out-of-range"
+
+
+@pytest.mark.parametrize("title", ["Audit (archived)", "Audit of the cart（已归档）", "[HISTORICAL] Audit"])
+def test_a_title_may_call_a_text_historical(title: str, tree: Path) -> None:
+    assert outcome(f"# {title}\n\nThe limit is in `src/cart.py:900`.", tree) == "unchecked"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "**Status:** complete",
+        "**Status:** Resolved issues are listed below",
+        "**Status:** 9 open, 1 fixed (archived workflow)",
+        "Historical data is kept in the cart.",
+        "> Historical session summaries have been archived to docs/archive.md.",
+        "> The archived carts are loaded, too.",
+        "> This review replaces the outdated audit of May.",
+        "**Status:** All tests fixed",
+        "**Status:** All issues resolved except SEC-2",
+        "**Status:** All findings fixed, 3 open",
+    ],
+)
+def test_other_heads_do_not_make_a_text_historical(line: str, tree: Path) -> None:
+    assert outcome(f"# Audit\n\n{line}\n\nThe limit is in `src/cart.py:900`.", tree) == "out-of-range"
+
+
+def test_code_before_a_fix_may_have_a_label(tree: Path) -> None:
+    report = "# Bug fixes: final report\n\n## Missing check\n\n**Location:** src/cart.py:1\n\n{}\n\n" + code(
+        "def total(cart, tax):"
+    )
+    assert outcome(report.format("**Code Before:**"), tree) != "mismatch"
+    assert outcome(report.format("**Code:**"), tree) == "mismatch"

@@ -526,3 +526,105 @@ def test_code_of_a_file_that_the_text_creates_is_not_compared(tmp_path: Path) ->
     assert quotes("Fichiers à créer", "") == []
     assert quotes("Fichiers à créer", ":1") == ["mismatch"]
     assert quotes("Fichiers modifiés", "") == ["mismatch"]
+
+
+# --- The files of a plan
+
+
+@pytest.mark.parametrize(
+    ("heading", "cell", "outcome"),
+    [
+        ("File Structure", "the clock", "planned"),
+        ("File Structure", "`Clock`, embedded migrations", "planned"),
+        ("2. File map", "tests", "planned"),
+        ("Files to touch", "tests", "missing-file"),
+        ("File structure (before)", "tests", "missing-file"),
+        ("File Structure", "where the check is today", "missing-file"),
+        ("File Structure", "the check has an SQL injection", "missing-file"),
+        ("Target file layout (phase 1)", "tests", "planned"),
+        ("文件结构", "时钟", "planned"),
+        ("File Structure", "Modify: the clock", "missing-file"),
+        ("File Structure", "**Add** a tick", "missing-file"),
+        ("File Structure", "the existing clock", "missing-file"),
+        ("File Structure", "修改时钟", "missing-file"),
+        ("Findings", "the clock", "missing-file"),
+    ],
+)
+def test_a_file_of_the_file_structure_of_a_plan_is_to_be_written(
+    heading: str, cell: str, outcome: str, tree: Path
+) -> None:
+    table = f"## {heading}\n\n| File | What |\n|---|---|\n| `src/clock.py` | {cell} |\n"
+    assert claims(f"# Clock: implementation plan\n\n{table}", tree) == [f"src/clock.py {outcome}"]
+    assert claims(f"# Clock: code review\n\n{table}", tree) == ["src/clock.py missing-file"]
+    with_line = table.replace("clock.py", "clock.py:12")
+    assert claims(f"# Clock: implementation plan\n\n{with_line}", tree) == ["src/clock.py:12 missing-file"]
+
+
+# --- Where something was
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The code is in `src/app.py` (was `src/store.py` lines 900-940).",
+        "`src/app.py:3` (formerly `src/store.py:900`)",
+        "`src/app.py:3` [moved from src/store.py:900]",
+        "- **Extracted from:** src/store.py lines 900-940",
+        "Unwraps in the code of src/store.py: vormals Lines 900",
+    ],
+)
+def test_a_place_where_something_was_may_be_gone(text: str, tree: Path) -> None:
+    assert [one.rpartition(" ")[2] for one in claims(text, tree)][-1] == "unchecked"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The limit was `src/store.py:900`.",
+        "The value is extracted from `src/store.py:900`.",
+        "The call moved from `src/app.py:3` to `src/store.py:900`.",
+        "The check (was it ever there?) is in `src/store.py:900`.",
+        "The injection (previously in src/store.py:900) is still open.",
+        "The bug (previously in src/store.py:900) lets anyone in.",
+        "The value (was src/store.py:900 tested?) is read.",
+    ],
+)
+def test_other_words_on_the_past_do_not_excuse_a_place(text: str, tree: Path) -> None:
+    assert "out-of-range" in claims(text, tree)[-1]
+
+
+@pytest.mark.parametrize("cell", ["✅ Fixed — removed", "Was deleted, see the log"])
+def test_a_row_may_state_that_its_file_was_removed(cell: str, tree: Path) -> None:
+    rows = "| File | Status |\n|---|---|\n| `src/clock.py` | {} |"
+    assert claims(rows.format(cell), tree) == ["src/clock.py unchecked"]
+    for other in ("Fixed — removed users can log in", "Was deleted, but it is still imported"):
+        assert claims(rows.format(other), tree) == ["src/clock.py missing-file"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "outcome"),
+    [
+        ("Modify (create if it does not exist)", "planned"),
+        ("if missing, create it", "planned"),
+        ("修改 | 新增查询（如果不存在需创建）", "planned"),
+        ("Suppression", "planned"),
+        ("fails if it does not exist", "missing-file"),
+        ("add a row if the user is missing", "missing-file"),
+        ("removes the row if it is missing", "missing-file"),
+        ("add a row if missing", "missing-file"),
+        ("Add if missing: a limit", "missing-file"),
+        ("Suppression of errors", "missing-file"),
+    ],
+)
+def test_a_file_that_may_not_be_there_yet_is_planned(cell: str, outcome: str, tree: Path) -> None:
+    rows = "| File | What | More |\n|---|---|---|\n| `src/clock.py` | {} |"
+    assert claims(rows.format(cell), tree) == [f"src/clock.py {outcome}"]
+    hedged = "| File | What |\n|---|---|\n| `src/clock.py` (or nearest existing test) | tests |"
+    assert claims(hedged, tree) == ["src/clock.py planned"]
+
+
+def test_a_row_of_a_plan_may_call_its_file_new_in_capitals(tree: Path) -> None:
+    rows = "| File | What |\n|---|---|\n| `src/clock.py` | {} |"
+    assert claims(f"# Clock plan\n\n{rows.format('**NEW** integration test')}", tree) == ["src/clock.py planned"]
+    for cell in ("New integration test", "**NEW** integration test"):
+        assert claims(f"# Clock review\n\n{rows.format(cell)}", tree) == ["src/clock.py missing-file"]

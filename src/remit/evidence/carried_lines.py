@@ -83,6 +83,8 @@ class LineCarrier:
         self._last_line = 0
         #: The file of the last line without one, if a heading or label names it.
         self._titled = ""
+        #: Whether that file was looked for in the paragraph above a list.
+        self._is_introduced = False
         #: The lines that the section is about, and whether code is shown below them: `**Location:** lines 52-148`.
         self._located: tuple[int, int] | None = None
         self._is_below_code = False
@@ -183,8 +185,11 @@ class LineCarrier:
                 place, is_doubtful = place_of(mention, segment, file, named if is_here else [])
                 place = "loose" if mention.is_loose or is_guess else "far" if is_far else place
                 around, further = (tuple(path for path in paths if path != file.path) for paths in others)
+                is_titled = not is_here and self._titled == file.path
+                # `**Location:** a.py:12` is one place; a line below another label may be in another file.
+                is_doubtful |= not is_here and self._is_introduced and file.line is not None
                 line = CarriedLine(file, place, around, further, is_doubtful, is_shared=is_shared)
-                if not is_here and self._titled == file.path:
+                if is_titled:
                     line = replace(line, is_titled=True)
                 yield from _each_line(mention, segment.text, line, is_here=is_here)
 
@@ -247,7 +252,7 @@ class LineCarrier:
 
     def _file_elsewhere(self, segment: Segment, row: Iterable[Segment]) -> tuple[WrittenReference | None, bool]:
         """Return the file of the lines in a segment that names none before them, and whether only a label names it."""
-        self._titled = ""
+        self._titled, self._is_introduced = "", False
         if segment.kind == "cell":
             near = self._row_file(segment, row)
         elif segment.kind == "item":
@@ -263,6 +268,7 @@ class LineCarrier:
             near = self._paragraph.last_file(self._named_files, segment)
         if near is None and segment.kind != "text":
             near = self._lead.introduced(self._named_files)
+            self._is_introduced = near is not None and not self._lead.ends_with(near, self._named_files)
         if near is not None:
             self._titled = self._label_of(near, segment)
             return near, False

@@ -87,6 +87,24 @@ _ABOUT_PLAN = lazy_pattern(
     r"\b(?:assess|feedback|verif|validat|critique|finding|implementation of|analy)", re.IGNORECASE
 )
 
+#: A head that states that the text describes a former state: `**Status:** Historical design record`, `（已归档）`.
+_STATUS_LINE = r"(?m:^[\s>*_-]*+(?:status|estado|statut|状态|状態|상태|(?-i:[Сс]татус))[\s*_]*+[:：])"
+_HISTORICAL = lazy_pattern(
+    rf"{_STATUS_LINE}[^\w\n]{{0,8}}(?:historical|archived|superseded|obsolete|outdated|(?:fully\s(?:resolved|fixed)|"
+    r"all\s(?:\w{1,12}\s)?(?:issues|findings|items|bugs|problems|points|vulnerabilities)\s(?:resolved|fixed))\b"
+    r"(?![^\n]*\b(?:except|but|open|remain|pending|partial|unresolved)))\b|"
+    r"(?m:^#\s[^\n]{0,200}?[(（\[](?:archived|historical|superseded|obsolete|已归档|已过时|历史)[)）\]])|"
+    r"(?m:^[ \t]*+>(?:(?!\b(?:replaces|supersedes|see|compare[ds]?|follows|updates|extends|since)\b)[^\n]){0,40}?"
+    r"(?:\b(?:historical|archived|superseded|outdated)\s(?:design\s)?"
+    r"(?:record|document|snapshot|version|report|plan|audit)\b|\bthis\s\w{1,12}\sis\s(?:historical|archived|superseded|obsolete|outdated)\b|"
+    r"历史版本|已归档|已过时|历史文档))",
+    re.IGNORECASE,
+    (
+        *("historical", "archived", "superseded", "obsolete", "outdated", "resolved", "fixed"),
+        *("历史", "已归档", "已过时"),
+    ),
+)
+
 #: A step of a plan, which is not about the code as it is: `Task 3: Move the existing tools`.
 _STEPS = r"(?:step|task|phase|stage|schritt|paso|passo|étape|단계|작업|步骤|任务|ステップ)\s?\d{1,2}[a-z]?\s?[:：.–—-]"
 WORK_STEP = lazy_pattern(
@@ -118,10 +136,12 @@ class DocumentKind(msgspec.Struct, frozen=True):
     #: Whether it reports a fix: its code may be code before it.
     reports_fix: bool
     reports_one_fix: bool
+    #: Whether its head states that it describes a former state, or that all of its findings are resolved.
+    is_historical: bool
 
 
-def document_kind(title: str, path: str, *, is_result: bool) -> DocumentKind:
-    """Return what a text is; `path` is its file."""
+def document_kind(title: str, path: str, head: str = "", *, is_result: bool) -> DocumentKind:
+    """Return what a text is; `path` is its file, `head` are the lines above its first section."""
     reports_changes = not is_result and not REVIEW.search(title)
     is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
     is_other = bool(_NO_FIX_REPORT.search(title))
@@ -136,6 +156,7 @@ def document_kind(title: str, path: str, *, is_result: bool) -> DocumentKind:
         is_research=not is_result and bool(_RESEARCH.search(title)),
         reports_fix=bool(_FIX_REPORT.search(title)) and not is_other,
         reports_one_fix=reports_changes and not is_other and _reports_one_fix(title, path),
+        is_historical=not is_result and _HISTORICAL.search(head) is not None,
     )
 
 

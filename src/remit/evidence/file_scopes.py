@@ -100,6 +100,10 @@ class Scope:
             self._introduced = (files[-1] if len({file.path for file in files}) == 1 else None,)
         return self._introduced[0]
 
+    def ends_with(self, file: WrittenReference, named_files: NamedFiles) -> bool:
+        """Return whether the last line names a file."""
+        return any(one.path == file.path for one in named_files(self._segments[-1]))
+
     def _introducing(self, named_files: NamedFiles) -> Iterator[WrittenReference]:
         """Yield the files of the last sentence if it introduces what follows."""
         last = self._segments[-1]

@@ -24,7 +24,7 @@ from remit.evidence.line_mentions import without_label_ids
 from remit.evidence.line_numbers import line_in_comment
 from remit.evidence.model import Evidence, Reference
 from remit.evidence.path_resolution import PathResolver
-from remit.evidence.planned import new_files
+from remit.evidence.planned import changes_file, new_files
 from remit.evidence.proposals import Proposals
 from remit.evidence.reference_lookup import MISSING, PLACEHOLDER, UNNAMED, look_up
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
@@ -132,18 +132,18 @@ def _references(
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
     proposals = Proposals(document, path)
-    _mark_proposed(references if workspace is not None else [], proposals)  # else no file is looked up
+    _mark_proposed(references if workspace is not None else [], proposals, document)  # else no file is looked up
     for claims in _claims_of_fences(document, pieces, workspace, list(references), found, proposals):
         quotes.extend(claims.quotes)
         references.extend(claims.references)
     return sorted(references, key=lambda one: one.at), sorted(quotes, key=lambda located: located.quote.at)
 
 
-def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
+def _mark_proposed(references: list[Reference], proposals: Proposals, document: Document) -> None:
     """Set which references are to things that were removed, or are to be created, according to the headings above."""
     for reference in references:
         listed = proposals.files_at(reference.at)
-        reference.is_past |= listed.are_gone
+        reference.is_past |= listed.are_gone or proposals.kind.is_historical
         reference.is_placeholder |= proposals.kind.is_template
         if not reference.block:
             has_line = reference.line is not None
@@ -152,6 +152,8 @@ def _mark_proposed(references: list[Reference], proposals: Proposals) -> None:
             # A line of a file that is to be created or deleted must be there.
             reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
             reference.is_planned |= not has_line and proposals.kind.creates_files and reference.is_planned_in_plan
+            if listed.are_of_plan and not has_line:
+                reference.is_planned |= not changes_file(document.line_text(reference.at))
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
@@ -227,7 +229,10 @@ def _claims_of_fences(
             finding = rows[starts[at - 1]]
         # A table that ends above a blank line is not related to the fence below it.
         above = [one for one in found.by_line.get(fence.above, ()) if fence.is_adjacent or not one.row]
-        if above and not fence.is_adjacent:
+        if above and not (
+            fence.is_adjacent
+            and (document.line_text(piece.line)[:1].isspace() or fence.introduction.rstrip().endswith((":", "：")))
+        ):
             # Code below a whole list may be that of any of its entries.
             above = [*found.by_list.get(piece.group - 1, ())[-MAX_CANDIDATES:-1], *above]
         labelled: list[Reference] = []
@@ -317,7 +322,8 @@ def _check_in_workspace(
         settle_carried(here, workspace, resolver, symbols)
     if sources.on_disk is not None:
         _look_up_on_disk(here, sources.on_disk, symbols)
-    _excuse(document, evidence, here, workspace)
+    is_own = receipts is None and path not in ("", "-") and workspace.contains(path)
+    _excuse(document, evidence, here, workspace, is_own=is_own)
     if quotes:
         from remit.evidence.quote_outcomes import check_quotes, is_quote
 
@@ -325,15 +331,17 @@ def _check_in_workspace(
         evidence.quotes = [quote for quote in evidence.quotes if is_quote(quote)]
 
 
-def _excuse(document: Document, evidence: Evidence, here: list[Reference], workspace: Workspace) -> None:
-    """Take back what is not the author's fault; most texts have nothing to excuse."""
+def _excuse(
+    document: Document, evidence: Evidence, here: list[Reference], workspace: Workspace, *, is_own: bool
+) -> None:
+    """Take back what is not the author's fault; most texts have nothing to excuse. `is_own`: it is in the checkout."""
     is_result = bool(document.result.agent)
     is_lost = any(one.outcome in ("missing-file", "outside", "out-of-range") for one in evidence.references)
     if is_lost:
         from remit.evidence.other_code import excuse_named_outside, excuse_submodules
 
         excuse_submodules(here, workspace)
-        excuse_named_outside(here)
+        excuse_named_outside(here, is_result=is_result)
     if not is_result:  # a finding must name a file, in full
         from remit.evidence.excuses import Excuses
         from remit.evidence.other_code import NOT_HERE
@@ -342,10 +350,12 @@ def _excuse(document: Document, evidence: Evidence, here: list[Reference], works
         for reference in here:
             excuses.apply(reference)
     if is_lost:
-        from remit.evidence.other_code import join_other_code, without_alternatives
+        from remit.evidence.other_code import excuse_unknown_files, join_other_code, without_alternatives
 
         evidence.references = without_alternatives(evidence.references)
         join_other_code([one for one in here if one.why not in (UNNAMED, MISSING)], workspace, is_result=is_result)
+        if is_own and not is_result:
+            excuse_unknown_files(here, workspace)
 
 
 def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:

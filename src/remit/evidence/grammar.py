@@ -38,7 +38,7 @@ from remit.evidence.line_numbers import (
     lines_before,
     lines_in_brackets,
 )
-from remit.evidence.line_ranges import lines_after, next_path
+from remit.evidence.line_ranges import is_in_string, lines_after, next_path
 from remit.evidence.written import (
     MARKS,
     WrittenReference,
@@ -206,7 +206,8 @@ def _from_run(text: str, start: int, end: int, exists: Exists, *, bare: bool) ->
         return
     member = _MEMBER.match(text, end) if text.startswith("::", end) and has_known_ending(path) else None
     after = member.end() if member else end
-    mention = mention or lines_after(text, after, in_column=bare, is_source=_is_source(path))
+    if mention is None and not is_in_string(text, start, end):
+        mention = lines_after(text, after, in_column=bare, is_source=_is_source(path))
     if mention is not None and has_known_ending(next_path(text, mention)):
         mention = None
     mention = mention or lines_before(text, start, end)

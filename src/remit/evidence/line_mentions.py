@@ -76,6 +76,8 @@ _OTHER_LINE = lazy_pattern(
     r"(?:total|command|workflow|plan|spec|design|log|tag|subject|status|product|bus|phone|punch|first|last|top|bottom|dead|base)[\s-]$",
     re.IGNORECASE,
 )
+#: A format, not a line: `{:02}`.
+_FORMAT = lazy_pattern(r"\W*0\d")
 _PORT = lazy_pattern(
     r"\b(?:ports?|listen(?:s|ing)?(?:\son)?|localhost|bind(?:s|ing)?(?:\sto)?|tcp|udp)\W{0,4}$|\bdefaults?(?:\sto)?\s`$",
     re.IGNORECASE,
@@ -127,7 +129,7 @@ def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
             is_count |= " " in word and not _DASHED.search(listed)
             if is_count or measures(text, end) or _OTHER_LINE.search(text, max(0, start - _LOOK_BACK), start):
                 continue
-        if found["colon"] and _PORT.search(text, max(0, start - _LOOK_BACK), start):
+        if found["colon"] and (_FORMAT.match(listed) or _PORT.search(text, max(0, start - _LOOK_BACK), start)):
             continue
         if found["letter"] and has_ids and _ID.match(listed):
             continue

@@ -40,6 +40,8 @@ LINE_SIGN = lazy_any(
 )
 TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
 _LISTED = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
+#: A number with more digits than this may be continued by its last digits.
+_MIN_LONG = 2
 #: The same in a cell, where each number may have its own sign: `L12-L18, ~L40`.
 _CELL_LINES = r"[~≈]?L?\d+(?:\s?(?:-|–|—|to|through)\s?L?\d+)?"
 _BEFORE = lazy_pattern(
@@ -192,7 +194,10 @@ def to_number(digits: str) -> int:
 
 
 def to_range(first: str, last: str | None) -> Range:
-    """Return a line or a range."""
+    """Return a line or a range. The last line may have only its last digits: `2638-39`."""
+    if last and len(last) < len(first) > _MIN_LONG and len(last) > 1 and to_number(last) < to_number(first):
+        whole = first[: -len(last)] + last
+        last = whole if to_number(whole) >= to_number(first) else last
     return to_number(first), to_number(last) if last else None
 
 

@@ -89,7 +89,7 @@ CALLED = lazy_pattern(
     r"\b([A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)(?:\.\w{1,60}(?:\(\))?)?[`*_]{0,3}\s?[(（,:]?\s?[`*_]{0,3}$"
 )
 #: A name in camel case, which may be that of a file.
-HUMPS = lazy_pattern(r"\b[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+\b(?!\.\w)")
+HUMPS = lazy_pattern(r"\b[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+\b(?!\.[a-z]{1,5}\b(?!\())")
 LOOK_BACK = 40
 #: A smaller number after `L` may be a label.
 MIN_LETTER = 100

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from functools import lru_cache
 
 from remit.evidence.line_numbers import DASH, LINE_WORDS, TO_ROW, LineMention, Range, to_number, to_range
 from remit.lazy import either, lazy_pattern
@@ -92,6 +94,7 @@ _REMARKED = lazy_pattern(
 _MORE_OF_LINE = lazy_pattern(r",\s(?=\d)")
 _WORDS_END = lazy_pattern(r"[`*_\"']{0,3}[)\]）]?")
 _NEXT_PATH = lazy_pattern(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
+_CODE_ENDS = lazy_pattern(r"[)\];]{0,3}`")
 #: `(line 12 c/d.py)`
 _NEXT_DIRECTLY = lazy_pattern(r"\s[`\"'*_]{0,3}((?:[\w.\\@+\-$~]++/)++[\w.\\@+\-$~]++)")
 
@@ -143,6 +146,18 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
     )
 
 
+@lru_cache(4)
+def _code_marks(text: str) -> list[int]:
+    return [at for at, character in enumerate(text) if character == "`"]
+
+
+def is_in_string(text: str, start: int, end: int) -> bool:
+    """Return whether a path is in a string of code: `` `load("src/app.sql")` at line 12 `` is not line 12 of it."""
+    if text[end : end + 1] not in ("'", '"') or not _CODE_ENDS.match(text, end + 1):
+        return False
+    return bisect_left(_code_marks(text), start) % 2 == 1 and text[start - 2 : start - 1] != "`"
+
+
 def measures(text: str, end: int) -> bool:
     """Return whether the number that ends at `end` is the length of a line: `line 80 characters`."""
     return _MEASURED.match(text, end) is not None
@@ -154,6 +169,8 @@ def is_count_next(text: str, end: int) -> bool:
 
 
 def _one(text: str, at: int) -> tuple[Range, int] | None:
+    if text.startswith(", 0", at - 2) and text[at + 1 : at + 2].isdigit():
+        return None  # a mode of a file: `a.py:12`, 0600
     if plain := _PLAIN_ONE.match(text, at):
         return to_range(plain[1], plain[2]), plain.end()
     found = _ONE.match(text, at)

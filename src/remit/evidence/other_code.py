@@ -22,6 +22,12 @@ NOT_HERE = frozenset({"missing-file", "outside", "unchecked", "planned"})
 _MEMORY = 2_048
 #: At most this many folders of a path outside are compared.
 _MAX_PARTS = 30
+#: A text with this many files of the checkout, and this many for each missing one, is about the checkout.
+_MIN_KNOWN = 8
+_KNOWN_SHARE = 5
+_NO_TRACE = "nothing in the checkout has this name or these folders; it may be a file of another code base"
+#: Folders of installed packages.
+_INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
 _SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
 
 
@@ -45,12 +51,12 @@ def excuse_submodules(references: list[Reference], workspace: Workspace) -> None
     listed = workspace.read(".gitmodules") if lost else None
     if not isinstance(listed, SourceFile):
         return
-    folders = [
-        path.strip("/") for path in _SUBMODULE.findall(listed.text) if workspace.is_empty_folder(path.strip("/"))
-    ]
+    paths = dict.fromkeys(path.strip("/") for path in _SUBMODULE.findall(listed.text))
+    empty = frozenset(filter(workspace.is_empty_folder, paths))
     inside: dict[str, str] = {}
     for one in lost:
-        if folder := next((folder for folder in folders if one.path.startswith(f"{folder}/")), None):
+        above = (one.path[: at - 1] for at in _part_starts(one.path) if at)
+        if folder := next(filter(empty.__contains__, above), ""):
             inside[one.path] = folder
     ends = {path[at:]: folder for path, folder in inside.items() for at in _part_starts(path)}
     endings = _endings_of(inside)
@@ -65,14 +71,53 @@ def excuse_submodules(references: list[Reference], workspace: Workspace) -> None
             one.why = f"it {verb} in the submodule {folder or guessed}, which is not checked out"
 
 
-def excuse_named_outside(references: list[Reference]) -> None:
-    """Leave paths unchecked that the text also cites in full as files outside: the full path is reported."""
+def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> None:
+    """Leave missing files unchecked of which the checkout has no trace: they may be files of another code base.
+
+    Each of them is reported once. A text is about the checkout alone if nearly all of its files are here.
+    """
+    known = {one.path for one in references if one.outcome not in NOT_HERE}
+    missing = {one.path for one in references if one.outcome == "missing-file"}
+    if len(known) >= max(_MIN_KNOWN, _KNOWN_SHARE * len(missing)):
+        return
+    said: set[str] = set()
+    for one in references:
+        if one.outcome == "missing-file" and one.found is None and not has_trace(one.path, workspace):
+            one.outcome, one.why, one.is_silent = "unchecked", _NO_TRACE, one.path in said
+            said.add(one.path)
+
+
+def has_trace(path: str, workspace: Workspace) -> bool:
+    """Return whether the checkout has the first folder of a path, all of them by name, or a file with its name."""
+    *folders, name = path.split("/")
+    if folders and folders[0] in ("@", "~", "#", "$lib"):
+        folders = folders[1:]
+    if folders[:1] == [workspace.folder.rstrip("/").rpartition("/")[2]]:
+        return True
+    if folders and (is_there(folders[0], workspace) or workspace.index.folder_names.issuperset(folders)):
+        return True
+    return (name.rpartition(".")[0] or name) in workspace.index.stems
+
+
+def excuse_named_outside(references: list[Reference], *, is_result: bool = False) -> None:
+    """Leave paths unchecked that the text also cites in full as files outside, or in an installed package.
+
+    A result has to write paths in installed packages in full.
+    """
     outside = dict.fromkeys(one.path for one in references if one.outcome == "outside" and one.line is not None)
-    ends = {path[at:]: path for path in outside for at in list(_part_starts(path))[-_MAX_PARTS:]}
+    lost = [] if is_result else [one.path for one in references if one.outcome in NOT_HERE]
+    installed = dict.fromkeys(filter(_is_installed, lost))
+    ends = {path[at:]: path for path in (*outside, *installed) for at in list(_part_starts(path))[-_MAX_PARTS:]}
     for one in references if ends else ():
-        if one.outcome == "missing-file" and "/" in one.path and (full := ends.get(one.path)):
+        full = ends.get(one.path, "")
+        if one.outcome == "missing-file" and full != one.path and ("/" in one.path or full in installed) and full:
             one.outcome, one.found = "unchecked", None
-            one.why = f"the text cites it in full as {full}, which is outside the checkout"
+            place = "in an installed package" if full in installed else "outside the checkout"
+            one.why = f"the text cites it in full as {full}, which is {place}"
+
+
+def _is_installed(path: str) -> bool:
+    return not _INSTALLED.isdisjoint(path.split("/"))
 
 
 def _endings_of(inside: dict[str, str]) -> dict[str, str]:

@@ -38,6 +38,8 @@ _SYSTEM_FOLDERS = frozenset(
 )
 #: Names that build tools or the text give to a folder: `@/app/page.ts`, `$lib/button.ts`, `ORIG/Button.java`.
 _ALIAS = lazy_pattern(r"(?:\$[A-Za-z_]{1,40}|[@~#])/(?=[^/]+/)|([A-Z]{2,12})/(?=[^/])")
+#: A sign that some editors write before an absolute path: `@/home/me/app/src/page.ts`.
+_MENTION = lazy_pattern(r"@(/(Users|home)/[^/]+/[^/]+/.+)")
 #: Where a text states what such a name means: `ORIG = the old module`.
 _ALIAS_MEANING = lazy_pattern(r"\b([A-Z]{2,12})\b[`*]{0,3}\s?(?:[=:：→–—]|->|is\b|means\b|stands\b)")
 #: A folder in a heading: `## docs/api/`, `### 3.1 docs/api/ — README.md`.
@@ -84,6 +86,9 @@ class PathResolver:
         The author of a result has to write paths from the root.
         """
         references = list(references)
+        for one in references:
+            if (marked := _MENTION.match(one.path)) and marked[2] not in self._workspace.index.folder_names:
+                one.path = marked[1]
         self._text, self._aliases = text, None
         self._names = {one.path.rpartition("/")[2] for one in references}
         alone = {one.path for one in references if "/" not in one.path}

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import msgspec
+
+from remit.evidence.document_kind import DocumentKind
 from remit.evidence.proposal_words import LEAD
 from remit.lazy import has_word, lazy_pattern
 
@@ -33,6 +36,14 @@ _CREATES = lazy_pattern(
     r"(?:feat|fix|test|docs|refactor|chore|build|perf)(?:\([\w\s./,-]{1,40}\))?!?:\s)",
     re.IGNORECASE,
 )
+#: A condition for a file that may not be there yet: `create it if it does not exist`, `(or nearest existing test)`.
+_HEDGED = lazy_pattern(
+    r"\bcreate(?:\s(?:it|them|(?:the\s|this\s)?file))?\sif\s(?:it\s|they\s)?(?:do(?:es)?\snot\sexist|do(?:es)?n't\sexist|(?:is\s)?(?:missing|absent))|"
+    r"\bif\s(?:it\s)?(?:does\snot\sexist|doesn't\sexist|(?:is\s)?missing|absent)\s?[,:]?\s(?:then\s)?create\b|"
+    r"[(（]or\s(?:the\s)?(?:nearest|closest|equivalent|similar)\b|(?:如果|若)不存在[^|\n]{0,10}(?:创建|新建)|なければ(?:作成|新規)",
+    re.IGNORECASE,
+    ("create", "nearest", "closest", "equivalent", "similar", "不存在", "なければ"),
+)
 _TAKES_AWAY = lazy_pattern(r"[\s*_`]*+(?:create|delete|output)\b", re.IGNORECASE)
 _CREATE_BEFORE = lazy_pattern(r"\bcreate\s(?:an?\s|the\s)?(?:new\s)?(?:file\s)?[`*_]{0,3}$", re.IGNORECASE, ("create",))
 _INSTRUCTION = lazy_pattern(
@@ -41,7 +52,7 @@ _INSTRUCTION = lazy_pattern(
     ("create", "modify", "update", "edit", "delete", "output"),
 )
 _DELETES = lazy_pattern(
-    r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|remover|excluir|削除|待?删除|待?移除|삭제|"
+    r"[\s*_`🗑️❌-]*+(?:delete|remove|move|rename|löschen|entfernen|eliminar|borrar|supprimer|suppression|remover|excluir|削除|待?删除|待?移除|삭제|"
     r"重命名|改名|(?-i:[Уу]далить|УДАЛИТЬ|[Уу]дал[её]н|УДАЛ[ЕЁ]Н|[Пп]ереименовать|[Пп]ереместить|[Пп]еренести))"
     r"(?:\sthe\s(?:whole|entire)\sfile[.;][\s*_`]|"
     r"(?:\s(?:the\s(?:whole|entire)\s)?file)?(?:[\s*_`.]*$|\s?[(（—–]|\s(?:or|and|to|into)\s))",
@@ -50,7 +61,7 @@ _DELETES = lazy_pattern(
 #: What a row of a plan asks for: `Create the container`, `New — the types`. `Add a check` needs the file.
 _CREATES_THING = lazy_pattern(
     r"[\s*_`]*+(?:create|(?-i:[Сс]оздать)|crear|créer|criar|creare|erstelle|新建|创建|作成)[\s*_`]++\S|"
-    r"[\s*_`]*+new[\s*_`]*+[—–]",
+    r"[\s*_`]*+new[\s*_`]*+[—–]|\s*+\*\*(?-i:NEW)\*\*",
     re.IGNORECASE,
 )
 #: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.
@@ -127,21 +138,21 @@ _NOW_AT = lazy_pattern(
 
 #: The end of a heading above a list of files. `Files to add validation to` is not such a heading.
 _LIST_ENDS = r"(?:\s?(?:/|&|and|or)\s?(?:create|add|modify|change|update|edit|delete|remove)d?)?[\s*_]*(?:$|[(（:：])"
-FILES_TO_CREATE = lazy_pattern(
-    rf"{LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\sto\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
+_FILES_TO_CREATE = lazy_pattern(
+    rf"{LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\s(?:to|(?:that|which)\swill)\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
     r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル|"
     r"(?:fichiers?\s[àa]\s(?:cr[ée]er|ajouter)|(?:archivos?|ficheros?)\s(?:a|por)\s(?:crear|agregar|añadir)|"
     r"arquivos?\s(?:a|para)\s(?:criar|adicionar)|file\sda\screare|zu\serstellende\sdateien|"
     rf"(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일){_LIST_ENDS})",
     re.IGNORECASE,
     (
-        *("new", "to", "planned", "proposed", "missing", "recommended addition", "文件", "ファイル", "fichier"),
+        *("new", "to", "will", "planned", "proposed", "missing", "recommended addition", "文件", "ファイル", "fichier"),
         *("archivo", "fichero", "arquivo", "creare", "dateien", "файлы", "파일"),
     ),
 )
 #: The same, but not in a result or a review: `Missing components`, `A. Effort matrix`. `Missing component tests` is
 #: about components that are there.
-FILES_TO_WRITE = lazy_pattern(
+_FILES_TO_WRITE = lazy_pattern(
     rf"{LEAD}(?:(?:missing|unimplemented)\s(?:assets|modules|components)|缺失(?:文件|资产|组件|模块)|待实现|未実装|미구현|"
     r"(?:[A-Z]\.\s)?(?:implementation\s)?effort\s(?:matrix|estimates?)|(?:overview:\s)?what we(?:['’]re| are) building|"
     r"(?:(?:files|modules|components|features)\s)(?:not\s(?:yet\s)?implemented|to\sbe\simplemented)|"
@@ -152,8 +163,19 @@ FILES_TO_WRITE = lazy_pattern(
         "реализации",
     ),
 )
+#: The same in a plan, for the files that it writes or changes: `File Structure`.
+_FILES_OF_PLAN = lazy_pattern(
+    rf"{LEAD}(?:(?:planned|proposed|target|new)\s)?(?:(?:file|module|folder|directory)\s(?:structure|layout|map|plan)|文件结构|"
+    r"ファイル構成|파일\s?구조|estructura de archivos|estrutura de arquivos|structure des fichiers|dateistruktur)"
+    r"[\s*_]*(?:$|[(（](?!\s?(?:before|current|existing|today|now|old)))",
+    re.IGNORECASE,
+    (
+        *("structure", "layout", "map", "plan", "文件结构", "ファイル構成", "구조", "estructura", "estrutura"),
+        "dateistruktur",
+    ),
+)
 #: A heading above a list of files that are to be deleted: `5.1 DELETE - Debug artifacts (14 files)`.
-FILES_TO_DELETE = lazy_pattern(
+_FILES_TO_DELETE = lazy_pattern(
     rf"{LEAD}(?:(?:delete|remove)\s*(?:[:：(（—–]|-\s)[^\n]{{0,60}}?\b\d{{1,4}}\sfiles?\s*[)）]?\s*$|"
     rf"files?\sto\s(?:be\s)?(?:delete|remove)d?{_LIST_ENDS}|"
     rf"(?:delete|remove)\s(?:these|the\sfollowing|obsolete|unused|dead)\s(?:\w{{1,20}}\s)?files{_LIST_ENDS})",
@@ -161,19 +183,59 @@ FILES_TO_DELETE = lazy_pattern(
     ("delete", "remove"),
 )
 #: A heading on one file that is to be deleted: `4.1 src/old.py — whole-file delete`, `[DELETE] src/old.py`.
-DELETED_FILE = lazy_pattern(
+_DELETED_FILE = lazy_pattern(
     rf"{LEAD}(?:\[(?:delete|remove)\]|(?:delete|remove)[:：]?)\s[`*\[]*+(?P<start>[\w./@+-]++)[`*\])]*+\s*$|"
     rf"{LEAD}[`*\[]*+(?P<end>[\w./@+-]++)[`*\]]*+\s*(?:[—–:：(（\[]|-\s)\s*"
     r"(?:(?:whole|entire)[- ]file\s)?(?:delete|deletion|remove|removal|to be (?:deleted|removed))\s*(?:$|[)）\],(（])",
     re.IGNORECASE,
     ("delet", "remov"),
 )
-NEW_FILES = lazy_pattern(
+_NEW_FILES = lazy_pattern(
     rf"{LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件|新增[^\n]{0,12}文件|생성되는\s?파일)|"
     r"[^\n]{0,60}\s[—–]\s(?:new(?:\sonly)?|新增|新建|신규)\s*(?:$|[(（])",
     re.IGNORECASE,
 )
+
+
+#: What a row of a plan does to a file that is there, at the beginning of a cell or a remark, or a word for such a file.
+_CHANGES = lazy_pattern(
+    r"(?:^|[|(（:：;—–])[\s*_`]*+(?:modif|updat|chang|edit|exten[ds]|fix|refactor|wir(?:e|ing)\b|hook|mount|replac|remov|delet|"
+    r"renam|mov(?:e|ing)\b|adjust|keep|add(?:s|ed|ing)?\b|append|insert|regist|expos|migrat|bump|reus|read\b|see\b|touch|"
+    r"tweak|patch|clean|switch|convert|split|export|import|ajout|ändern|anpass|alter|atualiz|actualiz|cambi|ampli|agreg|"
+    r"añad|adicion|erweiter|(?-i:[Ии]зменить|[Оо]бновить|[Дд]обавить|[Ии]справить))|"
+    r"\b(?:exist|already|unchanged|current|today|now\b|has\b|have\b|is\b|are\b|was\b|does\b|do\b|still|where|contains?\b|"
+    r"bug|vulnerab|inject|leak|wrong|broken|unsafe|insecure)|"
+    r"修改|更新|変更|改修|调整|扩展|重构|追加|删除|移除|保持|复用|已有|現有|现有|既存|수정|변경|기존|추가",
+    re.IGNORECASE,
+)
+_MAX_ROW = 2_000
+
+
+class ListedFiles(msgspec.Struct, frozen=True):
+    """What headings and labels state about the files below them."""
+
+    are_gone: bool
+    are_new: bool
+    are_to_be_deleted: bool
+    #: The file that the heading itself wants to delete.
+    deleted: str
+    #: Whether they are the files of a plan: those that are not there are to be written, unless they are to be changed.
+    are_of_plan: bool
+
+
+def listed_files(heading: str, kind: DocumentKind, *, are_gone: bool) -> ListedFiles:
+    """Return what a heading of a text states about the files below it."""
+    creates = _FILES_TO_CREATE.match(heading) or (kind.is_plan and _NEW_FILES.match(heading))
+    creates = creates or (kind.reports_changes and _FILES_TO_WRITE.match(heading))
+    file = _DELETED_FILE.match(heading)
+    return ListedFiles(
+        are_gone=are_gone,
+        are_new=bool(creates),
+        are_to_be_deleted=_FILES_TO_DELETE.match(heading) is not None,
+        deleted=(file["start"] or file["end"]) if file else "",
+        are_of_plan=kind.creates_files and _FILES_OF_PLAN.match(heading) is not None,
+    )
 
 
 def is_instruction(cell: str) -> bool:
@@ -199,8 +261,8 @@ def makes_file(text: str, start: int, end: int, row: Iterable[str]) -> bool:
 
 
 def creates_file(cell: str) -> bool:
-    """Return whether a cell states that the file of its row is to be created, or does not exist."""
-    return _CREATES.match(cell) is not None
+    """Return whether a cell states that the file of its row is to be created, or does not exist, perhaps."""
+    return _CREATES.match(cell) is not None or _HEDGED.search(cell) is not None
 
 
 def creates_thing(cell: str) -> bool:
@@ -238,6 +300,11 @@ def is_called_absent(text: str, start: int, end: int, *, has_line: bool) -> bool
     if _ABSENT_AFTER.match(text, end):
         return True
     return _NO_FILE.search(text, end, end + _MAX_AFTER) is not None
+
+
+def changes_file(row: str) -> bool:
+    """Return whether a row of a plan may be about a change of its file, so that the file is there."""
+    return len(row) > _MAX_ROW or _CHANGES.search(row) is not None
 
 
 def new_files(text: str) -> frozenset[str]:

@@ -9,13 +9,12 @@ import re
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 
-import msgspec
 from msgspec.structs import replace
 
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
 from remit.evidence.document_kind import WORK_STEP, document_kind
-from remit.evidence.planned import DELETED_FILE, FILES_TO_CREATE, FILES_TO_DELETE, FILES_TO_WRITE, NEW_FILES
+from remit.evidence.planned import ListedFiles, listed_files
 from remit.evidence.proposal_words import (
     ASKS_FOR_CHANGE,
     CHANGE_HEADING,
@@ -70,6 +69,8 @@ _MAX_JOINED = 3
 _MAX_FENCE = 80
 #: At most this many lines above a list entry are searched for the label of its list.
 _MAX_LIST = 200
+#: The lines of a text in which it may state what it is.
+_MAX_HEAD = 25
 #: At most this many lines of a section are searched for its status.
 _MAX_SECTION = 80
 #: The words of a bold label up to its colon.
@@ -79,16 +80,6 @@ _SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
 _STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
 #: A line that does not continue the one above it.
 _STARTS = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|\*\*|>|\|)")
-
-
-class ListedFiles(msgspec.Struct, frozen=True):
-    """What headings and labels state about the files below them."""
-
-    are_gone: bool
-    are_new: bool
-    are_to_be_deleted: bool
-    #: The file that the heading itself wants to delete.
-    deleted: str
 
 
 class Proposals:
@@ -122,7 +113,9 @@ class Proposals:
         self._heading_lines = [number for number, _, _ in self._headings]
         self._title = next((at for at, (_, level, _) in enumerate(self._headings) if level == 1), -1)
         title = self._headings[self._title][2] if self._title >= 0 else ""
-        self.kind = document_kind(title, path, is_result=bool(document.result.agent))
+        first = next((number for number, level, _ in self._headings if level > 1), _MAX_HEAD)
+        head = "\n".join(map(document.line_text, range(1, min(first, _MAX_HEAD))))
+        self.kind = document_kind(title, path, head, is_result=bool(document.result.agent))
 
     @cached_property
     def _removed(self) -> list[tuple[int, int]]:
@@ -288,12 +281,12 @@ class Proposals:
     def is_past(self, line: int) -> bool:
         """Return whether the fence at a line shows code as it was before a change that the text reports as made."""
         above = next(filter(str.strip, (self._document.line_text(line - back) for back in (1, 2))), "")
-        if PAST_LABEL.match(above):
+        if self.kind.is_historical or PAST_LABEL.match(above):
             return True
         at = self._heading_above(line)
         is_changed = at >= 0 and bool(CHANGED_HEADING.match(self._headings[at][2]))
         is_changed |= not self.kind.is_result and self._has_above(at, CHANGED_HEADING)
-        if is_changed and BEFORE_LABEL.match(above):
+        if (is_changed or self.kind.reports_fix) and BEFORE_LABEL.match(above):
             return True
         if at not in self._done:
             is_problem = self.kind.reports_fix and self._has_above(at, PROBLEM)
@@ -324,15 +317,7 @@ class Proposals:
         found = self._listed.get(at)
         if found is None:
             text = self._headings[at][2] if at >= 0 else ""
-            creates = FILES_TO_CREATE.match(text) or (self.kind.is_plan and NEW_FILES.match(text))
-            creates = creates or (self.kind.reports_changes and FILES_TO_WRITE.match(text))
-            file = DELETED_FILE.match(text)
-            found = self._listed[at] = ListedFiles(
-                are_gone=self._has_above(at, GONE_HEADING),
-                are_new=bool(creates),
-                are_to_be_deleted=FILES_TO_DELETE.match(text) is not None,
-                deleted=(file["start"] or file["end"]) if file else "",
-            )
+            found = self._listed[at] = listed_files(text, self.kind, are_gone=self._has_above(at, GONE_HEADING))
         is_listed = listed >= 0 and line <= self._removed[listed][1]
         return replace(found, are_gone=True) if is_listed else found
 

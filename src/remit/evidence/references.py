@@ -23,6 +23,7 @@ from remit.evidence.file_scopes import with_lists
 from remit.evidence.grammar import never_exists, references_in
 from remit.evidence.line_numbers import lines_alone
 from remit.evidence.line_owners import CarriedLine, is_passing
+from remit.evidence.line_ranges import is_in_string
 from remit.evidence.model import Location, Reference, format_location
 from remit.evidence.path_resolution import is_system_path
 from remit.evidence.planned import (
@@ -109,7 +110,7 @@ def find_references(
     may_be_missing = may_call_absent(segment.text)
     is_quoted = quoted_places(segment.text)
     cells = [cell.text for cell in row[:_MAX_CELLS]]
-    is_gone = gone_places(segment.text, cells) if files.may_be_gone else _is_nowhere
+    is_gone = gone_places(segment.text, cells) if files.may_be_gone else lambda start, end: False
     creates_in_plan = segment.is_location and not segment.block and any(map(creates_thing, cells))
     found = [
         Reference(
@@ -181,10 +182,6 @@ def _set_carried(reference: Reference, line: CarriedLine, files: DocumentFiles) 
     reference.listed = tuple(map(files.shown, line.listed))
     reference.words, reference.about, reference.named = line.words, line.about, line.name
     reference.called = line.called
-
-
-def _is_nowhere(_start: int, _end: int) -> bool:
-    return False
 
 
 def _as_reference(one: WrittenReference, segment: Segment, files: DocumentFiles, row: list[Segment]) -> Reference:
@@ -314,7 +311,8 @@ def named_files(segment: Segment, files: DocumentFiles) -> list[WrittenReference
     named = (
         one
         for one in written
-        if exists(one.path) or (_has_file_name(one.path) and not _is_in_code(segment.text, one, workspace))
+        if (exists(one.path) or (_has_file_name(one.path) and not _is_in_code(segment.text, one, workspace)))
+        and not is_in_string(segment.text, one.start, one.end)
     )
     return with_lists(segment.text, list(named))
 

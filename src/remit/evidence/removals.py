@@ -62,7 +62,9 @@ _GONE_CELL_WORDS = (
     *("supprim", "removid", "удал", "削除", "已", "삭제"),
 )
 _GONE_CELL = lazy_pattern(
-    rf"[\s*_`~✅☑✓🗑️-]*+(?:{_GONE_WORDS}|gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
+    rf"[\s*_`~✅☑✓🗑️-]*+(?!.{{0,200}}\bstill\b)"
+    rf"(?:(?:(?:was|were)\s|(?:fixed|done|resolved|completed?)\s?[—–:]\s?)?{_GONE_WORDS}|"
+    r"gone|no longer (?:exists?|there|present|used)|削除(?:済み?)?|已(?:删除|移除)|"
     r"eliminad[oa]s?|gelöscht|entfernt|supprimée?s?|removid[oa]s?|(?-i:[Уу]дал[её]н\w{0,2})|삭제(?:됨|완료)?)"
     rf"(?:[\s*_`~]*$|[\s*_`~]*(?:[,;:：(（\[。—–→✅]|\.(?!\w)|-\s)|\s(?:{_AFTER_GONE})\s)",
     re.IGNORECASE,
@@ -78,13 +80,28 @@ _GONE = lazy_pattern(
     re.IGNORECASE,
     _GONE_TEXT_WORDS,
 )
-_ANY_GONE_WORDS = tuple({*_GONE_CELL_WORDS, *_GONE_TEXT_WORDS})
 #: Matches in an ASCII text in lower case wherever `_GONE` and `_GONE_CELL` do, in a tenth of the time.
 _GONE_HINT = lazy_pattern(
     r"removed|deleted|dropped|eliminated|no longer|gone|eliminad|entfernt|supprime|removid",
     words=("removed", "deleted", "dropped", "elimina", "no longer", "gone", "entfernt", "supprim", "removid"),
 )
 _BOUND = lazy_pattern(r"[.;!?]\s|[。；]")
+#: Before a path or a line at which something was: `(was src/app.py lines 12-40)`, `Extracted from: a.py:3`.
+_WAS_HERE = lazy_pattern(
+    r"(?:[(（\[]\s?(?:was|formerly|previously|originally|vormals|ehemals|früher|anciennement|antes|(?:moved|extracted)\sfrom)"
+    rf"|^{_LEAD}(?:moved|extracted)\sfrom[*_]{{0,2}}\s?[:：][*_]{{0,2}}|\b(?:formerly|vormals|ehemals|anciennement))"
+    r"\s(?:(?:at|in)\s)?[`*_]{0,3}$",
+    re.IGNORECASE,
+)
+_WAS_WORDS = (
+    *("(was ", "（was ", "[was ", "formerly", "previously", "originally", "vormals", "ehemals", "früher"),
+    *("anciennement", "(antes", "moved from", "extracted from"),
+)
+#: A path before the bracket: the place where it is now.
+_PLACE = lazy_pattern(r"[\w/]\.[a-zA-Z]{1,5}\b")
+_CLOSES = lazy_pattern(r"[^()（）\[\]?\n]{0,40}[)）\]]")
+_STILL = lazy_pattern(r"\b(?:still|again|remains?)\b|[?？]", re.IGNORECASE)
+_MAX_WAS = 60
 _STRUCK = lazy_pattern(r"~~(?:[^~\n]|~(?!~)){1,400}~~")
 _MAX_AROUND = 300
 _QUOTED_PHRASE = r"(?<![\w=`])\"[^\"`\n]{8,400}\"(?![\w`])|(?<![\w`])`[^`\n]{8,300}`(?!`)"
@@ -114,7 +131,7 @@ AS_FOUND = lazy_pattern(
     ("vulnerab", "insecure", "evidence", "affected", "offending", "actual", "observed"),
 )
 BEFORE_LABEL = lazy_pattern(
-    rf"{LEAD}(?:before|old|previous|antes|avant|vorher|変更前|修正前|修改前|修复前|이전)\b",
+    rf"{LEAD}(?:code\s)?(?:before|old|previous|antes|avant|vorher|変更前|修正前|修改前|修复前|이전)\b",
     re.IGNORECASE,
     ("before", "old", "previous", "antes", "avant", "vorher", "変更前", "修正前", "修改前", "修复前", "이전"),
 )
@@ -160,6 +177,9 @@ def states_fixed(lines: Iterable[str]) -> bool:
     return bool(found) and all(found)
 
 
+_ANY_GONE_WORDS = tuple({*_GONE_CELL_WORDS, *_GONE_TEXT_WORDS, *_WAS_WORDS})
+
+
 def may_state_gone(folded: str) -> bool:
     """Return whether a document, in lower case, may call something removed, or strike it out."""
     return "~~" in folded or has_word(folded, _ANY_GONE_WORDS)
@@ -199,8 +219,16 @@ def gone_places(text: str, row: Iterable[str] = ()) -> Callable[[int, int], bool
         return lambda start, end: True
     struck = [found.span() for found in _STRUCK.finditer(text)] if "~~" in text else []
     states_it = _may_state_it(text) and _GONE.search(text) is not None
+    states_past = has_word(text.lower(), _WAS_WORDS)
 
     def is_gone(start: int, end: int) -> bool:
+        if states_past and (was := _WAS_HERE.search(text, max(0, start - _MAX_WAS), start)):
+            if was[0][0] in "(（[":
+                is_closed = text[end - 1] in ")）]" or _CLOSES.match(text, end) is not None
+                is_closed &= _PLACE.search(text, max(0, was.start() - _MAX_WAS), was.start()) is not None
+            else:
+                is_closed = True
+            return is_closed and not _STILL.search(text, start, end + _MAX_AROUND)
         at = bisect_right(struck, (start, len(text)))
         if at and end <= struck[at - 1][1]:
             return True

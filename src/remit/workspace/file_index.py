@@ -96,6 +96,12 @@ class FileIndex:
         """The names of all files without their endings."""
         return frozenset(path[path.rfind("/") + 1 :].rpartition(".")[0] for path in self._paths)
 
+    @cached_property
+    def folder_names(self) -> frozenset[str]:
+        """The names of all folders."""
+        folders = {path[: path.rfind("/") + 1] for path in self._paths}
+        return frozenset(name for folder in folders for name in folder.split("/") if name)
+
     def paths_from(self, start: str, limit: int) -> list[str]:
         """Return at most `limit` files whose path begins with `start`, sorted."""
         first = bisect_left(self.paths, start)

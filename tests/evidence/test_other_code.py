@@ -1,0 +1,169 @@
+"""Texts about other code than that of the checkout: another project, a package, a submodule that is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from remit.checking import Options, check_text
+from remit.evidence.receipts import ReceiptIndex
+from remit.evidence.sources import Sources
+from remit.workspace.files import WorkTree
+
+FILES = {
+    "src/app.py": 40,
+    "src/api/cart_store.py": 20,
+    "shop/cart.py": 20,
+    "docs/notes.md": 1,
+    "web/src/page.ts": 30,
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tree")
+    for path, lines in FILES.items():
+        (root / path).parent.mkdir(exist_ok=True, parents=True)
+        (root / path).write_text("value = 1\n" * lines)
+    return root
+
+
+def outcomes(text: str, tree: Path, document: str = "docs/notes.md", receipts: ReceiptIndex | None = None) -> list[str]:
+    path = str(tree / document) if document else "-"
+    (verdict,) = check_text(text, path, Options(), Sources(workspace=WorkTree(tree), receipts=receipts))
+    return [one.outcome for one in verdict.evidence.references]
+
+
+# --- Files without a trace in the checkout
+
+TEXT = "The hub connects in `McpHub.ts:716-772`, `src/app.py:3` reads it, and `McpHub.ts:1271` closes it."
+
+
+def test_a_missing_file_without_a_trace_may_be_one_of_another_code_base(tree: Path) -> None:
+    assert outcomes(TEXT, tree) == ["unchecked", "verified", "unchecked"]
+    (verdict,) = check_text(TEXT, str(tree / "docs/notes.md"), Options(), Sources(workspace=WorkTree(tree)))
+    first, _, last = verdict.evidence.references
+    assert first.why == "nothing in the checkout has this name or these folders; it may be a file of another code base"
+    assert (first.is_silent, last.is_silent) == (False, True)
+    assert outcomes("See `core/engine/hub.ts:3`.", tree) == ["unchecked"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "cart_store.ts:3",  # a file of this name is there
+        "Cart_Store.py:3",
+        "src/hub.py:3",  # so are the folders
+        "src/none/hub.py:3",
+        "api/hub.py:3",
+        "src/aap.py:3",
+    ],
+)
+def test_a_file_with_a_trace_in_the_checkout_is_missing(path: str, tree: Path) -> None:
+    assert outcomes(f"The hub is `{path}`.", tree) == ["missing-file"]
+
+
+def test_a_text_of_which_nearly_all_files_are_here_is_about_the_checkout(tmp_path: Path) -> None:
+    for number in range(10):
+        (tmp_path / f"part{number}.py").write_text("value = 1\n" * 9)
+    named = [f"`part{number}.py:3`" for number in range(10)]
+    assert (
+        outcomes(" ".join((*named, "`hub.py:3`", "`hub.py:4`", "`bus.py:4`")), tmp_path, "n.md")[-1] == "missing-file"
+    )
+    assert outcomes(" ".join((*named[:7], "`hub.py:3`")), tmp_path, "n.md")[-1] == "unchecked"
+    others = ("`hub.py:3`", "`bus.py:4`", "`wire.py:4`")
+    assert outcomes(" ".join((*named, *others)), tmp_path, "n.md")[-1] == "unchecked"
+
+
+def test_a_file_in_the_folder_of_the_checkout_is_missing(tree: Path) -> None:
+    assert outcomes(f"The hub is `{tree.name}/lib/hub.ts:3`.", tree) == ["missing-file"]
+
+
+def test_an_answer_and_a_result_are_about_the_checkout(tree: Path) -> None:
+    accused = ["missing-file", "verified", "missing-file"]
+    assert outcomes(TEXT, tree, document="") == accused
+    assert outcomes(TEXT, tree, receipts=ReceiptIndex([], str(tree))) == accused
+    result = f"# review-security Result\n\n**Status:** COMPLETED\n\n## Summary\n{TEXT}\n"
+    assert outcomes(result, tree) == accused
+
+
+# --- Other forms of a path
+
+
+def test_a_path_may_have_the_folder_of_the_checkout_before_a_package_of_the_same_name(tree: Path) -> None:
+    text = (
+        "`src/app.py:3`, `shop/shop/cart.py:3`, `shop/shop/cart.py:300`, `shop/shop/none.py:3` and `src/src/app.py:3`"
+    )
+    assert outcomes(text, tree) == ["verified", "unchecked", "missing-file", "missing-file", "missing-file"]
+
+
+def test_an_absolute_path_may_follow_a_sign_of_the_editor(tree: Path) -> None:
+    text = "See `@/home/me/work/web/src/page.ts:3` and `@/home/me/work/web/src/page.ts:300`."
+    assert outcomes(text, tree) == ["verified", "out-of-range"]
+
+
+def test_an_alias_of_a_folder_is_not_a_sign_of_the_editor(tmp_path: Path) -> None:
+    for path in ("src/home/Hero.tsx", "src/home/cards/big/Hero2.tsx"):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text("x\n" * 30)
+    text = "See `@/home/Hero.tsx:3`, `@/home/cards/big/Hero2.tsx:3` and `@/home/Hero.tsx:300`."
+    assert outcomes(text, tmp_path, "") == ["abbreviated", "abbreviated", "out-of-range"]
+    assert outcomes("See `@/home/cards/big/None.tsx:3`.", tmp_path, "n.md") == ["missing-file"]
+
+
+def test_a_file_in_a_string_of_code_has_no_line(tree: Path) -> None:
+    assert outcomes('The call `kill("run src/app.py")` on line 50 ends it.', tree) == []
+    assert outcomes("The command `kill src/app.py` on line 50 ends it.", tree) == ["out-of-range"]
+    assert outcomes('The file "src/app.py" (`main`) has a bug at line 900.', tree) == ["out-of-range"]
+    assert outcomes('In "src/app.py", `value` is set at line 36.', tree) == ["verified"]
+    assert outcomes('See `"src/app.py"` line 900.', tree) == ["out-of-range"]
+
+
+# --- Numbers and lines that are not those of the file
+
+
+def test_a_line_in_a_list_below_one_place_may_be_a_line_of_another_file(tree: Path) -> None:
+    text = (
+        "**Location**: src/app.py, line 3\n**Symptom**:\n- The page shows nothing (line 568)\n- Lines 5-8 are empty\n"
+    )
+    assert outcomes(text, tree) == ["verified", "unchecked", "verified"]
+    assert outcomes(text.replace(", line 3", ""), tree)[0] == "out-of-range"
+    assert outcomes(text.replace("**Symptom**:\n", ""), tree)[1] == "out-of-range"
+    assert outcomes("- `src/app.py:3` opens it\n  - line 568 closes it\n", tree) == ["verified", "out-of-range"]
+
+
+def test_a_name_may_be_short_for_a_file_of_an_installed_package(tree: Path) -> None:
+    text = "`src/app.py:3` follows `node_modules/next/docs/policy.md:44-87` (`policy.md:67` and `docs/policy.md:70`)."
+    assert outcomes(text, tree) == ["verified", "unchecked", "unchecked", "unchecked"]
+    assert outcomes(text, tree, "") == ["verified", "unchecked", "unchecked", "unchecked"]
+    assert outcomes("`src/app.py:3` follows `policy.md:67`.", tree, "") == ["verified", "missing-file"]
+    result = f"# review-security Result\n\n**Status:** COMPLETED\n\n## Summary\n{text}\n"
+    assert outcomes(result, tree)[-1] == "missing-file"
+    other = text.replace("node_modules", "modules")
+    assert outcomes(other, tree, "")[-1] == "missing-file"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("src/app.py:138-39", (138, 139)),
+        ("src/app.py:138-9", (138, 9)),
+        ("src/app.py:138-21", (138, 21)),
+        ("src/app.py:38-9", (38, 9)),
+        ("src/app.py:1138-239", (1138, 1239)),
+        ("src/app.py:138-1139", (138, 1139)),
+    ],
+)
+def test_a_range_may_end_with_the_last_digits(written: str, expected: tuple[int, int], tree: Path) -> None:
+    (verdict,) = check_text(f"See `{written}`.", "-", Options(), Sources(workspace=WorkTree(tree)))
+    (one,) = verdict.evidence.references
+    assert (one.line, one.end_line) == expected
+
+
+def test_a_number_with_a_leading_zero_is_not_a_line(tree: Path) -> None:
+    assert outcomes("The helper (`src/app.py:3`, 0600, shredded) is private.", tree) == ["verified"]
+    assert outcomes("In `src/app.py` the price is written with `:02` and `:05`.", tree) == []
+    assert outcomes("The helper (`src/app.py:3`, 600) is private.", tree) == ["verified", "out-of-range"]
+    for path in ("src/app.py:0", "src/app.py:0400", "src/app.py lines 0400-0500"):
+        assert outcomes(f"See {path}.", tree) == ["out-of-range"]
