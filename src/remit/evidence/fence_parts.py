@@ -109,7 +109,7 @@ _AFTER = lazy_pattern(
     re.IGNORECASE,
     (
         *("after", "new", "good", "right", "correct", "fix", "proposed", "suggested", "recommended", "better"),
-        *("improved", " also", "something like", "secure", "becomes", "instead", "solution", "replace with"),
+        *("improved", "something like", "secure", "becomes", "instead", "solution", "replace with"),
         *("optimi", "refactored", " be", "nachher", "neu", "après", "nouveau", "después", "depois", "nuevo"),
         *("novo", "dopo", "nuovo", "nieuw", "daarna", "potem", "nowy", "после", "стало", "після", "sonra"),
         *("yeni", "sau", "mới", "sesudah", "setelah", "baru", "修改", "修正", "修复", "变更", "変更", "优化"),

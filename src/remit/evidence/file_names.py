@@ -32,21 +32,7 @@ LANGUAGES = tuple(
         "java kt kts scala sc groovy clj",
         "cs fs vb xaml razor cshtml",
         "glsl vert frag comp geom hlsl wgsl metal",
-        *(
-            "m mm swift",
-            "py pyi pyx ipynb",
-            "rb erb",
-            "php",
-            "go",
-            "rs",
-            "hs",
-            "sol",
-            "dart",
-            "lua",
-            "ex exs erl",
-            "jl",
-            "pl pm",
-        ),
+        *("py pyi pyx ipynb", "rb erb", "php", "go", "rs", "hs", "sol", "dart", "lua", "ex exs erl", "jl", "pl pm"),
     )
 )
 #: Products, code and plain words that look like file names.
