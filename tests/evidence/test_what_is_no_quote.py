@@ -196,6 +196,7 @@ def test_code_after_a_line_is_to_be_inserted(tree: Path) -> None:
     code = fence("def train(cart):", "    return model(cart)")
     assert answers(f"## Open\n\n**Location:** `src/cart.py` after line 5\n\n{code}\n", tree) == ["verified"]
     assert answers(f"## Open\n\n**Location:** `src/cart.py` line 5\n\n{code}\n", tree) == ["mismatch", "mismatch"]
+    assert answers(result(f"**Location:** `src/cart.py` after line 5\n\n{code}"), tree) == ["mismatch", "mismatch"]
     assert answers(f"## Open\n\nThe code in `src/cart.py` before line 5:\n\n{code}\n", tree) == ["mismatch"] * 2
 
 

@@ -263,8 +263,9 @@ def claims_of_fence(
             quote = Quote(last.path, last.line, last.end_line, part.first, text, is_by_text=is_by_text)
             is_inside = part.is_beside or (own is not None and own.line is None and part.is_inside)
             is_loose = fence.is_loose(last) if own is None else is_inside
-            is_list = not (proposals.kind.is_result or fence.is_diff) and lists_calls(text)
-            is_loose |= (is_list or is_insert_point(fence.introduction)) and not proposals.shows_existing(fence.line)
+            may_be_no_code = lists_calls(text) or is_insert_point(fence.introduction)
+            may_be_no_code &= not (proposals.kind.is_result or fence.is_diff or proposals.shows_existing(fence.line))
+            is_loose |= may_be_no_code
             is_loose |= is_apart and own is None and proposals.shows_old(fence.line)
             may_be_new = partial(fence.may_be_new, proposals, quote, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
