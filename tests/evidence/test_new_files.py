@@ -81,7 +81,15 @@ OFFERS = row("`src/offers.py`", "Offers and their rules", head=CHANGED)
 
 @pytest.mark.parametrize(
     "heading",
-    ["4.1 后端 — 新增", "3.2 新增前端文件预估", "생성되는 파일 (8개)", "Phase 1 — New Only (first)", "Backend – new"],
+    [
+        "新增",
+        "2. 新建（3 个）",
+        "4.1 后端 — 新增",
+        "3.2 新增前端文件预估",
+        "생성되는 파일 (8개)",
+        "Phase 1 — New Only (first)",
+        "Backend – new",
+    ],
 )
 def test_files_below_a_heading_of_a_plan_that_creates_them_are_planned(heading: str, tree: Path) -> None:
     assert answers(f"{PLAN}## {heading}\n\n{OFFERS}", tree) == ["planned"]

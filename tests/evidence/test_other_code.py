@@ -88,7 +88,49 @@ def test_an_answer_and_a_result_are_about_the_checkout(tree: Path) -> None:
     assert outcomes(result, tree) == accused
 
 
+OTHER = " ".join(f"`engine/part{number}.cc:3`" for number in range(8)) + " `engine/core/app.py:300`"
+
+
+def test_a_name_in_a_text_on_another_code_base_may_be_one_of_its_files(tree: Path) -> None:
+    assert outcomes(f"{OTHER} `app.py:300` `app.py:3` `page.ts:300`", tree, "")[-3:] == ["unchecked"] * 3
+    assert outcomes(f"{OTHER} `src/app.py:300` `web/src/page.ts:3`", tree, "")[-2:] == ["out-of-range", "verified"]
+    assert outcomes(f"{OTHER} `page.ts:3`", tree, "")[-1] == "abbreviated"
+    assert outcomes("See `engine/core/app.py:300` and `app.py:300`.", tree, "")[-1] == "out-of-range"
+    result = f"# review-security Result\n\n**Status:** COMPLETED\n\n## Summary\n{OTHER} `app.py:300`\n"
+    assert outcomes(result, tree)[-1] == "out-of-range"
+
+
+def test_names_of_files_in_a_language_that_is_not_here_are_of_another_code_base(tree: Path) -> None:
+    text = "`engine.rs:3` calls `queue.rs:4`, and `app.rs:5` starts it."
+    assert outcomes(text, tree) == ["unchecked"] * 3
+    assert outcomes("`engine.rs:3` starts `app.rs:5`.", tree) == ["unchecked", "missing-file"]
+    assert outcomes("`engine.ts:3` calls `queue.ts:4`, and `app.ts:5` starts it.", tree)[-1] == "missing-file"
+    assert outcomes("`engine.rs:3` calls `queue.rs:4`, and `src/app.rs:5` starts it.", tree)[-1] == "missing-file"
+
+
+@pytest.mark.parametrize("path", ["/etc/nginx/nginx.conf:3", "/tmp/state/", "~/.config/app.ini:9", "/var/log/app.log"])
+def test_a_path_of_a_machine_in_a_text_of_the_checkout_is_not_accused(path: str, tree: Path) -> None:
+    text = f"| Item | Location |\n|---|---|\n| State | `{path}` |\n"
+    assert outcomes(text, tree) == ["unchecked"]
+    assert outcomes(text, tree, "") == ["unchecked" if path.startswith("~") and ":" not in path else "outside"]
+    result = f"# review-security Result\n\n**Status:** COMPLETED\n\n### Key References\n\n{text}"
+    assert outcomes(result, tree) == ["outside"]
+
+
+@pytest.mark.parametrize("path", ["../other/app.py:3", "/home/me/other/app.py:3", "/Users/me/other/app.py:3"])
+def test_a_path_of_another_checkout_is_outside(path: str, tree: Path) -> None:
+    assert outcomes(f"See `{'../' if path.startswith('.') else ''}{path}`.", tree) == ["outside"]
+
+
 # --- Other forms of a path
+
+
+def test_two_names_of_files_with_a_slash_are_not_a_path(tree: Path) -> None:
+    row = "| Item | File |\n|---|---|\n| Names | {} |\n"
+    assert outcomes(row.format("`cart/app.py`"), tree, "") == ["unchecked"]
+    assert outcomes(row.format("`none/app.py`"), tree, "") == ["missing-file"]
+    assert outcomes(row.format("`cart/none.py`"), tree, "") == ["missing-file"]
+    assert outcomes("See `cart/app.py:3`.", tree, "") == ["missing-file"]
 
 
 def test_a_path_may_have_the_folder_of_the_checkout_before_a_package_of_the_same_name(tree: Path) -> None:

@@ -7,9 +7,11 @@ or a file in the home folder of its author.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
-from remit.evidence.file_names import LANGUAGES
 from remit.evidence.model import Location, Reference
+from remit.evidence.other_code import MIN_STRANGERS, NOT_HERE, is_other_language
 from remit.evidence.path_resolution import is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
@@ -58,6 +60,7 @@ _SOURCE = "it is compiled from the file"
 _INSTALLED = "it is in an installed package"
 _AT_HOME = "it is in the home folder of the author, or an installed package"
 _PAIR_OF = "the path names two files at once"
+_TWO_NAMES = "it consists of the names of two files"
 _MEANS = "the path has the number of the file"
 _OTHER_TYPE = "the checkout has no file of this type; it may be a file of another code base"
 _EARLIER = "a traceback shows the file as it was"
@@ -67,10 +70,15 @@ _ROUGH = "the text gives the lines as an estimate"
 class Excuses:
     """Sets references of one document to unchecked for which their author cannot be blamed."""
 
-    def __init__(self, workspace: Workspace, *, is_here: bool = True) -> None:
-        """Excuse references of a text; `is_here`: most of them have a file in the checkout."""
+    def __init__(self, workspace: Workspace, references: Sequence[Reference] = ()) -> None:
+        """Excuse references of a text; `references` are all of them."""
         self._workspace = workspace
-        self._is_here = is_here
+        lost = sum(one.outcome in NOT_HERE for one in references)
+        #: Whether most of them have a file in the checkout.
+        self._is_here = 2 * lost < len(references) or not references
+        self._references = references
+        #: How many missing files with an ending share no name with a file of the checkout.
+        self._strangers: Counter[str] | None = None
         self._ignored: dict[str, _Patterns] = {}
         self._packages: dict[tuple[str, str], bool] = {}
         self._documents: dict[str, list[str]] = {}
@@ -97,6 +105,8 @@ class Excuses:
         elif reference.line is None and (pair := self._pair(path)):
             reference.outcome, reference.why = "abbreviated", _PAIR_OF
             reference.found = Location(pair, reference.line)
+        elif reference.line is None and self._names_two(path):
+            _excuse(reference, _TWO_NAMES)
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
@@ -138,6 +148,15 @@ class Excuses:
         found = self._workspace.index.ending_with(pair[1] + pair[2])
         return next((one for one in found if one.rpartition(".")[0] + pair[3] in others), "")
 
+    def _names_two(self, path: str) -> bool:
+        """Return whether a path consists of the names of two files of one type: `Header/main.jsx`."""
+        first, slash, name = path.partition("/")
+        ending = name.rpartition(".")[2]
+        index = self._workspace.index
+        if not slash or "/" in name or is_there(first, self._workspace):
+            return False
+        return bool(index.ending_with(f"{first}.{ending}") and index.ending_with(name))
+
     def _numbered(self, reference: Reference) -> str:
         """Return the only file of a folder whose name begins with the number that a path ends with: `docs/14`."""
         folder, slash, number = reference.path.rpartition("/")
@@ -155,14 +174,22 @@ class Excuses:
     def _is_other_type(self, path: str) -> bool:
         """Return whether a path is that of code, and the checkout has none in this language, nor in a related one.
 
-        A file in a folder that is here, or with the name of one that is here, is missing.
+        A file in a folder that is here is missing, and one with the name of one that is here, unless the text names
+        others in this language that have no such name.
         """
         folder, _, name = path.rpartition("/")
         stem, _, ending = name.rpartition(".")
-        endings = self._workspace.index.endings
-        if not endings or not any(ending.lower() in one and one.isdisjoint(endings) for one in LANGUAGES):
+        if not is_other_language(ending, self._workspace) or (folder and is_there(folder, self._workspace)):
             return False
-        return stem not in self._workspace.index.stems and not (folder and is_there(folder, self._workspace))
+        return stem not in self._workspace.index.stems or self._count_strangers(ending) >= MIN_STRANGERS
+
+    def _count_strangers(self, ending: str) -> int:
+        """Count the missing files with an ending that have a name which no file of the checkout has."""
+        if self._strangers is None:
+            names = {one.path.rpartition("/")[2] for one in self._references if one.outcome in NOT_HERE}
+            parts = (name.rpartition(".") for name in names)
+            self._strangers = Counter(end for stem, _, end in parts if stem not in self._workspace.index.stems)
+        return self._strangers[ending]
 
     def _source(self, reference: Reference) -> str:
         """Return the only source file that is compiled to the file of a reference."""

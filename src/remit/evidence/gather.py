@@ -344,18 +344,23 @@ def _excuse(
         excuse_named_outside(here, is_result=is_result)
     if not is_result:  # a finding must name a file, in full
         from remit.evidence.excuses import Excuses
-        from remit.evidence.other_code import NOT_HERE
 
-        excuses = Excuses(workspace, is_here=2 * sum(one.outcome not in NOT_HERE for one in here) > len(here))
+        excuses = Excuses(workspace, here)
         for reference in here:
             excuses.apply(reference)
     if is_lost:
-        from remit.evidence.other_code import excuse_unknown_files, join_other_code, without_alternatives
+        from remit.evidence.other_code import (
+            excuse_machine_paths,
+            excuse_unknown_files,
+            join_other_code,
+            without_alternatives,
+        )
 
         evidence.references = without_alternatives(evidence.references)
         join_other_code([one for one in here if one.why not in (UNNAMED, MISSING)], workspace, is_result=is_result)
         if is_own and not is_result:
             excuse_unknown_files(here, workspace)
+            excuse_machine_paths(here)
 
 
 def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
+from remit.evidence.file_names import LANGUAGES
 from remit.evidence.model import Reference
-from remit.evidence.path_resolution import MIN_ROOTED, is_there
+from remit.evidence.path_resolution import MIN_ROOTED, is_system_path, is_there
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.paths import is_absolute
@@ -18,6 +19,8 @@ MIN_OTHER_CODE = 5
 MIN_ALL_LOST = 10
 #: The outcomes of references that have no file here.
 NOT_HERE = frozenset({"missing-file", "outside", "unchecked", "planned"})
+_ACCUSED = frozenset({"missing-file", "out-of-range"})
+_SHORT = frozenset({"abbreviated", "ambiguous", "relocated", "mismatch"})
 #: A text often names the same files again: the answers for this many paths are kept.
 _MEMORY = 2_048
 #: At most this many folders of a path outside are compared.
@@ -25,7 +28,11 @@ _MAX_PARTS = 30
 #: A text with this many files of the checkout, and this many for each missing one, is about the checkout.
 _MIN_KNOWN = 8
 _KNOWN_SHARE = 5
+#: A text with this many files in another language may be about another code base.
+MIN_STRANGERS = 2
 _NO_TRACE = "nothing in the checkout has this name or these folders; it may be a file of another code base"
+_HOMES = ("/home/", "/Users/")
+_OF_MACHINE = "it is a path of a machine, outside the checkout"
 #: Folders of installed packages.
 _INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
 _SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
@@ -80,11 +87,35 @@ def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> N
     missing = {one.path for one in references if one.outcome == "missing-file"}
     if len(known) >= max(_MIN_KNOWN, _KNOWN_SHARE * len(missing)):
         return
+    unknown = {path for path in missing if not has_trace(path, workspace)}
+    # A name of a file in another language: `types.rs` in a text on `engine.rs` and `store.rs`, if `types.go` is here.
+    strangers = Counter(path.rpartition(".")[2] for path in unknown)
+    foreign = {
+        path
+        for path in missing
+        if "/" not in path and strangers[ending := path.rpartition(".")[2]] >= MIN_STRANGERS
+        if is_other_language(ending, workspace)
+    }
     said: set[str] = set()
     for one in references:
-        if one.outcome == "missing-file" and one.found is None and not has_trace(one.path, workspace):
-            one.outcome, one.why, one.is_silent = "unchecked", _NO_TRACE, one.path in said
+        is_unknown = one.path in foreign or (one.path in unknown and one.found is None)
+        if one.outcome == "missing-file" and is_unknown:
+            one.outcome, one.found, one.why, one.is_silent = "unchecked", None, _NO_TRACE, one.path in said
             said.add(one.path)
+
+
+def is_other_language(ending: str, workspace: Workspace) -> bool:
+    """Return whether an ending is one of code, and the checkout has none in this language, nor in a related one."""
+    endings = workspace.index.endings
+    return bool(endings) and any(ending.lower() in one and one.isdisjoint(endings) for one in LANGUAGES)
+
+
+def excuse_machine_paths(references: list[Reference]) -> None:
+    """Leave paths of a machine unchecked, such as `/etc/nginx/nginx.conf:12`; a checkout may be in a home folder."""
+    for one in references:
+        is_system = is_system_path(one.path) and not one.path.startswith(_HOMES)
+        if one.outcome == "outside" and (is_system or one.path.startswith("~/.")):
+            one.outcome, one.why = "unchecked", _OF_MACHINE
 
 
 def has_trace(path: str, workspace: Workspace) -> bool:
@@ -162,6 +193,20 @@ def join_other_code(references: list[Reference], workspace: Workspace, *, is_res
     for one in others:
         one.outcome, one.found, one.is_silent = "unchecked", None, True
         one.why = f"it points to another code base, as the reference in line {first.at} does"
+    if not is_result:
+        _join_names(references, same)
+
+
+def _join_names(references: list[Reference], same: list[Reference]) -> None:
+    """Leave names without a folder unchecked in a text about another code base: they may be short for its paths."""
+    names = {one.path.rpartition("/")[2] for one in same if "/" in one.path}
+    joined = set(map(id, same))
+    for one in references:
+        is_short = "/" not in one.path and id(one) not in joined
+        if is_short and (one.outcome in _ACCUSED or (one.outcome in _SHORT and one.path in names)):
+            one.outcome, one.found, one.found_end, one.is_silent = "unchecked", None, None, True
+            one.target, one.candidates = "", ()
+            one.why = f"it may be a file of the other code base that line {same[0].at} names"
 
 
 def _without_folder(lost: list[Reference], workspace: Workspace) -> list[Reference]:

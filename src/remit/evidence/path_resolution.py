@@ -65,6 +65,8 @@ _PLAIN_FOLDERS = frozenset(
 )
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 _path = attrgetter("path")
+#: Folders that are left out in the middle, or the start of a folder's name: `src/.../app.ts`, `src/...Data/store.cs`.
+_OMITTED = lazy_pattern(r"(.+)/\.{3}([^/]*)/(.+)")
 _PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
 
 
@@ -224,10 +226,10 @@ class PathResolver:
         if self._names:
             index.prepare(self._names)
             self._names = set()
-        start, dots, tail = end.rpartition("/.../")
-        if dots:
-            found = index.ending_with(tail)
-            return [path for path in found if f"/{start}/" in f"/{path.removesuffix(tail)}"]
+        if omitted := _OMITTED.fullmatch(end):
+            start, name, tail = omitted.groups()
+            folders = ((path, path.removesuffix(tail)) for path in index.ending_with(tail))
+            return [path for path, above in folders if f"/{start}/" in f"/{above}" and above.endswith(f"{name}/")]
         root = _SHORT_ROOT.match(end)
         if root is not None and "/" in (tail := end[root.end() :]):
             found = index.ending_with(tail)

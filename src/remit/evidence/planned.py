@@ -193,7 +193,8 @@ _DELETED_FILE = lazy_pattern(
 _NEW_FILES = lazy_pattern(
     rf"{LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件|新增[^\n]{0,12}文件|생성되는\s?파일)|"
-    r"[^\n]{0,60}\s[—–]\s(?:new(?:\sonly)?|新增|新建|신규)\s*(?:$|[(（])",
+    r"[^\n]{0,60}\s[—–]\s(?:new(?:\sonly)?|新增|新建|신규)\s*(?:$|[(（])|"
+    rf"{LEAD}(?:新增|新建|新規作成|신규)[\s*_]*+(?:$|[(（:：])",
     re.IGNORECASE,
 )
 

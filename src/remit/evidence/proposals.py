@@ -48,6 +48,8 @@ from remit.evidence.removals import (
     PAST_LABEL,
     PROBLEM,
     STATES_NOW,
+    finding_of,
+    fixed_findings,
     lists_of_removed_files,
     may_list_removed_files,
     states_fixed,
@@ -124,6 +126,10 @@ class Proposals:
             return []
         return [found for first, lines in self._document.line_runs for found in lists_of_removed_files(lines, first)]
 
+    @cached_property
+    def _fixed_findings(self) -> frozenset[str]:
+        return fixed_findings(self._document.whole_text)
+
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
         line = self._first_of_fences(line)
@@ -138,7 +144,7 @@ class Proposals:
             if LINE_ENDS_WITH_COLON.match(text):
                 if INSTRUCTION.match(text) or INTRODUCTION.match(text):
                     return True
-                if INTRODUCES_EXISTING.match(text):
+                if _introduces_existing(text):
                     return False
             if _STEP.match(text):
                 return True
@@ -209,7 +215,7 @@ class Proposals:
         `is_found`: it is elsewhere in its file.
         """
         above = self._sentence_above(line)
-        if LINE_ENDS_WITH_COLON.match(above) and INTRODUCES_EXISTING.match(above):
+        if LINE_ENDS_WITH_COLON.match(above) and _introduces_existing(above):
             return False
         if ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above)):
             return True
@@ -266,7 +272,7 @@ class Proposals:
     def shows_existing(self, line: int) -> bool:
         """Return whether the sentence, the label or the heading above a fence calls its code the current one."""
         above = self._sentence_above(line)
-        if LINE_ENDS_WITH_COLON.match(above) and INTRODUCES_EXISTING.match(above):
+        if LINE_ENDS_WITH_COLON.match(above) and _introduces_existing(above):
             return True
         label = self._label_above(line)
         if WORK_STEP.match(label) or _FENCE.match(label):
@@ -307,7 +313,8 @@ class Proposals:
             first = self._heading_lines[at] + 1 if at >= 0 else 0
             last = self._heading_lines[at + 1] if 0 <= at < len(self._heading_lines) - 1 else first + _MAX_SECTION
             numbers = range(first, min(last, first + _MAX_SECTION)) if at >= 0 else ()
-            self._fixed[at] = states_fixed(map(self._document.line_text, numbers))
+            is_listed = at >= 0 and finding_of(self._headings[at][2]) in self._fixed_findings
+            self._fixed[at] = is_listed or states_fixed(map(self._document.line_text, numbers))
         return self._fixed[at]
 
     def files_at(self, line: int) -> ListedFiles:
@@ -377,3 +384,8 @@ class Proposals:
         """Return a label without the sentence after it: `**Mechanism**: calls the existing route`; not in a result."""
         found = None if self.kind.is_result or LOCATION_LABEL.match(label) else _HEAD.match(label)
         return found[0] if found and not _LINE.search(label, found.end()) else label
+
+
+def _introduces_existing(text: str) -> bool:
+    """Return whether a line introduces code as it is: `today` in the code of a line is not about time."""
+    return INTRODUCES_EXISTING.match(_CODE_SPAN.sub("`x`", text[:_MAX_LINE])) is not None

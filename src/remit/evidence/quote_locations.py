@@ -298,6 +298,7 @@ def _parts(fence: Fence, cited: str, file_above: str, workspace: Workspace | Non
 def _candidates(fence: Fence, above: list[Reference], finding: Reference | None) -> list[Reference]:
     """Return the references outside a fence that may be the location of its code."""
     if above:
+        above = sorted(above, key=lambda one: fence.may_show(one.path))  # those in its language last, as the nearest
         return above[-MAX_CANDIDATES:] if _may_quote(fence, above[-1].path) else []
     return [finding] if finding is not None and _may_quote(fence, finding.path) else []
 
@@ -353,8 +354,7 @@ def inline_quotes(segment: Segment, above: list[Reference], own: list[Reference]
             positions = _positions(segment.text, own)
         reference = _on_same_line(segment.text, start, end, own, positions) or (above[-1] if above else None)
         if reference is not None and quote_readings(text):
-            line, end_line = reference.line, reference.end_line
-            quote = Quote(path=reference.path, line=line, end_line=end_line, at=segment.line, text=text)
+            quote = Quote(reference.path, reference.line, reference.end_line, segment.line, text)
             found.append(LocatedQuote(quote, [reference]))
     return found
 
