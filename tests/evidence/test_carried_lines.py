@@ -506,18 +506,6 @@ def test_a_data_file_that_is_mentioned_next_to_a_line_of_code_may_be_missing(tre
     assert found("`src/app.py:3` calls `src/gone.py` (line 11)", tree)[-1] == "src/gone.py:11 missing-file"
 
 
-def test_a_line_after_an_imported_file_is_that_of_the_importing_file(tree: Path) -> None:
-    assert found("`src/app.py` imports `theme/base.py` (line 11)", tree) == []
-    assert found("`src/app.py` calls `theme/base.py` (line 11)", tree) == ["theme/base.py:11 missing-file"]
-    assert found("`src/app.py` imports `theme/base.py:11`", tree) == ["theme/base.py:11 missing-file"]
-
-
-def test_a_line_may_be_in_one_bracket_with_its_file(tree: Path) -> None:
-    assert found("The key is fixed (Line 5-6, `src/app.py`)", tree) == ["src/app.py:5-6"]
-    assert found("**Fixed key** (line 5, src/app.py)", tree) == ["src/app.py:5"]
-    assert found("`src/app.py` (line 5, src/gone.py)", tree) == ["src/app.py:5"]
-
-
 # --- Which file a line belongs to
 
 

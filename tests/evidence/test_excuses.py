@@ -125,3 +125,84 @@ def test_a_line_that_its_file_lacks_may_belong_to_something_else_that_the_text_n
 def test_a_file_with_a_remark_that_it_is_absent_is_not_missing(remark: str, tree: Path) -> None:
     row = f"| File | Note |\n|---|---|\n| `src/other.py` {remark} | x |"
     assert outcomes(row, tree) == ["src/other.py planned"]
+
+
+# --- The name of the project before a path
+
+PROJECTS = [
+    ("shop_front", "notes.txt", ""),
+    ("one", "package.json", '{"author": {"name": "billing"}, "name": "@acme/shop-front"}'),
+    ("one", "pyproject.toml", '[tool.uv.index]\nname = "billing"\n[project]\nname = "shop-front"\n'),
+    ("one", "pyproject.toml", '[tool.poetry]\nname = "Shop-Front"\n'),
+    ("one", "Cargo.toml", '[[bin]]\nname = "billing"\n[package]\nname = "shop_front"\n'),
+    ("one", "go.mod", "// shop\nmodule example.org/acme/shop-front/v2\n"),
+    ("one", "README.md", "\n# Shop Front\n\nSells.\n"),
+]
+
+
+def plant(root: Path, *paths: str) -> Path:
+    for path in paths:
+        (root / path).parent.mkdir(exist_ok=True, parents=True)
+        (root / path).write_text("value = 1\n" * 9)
+    return root
+
+
+@pytest.mark.parametrize(("folder", "file", "text"), PROJECTS)
+def test_a_path_may_begin_with_the_name_of_the_project(folder: str, file: str, text: str, tmp_path: Path) -> None:
+    base = plant(tmp_path / folder, "src/app.py")
+    (base / file).write_text(text)
+    for name in ("shop_front", "shop-front", "Shop-Front"):
+        assert outcomes(f"`{name}/src/app.py:3`", base) == [f"{name}/src/app.py:3 abbreviated > src/app.py:3"]
+    for path in ("shop/src/app.py:3", "billing/src/app.py:3", "shop_front/src/app.py:30", "shop_front/app.py:3"):
+        assert outcomes(f"`{path}`", base)[0].split()[1] == "missing-file"
+    assert outcomes("`shop_front/src/gone.py:3`", base) == ["shop_front/src/gone.py:3 missing-file"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("README.md", "# Billing\n"),
+        ("README.md", "Sells.\n\n# Billing App\n"),
+        ("README.md", "```sh\n# billing app\n```\n"),
+        ("package.json", '{"name": ["billing_app"]}'),
+        ("package.json", '["billing_app"]'),
+        ("package.json", '{"name": "billing_app"'),
+        ("pyproject.toml", 'name = "billing_app"\n[project]\ndynamic = ["name"]\n'),
+        ("pyproject.toml", 'project = "billing_app"\n'),
+        ("Cargo.toml", '[workspace]\nmembers = []\n[[example]]\nname = "billing_app"\n'),
+    ],
+)
+def test_another_name_is_not_that_of_the_project(file: str, text: str, tmp_path: Path) -> None:
+    base = plant(tmp_path / "one", "src/app.py")
+    (base / file).write_text(text)
+    for name in ("billing", "billing_app"):
+        assert outcomes(f"`{name}/src/app.py:3`", base)[0].split()[1] == "missing-file"
+
+
+def test_the_name_of_the_project_is_not_left_out_of_a_folder_a_planned_file_or_a_result(tmp_path: Path) -> None:
+    base = plant(tmp_path / "shop_front", "src/app.py", "cli.py")
+    assert outcomes("# Plan\n\n- Create: `shop_front/cli.py`\n", base) in ([], ["shop_front/cli.py planned"])
+    (verdict,) = check_text(
+        "# review-security Result\n\n**Status:** COMPLETED\n\n## Summary\n`shop_front/src/app.py:3` is wrong\n",
+        "-",
+        Options(),
+        Sources(workspace=WorkTree(base)),
+    )
+    assert [one.outcome for one in verdict.evidence.references] == ["missing-file"]
+    plant(base, "shop_front/other.py")
+    assert outcomes("`shop_front/src/app.py:3`", base)[0].split()[1] == "missing-file"
+
+
+@pytest.mark.parametrize("folder", ["app", "backend", "src", "config"])
+def test_a_plain_folder_is_not_the_name_of_a_project(folder: str, tmp_path: Path) -> None:
+    base = plant(tmp_path / folder, "pages/app.py")
+    assert outcomes(f"`{folder}/pages/app.py:3`", base)[0].split()[1] == "missing-file"
+
+
+def test_a_quote_below_the_name_of_the_project_is_compared(tmp_path: Path) -> None:
+    base = plant(tmp_path / "shop_front", "src/app.py")
+    for code, outcome in (("value = 1\nvalue = 1", "verified"), ("value = 1\nvalue = 22222222", "mismatch")):
+        (verdict,) = check_text(
+            f"`shop_front/src/app.py:3`\n```python\n{code}\n```\n", "-", Options(), Sources(workspace=WorkTree(base))
+        )
+        assert [one.outcome for one in verdict.evidence.quotes] == [outcome]

@@ -17,6 +17,8 @@ FILES = {
     "shop/cart.py": 20,
     "docs/notes.md": 1,
     "web/src/page.ts": 30,
+    "README.md": 3,
+    "setup.py": 9,
 }
 
 
@@ -96,6 +98,7 @@ def test_a_name_in_a_text_on_another_code_base_may_be_one_of_its_files(tree: Pat
     assert outcomes(f"{OTHER} `src/app.py:300` `web/src/page.ts:3`", tree, "")[-2:] == ["out-of-range", "verified"]
     assert outcomes(f"{OTHER} `page.ts:3`", tree, "")[-1] == "abbreviated"
     assert outcomes("See `engine/core/app.py:300` and `app.py:300`.", tree, "")[-1] == "out-of-range"
+    assert outcomes(f"{OTHER} `README.md:300` `setup.py:3`", tree, "")[-2:] == ["out-of-range", "verified"]
     result = f"# review-security Result\n\n**Status:** COMPLETED\n\n## Summary\n{OTHER} `app.py:300`\n"
     assert outcomes(result, tree)[-1] == "out-of-range"
 
@@ -117,20 +120,18 @@ def test_a_path_of_a_machine_in_a_text_of_the_checkout_is_not_accused(path: str,
     assert outcomes(result, tree) == ["outside"]
 
 
-@pytest.mark.parametrize("path", ["../other/app.py:3", "/home/me/other/app.py:3", "/Users/me/other/app.py:3"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("../other/app.py:3", "/home/me/other/app.py:3", "/Users/me/other/app.py:3", "/root/other/app.py:3"),
+        *("/usr/src/app/none.py:3", "/var/www/other/app.py:3", "/tmp/other/src/none.py:3", "~/work/none.py:3"),
+    ],
+)
 def test_a_path_of_another_checkout_is_outside(path: str, tree: Path) -> None:
     assert outcomes(f"See `{'../' if path.startswith('.') else ''}{path}`.", tree) == ["outside"]
 
 
 # --- Other forms of a path
-
-
-def test_two_names_of_files_with_a_slash_are_not_a_path(tree: Path) -> None:
-    row = "| Item | File |\n|---|---|\n| Names | {} |\n"
-    assert outcomes(row.format("`cart/app.py`"), tree, "") == ["unchecked"]
-    assert outcomes(row.format("`none/app.py`"), tree, "") == ["missing-file"]
-    assert outcomes(row.format("`cart/none.py`"), tree, "") == ["missing-file"]
-    assert outcomes("See `cart/app.py:3`.", tree, "") == ["missing-file"]
 
 
 def test_a_path_may_have_the_folder_of_the_checkout_before_a_package_of_the_same_name(tree: Path) -> None:

@@ -216,49 +216,6 @@ def test_the_folder_of_a_transcript_is_left_out(tree: Path) -> None:
 # --- Another code base
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ("shop_front/src/app.py:3", "src/app.py:3 verified"),
-        ("shop-front/src/app.py:3", "src/app.py:3 verified"),
-        ("Shop-Front/src/app.py:30", "src/app.py:30 out-of-range > src/app.py:9"),
-        ("shop/src/app.py:3", "shop/src/app.py:3 missing-file > src/app.py:3"),
-        ("src/src/app.py:3", "src/src/app.py:3 missing-file > src/app.py:3"),
-        ("shop_front/src/gone.py:3", "shop_front/src/gone.py:3 missing-file"),
-        ("shop_front/app.py:3", "shop_front/app.py:3 missing-file > src/app.py:3"),
-    ],
-)
-@pytest.mark.parametrize(
-    ("folder", "file", "text"),
-    [
-        ("shop_front", "notes.txt", ""),
-        ("one", "package.json", '{"name": "@acme/shop-front"}'),
-        ("one", "pyproject.toml", '[project]\nname = "shop-front"\n'),
-        ("one", "Cargo.toml", '[package]\nname = "shop_front"\n'),
-        ("one", "go.mod", "module example.org/acme/shop-front/v2\n"),
-        ("one", "README.md", "# Shop Front\n"),
-    ],
-)
-def test_a_path_may_begin_with_the_name_of_the_project(
-    written: str, expected: str, folder: str, file: str, text: str, tmp_path: Path
-) -> None:
-    base = plant(tmp_path / folder, {"src/app.py": 9})
-    (base / file).write_text(text)
-    assert outcomes(f"see `{written}`", base) == [expected]
-
-
-def test_a_folder_with_the_name_of_the_project_is_that_folder(tmp_path: Path) -> None:
-    base = plant(tmp_path / "shop_front", {"src/app.py": 9, "shop_front/cli.py": 9})
-    assert outcomes("see `shop_front/src/app.py:3`", base) == ["shop_front/src/app.py:3 missing-file > src/app.py:3"]
-
-
-@pytest.mark.parametrize("folder", ["app", "backend", "src"])
-def test_a_plain_folder_is_not_the_name_of_a_project(folder: str, tmp_path: Path) -> None:
-    base = plant(tmp_path / folder, {"pages/app.py": 9})
-    expected = f"{folder}/pages/app.py:3 missing-file > pages/app.py:3"
-    assert outcomes(f"see `{folder}/pages/app.py:3`", base) == [expected]
-
-
 def test_references_to_another_code_base_are_reported_once(tree: Path) -> None:
     text = "\n".join(f"- `engine/part_{number}.cc:{number + 1}`" for number in range(80))
     (verdict,) = check_text(text, "-", Options(select=("evidence",)), Sources(workspace=WorkTree(tree)))

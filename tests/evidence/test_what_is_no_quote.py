@@ -263,31 +263,6 @@ NEW_CALL = fence("def total(cart):", "    price = totals.compute(cart, with_tax=
 def test_a_word_in_the_code_of_a_step_does_not_call_the_code_current(tree: Path) -> None:
     step = STEP.format(code=NEW_CALL)
     assert "mismatch" not in answers(step, tree)
-    assert "mismatch" in answers(step.replace("`today = today`", "as it is today"), tree)
+    for words in ("as it is today", "the `current` code"):
+        assert "mismatch" in answers(step.replace("`today = today`", words), tree)
     assert "mismatch" in answers(step.replace("# Plan: the cart", "# Audit").replace("- [ ] ", ""), tree)
-
-
-FIXED = "# Audit\n\n{listed}\n\n## {heading}\n\n**File:** `src/cart.py:4`\n\n{code}\n"
-OLD_CALL = fence("def total(cart):", "    price = totals.compute(cart, with_tax=False)", "    return price")
-
-
-@pytest.mark.parametrize(
-    ("listed", "is_fixed"),
-    [
-        ("- ✅ SEC-09 fixed: the tax is added.", True),
-        ("- ✅ **SEC-09** resolved", True),
-        ("| ID | Title | Status |\n|---|---|---|\n| SEC-09 | Tax | ✅ Fixed |", True),
-        ("| ID | Title | Status |\n|---|---|---|\n| SEC-09 | Tax | ✅ Confirmed |", False),
-        ("| ID | Title | Status |\n|---|---|---|\n| SEC-08 | Tax | ✅ Fixed |", False),
-        ("- SEC-09 must be fixed", False),
-        ("- ✅ SEC-09 verified: not fixed", False),
-    ],
-)
-def test_the_code_of_a_finding_that_the_text_lists_as_fixed_may_be_gone(
-    listed: str, is_fixed: bool, tree: Path
-) -> None:
-    text = FIXED.format(listed=listed, heading="SEC-09: no tax", code=OLD_CALL)
-    assert ("mismatch" in answers(text, tree)) is not is_fixed
-    assert "mismatch" in answers(text.replace("## SEC-09", "## SEC-091"), tree)
-    assert "mismatch" in answers(text.replace("**File:**", "**Vulnerable code:**"), tree)
-    assert "mismatch" in answers(result(text.replace("# Audit\n", "")), tree)

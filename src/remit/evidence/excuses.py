@@ -7,16 +7,15 @@ or a file in the home folder of its author.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
 
+from remit.evidence.file_names import LANGUAGES
 from remit.evidence.model import Location, Reference
-from remit.evidence.other_code import MIN_STRANGERS, NOT_HERE, is_other_language
 from remit.evidence.path_resolution import is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
+from remit.workspace.manifests import plain_name, project_names
 
 #: A file in the home folder of the author that is not part of any checkout, and an installed package.
 _HOME = lazy_pattern(
@@ -37,7 +36,25 @@ _NUMBER_ENDS = "-_. "
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
 #: Folders that are not named like their project.
-_PLAIN_FOLDERS = frozenset(("src", "lib", "app", "apps", "packages", "test", "tests", "docs", "web", "api", "core"))
+_PLAIN_FOLDERS = frozenset(
+    {
+        *("src", "lib", "app", "apps", "package", "packages", "test", "tests", "docs", "web", "api", "core", "backend"),
+        *("frontend", "client", "server", "service", "services", "ui", "main", "source", "code", "repo", "workspace"),
+        *(
+            "components",
+            "scripts",
+            "utils",
+            "config",
+            "models",
+            "hooks",
+            "pages",
+            "common",
+            "shared",
+            "tools",
+            "examples",
+        ),
+    }
+)
 #: The name that a source file has after it was compiled.
 _COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 #: `File "/srv/app.py", line 12` shows the file at the time of the error.
@@ -60,7 +77,6 @@ _SOURCE = "it is compiled from the file"
 _INSTALLED = "it is in an installed package"
 _AT_HOME = "it is in the home folder of the author, or an installed package"
 _PAIR_OF = "the path names two files at once"
-_TWO_NAMES = "it consists of the names of two files"
 _MEANS = "the path has the number of the file"
 _OTHER_TYPE = "the checkout has no file of this type; it may be a file of another code base"
 _EARLIER = "a traceback shows the file as it was"
@@ -70,18 +86,15 @@ _ROUGH = "the text gives the lines as an estimate"
 class Excuses:
     """Sets references of one document to unchecked for which their author cannot be blamed."""
 
-    def __init__(self, workspace: Workspace, references: Sequence[Reference] = ()) -> None:
-        """Excuse references of a text; `references` are all of them."""
+    def __init__(self, workspace: Workspace, *, is_here: bool = True) -> None:
+        """Excuse references of a text; `is_here`: most of them have a file in the checkout."""
         self._workspace = workspace
-        lost = sum(one.outcome in NOT_HERE for one in references)
-        #: Whether most of them have a file in the checkout.
-        self._is_here = 2 * lost < len(references) or not references
-        self._references = references
-        #: How many missing files with an ending share no name with a file of the checkout.
-        self._strangers: Counter[str] | None = None
+        self._is_here = is_here
         self._ignored: dict[str, _Patterns] = {}
         self._packages: dict[tuple[str, str], bool] = {}
         self._documents: dict[str, list[str]] = {}
+        #: The names of the project; None before the first path that may begin with one.
+        self._project: frozenset[str] | None = None
 
     def apply(self, reference: Reference) -> None:
         """Set the reason if a missing file or line is excused by what the checkout has."""
@@ -99,14 +112,16 @@ class Excuses:
         if found := self._longer(reference):
             _excuse(reference, f"{_SHORT} {found[0]}" if len(found) == 1 else _SHORT_OF_SEVERAL)
             reference.found = Location(found[0], reference.line) if len(found) == 1 else None
+        elif inner := self._below_project(reference):
+            reference.outcome = "unchecked" if reference.symbol else "abbreviated"
+            reference.why = f"{_OUTER} {inner}"
+            reference.target, reference.found = inner, Location(inner, reference.line)
         elif inner := self._doubled(reference):
             _excuse(reference, f"{_OUTER} {inner}")
             reference.found = Location(inner, reference.line)
         elif reference.line is None and (pair := self._pair(path)):
             reference.outcome, reference.why = "abbreviated", _PAIR_OF
             reference.found = Location(pair, reference.line)
-        elif reference.line is None and self._names_two(path):
-            _excuse(reference, _TWO_NAMES)
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
@@ -139,6 +154,16 @@ class Excuses:
         is_package = inner.startswith(f"{first}/") and first not in _PLAIN_FOLDERS
         return inner if is_package and self._has_line(inner, reference) else ""
 
+    def _below_project(self, reference: Reference) -> str:
+        """Return the file of a path that begins with the name of the project, as seen from the folder above it."""
+        first, _, inner = reference.path.partition("/")
+        name = plain_name(first)
+        if not self._has_line(inner, reference) or name in _PLAIN_FOLDERS or is_there(first, self._workspace):
+            return ""
+        if self._project is None:
+            self._project = project_names(self._workspace)
+        return inner if name in self._project else ""
+
     def _pair(self, path: str) -> str:
         """Return the first of two files that a path names at once, if both are there: `src/shop.h/.cpp`."""
         pair = _PAIR.match(path)
@@ -147,15 +172,6 @@ class Excuses:
         others = set(self._workspace.index.ending_with(pair[1] + pair[3]))
         found = self._workspace.index.ending_with(pair[1] + pair[2])
         return next((one for one in found if one.rpartition(".")[0] + pair[3] in others), "")
-
-    def _names_two(self, path: str) -> bool:
-        """Return whether a path consists of the names of two files of one type: `Header/main.jsx`."""
-        first, slash, name = path.partition("/")
-        ending = name.rpartition(".")[2]
-        index = self._workspace.index
-        if not slash or "/" in name or is_there(first, self._workspace):
-            return False
-        return bool(index.ending_with(f"{first}.{ending}") and index.ending_with(name))
 
     def _numbered(self, reference: Reference) -> str:
         """Return the only file of a folder whose name begins with the number that a path ends with: `docs/14`."""
@@ -174,22 +190,14 @@ class Excuses:
     def _is_other_type(self, path: str) -> bool:
         """Return whether a path is that of code, and the checkout has none in this language, nor in a related one.
 
-        A file in a folder that is here is missing, and one with the name of one that is here, unless the text names
-        others in this language that have no such name.
+        A file in a folder that is here, or with the name of one that is here, is missing.
         """
         folder, _, name = path.rpartition("/")
         stem, _, ending = name.rpartition(".")
-        if not is_other_language(ending, self._workspace) or (folder and is_there(folder, self._workspace)):
+        endings = self._workspace.index.endings
+        if not endings or not any(ending.lower() in one and one.isdisjoint(endings) for one in LANGUAGES):
             return False
-        return stem not in self._workspace.index.stems or self._count_strangers(ending) >= MIN_STRANGERS
-
-    def _count_strangers(self, ending: str) -> int:
-        """Count the missing files with an ending that have a name which no file of the checkout has."""
-        if self._strangers is None:
-            names = {one.path.rpartition("/")[2] for one in self._references if one.outcome in NOT_HERE}
-            parts = (name.rpartition(".") for name in names)
-            self._strangers = Counter(end for stem, _, end in parts if stem not in self._workspace.index.stems)
-        return self._strangers[ending]
+        return stem not in self._workspace.index.stems and not (folder and is_there(folder, self._workspace))
 
     def _source(self, reference: Reference) -> str:
         """Return the only source file that is compiled to the file of a reference."""

@@ -344,8 +344,9 @@ def _excuse(
         excuse_named_outside(here, is_result=is_result)
     if not is_result:  # a finding must name a file, in full
         from remit.evidence.excuses import Excuses
+        from remit.evidence.other_code import NOT_HERE
 
-        excuses = Excuses(workspace, here)
+        excuses = Excuses(workspace, is_here=2 * sum(one.outcome not in NOT_HERE for one in here) > len(here))
         for reference in here:
             excuses.apply(reference)
     if is_lost:
@@ -360,7 +361,7 @@ def _excuse(
         join_other_code([one for one in here if one.why not in (UNNAMED, MISSING)], workspace, is_result=is_result)
         if is_own and not is_result:
             excuse_unknown_files(here, workspace)
-            excuse_machine_paths(here)
+            excuse_machine_paths(here, workspace)
 
 
 def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:

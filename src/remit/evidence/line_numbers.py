@@ -53,11 +53,6 @@ _BEFORE = lazy_pattern(
 )
 #: A line in brackets before its path: `(line 12 a/b.py)`.
 _DIRECTLY = lazy_pattern(rf"[(（\[]\s?lines?\s({_LISTED})\s[`\"'*_]{{0,3}}$", re.IGNORECASE)
-#: The same with a comma: `(line 12, a/b.py)`.
-_IN_ONE_BRACKET = lazy_pattern(
-    rf"(?:^|[^\s`\"'*_)\]]|\*\*)\s?[(（]\s?(?:lines?|L)\s?({_LISTED}),\s[`\"'*_]{{0,3}}$", re.IGNORECASE
-)
-_ENDS_WITH_FILE = lazy_pattern(r"\.\w{1,6}[`*_\"']{0,4}$")
 _ORDINAL = lazy_pattern(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
 _BRACKETED = lazy_pattern(
     rf"(?:\b(?:lines?|{LINE_WORDS})\s({_LISTED})|第?(\d+(?:{TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$",
@@ -150,17 +145,10 @@ def lines_before(text: str, start: int, end: int) -> LineMention | None:
     if found is None and "/" in text[start:end]:
         found = _DIRECTLY.search(before)
     if found is None and _CLOSING.match(text, end):
-        found = _BRACKETED.search(before) or _in_one_bracket(before)
+        found = _BRACKETED.search(before)
     if found is None:
         return None
     return LineMention(_listed(next(filter(None, found.groups()))), start - len(before) + found.start(), end)
-
-
-def _in_one_bracket(before: str) -> re.Match[str] | None:
-    """Return the lines that are in one bracket with a path, unless the bracket follows a file."""
-    found = _IN_ONE_BRACKET.search(before)
-    opening = max(before.rfind("("), before.rfind("（"))
-    return None if found is None or _ENDS_WITH_FILE.search(before[:opening].rstrip()) else found
 
 
 def lines_in_brackets(text: str, at: int) -> LineMention | None:

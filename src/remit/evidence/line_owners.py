@@ -59,11 +59,6 @@ _ENDS = lazy_pattern(
 _ITEM_START = lazy_pattern(
     r"\s*+(?:[-+*]\s++|\d{1,9}[.)]\s++)?+[`*_\[\s]*+(?:in\s[`*_\[]*+|files?[*_]{0,2}[:：][\s`*_]*+)?+$", re.IGNORECASE
 )
-#: A file before the name of one that it loads.
-_IMPORTS = lazy_pattern(
-    r"\.\w{1,6}[`*_]{1,3}\s(?:imports?|includes?|requires?|re-exports?|loads)\s[`*_\"']{0,3}$", re.IGNORECASE
-)
-_MAX_IMPORTING = 40
 _DATA = (
     ".yaml",
     ".yml",
@@ -243,13 +238,6 @@ def second_ranges(text: str, own: list[WrittenReference]) -> Iterator[CarriedLin
 
 
 def is_passing(text: str, one: WrittenReference, named: list[WrittenReference]) -> bool:
-    """Return whether a text mentions a file before a line of another one.
-
-    `app.py:3` embeds `key.txt` (line 11); `app.css` imports `theme/base.css` (line 3).
-    """
-    if one.line is None or "(" not in one.text:
-        return False
-    if _IMPORTS.search(text, max(0, one.start - _MAX_IMPORTING), one.start):
-        return True
-    is_data = one.path.lower().endswith(_DATA)
-    return is_data and named[0].start < one.start and not named[0].path.lower().endswith(_DATA)
+    """Return whether a text mentions a data file before a line of code: `app.py:3` embeds `key.txt` (line 11)."""
+    is_apart = one.line is not None and "(" in one.text and one.path.lower().endswith(_DATA)
+    return is_apart and named[0].start < one.start and not named[0].path.lower().endswith(_DATA)

@@ -8,9 +8,10 @@ from functools import lru_cache
 
 from remit.evidence.file_names import LANGUAGES
 from remit.evidence.model import Reference
-from remit.evidence.path_resolution import MIN_ROOTED, is_system_path, is_there
+from remit.evidence.path_resolution import MIN_ROOTED, is_there
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.manifests import plain_name, project_names
 from remit.workspace.paths import is_absolute
 
 #: Fewer references than this are reported one by one.
@@ -31,7 +32,8 @@ _KNOWN_SHARE = 5
 #: A text with this many files in another language may be about another code base.
 MIN_STRANGERS = 2
 _NO_TRACE = "nothing in the checkout has this name or these folders; it may be a file of another code base"
-_HOMES = ("/home/", "/Users/")
+#: Folders of a machine in which a checkout is not expected, and settings in a home folder.
+_MACHINE = lazy_pattern(r"/(?:etc|proc|sys|dev|run|boot|tmp|var/(?:log|lib|run|tmp))/|~/\.")
 _OF_MACHINE = "it is a path of a machine, outside the checkout"
 #: Folders of installed packages.
 _INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
@@ -87,7 +89,8 @@ def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> N
     missing = {one.path for one in references if one.outcome == "missing-file"}
     if len(known) >= max(_MIN_KNOWN, _KNOWN_SHARE * len(missing)):
         return
-    unknown = {path for path in missing if not has_trace(path, workspace)}
+    project = project_names(workspace) if missing else frozenset()
+    unknown = {path for path in missing if not has_trace(path, workspace, project)}
     # A name of a file in another language: `types.rs` in a text on `engine.rs` and `store.rs`, if `types.go` is here.
     strangers = Counter(path.rpartition(".")[2] for path in unknown)
     foreign = {
@@ -110,20 +113,25 @@ def is_other_language(ending: str, workspace: Workspace) -> bool:
     return bool(endings) and any(ending.lower() in one and one.isdisjoint(endings) for one in LANGUAGES)
 
 
-def excuse_machine_paths(references: list[Reference]) -> None:
-    """Leave paths of a machine unchecked, such as `/etc/nginx/nginx.conf:12`; a checkout may be in a home folder."""
+def excuse_machine_paths(references: list[Reference], workspace: Workspace) -> None:
+    """Leave paths of a machine unchecked, such as `/etc/nginx/nginx.conf:12`; not those that may be of a checkout."""
+    own = workspace.folder.rstrip("/").rpartition("/")[2]
     for one in references:
-        is_system = is_system_path(one.path) and not one.path.startswith(_HOMES)
-        if one.outcome == "outside" and (is_system or one.path.startswith("~/.")):
-            one.outcome, one.why = "unchecked", _OF_MACHINE
+        if one.outcome == "outside" and _MACHINE.match(one.path):
+            parts = one.path.split("/")[1:-1]
+            if own not in parts and not any(is_there(part, workspace) for part in parts[:_MAX_PARTS] if part):
+                one.outcome, one.why = "unchecked", _OF_MACHINE
 
 
-def has_trace(path: str, workspace: Workspace) -> bool:
-    """Return whether the checkout has the first folder of a path, all of them by name, or a file with its name."""
+def has_trace(path: str, workspace: Workspace, project: frozenset[str]) -> bool:
+    """Return whether the checkout has the first folder of a path, all of them by name, or a file with its name.
+
+    The name of the project before a path also is a trace.
+    """
     *folders, name = path.split("/")
     if folders and folders[0] in ("@", "~", "#", "$lib"):
         folders = folders[1:]
-    if folders[:1] == [workspace.folder.rstrip("/").rpartition("/")[2]]:
+    if folders and plain_name(folders[0]) in project:
         return True
     if folders and (is_there(folders[0], workspace) or workspace.index.folder_names.issuperset(folders)):
         return True
@@ -194,16 +202,20 @@ def join_other_code(references: list[Reference], workspace: Workspace, *, is_res
         one.outcome, one.found, one.is_silent = "unchecked", None, True
         one.why = f"it points to another code base, as the reference in line {first.at} does"
     if not is_result:
-        _join_names(references, same)
+        _join_names(references, same, workspace)
 
 
-def _join_names(references: list[Reference], same: list[Reference]) -> None:
-    """Leave names without a folder unchecked in a text about another code base: they may be short for its paths."""
+def _join_names(references: list[Reference], same: list[Reference], workspace: Workspace) -> None:
+    """Leave names without a folder unchecked in a text about another code base: they may be short for its paths.
+
+    The name of a file in the root is a whole path.
+    """
     names = {one.path.rpartition("/")[2] for one in same if "/" in one.path}
     joined = set(map(id, same))
     for one in references:
-        is_short = "/" not in one.path and id(one) not in joined
-        if is_short and (one.outcome in _ACCUSED or (one.outcome in _SHORT and one.path in names)):
+        if "/" in one.path or id(one) in joined or (one.outcome not in _ACCUSED and one.outcome not in _SHORT):
+            continue
+        if one.path in names or (one.outcome in _ACCUSED and not workspace.exists(one.path)):
             one.outcome, one.found, one.found_end, one.is_silent = "unchecked", None, None, True
             one.target, one.candidates = "", ()
             one.why = f"it may be a file of the other code base that line {same[0].at} names"

@@ -46,23 +46,6 @@ _ALIAS_MEANING = lazy_pattern(r"\b([A-Z]{2,12})\b[`*]{0,3}\s?(?:[=:：→–—]
 _FOLDER = lazy_pattern(r"(?<![\w./-])((?:[\w.@-]{1,60}/){1,20})(?![\w.*])")
 #: A folder whose name is shortened: `framework-.../src/app.py`.
 _SHORT_ROOT = lazy_pattern(r"([\w.-]*?[\w-])\.{3}[\w-]*/")
-#: Where the root of a checkout states the name of its project: the file, and the words before the name.
-_PROJECT_NAMES = (
-    ("package.json", lazy_pattern(r'"name"\s*:\s*"(?:@[^"/\n]{1,80}/)?([^"/\n]{1,80})"')),
-    ("pyproject.toml", lazy_pattern(r'(?m)^name\s*=\s*"([^"\n]{1,80})"')),
-    ("Cargo.toml", lazy_pattern(r'(?m)^name\s*=\s*"([^"\n]{1,80})"')),
-    ("go.mod", lazy_pattern(r"(?m)^module\s+(?:[^\s/]{1,80}/)*?([^\s/]{1,80})(?:/v\d+)?\s*$")),
-    ("README.md", lazy_pattern(r"(?m)^#\s+(.{1,80}?)\s*$")),
-)
-_MAX_HEAD = 4_000
-_NO_LETTER = lazy_pattern(r"[\W_]+")
-#: Folders of many projects: they do not name one.
-_PLAIN_FOLDERS = frozenset(
-    {
-        *("src", "lib", "app", "apps", "package", "packages", "test", "tests", "docs", "web", "api", "core", "backend"),
-        *("frontend", "client", "server", "service", "services", "ui", "main", "source", "code", "repo", "workspace"),
-    }
-)
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 _path = attrgetter("path")
 #: Folders that are left out in the middle, or the start of a folder's name: `src/.../app.ts`, `src/...Data/store.cs`.
@@ -98,8 +81,6 @@ class PathResolver:
         #: The names of all paths of the document; empty when the index knows them.
         self._names: set[str] = set()
         self._reads_left = MAX_READ_IN_ALL
-        #: The names of the project; None before the first path that may begin with one.
-        self._project: frozenset[str] | None = None
 
     def resolve_all(self, references: Iterable[Reference], text: str, *, is_result: bool = False) -> None:
         """Set the path, target and candidates of each reference; `text` is the whole document.
@@ -198,18 +179,7 @@ class PathResolver:
         if len(matches) == 1 and self._exists(matches[0]):
             return Resolved(rest, target=matches[0])
         target = "" if matches else self._by_name(rest)
-        inner = "" if matches or target else self._below_project(rest)
-        return Resolved(inner or rest, target, tuple(matches) if len(matches) > 1 else ())
-
-    def _below_project(self, path: str) -> str:
-        """Return the file of a path that begins with the name of the project, as seen from the folder above it."""
-        first, _, inner = path.partition("/")
-        name = _NO_LETTER.sub("", first).casefold()
-        if not self._exists(inner) or name in _PLAIN_FOLDERS or self._is_there(first):
-            return ""
-        if self._project is None:
-            self._project = frozenset(_project_names(self._workspace))
-        return inner if name in self._project else ""
+        return Resolved(rest, target, tuple(matches) if len(matches) > 1 else ())
 
     def _by_name(self, name: str) -> str:
         """Return the file of a path that is written like a module: `core.store.py` is `core/store.py`."""
@@ -309,16 +279,6 @@ class PathResolver:
         if isinstance(file, Absent):
             return file.why not in ("missing", "folder", "outside")
         return 1 <= reference.line <= (reference.end_line or reference.line) <= file.line_count
-
-
-def _project_names(workspace: Workspace) -> Iterator[str]:
-    """Yield the names of the project, letters and digits only: its folder, its manifests, the title of its README."""
-    names = [workspace.folder.replace("\\", "/").rpartition("/")[2]]
-    for path, pattern in _PROJECT_NAMES:
-        file = workspace.read(path)
-        found = pattern.search(file.text[:_MAX_HEAD]) if isinstance(file, SourceFile) else None
-        names += [found[1]] if found else []
-    return filter(None, (_NO_LETTER.sub("", name).casefold() for name in names))
 
 
 def is_system_path(path: str) -> bool:

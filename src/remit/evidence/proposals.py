@@ -48,8 +48,6 @@ from remit.evidence.removals import (
     PAST_LABEL,
     PROBLEM,
     STATES_NOW,
-    finding_of,
-    fixed_findings,
     lists_of_removed_files,
     may_list_removed_files,
     states_fixed,
@@ -125,10 +123,6 @@ class Proposals:
         if not may_list_removed_files(self._document.folded_text):
             return []
         return [found for first, lines in self._document.line_runs for found in lists_of_removed_files(lines, first)]
-
-    @cached_property
-    def _fixed_findings(self) -> frozenset[str]:
-        return fixed_findings(self._document.whole_text)
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
@@ -313,8 +307,7 @@ class Proposals:
             first = self._heading_lines[at] + 1 if at >= 0 else 0
             last = self._heading_lines[at + 1] if 0 <= at < len(self._heading_lines) - 1 else first + _MAX_SECTION
             numbers = range(first, min(last, first + _MAX_SECTION)) if at >= 0 else ()
-            is_listed = at >= 0 and finding_of(self._headings[at][2]) in self._fixed_findings
-            self._fixed[at] = is_listed or states_fixed(map(self._document.line_text, numbers))
+            self._fixed[at] = states_fixed(map(self._document.line_text, numbers))
         return self._fixed[at]
 
     def files_at(self, line: int) -> ListedFiles:
@@ -387,5 +380,6 @@ class Proposals:
 
 
 def _introduces_existing(text: str) -> bool:
-    """Return whether a line introduces code as it is: `today` in the code of a line is not about time."""
-    return INTRODUCES_EXISTING.match(_CODE_SPAN.sub("`x`", text[:_MAX_LINE])) is not None
+    """Return whether a line introduces code as it is: `today` in a statement, `day = today`, is not about time."""
+    text = _CODE_SPAN.sub(lambda span: "`x`" if "=" in span[0] or "(" in span[0] else span[0], text[:_MAX_LINE])
+    return INTRODUCES_EXISTING.match(text) is not None

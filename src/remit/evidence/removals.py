@@ -149,19 +149,6 @@ _IS_FIXED = lazy_pattern(
         *("修正済", "완료", "справлено"),
     ),
 )
-#: A finding that a list or a table calls fixed: `- ✅ SEC-3 fixed: ...`, `| SEC-3 | Login | ✅ Fixed |`.
-_ID = r"([A-Z]{1,8}-?\d{1,4})\b"
-_FIXED_WORDS = (
-    r"(?:fixed|resolved|corrigido|resuelto|corregido|corrigé|behoben|risolto|已修复|已解决|修正済み?|수정\s?완료)"
-)
-_FIXED_FINDING = lazy_pattern(
-    rf"(?m)^[\s>]*+[-*+]\s[✅☑✔]\ufe0f?[\s*_`]*+{_ID}[\s*_`:—–-]{{1,9}}{_FIXED_WORDS}\b|"
-    rf"^\|[\s*_`\[]*+{_ID}[\s*_`\]]*+\|[^\n]{{0,400}}?\|[\s*_]*+[✅☑✔]\ufe0f?[\s*_]*+{_FIXED_WORDS}[\s*_]*+[|(（]",
-    re.IGNORECASE,
-    ("✅", "☑", "✔"),
-)
-#: A finding that a heading is about: `SEC-3: Login`, `[SEC-3] Login`.
-_FINDING_HEADING = lazy_pattern(rf"[\s*_`#\[\d.)]*+{_ID}[\s*_`\]]*+(?:[:：.—–)]|-\s|$)")
 #: A sentence on the code after a change, also in a report of a fix: `src/app.py:12 now has the check:`
 STATES_NOW = lazy_pattern(
     r"\b(?:now|changed|still|fixed|new|updated|implemented|verified|remains?|current(?:ly)?|add(?:ed|s)|replaced|modified|"
@@ -178,17 +165,6 @@ CHANGED_HEADING = lazy_pattern(
     r"files?\s(?:modified|changed|updated))\b",
     re.IGNORECASE,
 )
-
-
-def fixed_findings(text: str) -> frozenset[str]:
-    """Return the IDs of the findings that a text lists as fixed."""
-    return frozenset(one or other for one, other in _FIXED_FINDING.findall(text))
-
-
-def finding_of(heading: str) -> str:
-    """Return the ID of the finding that a heading is about, or an empty string."""
-    found = _FINDING_HEADING.match(heading)
-    return found[1] if found else ""
 
 
 def states_fixed(lines: Iterable[str]) -> bool:
