@@ -128,3 +128,19 @@ def test_a_title_with_many_blanks_takes_little_time(tree: Path) -> None:
 def test_many_symbols_in_a_line_with_accents_take_little_time(tree: Path) -> None:
     (first, *_) = found = answers("é " + "`src/cart.py:1` (total) " * 4_000, tree)
     assert (first, len(found)) == ("verified", 4_000)
+
+
+@pytest.mark.parametrize("label", ["New files:", "**New files:**", "**Files to create**:", "新增文件："])
+def test_files_below_a_label_of_a_plan_that_creates_them_are_planned(label: str, tree: Path) -> None:
+    assert answers(f"{PLAN}## Inventory\n\n{label}\n\n{OFFERS}", tree) == ["planned"]
+    assert answers(f"# Audit\n\n## Inventory\n\n{label}\n\n{OFFERS}", tree)[0] in ("missing-file", "planned")
+    assert answers(f"{PLAN}## Inventory\n\n{label}\n\n{OFFERS.replace('.py', '.py:12')}", tree) == ["missing-file"]
+    below = f"{label}\n\n{row('`src/cart.py`', 'x', head=CHANGED)}\n\nModified files:\n\n{OFFERS}"
+    assert answers(f"{PLAN}## Inventory\n\n{below}", tree) == ["verified", "missing-file"]
+
+
+@pytest.mark.parametrize(
+    "label", ["New files must not import the modules of the old cart:", "The new files have a bug:", "Modified files:"]
+)
+def test_files_below_another_label_of_a_plan_are_there(label: str, tree: Path) -> None:
+    assert answers(f"{PLAN}## Inventory\n\n{label}\n\n{OFFERS}", tree) == ["missing-file"]

@@ -216,6 +216,24 @@ def test_the_folder_of_a_transcript_is_left_out(tree: Path) -> None:
 # --- Another code base
 
 
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/home/me/.cargo/registry/src/index.crates.io-19/log-0.1.3",
+        "/home/me/go/pkg/mod/example.org/log@v1.2.0",
+        "/usr/lib/python3/dist-packages/log",
+        "/opt/app/node_modules/log",
+    ],
+)
+def test_a_file_of_a_package_is_not_a_file_of_the_checkout(folder: str, tree: Path) -> None:
+    text = f"[src]({folder}/web/src/app.ts#L3) and `{folder}/web/src/index.ts:3`"
+    assert [one.split()[-1] for one in outcomes(text, tree)] == ["unchecked", "unchecked"]
+    result = f"# review-security Result\n\n**Status:** COMPLETED\n\n## Summary\n{text}\n"
+    assert [one.split()[-1] for one in outcomes(result, tree)] == ["outside", "outside"]
+    own = "/home/me/work/web/src/app.ts"
+    assert outcomes(f"`{own}:3` and `{folder}/web/src/index.ts:3`", tree)[0] == "web/src/app.ts:3 verified"
+
+
 def test_references_to_another_code_base_are_reported_once(tree: Path) -> None:
     text = "\n".join(f"- `engine/part_{number}.cc:{number + 1}`" for number in range(80))
     (verdict,) = check_text(text, "-", Options(select=("evidence",)), Sources(workspace=WorkTree(tree)))

@@ -10,7 +10,7 @@ import re
 
 from remit.evidence.file_names import LANGUAGES
 from remit.evidence.model import Location, Reference
-from remit.evidence.path_resolution import is_there
+from remit.evidence.path_resolution import PACKAGE_FOLDER, is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
 from remit.lazy import lazy_pattern
@@ -104,8 +104,10 @@ class Excuses:
             self._excuse_missing(reference)
         elif reference.outcome == "out-of-range":
             _excuse_range(reference)
-        elif reference.outcome == "outside" and reference.line is None and _HOME.match(reference.path):
-            _excuse(reference, _AT_HOME)
+        elif reference.outcome == "outside":
+            is_home = reference.line is None and _HOME.match(reference.path)
+            if is_home or PACKAGE_FOLDER.search(reference.path):
+                _excuse(reference, _AT_HOME)
 
     def _excuse_missing(self, reference: Reference) -> None:
         path = reference.path

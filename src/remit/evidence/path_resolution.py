@@ -32,6 +32,11 @@ MIN_ROOTED = 3
 #: At most this many candidates of one path, and of all paths of a document, are read to see if a line is in range.
 MAX_READ = 20
 MAX_READ_IN_ALL = 2_000
+#: Where machines keep packages. A folder in one is not the root of a checkout.
+PACKAGE_FOLDER = lazy_pattern(
+    r"/(?:\.cargo/registry|\.rustup|go/pkg/mod|node_modules|(?:site|dist)-packages|\.m2/repository|\.gradle/caches|"
+    r"\.pub-cache|\.nuget/packages)/"
+)
 #: Folders of a machine that absolute paths start with, and that a checkout may have, too.
 _SYSTEM_FOLDERS = frozenset(
     {"etc", "usr", "var", "proc", "sys", "dev", "root", "home", "Users", "boot", "run", "tmp", "mnt"}
@@ -312,9 +317,14 @@ def _shared_roots(paths: Iterable[str], workspace: Workspace, alone: Collection[
             folder, _, name = path.rpartition("/")
             tops[folder] += (1 + (name in alone)) * (bool(folder) and workspace.exists(name))
     votes.update({folder: 1 for folder, count in tops.items() if count > 1})
+    votes, ends = (_outside_packages(roots) for roots in (votes, ends))
     if not votes:
         votes.update({folder: count for folder, count in ends.items() if count >= MIN_ROOTED})
     return tuple(sorted(votes, key=lambda root: -votes[root])[:_MAX_ROOTS])  # most_common(n) loads a module
+
+
+def _outside_packages(roots: Counter[str]) -> Counter[str]:
+    return Counter({root: count for root, count in roots.items() if not PACKAGE_FOLDER.search(f"{root}/")})
 
 
 def _root_of(path: str, workspace: Workspace) -> Iterator[str]:

@@ -211,6 +211,8 @@ _CHANGES = lazy_pattern(
     re.IGNORECASE,
 )
 _MAX_ROW = 2_000
+_MAX_LABEL = 60
+_MAX_LABEL_WORDS = 5
 
 
 class ListedFiles(msgspec.Struct, frozen=True):
@@ -237,6 +239,13 @@ def listed_files(heading: str, kind: DocumentKind, *, are_gone: bool) -> ListedF
         deleted=(file["start"] or file["end"]) if file else "",
         are_of_plan=kind.creates_files and _FILES_OF_PLAN.match(heading) is not None,
     )
+
+
+def is_label_of_new_files(line: str) -> bool:
+    """Return whether a whole line is a label above files that a plan creates: `New files:`, `**Files to create:**`."""
+    text = line.strip().strip("*_")
+    is_label = text.endswith((":", "：")) and len(text) <= _MAX_LABEL and len(text.split()) <= _MAX_LABEL_WORDS
+    return is_label and bool(_FILES_TO_CREATE.match(text) or _NEW_FILES.match(text))
 
 
 def is_instruction(cell: str) -> bool:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
 from remit.evidence.document_kind import WORK_STEP, document_kind
-from remit.evidence.planned import ListedFiles, listed_files
+from remit.evidence.planned import ListedFiles, is_label_of_new_files, listed_files
 from remit.evidence.proposal_words import (
     ASKS_FOR_CHANGE,
     CHANGE_HEADING,
@@ -48,6 +48,7 @@ from remit.evidence.removals import (
     PAST_LABEL,
     PROBLEM,
     STATES_NOW,
+    lists_below,
     lists_of_removed_files,
     may_list_removed_files,
     states_fixed,
@@ -123,6 +124,12 @@ class Proposals:
         if not may_list_removed_files(self._document.folded_text):
             return []
         return [found for first, lines in self._document.line_runs for found in lists_of_removed_files(lines, first)]
+
+    @cached_property
+    def _new(self) -> list[tuple[int, int]]:
+        """The lists of files that a plan calls new: the first and the last line of each."""
+        runs = self._document.line_runs
+        return [found for first, lines in runs for found in lists_below(lines, first, is_label_of_new_files)]
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
@@ -312,14 +319,14 @@ class Proposals:
 
     def files_at(self, line: int) -> ListedFiles:
         """Return what the headings and labels above a line state about the files below them."""
-        listed = bisect_left(self._removed, (line, 0)) - 1 if self._removed else -1
         at = self._heading_above(line)
         found = self._listed.get(at)
         if found is None:
             text = self._headings[at][2] if at >= 0 else ""
             found = self._listed[at] = listed_files(text, self.kind, are_gone=self._has_above(at, GONE_HEADING))
-        is_listed = listed >= 0 and line <= self._removed[listed][1]
-        return replace(found, are_gone=True) if is_listed else found
+        if _is_in(self._removed, line):
+            return replace(found, are_gone=True)
+        return replace(found, are_new=True) if self.kind.is_plan and _is_in(self._new, line) else found
 
     def _heading_above(self, line: int) -> int:
         """Return the index of the last heading above a line, or -1."""
@@ -377,6 +384,12 @@ class Proposals:
         """Return a label without the sentence after it: `**Mechanism**: calls the existing route`; not in a result."""
         found = None if self.kind.is_result or LOCATION_LABEL.match(label) else _HEAD.match(label)
         return found[0] if found and not _LINE.search(label, found.end()) else label
+
+
+def _is_in(lists: list[tuple[int, int]], line: int) -> bool:
+    """Return whether a line is in one of several lists, each given by its first and last line."""
+    at = bisect_left(lists, (line, 0)) - 1
+    return at >= 0 and line <= lists[at][1]
 
 
 def _introduces_existing(text: str) -> bool:

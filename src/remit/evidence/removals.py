@@ -19,9 +19,22 @@ _REMOVED = (
 )
 #: A heading of something that is settled.
 DONE_HEADING = lazy_pattern(
-    rf"{_REMOVED}|.{{0,200}}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{{0,3}}"
+    rf"{_REMOVED}|.{{0,200}}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|\[(?:CLOSED|DONE)\b|(?:✅|☑|\[x\])\s{{0,3}}"
     r"(?i:fixed|resolved|done|removed|deleted|completed?|implemented)\b|(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))",
-    words=("fixed", "resolved", "removed", "deleted", "done", "complete", "implemented", "修复", "修正", "対応", "已"),
+    words=(
+        "fixed",
+        "resolved",
+        "removed",
+        "deleted",
+        "closed",
+        "done",
+        "complete",
+        "implemented",
+        "修复",
+        "修正",
+        "対応",
+        "已",
+    ),
 )
 _FILES = r"(?:files?|modules?|scripts?|folders?|directories|components?|tests?|assets?|migrations?|pages?)"
 _REMOVED_FILES = (
@@ -198,13 +211,18 @@ def states_gone(row: Iterable[str]) -> bool:
 
 def lists_of_removed_files(lines: Iterable[str], first: int) -> Iterator[tuple[int, int]]:
     """Yield the first and the last line of each list or table below a label such as `**Deleted files:**`."""
+    return lists_below(lines, first, lambda line: _GONE_LABEL.match(line) is not None)
+
+
+def lists_below(lines: Iterable[str], first: int, is_label: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last line of each list or table below a label."""
     begun = last = 0
     for number, line in enumerate(lines, first):
         is_listed = not line.strip() or line.startswith(_LISTS) or line[:1].isdigit()
         if begun and (not is_listed or line.startswith("**")):
             yield begun, last
             begun = 0
-        if (":" in line or "：" in line or "**" in line) and _GONE_LABEL.match(line):
+        if (":" in line or "：" in line or "**" in line) and is_label(line):
             if begun:
                 yield begun, last
             begun = number
