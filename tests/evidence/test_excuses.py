@@ -136,7 +136,7 @@ PROJECTS = [
     ("one", "pyproject.toml", '[tool.poetry]\nname = "Shop-Front"\n'),
     ("one", "Cargo.toml", '[[bin]]\nname = "billing"\n[package]\nname = "shop_front"\n'),
     ("one", "go.mod", "// shop\nmodule example.org/acme/shop-front/v2\n"),
-    ("one", "README.md", "\n# Shop Front\n\nSells.\n"),
+    ("one", "package.json", '\ufeff{"name": "shop-front", "version": "1.0.0"}'),
 ]
 
 
@@ -161,9 +161,9 @@ def test_a_path_may_begin_with_the_name_of_the_project(folder: str, file: str, t
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("README.md", "# Billing\n"),
-        ("README.md", "Sells.\n\n# Billing App\n"),
-        ("README.md", "```sh\n# billing app\n```\n"),
+        ("README.md", "# Billing App\n"),
+        ("pyproject.toml", f"a = {'1' * 5000}\n"),
+        ("package.json", "[" * 100_000),
         ("package.json", '{"name": ["billing_app"]}'),
         ("package.json", '["billing_app"]'),
         ("package.json", '{"name": "billing_app"'),
@@ -174,8 +174,9 @@ def test_a_path_may_begin_with_the_name_of_the_project(folder: str, file: str, t
 )
 def test_another_name_is_not_that_of_the_project(file: str, text: str, tmp_path: Path) -> None:
     base = plant(tmp_path / "one", "src/app.py")
+    (base / "go.mod").write_text("module example.org/shop\n")
     (base / file).write_text(text)
-    for name in ("billing", "billing_app"):
+    for name in ("billing", "billing_app", "one"):
         assert outcomes(f"`{name}/src/app.py:3`", base)[0].split()[1] == "missing-file"
 
 
@@ -189,6 +190,7 @@ def test_the_name_of_the_project_is_not_left_out_of_a_folder_a_planned_file_or_a
         Sources(workspace=WorkTree(base)),
     )
     assert [one.outcome for one in verdict.evidence.references] == ["missing-file"]
+    assert outcomes("`shop_front/src/app.py:3` (nosuch) is wrong", base)[0].split()[1] == "missing-file"
     plant(base, "shop_front/other.py")
     assert outcomes("`shop_front/src/app.py:3`", base)[0].split()[1] == "missing-file"
 

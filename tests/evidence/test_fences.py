@@ -509,8 +509,7 @@ def test_log_lines_below_a_long_paragraph_are_not_a_quote(tree: Path) -> None:
 def test_code_below_a_list_may_be_that_of_any_entry(tree: Path) -> None:
     listed = "- `src/app.py:14` reads it\n- `README.md:1` describes it"
     assert outcomes(f"{listed}\n\n{fence(LOOKUP)}", tree) == ["src/app.py:14 verified"]
-    assert outcomes(f"{listed}\n\n{fence(NEW)}", tree)[0].split()[:2] == ["src/app.py:14", "mismatch"]
-    assert outcomes(f"{listed}\n\n{fence(NEW, info='')}", tree)[0].split()[:2] == ["README.md:1", "mismatch"]
+    assert outcomes(f"{listed}\n\n{fence(NEW)}", tree)[0].split()[:2] == ["README.md:1", "mismatch"]
 
 
 def test_of_several_places_above_a_fence_the_one_in_its_language_is_accused(tree: Path) -> None:
@@ -519,6 +518,8 @@ def test_of_several_places_above_a_fence_the_one_in_its_language_is_accused(tree
     assert [one.path for one in evidence_of(f"{above}\n{fences}", tree).quotes if one.outcome == "mismatch"] == []
     other = f"{above}\n{fence(NEW)}"
     assert [(one.path, one.outcome) for one in evidence_of(other, tree).quotes] == [("src/app.py", "mismatch")]
+    commands = f"- `run.sh:2` calls it\n- `src/app.py:14` fails\n\n{fence('curl -X POST localhost', info='bash')}"
+    assert evidence_of(commands, tree).quotes == []
 
 
 def test_a_stack_frame_in_a_fence_is_not_a_comment_with_a_location(tree: Path) -> None:

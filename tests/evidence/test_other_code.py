@@ -94,11 +94,13 @@ OTHER = " ".join(f"`engine/part{number}.cc:3`" for number in range(8)) + " `engi
 
 
 def test_a_name_in_a_text_on_another_code_base_may_be_one_of_its_files(tree: Path) -> None:
-    assert outcomes(f"{OTHER} `app.py:300` `app.py:3` `page.ts:300`", tree, "")[-3:] == ["unchecked"] * 3
+    assert outcomes(f"{OTHER} `app.py:300` `app.py:3`", tree, "")[-2:] == ["unchecked", "abbreviated"]
+    assert outcomes(f"{OTHER} `page.ts:300`", tree, "")[-1] == "out-of-range"
     assert outcomes(f"{OTHER} `src/app.py:300` `web/src/page.ts:3`", tree, "")[-2:] == ["out-of-range", "verified"]
-    assert outcomes(f"{OTHER} `page.ts:3`", tree, "")[-1] == "abbreviated"
+    assert outcomes(f"{OTHER} `engine/README.md:3` `README.md:300`", tree, "")[-1] == "out-of-range"
+    both = "`src/app.py:1` `shop/cart.py:1` `web/src/page.ts:1`"
+    assert outcomes(f"{OTHER} {both} `app.py:300`", tree, "")[-1] == "out-of-range"
     assert outcomes("See `engine/core/app.py:300` and `app.py:300`.", tree, "")[-1] == "out-of-range"
-    assert outcomes(f"{OTHER} `README.md:300` `setup.py:3`", tree, "")[-2:] == ["out-of-range", "verified"]
     result = f"# review-security Result\n\n**Status:** COMPLETED\n\n## Summary\n{OTHER} `app.py:300`\n"
     assert outcomes(result, tree)[-1] == "out-of-range"
 
@@ -125,6 +127,7 @@ def test_a_path_of_a_machine_in_a_text_of_the_checkout_is_not_accused(path: str,
     [
         *("../other/app.py:3", "/home/me/other/app.py:3", "/Users/me/other/app.py:3", "/root/other/app.py:3"),
         *("/usr/src/app/none.py:3", "/var/www/other/app.py:3", "/tmp/other/src/none.py:3", "~/work/none.py:3"),
+        *("/tmp/../home/me/x.conf:3", "~/.../none.conf:3", "/tmp/clone/README.md:300", "~/.cursor/other/lib/x.py:3"),
     ],
 )
 def test_a_path_of_another_checkout_is_outside(path: str, tree: Path) -> None:

@@ -263,7 +263,7 @@ NEW_CALL = fence("def total(cart):", "    price = totals.compute(cart, with_tax=
 def test_a_word_in_the_code_of_a_step_does_not_call_the_code_current(tree: Path) -> None:
     step = STEP.format(code=NEW_CALL)
     assert "mismatch" not in answers(step, tree)
-    for words in ("as it is today", "the `current` code"):
+    for words in ("as it is today", "the `current` code", "the `current code (old)`"):
         assert "mismatch" in answers(step.replace("`today = today`", words), tree)
     assert "mismatch" in answers(step.replace("# Plan: the cart", "# Audit").replace("- [ ] ", ""), tree)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from remit.evidence.file_names import LANGUAGES
 from remit.evidence.model import Location, Reference
+from remit.evidence.other_code import is_other_language
 from remit.evidence.path_resolution import PACKAGE_FOLDER, is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
@@ -36,25 +36,7 @@ _NUMBER_ENDS = "-_. "
 #: Folders that only a build writes.
 _BUILT = frozenset({"dist", ".next", ".nuxt", ".output", "coverage", "htmlcov", "__pycache__", ".turbo", ".cache"})
 #: Folders that are not named like their project.
-_PLAIN_FOLDERS = frozenset(
-    {
-        *("src", "lib", "app", "apps", "package", "packages", "test", "tests", "docs", "web", "api", "core", "backend"),
-        *("frontend", "client", "server", "service", "services", "ui", "main", "source", "code", "repo", "workspace"),
-        *(
-            "components",
-            "scripts",
-            "utils",
-            "config",
-            "models",
-            "hooks",
-            "pages",
-            "common",
-            "shared",
-            "tools",
-            "examples",
-        ),
-    }
-)
+_PLAIN_FOLDERS = frozenset(("src", "lib", "app", "apps", "packages", "test", "tests", "docs", "web", "api", "core"))
 #: The name that a source file has after it was compiled.
 _COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 #: `File "/srv/app.py", line 12` shows the file at the time of the error.
@@ -115,8 +97,7 @@ class Excuses:
             _excuse(reference, f"{_SHORT} {found[0]}" if len(found) == 1 else _SHORT_OF_SEVERAL)
             reference.found = Location(found[0], reference.line) if len(found) == 1 else None
         elif inner := self._below_project(reference):
-            reference.outcome = "unchecked" if reference.symbol else "abbreviated"
-            reference.why = f"{_OUTER} {inner}"
+            reference.outcome, reference.why = "abbreviated", f"{_OUTER} {inner}"
             reference.target, reference.found = inner, Location(inner, reference.line)
         elif inner := self._doubled(reference):
             _excuse(reference, f"{_OUTER} {inner}")
@@ -159,12 +140,11 @@ class Excuses:
     def _below_project(self, reference: Reference) -> str:
         """Return the file of a path that begins with the name of the project, as seen from the folder above it."""
         first, _, inner = reference.path.partition("/")
-        name = plain_name(first)
-        if not self._has_line(inner, reference) or name in _PLAIN_FOLDERS or is_there(first, self._workspace):
-            return ""
+        if reference.symbol or not self._has_line(inner, reference) or is_there(first, self._workspace):
+            return ""  # a symbol was not looked up there
         if self._project is None:
             self._project = project_names(self._workspace)
-        return inner if name in self._project else ""
+        return inner if plain_name(first) in self._project else ""
 
     def _pair(self, path: str) -> str:
         """Return the first of two files that a path names at once, if both are there: `src/shop.h/.cpp`."""
@@ -196,8 +176,7 @@ class Excuses:
         """
         folder, _, name = path.rpartition("/")
         stem, _, ending = name.rpartition(".")
-        endings = self._workspace.index.endings
-        if not endings or not any(ending.lower() in one and one.isdisjoint(endings) for one in LANGUAGES):
+        if not is_other_language(ending, self._workspace):
             return False
         return stem not in self._workspace.index.stems and not (folder and is_there(folder, self._workspace))
 

@@ -20,8 +20,6 @@ MIN_OTHER_CODE = 5
 MIN_ALL_LOST = 10
 #: The outcomes of references that have no file here.
 NOT_HERE = frozenset({"missing-file", "outside", "unchecked", "planned"})
-_ACCUSED = frozenset({"missing-file", "out-of-range"})
-_SHORT = frozenset({"abbreviated", "ambiguous", "relocated", "mismatch"})
 #: A text often names the same files again: the answers for this many paths are kept.
 _MEMORY = 2_048
 #: At most this many folders of a path outside are compared.
@@ -30,10 +28,11 @@ _MAX_PARTS = 30
 _MIN_KNOWN = 8
 _KNOWN_SHARE = 5
 #: A text with this many files in another language may be about another code base.
-MIN_STRANGERS = 2
+_MIN_STRANGERS = 2
 _NO_TRACE = "nothing in the checkout has this name or these folders; it may be a file of another code base"
 #: Folders of a machine in which a checkout is not expected, and settings in a home folder.
-_MACHINE = lazy_pattern(r"/(?:etc|proc|sys|dev|run|boot|tmp|var/(?:log|lib|run|tmp))/|~/\.")
+_MACHINE = lazy_pattern(r"/(?:etc|proc|sys|dev|run|boot|tmp|var/log)/|~/\.[\w-]+/")
+_DOTS = lazy_pattern(r"/\.{2,}/")
 _OF_MACHINE = "it is a path of a machine, outside the checkout"
 #: Folders of installed packages.
 _INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
@@ -96,7 +95,7 @@ def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> N
     foreign = {
         path
         for path in missing
-        if "/" not in path and strangers[ending := path.rpartition(".")[2]] >= MIN_STRANGERS
+        if "/" not in path and strangers[ending := path.rpartition(".")[2]] >= _MIN_STRANGERS
         if is_other_language(ending, workspace)
     }
     said: set[str] = set()
@@ -114,12 +113,12 @@ def is_other_language(ending: str, workspace: Workspace) -> bool:
 
 
 def excuse_machine_paths(references: list[Reference], workspace: Workspace) -> None:
-    """Leave paths of a machine unchecked, such as `/etc/nginx/nginx.conf:12`; not those that may be of a checkout."""
-    own = workspace.folder.rstrip("/").rpartition("/")[2]
+    """Leave paths of a machine unchecked, such as `/etc/nginx/nginx.conf:12`; not code, which may be of a checkout."""
     for one in references:
-        if one.outcome == "outside" and _MACHINE.match(one.path):
-            parts = one.path.split("/")[1:-1]
-            if own not in parts and not any(is_there(part, workspace) for part in parts[:_MAX_PARTS] if part):
+        if one.outcome == "outside" and _MACHINE.match(one.path) and not _DOTS.search(one.path):
+            name = one.path.rstrip("/").rpartition("/")[2]
+            ending = name.rpartition(".")[2].lower()
+            if not any(ending in group for group in LANGUAGES) and not workspace.index.ending_with(name):
                 one.outcome, one.why = "unchecked", _OF_MACHINE
 
 
@@ -206,18 +205,16 @@ def join_other_code(references: list[Reference], workspace: Workspace, *, is_res
 
 
 def _join_names(references: list[Reference], same: list[Reference], workspace: Workspace) -> None:
-    """Leave names without a folder unchecked in a text about another code base: they may be short for its paths.
+    """Leave names unchecked that do not hold and are short for paths of the other code base.
 
-    The name of a file in the root is a whole path.
+    The name of a file in the root is a whole path. A text that cites other paths of the checkout is about both.
     """
+    if sum("/" in one.path and one.outcome not in NOT_HERE for one in references) >= MIN_ROOTED:
+        return
     names = {one.path.rpartition("/")[2] for one in same if "/" in one.path}
-    joined = set(map(id, same))
     for one in references:
-        if "/" in one.path or id(one) in joined or (one.outcome not in _ACCUSED and one.outcome not in _SHORT):
-            continue
-        if one.path in names or (one.outcome in _ACCUSED and not workspace.exists(one.path)):
+        if one.outcome == "out-of-range" and one.path in names and not workspace.exists(one.path):
             one.outcome, one.found, one.found_end, one.is_silent = "unchecked", None, None, True
-            one.target, one.candidates = "", ()
             one.why = f"it may be a file of the other code base that line {same[0].at} names"
 
 

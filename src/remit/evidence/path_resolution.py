@@ -52,6 +52,8 @@ _FOLDER = lazy_pattern(r"(?<![\w./-])((?:[\w.@-]{1,60}/){1,20})(?![\w.*])")
 #: A folder whose name is shortened: `framework-.../src/app.py`.
 _SHORT_ROOT = lazy_pattern(r"([\w.-]*?[\w-])\.{3}[\w-]*/")
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
+#: The end of a folder's name has at least this many characters.
+_MIN_END = 3
 _path = attrgetter("path")
 #: Folders that are left out in the middle, or the start of a folder's name: `src/.../app.ts`, `src/...Data/store.cs`.
 _OMITTED = lazy_pattern(r"(.+)/\.{3}([^/]*)/(.+)")
@@ -203,8 +205,7 @@ class PathResolver:
             self._names = set()
         if omitted := _OMITTED.fullmatch(end):
             start, name, tail = omitted.groups()
-            folders = ((path, path.removesuffix(tail)) for path in index.ending_with(tail))
-            return [path for path, above in folders if f"/{start}/" in f"/{above}" and above.endswith(f"{name}/")]
+            return [path for path in index.ending_with(tail) if _omits(path.removesuffix(tail), start, name)]
         root = _SHORT_ROOT.match(end)
         if root is not None and "/" in (tail := end[root.end() :]):
             found = index.ending_with(tail)
@@ -284,6 +285,14 @@ class PathResolver:
         if isinstance(file, Absent):
             return file.why not in ("missing", "folder", "outside")
         return 1 <= reference.line <= (reference.end_line or reference.line) <= file.line_count
+
+
+def _omits(folders: str, start: str, name: str) -> bool:
+    """Return whether folders begin with some after which others are left out; the last one ends with a name."""
+    above, _, last = folders.rstrip("/").rpartition("/")
+    if not name:
+        return f"/{start}/" in f"/{folders}"
+    return len(name) >= _MIN_END and last.endswith(name) and f"/{start}/" in f"/{above}/"
 
 
 def is_system_path(path: str) -> bool:

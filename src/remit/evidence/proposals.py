@@ -145,7 +145,7 @@ class Proposals:
             if LINE_ENDS_WITH_COLON.match(text):
                 if INSTRUCTION.match(text) or INTRODUCTION.match(text):
                     return True
-                if _introduces_existing(text):
+                if self._introduces_existing(text):
                     return False
             if _STEP.match(text):
                 return True
@@ -216,7 +216,7 @@ class Proposals:
         `is_found`: it is elsewhere in its file.
         """
         above = self._sentence_above(line)
-        if LINE_ENDS_WITH_COLON.match(above) and _introduces_existing(above):
+        if LINE_ENDS_WITH_COLON.match(above) and self._introduces_existing(above):
             return False
         if ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above)):
             return True
@@ -273,12 +273,18 @@ class Proposals:
     def shows_existing(self, line: int) -> bool:
         """Return whether the sentence, the label or the heading above a fence calls its code the current one."""
         above = self._sentence_above(line)
-        if LINE_ENDS_WITH_COLON.match(above) and _introduces_existing(above):
+        if LINE_ENDS_WITH_COLON.match(above) and self._introduces_existing(above):
             return True
         label = self._label_above(line)
         if WORK_STEP.match(label) or _FENCE.match(label):
             return False
         return CURRENT.search(self._head_of(label)) is not None
+
+    def _introduces_existing(self, text: str) -> bool:
+        """Return whether a line introduces code as it is; `today` in `day = today` is not about time in a plan."""
+        if "=" in text and self.kind.is_plan and not self.kind.is_result:
+            text = _CODE_SPAN.sub(lambda span: "`x`" if "=" in span[0] else span[0], text[:_MAX_LINE])
+        return INTRODUCES_EXISTING.match(text) is not None
 
     def _follows_sentence(self, line: int) -> bool:
         """Return whether a blank line and the end of a sentence are above a fence: nothing introduces the code."""
@@ -390,9 +396,3 @@ def _is_in(lists: list[tuple[int, int]], line: int) -> bool:
     """Return whether a line is in one of several lists, each given by its first and last line."""
     at = bisect_left(lists, (line, 0)) - 1
     return at >= 0 and line <= lists[at][1]
-
-
-def _introduces_existing(text: str) -> bool:
-    """Return whether a line introduces code as it is: `today` in a statement, `day = today`, is not about time."""
-    text = _CODE_SPAN.sub(lambda span: "`x`" if "=" in span[0] or "(" in span[0] else span[0], text[:_MAX_LINE])
-    return INTRODUCES_EXISTING.match(text) is not None

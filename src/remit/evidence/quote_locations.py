@@ -296,10 +296,10 @@ def _parts(fence: Fence, cited: str, file_above: str, workspace: Workspace | Non
 
 
 def _candidates(fence: Fence, above: list[Reference], finding: Reference | None) -> list[Reference]:
-    """Return the references outside a fence that may be the location of its code."""
+    """Return the references outside a fence that may be its location; those in its language after a source file."""
     if above:
-        above = sorted(above, key=lambda one: fence.may_show(one.path))  # those in its language last, as the nearest
-        return above[-MAX_CANDIDATES:] if _may_quote(fence, above[-1].path) else []
+        found = above[-MAX_CANDIDATES:] if _may_quote(fence, above[-1].path) else []
+        return sorted(found, key=lambda one: fence.may_show(one.path)) if is_source(above[-1].path) else found
     return [finding] if finding is not None and _may_quote(fence, finding.path) else []
 
 

@@ -1,25 +1,52 @@
-"""The names of a project: its folder, the manifests in its root, and the title of its README."""
+"""The names of a project, as the manifests in the root of its checkout state them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from contextlib import suppress
+
+import msgspec
 
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
 
+#: The tables of a manifest in TOML that state the name.
+_TABLES = {"pyproject.toml": ("[project]", "[tool.poetry]"), "Cargo.toml": ("[package]",)}
+_NAME = lazy_pattern(r"\s*+name\s*+=\s*+[\"']([^\"'\n]{1,200})[\"']")
 _MODULE = lazy_pattern(r"(?m)^module[ \t]++(\S{1,400})")
 _VERSION = lazy_pattern(r"v\d+")
-#: A title of several words. One word may be the name of any folder.
-_TITLE = lazy_pattern(r"\s*+#[ \t]++((?:[A-Za-z0-9]{1,40}[ _-]){1,8}[A-Za-z0-9]{1,40})[ \t]*+(?:\r?\n|$)")
-_SEPARATOR = lazy_pattern(r"[ _-]")
-_TABLES = {"pyproject.toml": (("project",), ("tool", "poetry")), "Cargo.toml": (("package",),)}
 _MAX_MANIFEST = 200_000
+#: Names that many folders have: they do not tell a project from a folder.
+_PLAIN = frozenset(
+    {
+        *("src", "lib", "app", "apps", "package", "packages", "test", "tests", "docs", "web", "api", "core", "backend"),
+        *("frontend", "client", "server", "service", "services", "ui", "main", "source", "code", "repo", "workspace"),
+        *(
+            "components",
+            "scripts",
+            "utils",
+            "config",
+            "models",
+            "hooks",
+            "pages",
+            "common",
+            "shared",
+            "tools",
+            "examples",
+        ),
+    }
+)
+
+
+class _Package(msgspec.Struct):
+    name: str = ""
 
 
 def project_names(workspace: Workspace) -> frozenset[str]:
-    """Return the names that the project of a checkout has, as `plain_name` writes them."""
-    return frozenset(map(plain_name, filter(None, _names(workspace))))
+    """Return the names that a project has, as `plain_name` writes them; without a manifest, that of its folder."""
+    folder = workspace.folder.replace("\\", "/").rpartition("/")[2].removesuffix(".git")
+    names = [name for name in _names(workspace) if name] or [folder]
+    return frozenset(map(plain_name, names)) - _PLAIN
 
 
 def plain_name(name: str) -> str:
@@ -28,45 +55,21 @@ def plain_name(name: str) -> str:
 
 
 def _names(workspace: Workspace) -> Iterator[str]:
-    yield workspace.folder.replace("\\", "/").rpartition("/")[2]
-    yield _top_name(_json(_text(workspace, "package.json"))).rpartition("/")[2]
+    with suppress(msgspec.MsgspecError, ValueError, RecursionError):  # another kind of file
+        yield msgspec.json.decode(_text(workspace, "package.json"), type=_Package).name.rpartition("/")[2]
     for path, tables in _TABLES.items():
-        manifest = _toml(_text(workspace, path))
-        for table in tables:
-            found = manifest
-            for key in table:
-                found = found.get(key, {}) if isinstance(found, dict) else {}
-            yield _top_name(found)
+        is_inside = False
+        for line in _text(workspace, path).split("\n"):
+            if line.startswith("["):
+                is_inside = line.partition("#")[0].strip() in tables
+            elif is_inside and (found := _NAME.match(line)):
+                yield found[1]
     if module := _MODULE.search(_text(workspace, "go.mod")):
         parts = [part for part in module[1].split("/") if part and not _VERSION.fullmatch(part)]
         yield parts[-1] if parts else ""
-    if title := _TITLE.match(_text(workspace, "README.md")):
-        yield _SEPARATOR.sub("_", title[1])
 
 
 def _text(workspace: Workspace, path: str) -> str:
     file = workspace.read(path)
-    return file.text if isinstance(file, SourceFile) and len(file.text) <= _MAX_MANIFEST else ""
-
-
-def _top_name(manifest: Any) -> str:
-    name = manifest.get("name") if isinstance(manifest, dict) else None
-    return name if isinstance(name, str) else ""
-
-
-def _json(text: str) -> Any:
-    import msgspec
-
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-
-
-def _toml(text: str) -> Any:
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return {}
+    is_small = isinstance(file, SourceFile) and len(file.text) <= _MAX_MANIFEST
+    return file.text.removeprefix("\ufeff") if isinstance(file, SourceFile) and is_small else ""
