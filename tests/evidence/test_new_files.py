@@ -84,6 +84,9 @@ OFFERS = row("`src/offers.py`", "Offers and their rules", head=CHANGED)
     [
         "新增",
         "2. 新建（3 个）",
+        "In the server (NEW files):",
+        "Целевая структура модулей",
+        "Целевые shared-модули",
         "4.1 后端 — 新增",
         "3.2 新增前端文件预估",
         "생성되는 파일 (8개)",
@@ -97,7 +100,20 @@ def test_files_below_a_heading_of_a_plan_that_creates_them_are_planned(heading: 
     assert answers(f"{PLAN}## {heading}\n\n{OFFERS.replace('.py', '.py:12')}", tree) == ["missing-file"]
 
 
-@pytest.mark.parametrize("heading", ["4.2 后端 — 修改", "Backend — new checks", "New", "Why this is new", "新增检查"])
+def test_a_mark_for_new_in_chinese_makes_a_file_planned(tree: Path) -> None:
+    text = "| 文件 | 改什么 |\n|---|---|\n| `src/lens.py` {} | 透镜 |\n"
+    assert answers(f"{PLAN}{text.format('(新)')}", tree) == ["planned"]
+    assert answers(f"{PLAN}{text.format('（新）')}", tree) == ["planned"]
+    assert answers(f"{PLAN}{text.format('(新的问题)')}", tree) == ["missing-file"]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        *("4.2 后端 — 修改", "Backend — new checks", "New", "Why this is new", "新增检查"),
+        *("Целевая аудитория", "In the server (MODIFIED files):"),
+    ],
+)
 def test_files_below_another_heading_of_a_plan_are_there(heading: str, tree: Path) -> None:
     assert answers(f"{PLAN}## {heading}\n\n{OFFERS}", tree) == ["missing-file"]
 

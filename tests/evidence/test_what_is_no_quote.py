@@ -283,3 +283,11 @@ def test_code_below_a_heading_with_a_mark_that_it_is_closed_may_be_gone(
     code = fence("def total(cart):", "    price = totals.compute(cart, with_tax=False)", "    return price")
     text = f"# Audit\n\n## {heading}\n\n**File:** `src/cart.py:4`\n\n{code}\n"
     assert ("mismatch" in answers(text, tree)) is not is_done
+
+
+def test_code_that_was_and_code_that_is_now_in_one_fence_are_not_a_quote(tree: Path) -> None:
+    was, now = ("# WAS: without tax", "price = compute(cart)"), ("# NOW: with tax", "price = compute(cart, tax=True)")
+    above = "The tax was added (`src/cart.py:4`)\n\n"
+    assert "mismatch" not in answers(above + fence(*was, "", *now), tree)
+    assert "mismatch" in answers(above + fence(*was), tree)
+    assert "mismatch" in answers(above + fence("# now: it runs", *was[1:], "# was: it ran"), tree)

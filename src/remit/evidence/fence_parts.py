@@ -126,6 +126,7 @@ _NEW_PART = lazy_pattern(
     rf"{_SIGN}(?:new|after|now)\s[\w ]{{1,30}}(?:[:：(（]|$)", re.IGNORECASE, ("new", "after", "now")
 )
 _WRONG, _RIGHT = (lazy_pattern(rf"{_SIGN}{word}\b", words=(word.lower(),)) for word in ("WRONG", "RIGHT"))
+_WAS, _NOW = (lazy_pattern(rf"{_SIGN}{word}[:：]", words=(word.lower(),)) for word in ("WAS", "NOW"))
 #: Marks of old and new code: `// ❌ allocates`, `// ✅ reuses it`.
 _CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|🚫)", words=tuple("❌✗🚫"))
 _TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)", words=tuple("✅✓"))
@@ -363,7 +364,7 @@ def before_and_after(lines: list[str]) -> int | None:
     if after is None and (old_part := next((at for at in comments if _BEFORE.match(lines[at])), None)) is not None:
         after = next((at for at in comments if at > old_part and _ALSO.match(lines[at])), None)
     if after is None:
-        for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART), (_WRONG, _RIGHT)):
+        for old, new in ((_CROSS, _TICK), (_OLD_PART, _NEW_PART), (_WRONG, _RIGHT), (_WAS, _NOW)):
             first = next((at for at in comments if old.match(lines[at])), None)
             if first is not None and any(new.match(lines[at]) for at in comments if at >= first):
                 return 0

@@ -79,10 +79,10 @@ _NEW_LABEL = lazy_pattern(
     re.IGNORECASE,
     ("nuev", "nov", "neu", "nouve", "nuov", "нов"),
 )
-_NEW_WORDS = ("new", "create", "planned", "nuev", "nov", "neu", "nouve", "新規", "新建", "新增", "신규")
+_NEW_WORDS = ("new", "create", "planned", "nuev", "nov", "neu", "nouve", "新", "신규")
 _NEW = lazy_pattern(
     r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|nuev[oa]|nov[oa]|neu|nouveau|新規|新建|"
-    r"新增|신규)\b",
+    r"新增|新|신규)\b",
     re.IGNORECASE,
     _NEW_WORDS,
 )
@@ -166,12 +166,13 @@ _FILES_TO_WRITE = lazy_pattern(
 #: The same in a plan, for the files that it writes or changes: `File Structure`.
 _FILES_OF_PLAN = lazy_pattern(
     rf"{LEAD}(?:(?:planned|proposed|target|new)\s)?(?:(?:file|module|folder|directory)\s(?:structure|layout|map|plan)|文件结构|"
-    r"ファイル構成|파일\s?구조|estructura de archivos|estrutura de arquivos|structure des fichiers|dateistruktur)"
+    r"ファイル構成|파일\s?구조|estructura de archivos|estrutura de arquivos|structure des fichiers|dateistruktur|"
+    r"(?-i:[Цц]елев(?:ая|ые)\s(?:[\w-]{1,20}[\s-])?(?:структура|модули|файлы)(?:\s(?:модулей|файлов|проекта|папок))?))"
     r"[\s*_]*(?:$|[(（](?!\s?(?:before|current|existing|today|now|old)))",
     re.IGNORECASE,
     (
         *("structure", "layout", "map", "plan", "文件结构", "ファイル構成", "구조", "estructura", "estrutura"),
-        "dateistruktur",
+        *("dateistruktur", "целев"),
     ),
 )
 #: A heading above a list of files that are to be deleted: `5.1 DELETE - Debug artifacts (14 files)`.
@@ -194,7 +195,8 @@ _NEW_FILES = lazy_pattern(
     rf"{LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件|新增[^\n]{0,12}文件|생성되는\s?파일)|"
     r"[^\n]{0,60}\s[—–]\s(?:new(?:\sonly)?|新增|新建|신규)\s*(?:$|[(（])|"
-    rf"{LEAD}(?:新增|新建|新規作成|신규)[\s*_]*+(?:$|[(（:：])",
+    rf"{LEAD}(?:新增|新建|新規作成|신규)[\s*_]*+(?:$|[(（:：])|"
+    r"[^\n]{1,60}[(（]new\s(?:\w{1,20}\s)?files?[)）][\s*_]*+(?:$|[:：])",
     re.IGNORECASE,
 )
 

@@ -22,18 +22,8 @@ DONE_HEADING = lazy_pattern(
     rf"{_REMOVED}|.{{0,200}}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|\[(?:CLOSED|DONE)\b|(?:✅|☑|\[x\])\s{{0,3}}"
     r"(?i:fixed|resolved|done|removed|deleted|completed?|implemented)\b|(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))",
     words=(
-        "fixed",
-        "resolved",
-        "removed",
-        "deleted",
-        "closed",
-        "done",
-        "complete",
-        "implemented",
-        "修复",
-        "修正",
-        "対応",
-        "已",
+        *("fixed", "resolved", "removed", "deleted", "closed", "done", "complete", "implemented"),
+        *("修复", "修正", "対応", "已"),
     ),
 )
 _FILES = r"(?:files?|modules?|scripts?|folders?|directories|components?|tests?|assets?|migrations?|pages?)"
