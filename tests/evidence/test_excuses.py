@@ -133,7 +133,7 @@ PROJECTS = [
     ("shop_front", "notes.txt", ""),
     ("one", "package.json", '{"author": {"name": "billing"}, "name": "@acme/shop-front"}'),
     ("one", "pyproject.toml", '[tool.uv.index]\nname = "billing"\n[project]\nname = "shop-front"\n'),
-    ("one", "pyproject.toml", '[tool.poetry]\nname = "Shop-Front"\n'),
+    ("one", "pyproject.toml", '[ tool.poetry ]  # main\nname = "Shop-Front"\n'),
     ("one", "Cargo.toml", '[[bin]]\nname = "billing"\n[package]\nname = "shop_front"\n'),
     ("one", "go.mod", "// shop\nmodule example.org/acme/shop-front/v2\n"),
     ("one", "package.json", '\ufeff{"name": "shop-front", "version": "1.0.0"}'),
@@ -169,6 +169,8 @@ def test_a_path_may_begin_with_the_name_of_the_project(folder: str, file: str, t
         ("package.json", '{"name": "billing_app"'),
         ("pyproject.toml", 'name = "billing_app"\n[project]\ndynamic = ["name"]\n'),
         ("pyproject.toml", 'project = "billing_app"\n'),
+        ("pyproject.toml", 'description = """\n[project]\nname = "billing_app"\n"""\n'),
+        ("Cargo.toml", '[package]\nname = "shop"\n  [dependencies.x]\n  name = "billing_app"\n'),
         ("Cargo.toml", '[workspace]\nmembers = []\n[[example]]\nname = "billing_app"\n'),
     ],
 )
@@ -191,8 +193,8 @@ def test_the_name_of_the_project_is_not_left_out_of_a_folder_a_planned_file_or_a
     )
     assert [one.outcome for one in verdict.evidence.references] == ["missing-file"]
     assert outcomes("`shop_front/src/app.py:3` (nosuch) is wrong", base)[0].split()[1] == "missing-file"
-    plant(base, "shop_front/other.py")
-    assert outcomes("`shop_front/src/app.py:3`", base)[0].split()[1] == "missing-file"
+    plant(base, "packages/shop_front/other.py")
+    assert outcomes("`shop_front/cli.py:3`", base)[0].split()[1] == "missing-file"
 
 
 @pytest.mark.parametrize("folder", ["app", "backend", "src", "config"])

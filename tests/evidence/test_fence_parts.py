@@ -124,13 +124,6 @@ def test_a_remark_in_a_cmake_file_is_a_comment(tree: Path) -> None:
     assert found(text.replace("D:/lib", "E:/lib"), tree)[1] == ["mismatch"]
 
 
-def test_a_remark_in_a_list_of_requirements_is_a_comment(tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text("shop==2.4.0\nshop==2.4.0\ncart==1.0.0\n", encoding="utf-8")
-    text = f"`requirements.txt:1`:\n{fence('shop==2.4.0  # line 1', 'shop==2.4.0  # again', info='')}"
-    assert found(text, tmp_path)[1] == ["verified"]
-    assert found(text.replace("2.4.0", "2.5.0"), tmp_path)[1] == ["mismatch"]
-
-
 # --- Lines that are omitted far away
 
 

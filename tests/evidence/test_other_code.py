@@ -98,6 +98,7 @@ def test_a_name_in_a_text_on_another_code_base_may_be_one_of_its_files(tree: Pat
     assert outcomes(f"{OTHER} `page.ts:300`", tree, "")[-1] == "out-of-range"
     assert outcomes(f"{OTHER} `src/app.py:300` `web/src/page.ts:3`", tree, "")[-2:] == ["out-of-range", "verified"]
     assert outcomes(f"{OTHER} `engine/README.md:3` `README.md:300`", tree, "")[-1] == "out-of-range"
+    assert outcomes(f"{OTHER} Our `src/app.py:3` is fine, our `app.py:300` is not.", tree, "")[-1] == "out-of-range"
     both = "`src/app.py:1` `shop/cart.py:1` `web/src/page.ts:1`"
     assert outcomes(f"{OTHER} {both} `app.py:300`", tree, "")[-1] == "out-of-range"
     assert outcomes("See `engine/core/app.py:300` and `app.py:300`.", tree, "")[-1] == "out-of-range"
@@ -127,10 +128,12 @@ def test_a_path_of_a_machine_in_a_text_of_the_checkout_is_not_accused(path: str,
     [
         *("../other/app.py:3", "/home/me/other/app.py:3", "/Users/me/other/app.py:3", "/root/other/app.py:3"),
         *("/usr/src/app/none.py:3", "/var/www/other/app.py:3", "/tmp/other/src/none.py:3", "~/work/none.py:3"),
+        *("/tmp/other/web/gone.yaml:9", "/tmp/{own}/gone.md:9"),
         *("/tmp/../home/me/x.conf:3", "~/.../none.conf:3", "/tmp/clone/README.md:300", "~/.cursor/other/lib/x.py:3"),
     ],
 )
 def test_a_path_of_another_checkout_is_outside(path: str, tree: Path) -> None:
+    path = path.replace("{own}", tree.name)
     assert outcomes(f"See `{'../' if path.startswith('.') else ''}{path}`.", tree) == ["outside"]
 
 

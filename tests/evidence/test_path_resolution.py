@@ -228,12 +228,22 @@ def test_the_folder_of_a_transcript_is_left_out(tree: Path) -> None:
     ],
 )
 def test_a_file_of_a_package_is_not_a_file_of_the_checkout(folder: str, tree: Path) -> None:
-    text = f"[src]({folder}/web/src/app.ts#L3) and `{folder}/web/src/index.ts:3`"
-    assert [one.split()[-1] for one in outcomes(text, tree)] == ["unchecked", "unchecked"]
+    text = f"`/home/me/work/web/src/app.ts:3`, [src]({folder}/web/src/app.ts#L3), `{folder}/web/src/index.ts:3`"
+    assert [one.split()[-1] for one in outcomes(text, tree)] == ["verified", "unchecked", "unchecked"]
     result = f"# review-security Result\n\n**Status:** COMPLETED\n\n## Summary\n{text}\n"
-    assert [one.split()[-1] for one in outcomes(result, tree)] == ["outside", "outside"]
-    own = "/home/me/work/web/src/app.ts"
-    assert outcomes(f"`{own}:3` and `{folder}/web/src/index.ts:3`", tree)[0] == "web/src/app.ts:3 verified"
+    assert [one.split()[-1] for one in outcomes(result, tree)] == ["verified", "outside", "outside"]
+
+
+def test_the_checkout_may_be_an_installed_package(tree: Path) -> None:
+    text = "`/opt/venv/site-packages/web/src/app.ts:3` and `/opt/venv/site-packages/web/src/index.ts:3`"
+    assert [one.split()[-1] for one in outcomes(text, tree)] == ["verified", "verified"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/home/me/node_modules/../src/lie.ts:3", "../../node_modules/../secret.txt:3", "../node_modules/x/a.js:3"]
+)
+def test_a_path_upwards_from_a_package_is_outside(path: str, tree: Path) -> None:
+    assert outcomes(f"`{path}`", tree)[0].split()[-1] == "outside"
 
 
 def test_references_to_another_code_base_are_reported_once(tree: Path) -> None:

@@ -263,26 +263,9 @@ NEW_CALL = fence("def total(cart):", "    price = totals.compute(cart, with_tax=
 def test_a_word_in_the_code_of_a_step_does_not_call_the_code_current(tree: Path) -> None:
     step = STEP.format(code=NEW_CALL)
     assert "mismatch" not in answers(step, tree)
-    for words in ("as it is today", "the `current` code", "the `current code (old)`"):
+    for words in ("as it is today", "the `current` code", "the `current code (old)`", "`current == x` is"):
         assert "mismatch" in answers(step.replace("`today = today`", words), tree)
     assert "mismatch" in answers(step.replace("# Plan: the cart", "# Audit").replace("- [ ] ", ""), tree)
-
-
-@pytest.mark.parametrize(
-    ("heading", "is_done"),
-    [
-        ("C-1: no tax [CLOSED in 2026-Q3]", True),
-        ("C-1: no tax [DONE]", True),
-        ("C-1: the gate is CLOSED without tax", False),
-        ("C-1: no tax [closed source]", False),
-    ],
-)
-def test_code_below_a_heading_with_a_mark_that_it_is_closed_may_be_gone(
-    heading: str, is_done: bool, tree: Path
-) -> None:
-    code = fence("def total(cart):", "    price = totals.compute(cart, with_tax=False)", "    return price")
-    text = f"# Audit\n\n## {heading}\n\n**File:** `src/cart.py:4`\n\n{code}\n"
-    assert ("mismatch" in answers(text, tree)) is not is_done
 
 
 def test_code_that_was_and_code_that_is_now_in_one_fence_are_not_a_quote(tree: Path) -> None:

@@ -214,8 +214,6 @@ def _ending(path: str) -> str:
     name = path.replace("\\", "/").rsplit("/", 1)[-1].lower()
     if name == "cmakelists.txt":
         return "cmake"
-    if name.startswith(("requirements", "constraints")) and name.endswith(".txt"):
-        return "cfg"
     first = name.partition(".")[0]
     return first if first in ("dockerfile", "makefile") else name.rsplit(".", 1)[-1]
 

@@ -10,12 +10,13 @@ import re
 
 from remit.evidence.model import Location, Reference
 from remit.evidence.other_code import is_other_language
-from remit.evidence.path_resolution import PACKAGE_FOLDER, is_there
+from remit.evidence.path_resolution import is_in_package, is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.manifests import plain_name, project_names
+from remit.workspace.paths import is_absolute
 
 #: A file in the home folder of the author that is not part of any checkout, and an installed package.
 _HOME = lazy_pattern(
@@ -88,7 +89,7 @@ class Excuses:
             _excuse_range(reference)
         elif reference.outcome == "outside":
             is_home = reference.line is None and _HOME.match(reference.path)
-            if is_home or PACKAGE_FOLDER.search(reference.path):
+            if is_home or (is_absolute(reference.path) and is_in_package(reference.path)):
                 _excuse(reference, _AT_HOME)
 
     def _excuse_missing(self, reference: Reference) -> None:
@@ -140,7 +141,8 @@ class Excuses:
     def _below_project(self, reference: Reference) -> str:
         """Return the file of a path that begins with the name of the project, as seen from the folder above it."""
         first, _, inner = reference.path.partition("/")
-        if reference.symbol or not self._has_line(inner, reference) or is_there(first, self._workspace):
+        is_folder = first in self._workspace.index.folder_names
+        if is_folder or reference.symbol or not self._has_line(inner, reference):
             return ""  # a symbol was not looked up there
         if self._project is None:
             self._project = project_names(self._workspace)

@@ -113,12 +113,17 @@ def is_other_language(ending: str, workspace: Workspace) -> bool:
 
 
 def excuse_machine_paths(references: list[Reference], workspace: Workspace) -> None:
-    """Leave paths of a machine unchecked, such as `/etc/nginx/nginx.conf:12`; not code, which may be of a checkout."""
+    """Leave paths of a machine unchecked, such as `/etc/nginx/nginx.conf:12`; not those that may be of a checkout."""
+    if not any(one.outcome == "outside" for one in references):
+        return
+    own = workspace.folder.replace("\\", "/").rpartition("/")[2]
+    known = {plain_name(name) for name in (own, *workspace.index.folder_names)} | project_names(workspace)
     for one in references:
         if one.outcome == "outside" and _MACHINE.match(one.path) and not _DOTS.search(one.path):
-            name = one.path.rstrip("/").rpartition("/")[2]
+            *folders, name = one.path.rstrip("/").split("/")[1:]
             ending = name.rpartition(".")[2].lower()
-            if not any(ending in group for group in LANGUAGES) and not workspace.index.ending_with(name):
+            is_own = not known.isdisjoint(map(plain_name, folders)) or bool(workspace.index.ending_with(name))
+            if not is_own and not any(ending in group for group in LANGUAGES):
                 one.outcome, one.why = "unchecked", _OF_MACHINE
 
 
@@ -211,9 +216,11 @@ def _join_names(references: list[Reference], same: list[Reference], workspace: W
     """
     if sum("/" in one.path and one.outcome not in NOT_HERE for one in references) >= MIN_ROOTED:
         return
+    cited = {one.path for one in references if one.outcome not in NOT_HERE}
     names = {one.path.rpartition("/")[2] for one in same if "/" in one.path}
     for one in references:
-        if one.outcome == "out-of-range" and one.path in names and not workspace.exists(one.path):
+        is_cited = workspace.exists(one.path) or one.target in cited
+        if one.outcome == "out-of-range" and one.path in names and not is_cited:
             one.outcome, one.found, one.found_end, one.is_silent = "unchecked", None, None, True
             one.why = f"it may be a file of the other code base that line {same[0].at} names"
 

@@ -32,8 +32,8 @@ MIN_ROOTED = 3
 #: At most this many candidates of one path, and of all paths of a document, are read to see if a line is in range.
 MAX_READ = 20
 MAX_READ_IN_ALL = 2_000
-#: Where machines keep packages. A folder in one is not the root of a checkout.
-PACKAGE_FOLDER = lazy_pattern(
+#: Where machines keep packages.
+_PACKAGE_FOLDER = lazy_pattern(
     r"/(?:\.cargo/registry|\.rustup|go/pkg/mod|node_modules|(?:site|dist)-packages|\.m2/repository|\.gradle/caches|"
     r"\.pub-cache|\.nuget/packages)/"
 )
@@ -51,6 +51,7 @@ _ALIAS_MEANING = lazy_pattern(r"\b([A-Z]{2,12})\b[`*]{0,3}\s?(?:[=:：→–—]
 _FOLDER = lazy_pattern(r"(?<![\w./-])((?:[\w.@-]{1,60}/){1,20})(?![\w.*])")
 #: A folder whose name is shortened: `framework-.../src/app.py`.
 _SHORT_ROOT = lazy_pattern(r"([\w.-]*?[\w-])\.{3}[\w-]*/")
+_UPWARDS = lazy_pattern(r"(?:^|/)\.{2,}/")
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 #: The end of a folder's name has at least this many characters.
 _MIN_END = 3
@@ -295,6 +296,11 @@ def _omits(folders: str, start: str, name: str) -> bool:
     return len(name) >= _MIN_END and last.endswith(name) and f"/{start}/" in f"/{above}/"
 
 
+def is_in_package(path: str) -> bool:
+    """Return whether a path is in a folder in which machines keep packages."""
+    return _PACKAGE_FOLDER.search(path) is not None and not _UPWARDS.search(path)
+
+
 def is_system_path(path: str) -> bool:
     """Return whether an absolute path starts with a folder that machines have: `/etc/passwd`."""
     return path.split("/")[1:2] != [] and path.split("/")[1] in _SYSTEM_FOLDERS
@@ -333,7 +339,8 @@ def _shared_roots(paths: Iterable[str], workspace: Workspace, alone: Collection[
 
 
 def _outside_packages(roots: Counter[str]) -> Counter[str]:
-    return Counter({root: count for root, count in roots.items() if not PACKAGE_FOLDER.search(f"{root}/")})
+    """Return the folders that are not in a package, if there are any: the checkout may be one that is installed."""
+    return Counter({root: count for root, count in roots.items() if not is_in_package(f"{root}/")}) or roots
 
 
 def _root_of(path: str, workspace: Workspace) -> Iterator[str]:

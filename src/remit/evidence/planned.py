@@ -82,7 +82,7 @@ _NEW_LABEL = lazy_pattern(
 _NEW_WORDS = ("new", "create", "planned", "nuev", "nov", "neu", "nouve", "新", "신규")
 _NEW = lazy_pattern(
     r"[`*_]{0,3}\s?[(（\[]\s?(?:new|create|to be created|to create|planned|nuev[oa]|nov[oa]|neu|nouveau|新規|新建|"
-    r"新增|新|신규)\b",
+    r"新增|新(?=\s?[)）\]])|신규)\b",
     re.IGNORECASE,
     _NEW_WORDS,
 )
@@ -167,8 +167,8 @@ _FILES_TO_WRITE = lazy_pattern(
 _FILES_OF_PLAN = lazy_pattern(
     rf"{LEAD}(?:(?:planned|proposed|target|new)\s)?(?:(?:file|module|folder|directory)\s(?:structure|layout|map|plan)|文件结构|"
     r"ファイル構成|파일\s?구조|estructura de archivos|estrutura de arquivos|structure des fichiers|dateistruktur|"
-    r"(?-i:[Цц]елев(?:ая|ые)\s(?:[\w-]{1,20}[\s-])?(?:структура|модули|файлы)(?:\s(?:модулей|файлов|проекта|папок))?))"
-    r"[\s*_]*(?:$|[(（](?!\s?(?:before|current|existing|today|now|old)))",
+    r"(?-i:[Цц]елев(?:ая|ые)\s(?:[\w-]{1,20}[\s-])?(?:структура|модули)(?:\s(?:модулей|файлов|проекта|папок))?))"
+    r"[\s*_]*(?:$|[(（](?!\s?(?:before|current|existing|today|now|old|(?-i:сейчас|текущ))))",
     re.IGNORECASE,
     (
         *("structure", "layout", "map", "plan", "文件结构", "ファイル構成", "구조", "estructura", "estrutura"),
@@ -196,7 +196,7 @@ _NEW_FILES = lazy_pattern(
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件|新增[^\n]{0,12}文件|생성되는\s?파일)|"
     r"[^\n]{0,60}\s[—–]\s(?:new(?:\sonly)?|新增|新建|신규)\s*(?:$|[(（])|"
     rf"{LEAD}(?:新增|新建|新規作成|신규)[\s*_]*+(?:$|[(（:：])|"
-    r"[^\n]{1,60}[(（]new\s(?:\w{1,20}\s)?files?[)）][\s*_]*+(?:$|[:：])",
+    r"[\s\d.]*+(?:in|for|under)\s[^\n]{1,60}[(（]new\s(?:\w{1,20}\s)?files?[)）][\s*_]*+(?:$|[:：])",
     re.IGNORECASE,
 )
 
@@ -214,7 +214,7 @@ _CHANGES = lazy_pattern(
 )
 _MAX_ROW = 2_000
 _MAX_LABEL = 60
-_MAX_LABEL_WORDS = 5
+_LABEL_END = lazy_pattern(r"[\s*_]*+(?:[(（]?[^()（）\n]{0,40}[)）])?[\s*_]*+[:：]?")
 
 
 class ListedFiles(msgspec.Struct, frozen=True):
@@ -246,8 +246,10 @@ def listed_files(heading: str, kind: DocumentKind, *, are_gone: bool) -> ListedF
 def is_label_of_new_files(line: str) -> bool:
     """Return whether a whole line is a label above files that a plan creates: `New files:`, `**Files to create:**`."""
     text = line.strip().strip("*_")
-    is_label = text.endswith((":", "：")) and len(text) <= _MAX_LABEL and len(text.split()) <= _MAX_LABEL_WORDS
-    return is_label and bool(_FILES_TO_CREATE.match(text) or _NEW_FILES.match(text))
+    if not text.endswith((":", "：")) or len(text) > _MAX_LABEL:
+        return False
+    found = _FILES_TO_CREATE.match(text) or _NEW_FILES.match(text)
+    return found is not None and _LABEL_END.fullmatch(text, found.end()) is not None
 
 
 def is_instruction(cell: str) -> bool:

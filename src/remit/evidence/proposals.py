@@ -56,6 +56,7 @@ from remit.evidence.removals import (
 from remit.lazy import lazy_pattern
 
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
+_ASSIGNS = lazy_pattern(r"(?<![=!<>])=(?!=)")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*)$")
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})", words=("`", "~"))
@@ -283,7 +284,7 @@ class Proposals:
     def _introduces_existing(self, text: str) -> bool:
         """Return whether a line introduces code as it is; `today` in `day = today` is not about time in a plan."""
         if "=" in text and self.kind.is_plan and not self.kind.is_result:
-            text = _CODE_SPAN.sub(lambda span: "`x`" if "=" in span[0] else span[0], text[:_MAX_LINE])
+            text = _CODE_SPAN.sub(lambda span: "`x`" if _ASSIGNS.search(span[0]) else span[0], text[:_MAX_LINE])
         return INTRODUCES_EXISTING.match(text) is not None
 
     def _follows_sentence(self, line: int) -> bool:

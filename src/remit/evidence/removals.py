@@ -19,10 +19,10 @@ _REMOVED = (
 )
 #: A heading of something that is settled.
 DONE_HEADING = lazy_pattern(
-    rf"{_REMOVED}|.{{0,200}}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|\[(?:CLOSED|DONE)\b|(?:✅|☑|\[x\])\s{{0,3}}"
+    rf"{_REMOVED}|.{{0,200}}(?:\b(?:FIXED|RESOLVED|REMOVED|DELETED)\b|(?:✅|☑|\[x\])\s{{0,3}}"
     r"(?i:fixed|resolved|done|removed|deleted|completed?|implemented)\b|(?:修复|修正|対応)(?:済み?|完了|完成)|已(?:修复|解决|修正|删除|移除))",
     words=(
-        *("fixed", "resolved", "removed", "deleted", "closed", "done", "complete", "implemented"),
+        *("fixed", "resolved", "removed", "deleted", "done", "complete", "implemented"),
         *("修复", "修正", "対応", "已"),
     ),
 )

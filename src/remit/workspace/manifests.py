@@ -12,6 +12,7 @@ from remit.workspace.files import SourceFile, Workspace
 
 #: The tables of a manifest in TOML that state the name.
 _TABLES = {"pyproject.toml": ("[project]", "[tool.poetry]"), "Cargo.toml": ("[package]",)}
+_LONG_STRINGS = ('"""', "'''")
 _NAME = lazy_pattern(r"\s*+name\s*+=\s*+[\"']([^\"'\n]{1,200})[\"']")
 _MODULE = lazy_pattern(r"(?m)^module[ \t]++(\S{1,400})")
 _VERSION = lazy_pattern(r"v\d+")
@@ -60,9 +61,12 @@ def _names(workspace: Workspace) -> Iterator[str]:
     for path, tables in _TABLES.items():
         is_inside = False
         for line in _text(workspace, path).split("\n"):
-            if line.startswith("["):
-                is_inside = line.partition("#")[0].strip() in tables
+            if any(mark in line for mark in _LONG_STRINGS):
+                break  # what follows may be text
+            if line.lstrip().startswith("["):
+                is_inside = "".join(line.partition("#")[0].split()) in tables
             elif is_inside and (found := _NAME.match(line)):
+                is_inside = False
                 yield found[1]
     if module := _MODULE.search(_text(workspace, "go.mod")):
         parts = [part for part in module[1].split("/") if part and not _VERSION.fullmatch(part)]
