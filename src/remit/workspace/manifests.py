@@ -74,6 +74,7 @@ def _names(workspace: Workspace) -> Iterator[str]:
 
 
 def _text(workspace: Workspace, path: str) -> str:
+    """Return the text of a manifest; nothing if it is missing or too large."""
     file = workspace.read(path)
-    is_small = isinstance(file, SourceFile) and len(file.text) <= _MAX_MANIFEST
-    return file.text.removeprefix("\ufeff") if isinstance(file, SourceFile) and is_small else ""
+    text = file.text if isinstance(file, SourceFile) else ""
+    return text.removeprefix("\ufeff") if len(text) <= _MAX_MANIFEST else ""
