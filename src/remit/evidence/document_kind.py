@@ -58,6 +58,7 @@ _DESCRIBES_CODE = lazy_pattern(
 _DONE = lazy_pattern(
     r"\b(?:completed?|summary|status|done|finished|implemented|report)\b|✅|完成|总结|完了|완료", re.IGNORECASE
 )
+_RESEARCH_FILE = lazy_pattern(r"(?:^|/)research/[^/]*$", re.IGNORECASE, ("research/",))
 _RESEARCH = lazy_pattern(r"\b(?:research|(?:code\s)?examples)\b|研究|調査|调研|示例|조사|연구|예시|예제", re.IGNORECASE)
 #: The title or the file of a text that reports one fix: `Login Bug Fix`, `docs/LOGIN_FIX.md`.
 _FIX = lazy_pattern(
@@ -105,6 +106,13 @@ _HISTORICAL = lazy_pattern(
     ),
 )
 
+#: A head that states that the work is done: `**Status:** ✅ Implemented`.
+_CARRIED_OUT = lazy_pattern(
+    rf"{_STATUS_LINE}[^\w\n]{{0,8}}(?:completed?|implemented|done|shipped|merged|finished|executed|已?完成|已?实现|完了|완료|"
+    r"abgeschlossen|erledigt|completad[oa]|terminad[oa]|conclu[íi]d[oa]|terminée?|(?-i:[Зз]аверш|[Вв]ыполнен|[Рр]еализован))",
+    re.IGNORECASE,
+)
+
 #: A step of a plan, which is not about the code as it is: `Task 3: Move the existing tools`.
 _STEPS = r"(?:step|task|phase|stage|schritt|paso|passo|étape|단계|작업|步骤|任务|ステップ)\s?\d{1,2}[a-z]?\s?[:：.–—-]"
 WORK_STEP = lazy_pattern(
@@ -126,6 +134,8 @@ class DocumentKind(msgspec.Struct, frozen=True):
     is_plan: bool
     #: Whether a row of it may name a file that it creates; a text about a plan does not create any.
     creates_files: bool
+    #: The same, and nothing states that the plan is carried out.
+    is_open_plan: bool
     #: Whether code may be code before a change that was made; a result or a review describes existing code.
     reports_changes: bool
     #: Whether its code may be code to be written.
@@ -145,15 +155,17 @@ def document_kind(title: str, path: str, head: str = "", *, is_result: bool) -> 
     reports_changes = not is_result and not REVIEW.search(title)
     is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
     is_other = bool(_NO_FIX_REPORT.search(title))
+    creates_files = reports_changes and is_plan and not _ABOUT_PLAN.search(title)
     return DocumentKind(
         is_result=is_result,
         is_template=not is_result and bool(_TEMPLATE_FILE.search(path)),
         is_plan=is_plan,
-        creates_files=reports_changes and is_plan and not _ABOUT_PLAN.search(title),
+        creates_files=creates_files,
+        is_open_plan=creates_files and not _DONE.search(title) and not _CARRIED_OUT.search(head),
         reports_changes=reports_changes,
         plans_work=reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path)),
         describes_work=reports_changes and _describes_work(title, path),
-        is_research=not is_result and bool(_RESEARCH.search(title)),
+        is_research=not is_result and bool(_RESEARCH.search(title) or _RESEARCH_FILE.search(path)),
         reports_fix=bool(_FIX_REPORT.search(title)) and not is_other,
         reports_one_fix=reports_changes and not is_other and _reports_one_fix(title, path),
         is_historical=not is_result and _HISTORICAL.search(head) is not None,

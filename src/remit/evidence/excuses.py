@@ -46,10 +46,14 @@ _ABOUT = lazy_pattern(r"(?<!\d)(?<!\d\s)[~≈]|\b(?:about|around|approx\w*|rough
 #: At most this many files with the same name are compared with a path.
 _MAX_NAMESAKES = 200
 _MAX_READ = 5
+#: A name that this many files have, such as `index.ts`, does not show which of them is meant.
+_MIN_COMMON = 3
 _MAX_PACKAGES = 100
 _MAX_PATTERNS = 2_000
 #: And of those with other wildcards, or with several folders, this many.
 _MAX_WILD = 200
+_TITLE = lazy_pattern(r"(?m)^#[ \t]++(\S[^\n]{0,200})")
+_WORD = lazy_pattern(r"[\w.-]{4,}")
 _WILD = lazy_pattern(r"[*?\[\\]")
 _SHORT = "the path leaves out folders of the file"
 _SHORT_OF_SEVERAL = "the path leaves out folders; several files may be meant"
@@ -62,6 +66,7 @@ _AT_HOME = "it is in the home folder of the author, or an installed package"
 _PAIR_OF = "the path names two files at once"
 _MEANS = "the path has the number of the file"
 _OTHER_TYPE = "the checkout has no file of this type; it may be a file of another code base"
+_PLANNED = "a table of this plan states what it is for, and nothing states that it exists: taken for a new file"
 _EARLIER = "a traceback shows the file as it was"
 _ROUGH = "the text gives the lines as an estimate"
 
@@ -69,9 +74,11 @@ _ROUGH = "the text gives the lines as an estimate"
 class Excuses:
     """Sets references of one document to unchecked for which their author cannot be blamed."""
 
-    def __init__(self, workspace: Workspace, *, is_here: bool = True) -> None:
+    def __init__(self, workspace: Workspace, text: str = "", *, is_here: bool = True) -> None:
         """Excuse references of a text; `is_here`: most of them have a file in the checkout."""
         self._workspace = workspace
+        title = _TITLE.search(text)
+        self._title = frozenset(map(plain_name, _WORD.findall(title[1]) if title else ()))
         self._is_here = is_here
         self._ignored: dict[str, _Patterns] = {}
         self._packages: dict[tuple[str, str], bool] = {}
@@ -100,7 +107,7 @@ class Excuses:
         elif inner := self._below_project(reference):
             reference.outcome, reference.why = "abbreviated", f"{_OUTER} {inner}"
             reference.target, reference.found = inner, Location(inner, reference.line)
-        elif inner := self._doubled(reference):
+        elif inner := self._doubled(reference) or self._below_title(reference):
             _excuse(reference, f"{_OUTER} {inner}")
             reference.found = Location(inner, reference.line)
         elif reference.line is None and (pair := self._pair(path)):
@@ -114,14 +121,24 @@ class Excuses:
             reference.found = Location(meant, reference.line)
         elif self._is_here and self._is_other_type(path):
             _excuse(reference, _OTHER_TYPE)
-        elif _PACKAGE.match(path) or self._is_locked_package(path) or self._is_dart_package(path):
-            _excuse(reference, _INSTALLED)
-        elif self._is_built(path):
-            _excuse(reference, _BUILD)
-        elif self._is_ignored(path):
-            _excuse(reference, _IGNORED)
+        elif why := self._why_not_committed(path):
+            _excuse(reference, why)
         elif _TRACEBACK.search(reference.text):
             _excuse(reference, _EARLIER)
+        elif reference.may_be_planned and self._is_new_name(path):
+            reference.outcome, reference.found, reference.why = "planned", None, _PLANNED
+
+    def _why_not_committed(self, path: str) -> str:
+        """Return why a file is not expected in a checkout; empty if it is."""
+        if _PACKAGE.match(path) or self._is_locked_package(path) or self._is_dart_package(path):
+            return _INSTALLED
+        if self._is_built(path):
+            return _BUILD
+        return _IGNORED if self._is_ignored(path) else ""
+
+    def _is_new_name(self, path: str) -> bool:
+        """Return whether a path is not a wrong one of a file that is here; a name of many files says nothing."""
+        return len(self._workspace.index.ending_with(path.rpartition("/")[2])) not in range(1, _MIN_COMMON)
 
     def _longer(self, reference: Reference) -> list[str]:
         """Return the files with the same name that have all folders of a path in their order, and the line."""
@@ -147,6 +164,13 @@ class Excuses:
         if self._project is None:
             self._project = project_names(self._workspace)
         return inner if plain_name(first) in self._project else ""
+
+    def _below_title(self, reference: Reference) -> str:
+        """Return the file of a path that begins with a word of the title, which may be the name of the checkout."""
+        first, _, inner = reference.path.partition("/")
+        if plain_name(first) not in self._title or first in self._workspace.index.folder_names:
+            return ""
+        return inner if self._has_line(inner, reference) else ""
 
     def _pair(self, path: str) -> str:
         """Return the first of two files that a path names at once, if both are there: `src/shop.h/.cpp`."""

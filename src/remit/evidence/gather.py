@@ -24,7 +24,7 @@ from remit.evidence.line_mentions import without_label_ids
 from remit.evidence.line_numbers import line_in_comment
 from remit.evidence.model import Evidence, Reference
 from remit.evidence.path_resolution import PathResolver
-from remit.evidence.planned import changes_file, new_files
+from remit.evidence.planned import TableHeads, changes_file, new_files
 from remit.evidence.proposals import Proposals
 from remit.evidence.reference_lookup import MISSING, PLACEHOLDER, UNNAMED, look_up
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
@@ -141,6 +141,7 @@ def _references(
 
 def _mark_proposed(references: list[Reference], proposals: Proposals, document: Document) -> None:
     """Set which references are to things that were removed, or are to be created, according to the headings above."""
+    heads = TableHeads(document.line_text)
     for reference in references:
         listed = proposals.files_at(reference.at)
         reference.is_past |= listed.are_gone or proposals.kind.is_historical
@@ -152,8 +153,9 @@ def _mark_proposed(references: list[Reference], proposals: Proposals, document: 
             # A line of a file that is to be created or deleted must be there.
             reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
             reference.is_planned |= not has_line and proposals.kind.creates_files and reference.is_planned_in_plan
-            if listed.are_of_plan and not has_line:
-                reference.is_planned |= not changes_file(document.line_text(reference.at))
+            if listed.may_be_new and not has_line and not changes_file(document.line_text(reference.at)):
+                reference.is_planned |= listed.are_of_plan
+                reference.may_be_planned = heads.may_list_new(reference.row)
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
@@ -346,7 +348,8 @@ def _excuse(
         from remit.evidence.excuses import Excuses
         from remit.evidence.other_code import NOT_HERE
 
-        excuses = Excuses(workspace, is_here=2 * sum(one.outcome not in NOT_HERE for one in here) > len(here))
+        is_here = 2 * sum(one.outcome not in NOT_HERE for one in here) > len(here)
+        excuses = Excuses(workspace, document.whole_text, is_here=is_here)
         for reference in here:
             excuses.apply(reference)
     if is_lost:

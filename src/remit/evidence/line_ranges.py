@@ -16,7 +16,7 @@ _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
 _TILDE = either("~", "〜～")
 #: One line or range, with columns; nothing may follow that makes it a version, a percentage or a word.
 _ONE = lazy_pattern(
-    rf"[~≈]?L?(\d++)(?:C\d++)?(?:(?:{DASH}|{_TILDE}|\.\.\.?)#?L?(\d++)(?:C\d++|:\d++)?(?-i:(?![A-Za-z0-9_]))"
+    rf"[~≈]?L?(\d++)(?:C\d++)?(?:(?:{DASH}|{_TILDE}|\.\.\.?)#?L?(\d++)(?:C\d++|:\d++)?(?-i:(?![A-Za-z0-9_…]))"
     rf"|:\d++[-–](\d++):\d++|:\d++(?:[-–]\d++)?|ff?(?!\w))?(?-i:(?![A-Za-z0-9%]|_\w|\.\d|:\d|-[A-Za-z0-9_]))",
     re.IGNORECASE,
 )

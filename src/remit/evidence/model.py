@@ -99,6 +99,8 @@ class Reference(msgspec.Struct, gc=False):
     #: Whether the file is to be created, according to the text, or if the text is a plan.
     is_planned: bool = False
     is_planned_in_plan: bool = False
+    #: Whether a table of a plan states what it is for, without a line, and nothing states that it exists.
+    may_be_planned: bool = False
     #: The symbol that should be there, and whether it may be a plain word instead: `(crash)`.
     symbol: str = ""
     is_word: bool = False

@@ -86,7 +86,8 @@ def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> N
     """
     known = {one.path for one in references if one.outcome not in NOT_HERE}
     missing = {one.path for one in references if one.outcome == "missing-file"}
-    if len(known) >= max(_MIN_KNOWN, _KNOWN_SHARE * len(missing)):
+    planned = {one.path for one in references if one.outcome == "planned"}
+    if len(known) >= max(_MIN_KNOWN, _KNOWN_SHARE * len(missing | planned)):
         return
     project = project_names(workspace) if missing else frozenset()
     unknown = {path for path in missing if not has_trace(path, workspace, project)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -48,6 +49,7 @@ from remit.evidence.removals import (
     PAST_LABEL,
     PROBLEM,
     STATES_NOW,
+    is_in_lists,
     lists_below,
     lists_of_removed_files,
     may_list_removed_files,
@@ -56,6 +58,7 @@ from remit.evidence.removals import (
 from remit.lazy import lazy_pattern
 
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
+_LINE_REMARK = lazy_pattern(r"\((?:around |about |near |at )?lines? ~?\d[^()\n]{0,80}\)", re.IGNORECASE)
 _ASSIGNS = lazy_pattern(r"(?<![=!<>])=(?!=)")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*)$")
@@ -262,13 +265,11 @@ class Proposals:
         """Return whether a heading above a fence, except the title, or the words above it are on the code as it is."""
         if self.shows_existing(line):
             return True
-        while at >= 0 and at != self._title:
-            text = self._headings[at][2]
+        for text in self._above(at):
             if WORK_STEP.match(text):  # `Task 3: Move the existing tools`
                 return False
             if any(one.search(text) for one in (CURRENT, EXISTING, STATES_PROBLEM)):
                 return True
-            at = self._parents[at]
         return False
 
     def shows_existing(self, line: int) -> bool:
@@ -282,9 +283,10 @@ class Proposals:
         return CURRENT.search(self._head_of(label)) is not None
 
     def _introduces_existing(self, text: str) -> bool:
-        """Return whether a line introduces code as it is; `today` in `day = today` is not about time in a plan."""
-        if "=" in text and self.kind.is_plan and not self.kind.is_result:
+        """Return whether a line introduces code as it is; in a plan, `day = today` and `(line 12 today)` do not."""
+        if self.kind.is_plan and not self.kind.is_result:
             text = _CODE_SPAN.sub(lambda span: "`x`" if _ASSIGNS.search(span[0]) else span[0], text[:_MAX_LINE])
+            text = _LINE_REMARK.sub("", text)
         return INTRODUCES_EXISTING.match(text) is not None
 
     def _follows_sentence(self, line: int) -> bool:
@@ -330,14 +332,21 @@ class Proposals:
         found = self._listed.get(at)
         if found is None:
             text = self._headings[at][2] if at >= 0 else ""
-            found = self._listed[at] = listed_files(text, self.kind, are_gone=self._has_above(at, GONE_HEADING))
-        if _is_in(self._removed, line):
+            are_gone, above = self._has_above(at, GONE_HEADING), "\n".join(self._above(at))
+            found = self._listed[at] = listed_files(text, self.kind, are_gone=are_gone, above=above)
+        if is_in_lists(self._removed, line):
             return replace(found, are_gone=True)
-        return replace(found, are_new=True) if self.kind.is_plan and _is_in(self._new, line) else found
+        return replace(found, are_new=True) if self.kind.is_plan and is_in_lists(self._new, line) else found
 
     def _heading_above(self, line: int) -> int:
         """Return the index of the last heading above a line, or -1."""
         return bisect_left(self._heading_lines, line) - 1
+
+    def _above(self, at: int) -> Iterator[str]:
+        """Yield a heading and those above it, except the title of the text."""
+        while at >= 0 and at != self._title:
+            yield self._headings[at][2]
+            at = self._parents[at]
 
     def _has_above(self, at: int, pattern: re.Pattern[str]) -> bool:
         """Return whether a pattern matches a heading or one that is above it."""
@@ -352,15 +361,13 @@ class Proposals:
 
         The title of the document is not counted: it is above all of its code.
         """
-        while at >= 0 and not (self._parents[at] < 0 and at == self._title):
-            text = self._headings[at][2]
+        for text in self._above(at):
             if CURRENT.search(text) or IS_DONE.search(text) or REPORTS_FINDINGS.match(text):
                 return False
             if PROPOSING_HEADING.search(text):
                 return True
             if EXISTING.search(text) or STATES_PROBLEM.search(text):
                 return False
-            at = self._parents[at]
         return False
 
     def _under_proposal(self, line: int, *, has_line: bool) -> bool:
@@ -391,9 +398,3 @@ class Proposals:
         """Return a label without the sentence after it: `**Mechanism**: calls the existing route`; not in a result."""
         found = None if self.kind.is_result or LOCATION_LABEL.match(label) else _HEAD.match(label)
         return found[0] if found and not _LINE.search(label, found.end()) else label
-
-
-def _is_in(lists: list[tuple[int, int]], line: int) -> bool:
-    """Return whether a line is in one of several lists, each given by its first and last line."""
-    at = bisect_left(lists, (line, 0)) - 1
-    return at >= 0 and line <= lists[at][1]

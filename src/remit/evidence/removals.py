@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
 from remit.evidence.proposal_words import LEAD
@@ -272,3 +272,9 @@ def quoted_places(text: str) -> Callable[[int, int], bool]:
         return len(f"{text[first:start]} {text[end:last]}".split()) >= _MIN_WORDS
 
     return is_quoted
+
+
+def is_in_lists(lists: list[tuple[int, int]], line: int) -> bool:
+    """Return whether a line is in one of several lists, each given by its first and last line."""
+    at = bisect_left(lists, (line, 0)) - 1
+    return at >= 0 and line <= lists[at][1]
