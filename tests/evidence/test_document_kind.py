@@ -332,3 +332,12 @@ def test_code_before_a_fix_may_have_a_label(tree: Path) -> None:
     )
     assert outcome(report.format("**Code Before:**"), tree) != "mismatch"
     assert outcome(report.format("**Code:**"), tree) == "mismatch"
+
+
+def test_code_without_a_line_in_a_folder_of_research_may_be_an_example(tree: Path) -> None:
+    text = "# Stack\n\n## Installation\n\n" + code("# src/cart.py", "def total(cart, tax):", "    return tax")
+    (verdict,) = check_text(text, "docs/research/stack.md", Options(), Sources(workspace=WorkTree(tree)))
+    assert not verdict.evidence.quotes
+    assert outcome(text, tree, "docs/stack.md") == "mismatch"
+    assert outcome(located("# Stack"), tree, "docs/research/stack.md") == "mismatch"
+    assert outcome(text.replace("Installation", "Current code"), tree, "docs/research/stack.md") == "mismatch"

@@ -162,3 +162,88 @@ def test_files_below_a_label_of_a_plan_that_creates_them_are_planned(label: str,
 )
 def test_files_below_another_label_of_a_plan_are_there(label: str, tree: Path) -> None:
     assert answers(f"{PLAN}## Inventory\n\n{label}\n\n{OFFERS}", tree) == ["missing-file"]
+
+
+DESCRIBED = "| File | {} |\n|---|---|\n| `src/offers.py` | Offers and their rules |\n"
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["Purpose", "**Contents**", "Role", "Responsibility", "职责", "役割", "Роль", "Zweck", "Contenido", "역할"],
+)
+def test_a_file_that_a_table_of_a_plan_describes_is_planned(column: str, tree: Path) -> None:
+    table = DESCRIBED.format(column)
+    assert answers(PLAN + table, tree) == ["planned"]
+    assert answers(f"{PLAN}## Phase 2\n\nThe modules:\n\n{table}", tree) == ["planned"]
+    assert (
+        answers(PLAN + table.replace("|\n|---", "| Lines (est.) |\n|---|---").replace("rules |", "rules | 80 |"), tree)[
+            0
+        ]
+        == "planned"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Audit of the cart\n\n{}",
+        "# Plan: review of the cart\n\n{}",
+        "# Plan for the cart: completed\n\n{}",
+        "# Plan: the cart\n\n**Status:** ✅ Implemented\n\n{}",
+        "# Plan: the cart\n\nStatus: done\n\n{}",
+        "# Plan: the cart\n\n## Current state\n\n### Modules\n\n{}",
+        "# Plan: the cart\n\n## Key files\n\n{}",
+        "# Plan: the cart\n\n## Files to modify\n\n{}",
+        "# Plan: the cart\n\n## 现有模块\n\n{}",
+        "# Plan: the cart\n\nThe existing modules:\n\n{}",
+        "# Plan: the cart\n\nThe scanner has these files:\n{}",
+    ],
+)
+def test_a_file_that_another_table_describes_is_there(text: str, tree: Path) -> None:
+    assert answers(text.format(DESCRIBED.format("Purpose")), tree) == ["missing-file"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        "✅ Offers",
+        "Add offers",
+        "The existing offers",
+        "Offers (done)",
+        "Its rules are wrong",
+        "Update: offers",
+        "规则错误",
+    ],
+)
+def test_a_row_of_such_a_table_may_state_that_its_file_is_there(cells: str, tree: Path) -> None:
+    assert answers(PLAN + DESCRIBED.format("Purpose").replace("Offers and their rules", cells), tree) == [
+        "missing-file"
+    ]
+
+
+@pytest.mark.parametrize("column", ["Changes", "Issue", "Status", "Current lines", "Problem", "修改", "Severity"])
+def test_a_table_with_a_column_on_what_is_there_is_compared(column: str, tree: Path) -> None:
+    table = row("`src/offers.py`", "Offers", "rules", head=f"File | Purpose | {column}")
+    assert answers(PLAN + table, tree) == ["missing-file"]
+    assert answers(PLAN + DESCRIBED.format(column), tree) == ["missing-file"]
+
+
+def test_a_described_file_with_a_line_or_in_a_result_is_there(tree: Path) -> None:
+    table = DESCRIBED.format("Purpose")
+    assert answers(PLAN + table.replace(".py", ".py:12"), tree) == ["missing-file"]
+    assert answers(PLAN + result(table), tree) == ["missing-file"]
+
+
+def test_a_described_file_that_is_in_another_folder_is_not_new(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/offers.py").write_text("value = 1\n")
+    assert answers(PLAN + DESCRIBED.format("Purpose"), tmp_path) == ["missing-file"]
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "offers.py").write_text("value = 1\n")
+    assert answers(PLAN + DESCRIBED.format("Purpose"), tmp_path) == ["planned"]  # a name that many files have
+
+
+def test_a_long_table_of_described_files_takes_little_time(tree: Path) -> None:
+    rows = "".join(f"| `src/new{at}.py` | Offers |\n" for at in range(5_000))
+    assert set(answers(PLAN + "| File | Purpose |\n|---|---|\n" + rows, tree)) == {"planned"}

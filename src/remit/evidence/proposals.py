@@ -58,7 +58,9 @@ from remit.evidence.removals import (
 from remit.lazy import lazy_pattern
 
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
-_LINE_REMARK = lazy_pattern(r"\((?:around |about |near |at )?lines? ~?\d[^()\n]{0,80}\)", re.IGNORECASE)
+_LINE_REMARK = lazy_pattern(
+    r"\((?:around |about |near |at )?lines? ~?\d[\d–-]{0,12} (?:currently|today)\b[^()\n]{0,80}\)"
+)
 _ASSIGNS = lazy_pattern(r"(?<![=!<>])=(?!=)")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*)$")
