@@ -334,10 +334,15 @@ def test_code_before_a_fix_may_have_a_label(tree: Path) -> None:
     assert outcome(report.format("**Code:**"), tree) == "mismatch"
 
 
-def test_code_without_a_line_in_a_folder_of_research_may_be_an_example(tree: Path) -> None:
-    text = "# Stack\n\n## Installation\n\n" + code("# src/cart.py", "def total(cart, tax):", "    return tax")
-    (verdict,) = check_text(text, "docs/research/stack.md", Options(), Sources(workspace=WorkTree(tree)))
-    assert not verdict.evidence.quotes
-    assert outcome(text, tree, "docs/stack.md") == "mismatch"
-    assert outcome(located("# Stack"), tree, "docs/research/stack.md") == "mismatch"
-    assert outcome(text.replace("Installation", "Current code"), tree, "docs/research/stack.md") == "mismatch"
+def test_code_without_a_line_below_an_instruction_is_not_a_quote(tree: Path) -> None:
+    text = "# Stack\n\n## {}\n\n{}" + code("# src/cart.py", "def total(cart):", "    return compute(cart, 2)")
+    for heading, above in (
+        ("Installation Reference", ""),
+        ("2. Installation", ""),
+        ("Taxes", "You must enable taxes:\n\n"),
+    ):
+        (verdict,) = check_text(text.format(heading, above), "-", Options(), Sources(workspace=WorkTree(tree)))
+        assert not verdict.evidence.quotes
+    assert outcome(text.format("Installation of carts is slow", ""), tree) == "mismatch"
+    assert outcome(text.format("Taxes", "You must not enable taxes:\n\n"), tree) == "mismatch"
+    assert outcome(located("# Stack\n\n## Installation"), tree) == "mismatch"

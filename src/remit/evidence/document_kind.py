@@ -58,7 +58,6 @@ _DESCRIBES_CODE = lazy_pattern(
 _DONE = lazy_pattern(
     r"\b(?:completed?|summary|status|done|finished|implemented|report)\b|✅|完成|总结|完了|완료", re.IGNORECASE
 )
-_RESEARCH_FILE = lazy_pattern(r"(?:^|/)research/[^/]*$", re.IGNORECASE, ("research/",))
 _RESEARCH = lazy_pattern(r"\b(?:research|(?:code\s)?examples)\b|研究|調査|调研|示例|조사|연구|예시|예제", re.IGNORECASE)
 #: The title or the file of a text that reports one fix: `Login Bug Fix`, `docs/LOGIN_FIX.md`.
 _FIX = lazy_pattern(
@@ -165,7 +164,7 @@ def document_kind(title: str, path: str, head: str = "", *, is_result: bool) -> 
         reports_changes=reports_changes,
         plans_work=reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path)),
         describes_work=reports_changes and _describes_work(title, path),
-        is_research=not is_result and bool(_RESEARCH.search(title) or _RESEARCH_FILE.search(path)),
+        is_research=not is_result and bool(_RESEARCH.search(title)),
         reports_fix=bool(_FIX_REPORT.search(title)) and not is_other,
         reports_one_fix=reports_changes and not is_other and _reports_one_fix(title, path),
         is_historical=not is_result and _HISTORICAL.search(head) is not None,

@@ -229,11 +229,11 @@ ASKS_FOR_CHANGE = lazy_pattern(
     rf"(?:{_CLEAR_CHANGE}|empty|simplify|drop|inline|swap|merge|split|change|update|wrap|extract|introduce|create|define|"
     rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
     rf"to|from|into|in|after|before)\b)|^{LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
-    rf"\b(?:sketch|skeleton|replacing|conceptual)\b|\bbecomes[\s*_]{{0,4}}[:：]|\bnew version of\b|"
-    rf"^{LEAD}[\w\s-]{{1,40}} pattern\*\*\s?[(（]|"
+    rf"\b(?:sketch|skeleton|replacing|conceptual|you (?:must|need to|have to) (?:enable|set|add|configure))\b|"
+    rf"\bbecomes[\s*_]{{0,4}}[:：]|\bnew version of\b|^{LEAD}[\w\s-]{{1,40}} pattern\*\*\s?[(（]|"
     r"\b(?:spec|specification|design|documentation|docs|plan|rfc|contract)\s(?:[\w`./-]{1,40}\s)?(?:says?|requires?|"
     r"specif(?:y|ies)|calls? for|shows?|defines?|states?|expects?|wants?)\b|"
-    rf"^[-*+]\s\[[xX]\]\s|^{LEAD}(?:updated|revised|rewritten)\b|"
+    rf"^[-*+]\s\[[xX]\]\s|^{LEAD}(?:updated|revised|rewritten)\b|\bfollow the same pattern\b|"
     rf"^{LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
     rf"^{LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
     r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap|Добавить|Заменить|Изменить|Agregar|Añadir|"
@@ -247,7 +247,7 @@ ASKS_FOR_CHANGE = lazy_pattern(
         *("insert", "append", "prepend", "extend", "pass", "delet", "mov", "emit", "empty", "simplify", "drop"),
         *("inline", "swap", "merge", "split", "wrap", "defin", "edit", "revised", "rewritten", "becomes", "pattern"),
         *("style", "sketch", "skeleton", "conceptual", "new version of", "[x]", "spec", "design", "doc", "replacing"),
-        *("plan", "rfc", "contract", "before", "after", "near", "next to", "right", "just", "directly"),
+        *("plan", "rfc", "contract", "before", "after", "near", "next to", "right", "just", "directly", "you "),
         *("增", "添加", "追加", "改为", "改成", "替换", "扩展为", "引入", "加上", "补上", "修改", "更改", "更新"),
         *("调整", "编辑", "变更", "変更", "修正", "置換", "수정", "변경", "교체", "추가", "änder", "ersetz"),
         *("bearbeiten", "corrig", "cambiar", "corregir", "alterar", "sostituire", "correggere", "wijzig", "vervang"),
@@ -361,9 +361,11 @@ EXAMPLES = lazy_pattern(
     re.IGNORECASE,
     ("example", *_EXAMPLE_WORDS),
 )
-#: A heading that is an instruction: `1.4 Fix the login`. Code below it without a line is to be written.
+#: A heading that is an instruction: `1.4 Fix the login`, `Installation`. Code below it without a line is to be written.
 TASK_HEADING = lazy_pattern(
-    rf"{LEAD}(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S", re.IGNORECASE
+    rf"{LEAD}(?:(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S|"
+    r"installation(?:\s(?:reference|guide|steps|instructions))?[\s*_]*$)",
+    re.IGNORECASE,
 )
 #: The same for code with a line that is not there: `7. Update the parser`.
 CHANGING_HEADING = lazy_pattern(
@@ -389,12 +391,10 @@ REVIEW = lazy_pattern(
 )
 #: A heading of a plan below which code is to be written.
 PLANNED_HEADING = lazy_pattern(
-    rf"{LEAD}(?:(?:code )?changes (?:required|needed|to make)\b|implementation steps\b)",
-    re.IGNORECASE,
+    rf"{LEAD}(?:(?:code )?changes (?:required|needed|to make)\b|implementation steps\b)", re.IGNORECASE
 )
 EXISTING = lazy_pattern(
     r"\b(?:current|existing|analysis|background|research|findings?|evidence|discoveries|root cause|problem|before|"
-    r"issue|vulnerab\w{1,10}|actual|original|old|bug)\b|"
-    r"現状|现状|현재|기존",
+    r"issue|vulnerab\w{1,10}|actual|original|old|bug)\b|現状|现状|현재|기존",
     re.IGNORECASE,
 )
