@@ -187,6 +187,15 @@ def test_the_label_of_a_list_proposes_the_code_below_its_entries(tree: Path) -> 
     assert found(listed.replace("修正案", "背景") + fence("# src/shop.py", NEW), tree)[1] == ["unchecked"]
 
 
+def test_the_entry_that_a_list_belongs_to_proposes_the_code_below_its_entries(tree: Path) -> None:
+    steps = "  1. **A hook**: in a worker\n\n  2. **A key**: the shop has one\n\n"
+    code = fence("# src/shop.py", "self.key = new_key", "self.log = []").replace("\n", "\n     ")
+    shown = "- **Solución recomendada: otra clave.**\n  Es mejor así:\n\n" + steps + "     " + code
+    assert found(shown, tree)[1] == []
+    for other in ("- **El problema: otra clave.**", "- otra\n- clave"):
+        assert found(shown.replace("- **Solución recomendada: otra clave.**", other), tree)[1] != []
+
+
 @pytest.mark.parametrize("path", ["docs/plans/login.md", "docs/login-plan.md", "specs/login.md"])
 def test_the_file_of_a_plan_calls_it_one(path: str, tree: Path) -> None:
     text = f"# Login\n\n## Guards\n\nEach class gets one.\n\n{fence('# src/shop.py', NEW)}"

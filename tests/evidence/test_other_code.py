@@ -216,3 +216,11 @@ def test_a_number_with_a_leading_zero_is_not_a_line(tree: Path) -> None:
     assert outcomes("The helper (`src/app.py:3`, 600) is private.", tree) == ["verified", "out-of-range"]
     for path in ("src/app.py:0", "src/app.py:0400", "src/app.py lines 0400-0500"):
         assert outcomes(f"See {path}.", tree) == ["out-of-range"]
+
+
+def test_a_name_in_another_language_is_not_accused_if_the_others_are_not(tree: Path) -> None:
+    here = ", ".join(f"`src/app.py:{line}`" for line in range(1, 9))
+    app = "`hub_screen.dart:3`, `cart_screen.dart:4` and `page.dart:5`"
+    assert outcomes(f"{here}\n\n## App\n\n{app}\n", tree) == ["verified"] * 8 + ["unchecked"] * 3
+    assert outcomes(f"{here}\n\n## App\n\n`page.dart:5`\n", tree)[-1] == "missing-file"  # page.ts is here
+    assert outcomes(f"{here}\n\n## App\n\n{app.replace('.dart', '.ts')}\n", tree)[-1] == "abbreviated"

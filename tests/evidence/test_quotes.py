@@ -570,9 +570,9 @@ def file_and_run(draw: st.DrawFn) -> tuple[list[str], int, int]:
     return lines, first, last
 
 
-def check(text: str, lines: list[str], line: int | None, end_line: int | None = None) -> Quote:
-    file = SourceFile("a.py", "\n".join([*lines, ""]).encode())
-    quote = Quote(path="a.py", line=line, end_line=end_line, at=1, text=text)
+def check(text: str, lines: list[str], line: int | None, end_line: int | None = None, path: str = "a.py") -> Quote:
+    file = SourceFile(path, "\n".join([*lines, ""]).encode())
+    quote = Quote(path=path, line=line, end_line=end_line, at=1, text=text)
     if not QuoteChecker().check(quote, file):
         quote.outcome = "mismatch"
     return quote
@@ -651,6 +651,50 @@ POOL = [
 )
 def test_the_comma_before_omitted_elements_may_be_left_out(lines: list[str], outcome: str) -> None:
     assert check("\n".join(lines), POOL, 1, 6).outcome == outcome
+
+
+HOOKS = [
+    "  const [glow, setGlow] = useState(() => {",
+    "    const saved = store.get('glow');",
+    "    return saved ? Number(saved) : firstGlow;",
+    "  });",
+    "",
+    "  const [rate, setRate] = useState(() => {",
+    "    const saved = store.get('rate');",
+    "    return saved ? Number(saved) : firstRate;",
+    "  });",
+    "",
+    "  const onGlow = useCallback((value) => {",
+    "    setGlow(value);",
+    "  }, []);",
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "outcome"),
+    [
+        ([*HOOKS[:4], "", "// and the handler", *HOOKS[10:]], "verified"),
+        ([*HOOKS[5:9], *HOOKS[10:]], "verified"),
+        ([*HOOKS[:2], HOOKS[7], HOOKS[3], *HOOKS[10:]], "mismatch"),  # the end of another block
+        ([*HOOKS[:2], "    return saved ? Number(saved) : lastGlow;", HOOKS[3], *HOOKS[10:]], "mismatch"),
+    ],
+)
+def test_a_bracket_that_ends_many_blocks_is_that_of_the_quoted_one(lines: list[str], outcome: str) -> None:
+    assert check("\n".join(lines), HOOKS, 1, 13, path="a.ts").outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("shown", "outcome"),
+    [
+        ("send(chat, '*Error...*');", "verified"),
+        ("send(chat, '*Error...');", "verified"),
+        ("send(chat, '*Fault...*');", "mismatch"),
+        ("send(chat, '*Error...*', now);", "mismatch"),
+        ("send(user, '*Error...*');", "mismatch"),
+    ],
+)
+def test_dots_in_a_string_stand_for_a_part_of_it(shown: str, outcome: str) -> None:
+    assert check(shown, ["send(chat, '*Error: the cart is empty, try again*');"], 1, path="a.js").outcome == outcome
 
 
 def test_lines_that_are_omitted_around_the_cited_line_do_not_verify_a_quote() -> None:

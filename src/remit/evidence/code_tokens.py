@@ -70,6 +70,8 @@ _CHARACTER = r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'"
 _LEXEME = r"(?P<dots>\.{3,}+|…)|\\[^\r\n]|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|(?!\\\r?\n)[^\s]"
 _WORD = lazy_pattern(rf"(?:{_LEXEME})")
 _NAME_FOLLOWS = lazy_pattern(r"[\w$\[({\"'`*&]")
+#: The same in a string: `*Error...*` is text.
+_NAME_IN_STRING = lazy_pattern(r"[\w$\[({\"'`]")
 #: A string of three quotation marks that starts a statement, after a colon, or at the beginning of an excerpt.
 _DOCSTRING = lazy_pattern(
     r"(?P<start>(?:\A|(?<=[\w)\]]):[ \t]*+(?:\#[^\n]*+)?\n)\s*+)(?P<mark>\"{3}|'{3})"
@@ -185,17 +187,18 @@ def _tokens(text: str, path: str, *, one_mark: bool = False) -> Iterator[tuple[b
             yield False, mark, line
             end = len(inner) - 1
             words = _WORD.finditer(inner, 1, end)
-            yield from ((False, _dots(word, inner, end, starts_string=word.start() == 1), line) for word in words)
+            yield from ((False, _dots(word, inner, end, in_string=True), line) for word in words)
             yield False, mark, line
         else:
             yield False, _dots(found, text, len(text)), line
 
 
-def _dots(found: re.Match[str], text: str, end: int, *, starts_string: bool = False) -> str:
-    """Return a token. Dots stand for omitted code unless a name follows them outside a string: `"... not found"`."""
+def _dots(found: re.Match[str], text: str, end: int, *, in_string: bool = False) -> str:
+    """Return a token. Dots stand for omitted code unless a name follows them, except at the start of a string."""
     if found["dots"] is None:
         return found[0]
-    return SPREAD if _NAME_FOLLOWS.match(text, found.end(), end) and not starts_string else ELLIPSIS
+    follows = (_NAME_IN_STRING if in_string else _NAME_FOLLOWS).match(text, found.end(), end)
+    return SPREAD if follows and not (in_string and found.start() == 1) else ELLIPSIS
 
 
 def _orphan(text: str, path: str) -> int:

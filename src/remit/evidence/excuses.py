@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from remit.evidence.model import Location, Reference
-from remit.evidence.other_code import is_other_language
+from remit.evidence.other_code import OTHER_TYPE, is_other_language
 from remit.evidence.path_resolution import is_in_package, is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
@@ -65,7 +65,6 @@ _INSTALLED = "it is in an installed package"
 _AT_HOME = "it is in the home folder of the author, or an installed package"
 _PAIR_OF = "the path names two files at once"
 _MEANS = "the path has the number of the file"
-_OTHER_TYPE = "the checkout has no file of this type; it may be a file of another code base"
 _PLANNED = "a table of this plan states what it is for, and nothing states that it exists: taken for a new file"
 _EARLIER = "a traceback shows the file as it was"
 _ROUGH = "the text gives the lines as an estimate"
@@ -120,7 +119,7 @@ class Excuses:
             _excuse(reference, f"{_MEANS} {meant}")
             reference.found = Location(meant, reference.line)
         elif self._is_here and self._is_other_type(path):
-            _excuse(reference, _OTHER_TYPE)
+            _excuse(reference, OTHER_TYPE)
         elif why := self._why_not_committed(path):
             _excuse(reference, why)
         elif _TRACEBACK.search(reference.text):

@@ -67,24 +67,18 @@ _HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*)$")
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})", words=("`", "~"))
 #: A step of a plan that is still to be done.
 _STEP = lazy_pattern(r"\s*[-*+]\s\[ \]\s")
-#: At most this many lines above a fence are searched for its label.
-_REACH = 12
-_MAX_LINE = 2_000
+#: So many lines are searched at most: above a fence and above a list for a label, and in a section for its status.
+_REACH, _MAX_LIST, _MAX_SECTION = 12, 200, 80
+_MAX_LINE, _MAX_FENCE = 2_000, 80
 #: A sentence above a fence has at most this many lines; at most this many fences follow each other below one label.
-_MAX_WRAPPED = 3
-_MAX_JOINED = 3
-_MAX_FENCE = 80
-#: At most this many lines above a list entry are searched for the label of its list.
-_MAX_LIST = 200
+_MAX_WRAPPED, _MAX_JOINED = 3, 3
 #: The lines of a text in which it may state what it is.
 _MAX_HEAD = 25
-#: At most this many lines of a section are searched for its status.
-_MAX_SECTION = 80
 #: The words of a bold label up to its colon.
 _HEAD = lazy_pattern(r"[\s>\-+\d.)]*+\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s?[:：])(?=\s)")
 _LINE = lazy_pattern(r":\d|#L\d")
 _SENTENCE_ENDS = lazy_pattern(r"[.!?:]\s|[。！？：]")
-_STARTS_ENTRY = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s)")
+_STARTS_ENTRY = lazy_pattern(r"(\s*)(?:[-*+]\s|\d{1,9}[.)]\s)")
 #: A line that does not continue the one above it.
 _STARTS = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|\*\*|>|\|)")
 
@@ -251,16 +245,20 @@ class Proposals:
     def _list_label(self, line: int) -> str:
         """Return the line above the list whose entry is directly above a fence, or an empty string."""
         at = next((at for at in (line - 1, line - 2) if self._document.line_text(at).strip()), 0)
-        if not _STARTS_ENTRY.match(self._document.line_text(at)):
+        if not (entry := _STARTS_ENTRY.match(self._document.line_text(at))):
             return ""
-        is_code = False
+        is_code, depth = False, entry.end(1)
         for number in range(at - 1, max(0, at - _MAX_LIST), -1):
             text = self._document.line_text(number)
-            is_mark = bool(_FENCE.match(text))
-            is_code ^= is_mark
-            if is_code or is_mark or not text.strip() or text[0].isspace() or _STARTS_ENTRY.match(text):
+            is_code ^= (is_mark := bool(_FENCE.match(text)))
+            if is_code or is_mark:
                 continue
-            return "" if _HEADING.match(text) else text
+            if (entry := _STARTS_ENTRY.match(text)) and entry.end(1) < depth:  # the entry that the list belongs to
+                depth = entry.end(1)
+                if PROPOSED_LABEL.match(text):
+                    return text
+            elif text.strip() and not text[0].isspace() and not entry:
+                return "" if _HEADING.match(text) else text
         return ""
 
     def _is_below_existing(self, at: int, line: int) -> bool:

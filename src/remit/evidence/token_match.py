@@ -21,6 +21,8 @@ How = Literal["same", "annotated", "condensed"]
 MAX_COST = 400_000_000
 #: At most this many alignments are compared; the nearest to the cited lines are tried first.
 _MAX_ENDS = 16
+#: For so many lines of a quote, so many positions before the line are compared, by so many tokens before each.
+_MAX_JUMPS, _MAX_CHOICES, _MAX_RUN = 60, 6, 16
 #: A run of lines that follows more than this many omitted lines needs `_MIN_RUN` characters.
 _FAR = 60
 _MIN_RUN = 10
@@ -142,16 +144,18 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
     expected = first + len(quote.starts)
     best: tuple[tuple[int, int], TokenMatch] | None = None
     for end in nsmallest(_MAX_ENDS, _bits(states[-1]), key=lambda end: abs(file.line(end) - expected)):
-        path = _path(quote, file, states, end)
-        # A line of the quote must be near the cited lines; omitted lines around them prove nothing.
-        gap = min(max(0, line - last, first - line) for line in {file.line(at) for at in path})
         around = (first - reach, last + reach) if reach is not None else None
-        match = _match(quote, file, path, around) if reach is None or gap <= reach else None
-        if match is None:
-            continue
-        rank = (gap, match.last - match.line)
-        if best is None or rank < best[0]:
-            best = rank, match
+        for in_runs in (False, True):
+            path = _path(quote, file, states, end, in_runs=in_runs)
+            # A line of the quote must be near the cited lines; omitted lines around them prove nothing.
+            gap = min(max(0, line - last, first - line) for line in {file.line(at) for at in path})
+            match = _match(quote, file, path, around) if reach is None or gap <= reach else None
+            if match is None:
+                continue
+            rank = (gap, match.last - match.line)
+            if best is None or rank < best[0]:
+                best = rank, match
+            break
     return best[1] if best is not None else None
 
 
@@ -193,26 +197,46 @@ def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:
     return states
 
 
-def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int) -> list[int]:
-    """Return the position in the file of each token of the quote, for an alignment that ends at `end`."""
-    path = [end]
+def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int, *, in_runs: bool = False) -> list[int]:
+    """Return the position in the file of each token of the quote, for an alignment that ends at `end`.
+
+    Few tokens are omitted, or with `in_runs`, more tokens follow each other: `});` belongs to the block above it.
+    """
+    path, jumps = [end], 0
     for at in range(len(states) - 1, 0, -1):
         position, before = path[-1], states[at - 1]
         word = quote.words[at]
         if word == ELLIPSIS and before >> position & 1 and file.tokens.words[position] != ELLIPSIS:
             path.append(position)
             continue
-        if position and before >> (position - 1) & 1:
+        is_choice = in_runs and at in quote.starts and jumps < _MAX_JUMPS
+        if position and before >> (position - 1) & 1 and not is_choice:
             path.append(position - 1)
             continue
+        jumps += 1
         is_open = quote.words[at - 1] == ELLIPSIS or at in quote.gaps
         allowed = before if is_open else before & file.ends
         allowed &= (1 << position) - 1
         if word in _CLOSING and position > 2:
             allowed |= before & file.commas >> 1 & ((1 << (position - 2)) - 1)
-        path.append(allowed.bit_length() - 1)
+        path.append(_end_of_run(states, at - 1, allowed) if is_choice else allowed.bit_length() - 1)
     path.reverse()
     return path
+
+
+def _end_of_run(states: list[int], at: int, allowed: int) -> int:
+    """Return the last allowed position of a token; of several, the one with most tokens of the quote before it."""
+    best, longest = allowed.bit_length() - 1, -1
+    for _ in range(_MAX_CHOICES):
+        if not allowed or longest == _MAX_RUN:
+            break
+        position, run = allowed.bit_length() - 1, 0
+        while run < min(_MAX_RUN, at, position) and states[at - run - 1] >> (position - run - 1) & 1:
+            run += 1
+        if run > longest:
+            best, longest = position, run
+        allowed ^= 1 << position
+    return best
 
 
 def _match(quote: QuoteTokens, file: FileTokens, path: list[int], around: tuple[int, int] | None) -> TokenMatch | None:
