@@ -210,13 +210,14 @@ def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int, *, 
             path.append(position)
             continue
         is_choice = in_runs and at in quote.starts and jumps < _MAX_JUMPS
-        if position and before >> (position - 1) & 1 and not is_choice:
+        is_next = position > 0 and before >> (position - 1) & 1
+        if is_next and not is_choice:
             path.append(position - 1)
             continue
         jumps += 1
         is_open = quote.words[at - 1] == ELLIPSIS or at in quote.gaps
         allowed = before if is_open else before & file.ends
-        allowed &= (1 << position) - 1
+        allowed = (allowed & ((1 << position) - 1)) | (is_next << max(0, position - 1))
         if word in _CLOSING and position > 2:
             allowed |= before & file.commas >> 1 & ((1 << (position - 2)) - 1)
         path.append(_end_of_run(states, at - 1, allowed) if is_choice else allowed.bit_length() - 1)
