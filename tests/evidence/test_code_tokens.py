@@ -236,6 +236,13 @@ def test_a_single_changed_token_is_always_found(lines: list[str], data: st.DataO
         assert check("\n".join(quoted), lines, line, end).outcome == "mismatch", quoted
 
 
+def test_a_quote_may_break_a_line_of_the_file_before_an_altered_one() -> None:
+    lines = ["if (ok) { run(one, 1); }", "stop(two, 2);", "stop(two, 3);", "end();"]
+    quoted = "if (ok) {\n  run(one, 1);\n}\n"
+    assert check(f"{quoted}stop(two, 3);\nend();", lines, 1, path="a.ts").outcome == "mismatch"
+    assert check(f"{quoted}stop(two, 2);\nstop(two, 3);", lines, 1, path="a.ts").outcome == "verified"
+
+
 @given(st.text("abc(){},.; \n", max_size=60), st.text("abc(){},.; \n", max_size=300))
 def test_any_text_can_be_compared_with_any_other(quoted: str, text: str) -> None:
     found = check(quoted, text.split("\n"), 1, path="a.ts")
