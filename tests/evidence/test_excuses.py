@@ -232,3 +232,10 @@ def test_a_title_of_any_length_takes_little_time(tree: Path) -> None:
 def test_a_range_that_a_cell_cuts_off_is_not_read(tree: Path) -> None:
     assert outcomes("`src/app.py:3,12-18,25-2…`", tree) == ["src/app.py:3 verified", "src/app.py:12-18 verified"]
     assert "out-of-range" in outcomes("`src/app.py:25-2`", tree)[0]
+
+
+def test_the_number_of_a_finding_is_not_a_range_of_lines(tree: Path) -> None:
+    assert outcomes("- `src/app.py` (L10-02)", tree) == ["src/app.py:10-2 unchecked"]
+    assert outcomes("- `src/app.py` L10-12", tree) == ["src/app.py:10-12 verified"]
+    for text in ("`src/app.py:10-2`", "`src/app.py` (L10-2)", "`src/app.py` (lines 10-02)"):
+        assert "out-of-range" in outcomes(text, tree)[0]

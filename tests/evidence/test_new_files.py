@@ -100,6 +100,14 @@ def test_files_below_a_heading_of_a_plan_that_creates_them_are_planned(heading: 
     assert answers(f"{PLAN}## {heading}\n\n{OFFERS.replace('.py', '.py:12')}", tree) == ["missing-file"]
 
 
+@pytest.mark.parametrize("heading", ["Proposed Artifacts", "2.1 Planned artifacts (6)", "Proposed test files"])
+def test_files_below_a_heading_that_proposes_them_are_planned(heading: str, tree: Path) -> None:
+    for title in ("# Audit\n\n", PLAN):
+        assert answers(f"{title}## {heading}\n\n{OFFERS}", tree) == ["planned"]
+        assert answers(f"{title}## Missing artifacts\n\n{OFFERS}", tree) == ["missing-file"]
+        assert answers(f"{title}## {heading}\n\n{OFFERS.replace('.py', '.py:12')}", tree) == ["missing-file"]
+
+
 def test_a_mark_for_new_in_chinese_makes_a_file_planned(tree: Path) -> None:
     text = "| 文件 | 改什么 |\n|---|---|\n| `src/lens.py` {} | 透镜 |\n"
     assert answers(f"{PLAN}{text.format('(新)')}", tree) == ["planned"]

@@ -42,6 +42,8 @@ _PLAIN_FOLDERS = frozenset(("src", "lib", "app", "apps", "packages", "test", "te
 _COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 #: `File "/srv/app.py", line 12` shows the file at the time of the error.
 _TRACEBACK = lazy_pattern(r"\w\", line \d")
+#: The number of a finding that is like a range of lines: `L10-02`.
+_FINDING = lazy_pattern(r"(?<![\w-])L\d{1,4}-0\d")
 _ABOUT = lazy_pattern(r"(?<!\d)(?<!\d\s)[~≈]|\b(?:about|around|approx\w*|roughly|circa|ca\.)\s", re.IGNORECASE)
 #: At most this many files with the same name are compared with a path.
 _MAX_NAMESAKES = 200
@@ -67,6 +69,7 @@ _PAIR_OF = "the path names two files at once"
 _MEANS = "the path has the number of the file"
 _PLANNED = "a table of this plan states what it is for, and nothing states that it exists: taken for a new file"
 _EARLIER = "a traceback shows the file as it was"
+_NUMBER = "it may be the number of a finding"
 _ROUGH = "the text gives the lines as an estimate"
 
 
@@ -298,6 +301,8 @@ def _excuse_range(reference: Reference) -> None:
         _excuse(reference, LACKING)
     elif _TRACEBACK.search(reference.text):
         _excuse(reference, _EARLIER)
+    elif (reference.end_line or 0) < (reference.line or 0) and _FINDING.search(reference.text):
+        _excuse(reference, _NUMBER)
     elif reference.found_end is not None and _ABOUT.search(reference.text):
         _excuse(reference, _ROUGH)
 

@@ -139,7 +139,7 @@ _NOW_AT = lazy_pattern(
 #: The end of a heading above a list of files. `Files to add validation to` is not such a heading.
 _LIST_ENDS = r"(?:\s?(?:/|&|and|or)\s?(?:create|add|modify|change|update|edit|delete|remove)d?)?[\s*_]*(?:$|[(（:：])"
 _FILES_TO_CREATE = lazy_pattern(
-    rf"{LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:\w{{1,20}}\s)?files?\s(?:to|(?:that|which)\swill)\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
+    rf"{LEAD}(?:new\sfiles\b[^\n]{{0,40}}\bcreates?\b|(?:planned|proposed|missing)\s(?:\w{{1,20}}\s)?files?\b|(?:planned|proposed)\sartifacts?\b|(?:\w{{1,20}}\s)?files?\s(?:to|(?:that|which)\swill)\s(?:be\s)?(?:created?|added|add){_LIST_ENDS}|"
     r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル|"
     r"(?:fichiers?\s[àa]\s(?:cr[ée]er|ajouter)|(?:archivos?|ficheros?)\s(?:a|por)\s(?:crear|agregar|añadir)|"
     r"arquivos?\s(?:a|para)\s(?:criar|adicionar)|file\sda\screare|zu\serstellende\sdateien|"
