@@ -343,6 +343,19 @@ def test_code_without_a_line_below_an_instruction_is_not_a_quote(tree: Path) -> 
     ):
         (verdict,) = check_text(text.format(heading, above), "-", Options(), Sources(workspace=WorkTree(tree)))
         assert not verdict.evidence.quotes
+    for above in (
+        "You must not enable taxes:\n\n",
+        "You need to set taxes:\n\n",
+        "If you must enable taxes, it has:\n\n",
+    ):
+        assert outcome(text.format("Taxes", above), tree) == "mismatch"
     assert outcome(text.format("Installation of carts is slow", ""), tree) == "mismatch"
-    assert outcome(text.format("Taxes", "You must not enable taxes:\n\n"), tree) == "mismatch"
     assert outcome(located("# Stack\n\n## Installation"), tree) == "mismatch"
+    assert outcome(text.format("Installation", "").replace(", 2", ""), tree) == "verified"
+
+
+def test_a_pattern_that_is_to_be_followed_is_not_one_that_is_there(tree: Path) -> None:
+    new = code("def total(cart):", "    return compute(cart, 2)")
+    assert outcome(f"In `src/cart.py:1` it is wrong — follow the same pattern:\n\n{new}", tree) == "verified"
+    for who in ("All handlers", "None"):
+        assert outcome(f"{who} of `src/cart.py:1` follow the same pattern:\n\n{new}", tree) == "mismatch"

@@ -213,11 +213,16 @@ def test_a_quote_below_the_name_of_the_project_is_compared(tmp_path: Path) -> No
 
 
 def test_a_path_may_begin_with_a_word_of_the_title(tree: Path) -> None:
-    title = "# Acme-Shop / Till: audit\n\n"
+    title = "# Acme-Shop / Till / Tests / Docs: audit\n\n"
     assert outcomes(f"{title}`acme_shop/src/app.py:3`", tree) == ["acme_shop/src/app.py:3 unchecked > src/app.py:3"]
     assert outcomes(f"{title}`acme_shop/src/app.py:41`", tree) == ["acme_shop/src/app.py:41 missing-file > src/app.py"]
     assert "missing-file" in outcomes(f"{title}`acme_bank/src/app.py:3`", tree)[0]
     assert "missing-file" in outcomes("# Modules\n\n`modules/src/app.py:3`", tree)[0]  # a folder of the checkout
+    for path in ("tests/src/app.py:3", "acme-shop/README.md:1"):  # a common name, and a rest without a folder
+        assert "missing-file" in outcomes(f"{title}`{path}`", tree)[0]
+    assert "missing-file" in outcomes(f"{title}`acme-shop/src/app.py:3` and `till/src/app.py:3`", tree)[0]
+    fence = "```sh\n# acme-shop\nrun\n```\n\n"
+    assert "missing-file" in outcomes(f"{fence}`acme-shop/src/app.py:3`", tree)[0]
     assert "missing-file" in outcomes("Acme-Shop\n\n`acme_shop/src/app.py:3`", tree)[0]
     result = f"## Code Reviewer Result\n\n### Status\nSUCCESS\n\n### Findings\n\n{title}`acme_shop/src/app.py:3`\n"
     assert "missing-file" in outcomes(result, tree)[0]
@@ -229,8 +234,11 @@ def test_a_title_of_any_length_takes_little_time(tree: Path) -> None:
     ]
 
 
-def test_a_range_that_a_cell_cuts_off_is_not_read(tree: Path) -> None:
-    assert outcomes("`src/app.py:3,12-18,25-2…`", tree) == ["src/app.py:3 verified", "src/app.py:12-18 verified"]
+def test_of_a_range_that_a_cell_cuts_off_the_first_line_counts(tree: Path) -> None:
+    found = ["src/app.py:3 verified", "src/app.py:12-18 verified", "src/app.py:25 verified"]
+    assert outcomes("`src/app.py:3,12-18,25-2…`", tree) == found
+    assert outcomes("`src/app.py:25-3…`", tree) == ["src/app.py:25 verified"]
+    assert "out-of-range" in outcomes("`src/app.py:55-6…`", tree)[0]
     assert "out-of-range" in outcomes("`src/app.py:25-2`", tree)[0]
 
 

@@ -192,6 +192,8 @@ def test_the_entry_that_a_list_belongs_to_proposes_the_code_below_its_entries(tr
     code = fence("# src/shop.py", "self.key = new_key", "self.log = []").replace("\n", "\n     ")
     shown = "- **Solución recomendada: otra clave.**\n  Es mejor así:\n\n" + steps + "     " + code
     assert found(shown, tree)[1] == []
+    assert found(shown.replace("# src/shop.py", "# src/shop.py:4"), tree)[1] != []
+    assert found(shown.replace("**A key**", "**Problem**"), tree)[1] != []
     for other in ("- **El problema: otra clave.**", "- otra\n- clave"):
         assert found(shown.replace("- **Solución recomendada: otra clave.**", other), tree)[1] != []
 

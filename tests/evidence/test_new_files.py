@@ -199,6 +199,9 @@ def test_a_file_that_a_table_of_a_plan_describes_is_planned(column: str, tree: P
         "# Plan for the cart: completed\n\n{}",
         "# Plan: the cart\n\n**Status:** ✅ Implemented\n\n{}",
         "# Plan: the cart\n\nStatus: done\n\n{}",
+        "# Plan: the cart\n\n**State:** all phases complete\n\n{}",
+        "# Plan: the cart\n\n## Files to read first\n\n{}",
+        "# Plan: the cart\n\nThe cart consists of these files:\n\n{}",
         "# Plan: the cart\n\n## Current state\n\n### Modules\n\n{}",
         "# Plan: the cart\n\n## Key files\n\n{}",
         "# Plan: the cart\n\n## Files to modify\n\n{}",
@@ -220,13 +223,25 @@ def test_a_file_that_another_table_describes_is_there(text: str, tree: Path) -> 
         "Offers (done)",
         "Its rules are wrong",
         "Update: offers",
-        "规则错误",
+        "规则崩溃",
+        "Never closes it",
+        "120 lines",
     ],
 )
 def test_a_row_of_such_a_table_may_state_that_its_file_is_there(cells: str, tree: Path) -> None:
     assert answers(PLAN + DESCRIBED.format("Purpose").replace("Offers and their rules", cells), tree) == [
         "missing-file"
     ]
+
+
+@pytest.mark.parametrize("purpose", ["Duplicate detection", "Dead letter queue", "错误处理", "风险评估", "缺货处理"])
+def test_a_purpose_with_a_word_for_a_fault_is_one_of_a_new_file(purpose: str, tree: Path) -> None:
+    table = DESCRIBED.format("Purpose").replace("Offers and their rules", purpose)
+    assert answers(PLAN + table, tree) == ["planned"]
+    assert answers(f"{PLAN}## File Structure\n\n{table}", tree) == ["planned"]
+    assert answers(f"{PLAN}**Status:** not yet implemented\n\n## Parts\n\n{table}", tree) == ["planned"]
+    table = table.replace("| File | Purpose |", "| Component | Location | Purpose |").replace("|---|", "|---|---|", 1)
+    assert answers(PLAN + table.replace("| `src", "| Offers | `src"), tree) == ["planned"]
 
 
 @pytest.mark.parametrize("column", ["Changes", "Issue", "Status", "Current lines", "Problem", "修改", "Severity"])
@@ -250,6 +265,15 @@ def test_a_described_file_that_is_in_another_folder_is_not_new(tmp_path: Path) -
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "offers.py").write_text("value = 1\n")
     assert answers(PLAN + DESCRIBED.format("Purpose"), tmp_path) == ["planned"]  # a name that many files have
+
+
+def test_a_described_file_with_a_similar_name_or_among_files_that_are_there_is_missing(tree: Path) -> None:
+    table = DESCRIBED.format("Purpose")
+    for path in ("src/Cart.py", "src/carts.py", "src/cart.ts"):
+        assert answers(PLAN + table.replace("src/offers.py", path), tree) == ["missing-file"]
+    here = "| `src/cart.py` | The cart |\n| `src/other.py` | The others |\n"
+    assert answers(PLAN + table + here, tree) == ["missing-file", "verified", "verified"]
+    assert answers(PLAN + table + "| `src/rules.py` | The rules |\n" + here, tree)[:2] == ["planned", "planned"]
 
 
 def test_a_long_table_of_described_files_takes_little_time(tree: Path) -> None:

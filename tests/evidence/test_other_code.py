@@ -223,4 +223,17 @@ def test_a_name_in_another_language_is_not_accused_if_the_others_are_not(tree: P
     app = "`hub_screen.dart:3`, `cart_screen.dart:4` and `page.dart:5`"
     assert outcomes(f"{here}\n\n## App\n\n{app}\n", tree) == ["verified"] * 8 + ["unchecked"] * 3
     assert outcomes(f"{here}\n\n## App\n\n`page.dart:5`\n", tree)[-1] == "missing-file"  # page.ts is here
+
+
+def test_a_file_in_another_language_does_not_excuse_others(tmp_path: Path) -> None:
+    for number in range(9):
+        (tmp_path / f"part{number}.py").write_text("value = 1\n")
+    here = ", ".join(f"`part{number}.py:1`" for number in range(9))
+    for other in ("`hub.dart:3`", "`hub.dart:3`, `cart.dart:4`"):
+        assert outcomes(f"{here}, {other} and `core/zork.py:3`", tmp_path, "part1.py")[-1] == "missing-file"
+
+
+def test_names_with_the_ending_of_a_language_that_is_here_are_found(tree: Path) -> None:
+    here = ", ".join(f"`src/app.py:{line}`" for line in range(1, 9))
+    app = "`hub_screen.dart:3`, `cart_screen.dart:4` and `page.dart:5`"
     assert outcomes(f"{here}\n\n## App\n\n{app.replace('.dart', '.ts')}\n", tree)[-1] == "abbreviated"

@@ -676,11 +676,29 @@ HOOKS = [
         ([*HOOKS[:4], "", "// and the handler", *HOOKS[10:]], "verified"),
         ([*HOOKS[5:9], *HOOKS[10:]], "verified"),
         ([*HOOKS[:2], HOOKS[7], HOOKS[3], *HOOKS[10:]], "mismatch"),  # the end of another block
+        ([HOOKS[0], *HOOKS[6:9], *HOOKS[10:]], "mismatch"),  # its body
         ([*HOOKS[:2], "    return saved ? Number(saved) : lastGlow;", HOOKS[3], *HOOKS[10:]], "mismatch"),
     ],
 )
 def test_a_bracket_that_ends_many_blocks_is_that_of_the_quoted_one(lines: list[str], outcome: str) -> None:
     assert check("\n".join(lines), HOOKS, 1, 13, path="a.ts").outcome == outcome
+
+
+def test_the_head_of_one_function_above_the_body_of_another_is_altered() -> None:
+    lines = [
+        "func Task(op Op) bool {",
+        "\tnote := lower(trim(op.Note))",
+        '\treturn has(note, "task") && !has(note, "none")',
+        "}",
+        "",
+        "func External(op Op) bool {",
+        "\tnote := lower(trim(op.Note))",
+        '\treturn has(note, "external")',
+        "}",
+    ]
+    for first, last in ((6, 8), (1, 9), (None, None)):
+        quote = check("\n".join((lines[0], *lines[6:8])), lines, first, last, path="pay.go")
+        assert quote.outcome == "mismatch"
 
 
 @pytest.mark.parametrize(

@@ -393,7 +393,8 @@ def test_the_beginning_of_a_name_at_the_line_is_a_remark(name: str, outcome: str
     ("cell", "outcome"),
     [
         ("Llamar `clear_all()` al salir", "verified"),
-        ("Call `clear_all()`", "verified"),
+        ("Call `clear_all()`", "mismatch"),
+        ("`clear_all()` 里面没有检查返回值所以会在空值时崩溃并丢失数据", "mismatch"),
         ("Calls `clear_all()`", "mismatch"),
         ("`clear_all()` 出错", "mismatch"),
         ("只打印错误信息并且返回空值，导致调用方把空值传给 `clear_all()`", "verified"),

@@ -274,12 +274,3 @@ def test_code_that_was_and_code_that_is_now_in_one_fence_are_not_a_quote(tree: P
     assert "mismatch" not in answers(above + fence(*was, "", *now), tree)
     assert "mismatch" in answers(above + fence(*was), tree)
     assert "mismatch" in answers(above + fence("# now: it runs", *was[1:], "# was: it ran"), tree)
-
-
-def test_a_remark_on_a_line_does_not_call_the_code_of_a_step_current(tree: Path) -> None:
-    step = STEP.format(code=NEW_CALL).replace(
-        "(line 4), give `today = today`", "(around line 4 currently). Same pattern"
-    )
-    assert "mismatch" not in answers(step, tree)
-    for words in ("(line 4, current code)", "(line 4) currently", "(currently line 4)"):
-        assert "mismatch" in answers(step.replace("(around line 4 currently)", words).replace(". Same", ", same"), tree)

@@ -89,6 +89,8 @@ _TWO_MARKS = _DOCUMENTED | _OPTIONAL_SEMICOLONS
 #: A string without other quotation marks, and without parts that are code.
 _PLAIN_STRING = lazy_pattern(r"'[\w ./:@+-]*+'$")
 _ORPHAN_END = lazy_pattern(r"\*/")
+#: Dots in a comment at the end or inside a line of a quote: `{ /* ... */ }`.
+_DOTS_COMMENT = lazy_pattern(r"(?m)/\*\s*(?:\.{3,}|…)\s*\*/|(?<=[\s{(;,])(?://|#)\s*(?:\.{3,}|…)\s*$")
 
 
 class CodeTokens:
@@ -137,6 +139,50 @@ class CodeTokens:
         while last + 1 < len(self.words) and self.lines[last + 1] == self.lines[at]:
             last += 1
         return self.words[first : last + 1]
+
+
+class QuoteTokens:
+    """The tokens of a quote. `gaps` has the positions before which the quote marks an omission."""
+
+    def __init__(self, pieces: list[str], path: str, *, relaxed: bool = False) -> None:
+        self.words: list[str] = []
+        self.starts: set[int] = set()
+        self.gaps: set[int] = set()
+        self.comments: list[str] = []
+        self.has_dots = False
+        for number, piece in enumerate(pieces):
+            tokens = CodeTokens(_DOTS_COMMENT.sub("...", piece), path, relaxed=relaxed)
+            if relaxed and tokens.words[-1:] == [","] and tokens.words[-2:-1] in ([")"], ["]"], ["}"]):
+                del tokens.words[-1], tokens.lines[-1]  # the bracket that follows it is not part of the excerpt
+            if number:
+                self.gaps.add(len(self.words))
+            self.starts.update(len(self.words) + at for at in range(len(tokens)) if tokens.starts_line(at))
+            self.words += tokens.words
+            self.comments += [comment for _, comment in tokens.comments]
+        self.has_dots = ELLIPSIS in self.words
+
+    def line_from(self, at: int) -> list[str]:
+        """Return the tokens of the quoted line that starts at a position."""
+        end = at + 1
+        while end < len(self.words) and end not in self.starts:
+            end += 1
+        return self.words[at:end]
+
+    def ends_block(self, at: int) -> bool:
+        """Return whether a line starts at a position, and the line before it has no names."""
+        return at in self.starts and not any(map(is_name, self.line_before(at)))
+
+    def line_before(self, at: int) -> list[str]:
+        """Return the tokens of the quoted line that ends before a position."""
+        start = at - 1
+        while start > 0 and start not in self.starts:
+            start -= 1
+        return self.words[start:at]
+
+
+def is_name(word: str) -> bool:
+    """Return whether a token is a name or a word."""
+    return word[0].isalpha() or word[0] == "_"
 
 
 def may_omit_semicolons(path: str) -> bool:

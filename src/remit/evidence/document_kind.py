@@ -10,7 +10,8 @@ import re
 
 import msgspec
 
-from remit.evidence.proposal_words import LEAD, PLAN, REVIEW
+from remit.evidence.heading_words import PLAN, REVIEW
+from remit.evidence.proposal_words import LEAD
 from remit.lazy import lazy_pattern
 
 #: The file of a form that is to be filled in: `review-template.md`.
@@ -105,10 +106,12 @@ _HISTORICAL = lazy_pattern(
     ),
 )
 
-#: A head that states that the work is done: `**Status:** ✅ Implemented`.
+#: A head that states that the work is done: `**Status:** ✅ Implemented`; not `Status: not yet implemented`.
 _CARRIED_OUT = lazy_pattern(
-    rf"{_STATUS_LINE}[^\w\n]{{0,8}}(?:completed?|implemented|done|shipped|merged|finished|executed|已?完成|已?实现|完了|완료|"
-    r"abgeschlossen|erledigt|completad[oa]|terminad[oa]|conclu[íi]d[oa]|terminée?|(?-i:[Зз]аверш|[Вв]ыполнен|[Рр]еализован))",
+    r"(?m:^[\s>*_|-]*+(?:status|state|estado|statut|状态|状態|상태|(?-i:[Сс]татус))[\s*_]*+[:：|])"
+    r"(?![^\n]{0,60}\b(?:not|partial|progress|pending|until|when|if|to be|remain|open|planned)\b)[^\n]{0,60}?"
+    r"(?:\b(?:completed?|implemented|done|shipped|merged|finished|executed|released|deployed|closed|live|production)\b|已?完成|已?实现|"
+    r"完了|완료|abgeschlossen|erledigt|completad[oa]|terminad[oa]|conclu[íi]d[oa]|terminée?|(?-i:[Зз]аверш|[Вв]ыполнен|[Рр]еализован))",
     re.IGNORECASE,
 )
 

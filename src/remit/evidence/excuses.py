@@ -7,15 +7,16 @@ or a file in the home folder of its author.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from remit.evidence.model import Location, Reference
-from remit.evidence.other_code import OTHER_TYPE, is_other_language
+from remit.evidence.other_code import DESCRIBED, NOT_HERE, OTHER_TYPE, is_other_language
 from remit.evidence.path_resolution import is_in_package, is_there
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
-from remit.workspace.manifests import plain_name, project_names
+from remit.workspace.manifests import PLAIN_NAMES, plain_name, project_names
 from remit.workspace.paths import is_absolute
 
 #: A file in the home folder of the author that is not part of any checkout, and an installed package.
@@ -67,7 +68,6 @@ _INSTALLED = "it is in an installed package"
 _AT_HOME = "it is in the home folder of the author, or an installed package"
 _PAIR_OF = "the path names two files at once"
 _MEANS = "the path has the number of the file"
-_PLANNED = "a table of this plan states what it is for, and nothing states that it exists: taken for a new file"
 _EARLIER = "a traceback shows the file as it was"
 _NUMBER = "it may be the number of a finding"
 _ROUGH = "the text gives the lines as an estimate"
@@ -76,12 +76,18 @@ _ROUGH = "the text gives the lines as an estimate"
 class Excuses:
     """Sets references of one document to unchecked for which their author cannot be blamed."""
 
-    def __init__(self, workspace: Workspace, text: str = "", *, is_here: bool = True) -> None:
-        """Excuse references of a text; `is_here`: most of them have a file in the checkout."""
+    def __init__(self, workspace: Workspace, references: list[Reference], text: str) -> None:
+        """Excuse the references of a text, which were looked up."""
         self._workspace = workspace
-        title = _TITLE.search(text)
-        self._title = frozenset(map(plain_name, _WORD.findall(title[1]) if title else ()))
-        self._is_here = is_here
+        #: Whether most of them have a file in the checkout.
+        self._is_here = 2 * sum(one.outcome not in NOT_HERE for one in references) > len(references)
+        #: For each table that describes files, the number of its files that are here, and of those that are not.
+        self._tables = Counter((one.table, one.outcome not in NOT_HERE) for one in references)
+        title = _TITLE.search(text, 0, text.find("```") % (len(text) + 1))
+        words = frozenset(map(plain_name, _WORD.findall(title[1]) if title else ())) - PLAIN_NAMES
+        firsts = {plain_name(one.path.partition("/")[0]) for one in references if one.outcome == "missing-file"} & words
+        #: The word of the title with which paths begin, if there is only one.
+        self._title_word = next(iter(firsts)) if len(firsts) == 1 else ""
         self._ignored: dict[str, _Patterns] = {}
         self._packages: dict[tuple[str, str], bool] = {}
         self._documents: dict[str, list[str]] = {}
@@ -127,8 +133,8 @@ class Excuses:
             _excuse(reference, why)
         elif _TRACEBACK.search(reference.text):
             _excuse(reference, _EARLIER)
-        elif reference.may_be_planned and self._is_new_name(path):
-            reference.outcome, reference.found, reference.why = "planned", None, _PLANNED
+        elif reference.may_be_planned and self._is_new_name(reference):
+            reference.outcome, reference.found, reference.why = "planned", None, DESCRIBED
 
     def _why_not_committed(self, path: str) -> str:
         """Return why a file is not expected in a checkout; empty if it is."""
@@ -138,9 +144,13 @@ class Excuses:
             return _BUILD
         return _IGNORED if self._is_ignored(path) else ""
 
-    def _is_new_name(self, path: str) -> bool:
-        """Return whether a path is not a wrong one of a file that is here; a name of many files says nothing."""
-        return len(self._workspace.index.ending_with(path.rpartition("/")[2])) not in range(1, _MIN_COMMON)
+    def _is_new_name(self, reference: Reference) -> bool:
+        """Return whether a file is not here under another path either, and most files of its table are not here."""
+        here, missing = self._tables[reference.table, True], self._tables[reference.table, False]
+        namesakes = len(self._workspace.index.ending_with(reference.path.rpartition("/")[2]))
+        stem = reference.path.rpartition(".")[0]
+        is_similar = reference.found is not None or bool(stem and self._workspace.index.paths_from(f"{stem}.", 1))
+        return here <= missing and (namesakes >= _MIN_COMMON or (namesakes == 0 and not is_similar))
 
     def _longer(self, reference: Reference) -> list[str]:
         """Return the files with the same name that have all folders of a path in their order, and the line."""
@@ -170,9 +180,9 @@ class Excuses:
     def _below_title(self, reference: Reference) -> str:
         """Return the file of a path that begins with a word of the title, which may be the name of the checkout."""
         first, _, inner = reference.path.partition("/")
-        if plain_name(first) not in self._title or first in self._workspace.index.folder_names:
+        if plain_name(first) != self._title_word or first in self._workspace.index.folder_names:
             return ""
-        return inner if self._has_line(inner, reference) else ""
+        return inner if "/" in inner and self._has_line(inner, reference) else ""
 
     def _pair(self, path: str) -> str:
         """Return the first of two files that a path names at once, if both are there: `src/shop.h/.cpp`."""

@@ -20,11 +20,13 @@ from remit.contract.parse import Document
 from remit.evidence.carried_lines import LineCarrier
 from remit.evidence.changes import ChangeChecker, run_claims
 from remit.evidence.grammar import references_in
+from remit.evidence.heading_words import PROPOSED_HEADING
 from remit.evidence.line_mentions import without_label_ids
 from remit.evidence.line_numbers import line_in_comment
 from remit.evidence.model import Evidence, Reference
 from remit.evidence.path_resolution import PathResolver
-from remit.evidence.planned import TableHeads, changes_file, new_files
+from remit.evidence.plan_tables import TableHeads
+from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
 from remit.evidence.reference_lookup import MISSING, PLACEHOLDER, UNNAMED, look_up
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
@@ -143,7 +145,7 @@ def _mark_proposed(references: list[Reference], proposals: Proposals, document: 
     """Set which references are to things that were removed, or are to be created, according to the headings above."""
     heads = TableHeads(document.line_text)
     for reference in references:
-        listed = proposals.files_at(reference.at)
+        listed = proposals.headings.files_at(reference.at)
         reference.is_past |= listed.are_gone or proposals.kind.is_historical
         reference.is_placeholder |= proposals.kind.is_template
         if not reference.block:
@@ -153,9 +155,8 @@ def _mark_proposed(references: list[Reference], proposals: Proposals, document: 
             # A line of a file that is to be created or deleted must be there.
             reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
             reference.is_planned |= not has_line and proposals.kind.creates_files and reference.is_planned_in_plan
-            if listed.may_be_new and not has_line and not changes_file(document.line_text(reference.at)):
-                reference.is_planned |= listed.are_of_plan
-                reference.may_be_planned = heads.may_list_new(reference.row)
+            if listed.may_be_new and not has_line:
+                heads.mark(reference, are_of_plan=listed.are_of_plan)
 
 
 def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
@@ -221,7 +222,7 @@ def _claims_of_fences(
 
     rows = finding_rows(document, references)
     starts = sorted(rows)
-    created = {one.path for one in references if one.line is None and proposals.files_at(one.at).are_new}
+    created = {one.path for one in references if one.line is None and proposals.headings.files_at(one.at).are_new}
     for index, piece in enumerate(pieces):
         if piece.kind != "code":
             continue
@@ -271,7 +272,7 @@ def _replacement(pieces: list[Segment], index: int, proposals: Proposals) -> str
         if piece.kind == "code":
             is_new = proposals.is_proposed(piece.line, has_line=True) or proposals.shows_new(piece.line)
             return piece.text if is_new else ""
-        if piece.kind == "heading" and not proposals.proposes(piece.text):
+        if piece.kind == "heading" and not PROPOSED_HEADING.match(piece.text):
             return ""
     return ""
 
@@ -346,10 +347,8 @@ def _excuse(
         excuse_named_outside(here, is_result=is_result)
     if not is_result:  # a finding must name a file, in full
         from remit.evidence.excuses import Excuses
-        from remit.evidence.other_code import NOT_HERE
 
-        is_here = 2 * sum(one.outcome not in NOT_HERE for one in here) > len(here)
-        excuses = Excuses(workspace, document.whole_text, is_here=is_here)
+        excuses = Excuses(workspace, here, document.whole_text)
         for reference in here:
             excuses.apply(reference)
     if is_lost:

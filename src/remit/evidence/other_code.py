@@ -29,6 +29,7 @@ _MIN_KNOWN = 8
 _KNOWN_SHARE = 5
 #: A text with this many files in another language may be about another code base.
 _MIN_STRANGERS = 2
+DESCRIBED = "a table of this plan states what it is for, and nothing states that it exists: taken for a new file"
 OTHER_TYPE = "the checkout has no file of this type; it may be a file of another code base"
 _NO_TRACE = "nothing in the checkout has this name or these folders; it may be a file of another code base"
 #: Folders of a machine in which a checkout is not expected, and settings in a home folder.
@@ -87,23 +88,25 @@ def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> N
     """
     known = {one.path for one in references if one.outcome not in NOT_HERE}
     missing = {one.path for one in references if one.outcome == "missing-file"}
-    planned = {one.path for one in references if one.outcome == "planned"}
-    foreign = {one.path for one in references if one.outcome == "unchecked" and one.why == OTHER_TYPE}
-    if not missing or len(known) >= max(_MIN_KNOWN, _KNOWN_SHARE * len(missing | planned | foreign)):
+    if not missing:
         return
     project = project_names(workspace)
     unknown = {path for path in missing if not has_trace(path, workspace, project)}
     # A name of a file in another language: `types.rs` in a text on `engine.rs` and `store.rs`, if `types.go` is here.
+    foreign = {one.path for one in references if one.why == OTHER_TYPE}
     strangers = Counter(path.rpartition(".")[2] for path in unknown | foreign)
-    names = {
+    foreign_names = {
         path
         for path in missing
         if "/" not in path and strangers[ending := path.rpartition(".")[2]] >= _MIN_STRANGERS
         if is_other_language(ending, workspace)
     }
+    described = {one.path for one in references if one.why == DESCRIBED}
+    if len(known) >= max(_MIN_KNOWN, _KNOWN_SHARE * len(missing | described)):
+        unknown, foreign_names = set(), foreign_names if foreign else set()
     said: set[str] = set()
     for one in references:
-        is_unknown = one.path in names or (one.path in unknown and one.found is None)
+        is_unknown = one.path in foreign_names or (one.path in unknown and one.found is None)
         if one.outcome == "missing-file" and is_unknown:
             one.outcome, one.found, one.why, one.is_silent = "unchecked", None, _NO_TRACE, one.path in said
             said.add(one.path)

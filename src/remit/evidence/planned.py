@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
 from remit.evidence.document_kind import DocumentKind
+from remit.evidence.plan_tables import EXISTING_FILES
 from remit.evidence.proposal_words import LEAD
 from remit.lazy import has_word, lazy_pattern
 
@@ -191,15 +192,6 @@ _DELETED_FILE = lazy_pattern(
     re.IGNORECASE,
     ("delet", "remov"),
 )
-#: A heading above files that a plan changes or reads: `Modified files`, `Current state`, `Key references`.
-_EXISTING_FILES = lazy_pattern(
-    r"\b(?:(?:modifi|chang|edit|updat|touch|affect|impact)ed\b|to\s(?:be\s)?(?:modif|chang|edit|updat|touch)|exist|current|"
-    r"relevant|related|referenc|key|critical|important|delet|remov|obsolete|audit|problem|issue|bug|finding|gap|analysis|"
-    r"background|context|status|progress|done\b|completed?\b|baseline|already|today|as-is|before|old|legacy|evidence|risk|debt|"
-    r"bestehend|geändert|betroffen|existent|modificad|actual|afectad|alterad|modifi[ée]|"
-    r"(?-i:[Ии]змен|[Тт]екущ|[Сс]уществ|[Зз]атраг|[Пп]робл|[Сс]ейчас))|修改|変更|影响|影響|现有|現有|既存|当前|現状|现状|关键|已|审计|审查|问题|問題|기존|변경|수정|현재",
-    re.IGNORECASE,
-)
 _NEW_FILES = lazy_pattern(
     rf"{LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件|新增[^\n]{0,12}文件|생성되는\s?파일)|"
@@ -210,61 +202,8 @@ _NEW_FILES = lazy_pattern(
 )
 
 
-#: What a row of a plan does to a file that is there, at the beginning of a cell or a remark, or a word for such a file.
-_CHANGES = lazy_pattern(
-    r"(?:^|[|(（:：;—–])[\s*_`]*+(?:modif|updat|chang|edit|exten[ds]|fix|refactor|wir(?:e|ing)\b|hook|mount|replac|remov|delet|"
-    r"renam|mov(?:e|ing)\b|adjust|keep|add(?:s|ed|ing)?\b|append|insert|regist|expos|migrat|bump|reus|read\b|see\b|touch|"
-    r"tweak|patch|clean|switch|convert|split|export|import|ajout|ändern|anpass|alter|atualiz|actualiz|cambi|ampli|agreg|"
-    r"añad|adicion|erweiter|(?-i:[Ии]зменить|[Оо]бновить|[Дд]обавить|[Ии]справить))|"
-    r"\b(?:exist|already|unchanged|current|today|now\b|has\b|have\b|is\b|are\b|was\b|does\b|do\b|still|where|contains?\b|"
-    r"bug|vulnerab|inject|leak|wrong|broken|unsafe|insecure|done\b|fixed\b|completed?\b|implemented|shipped|merged|dead\b|"
-    r"unused|deprecated|stale|duplicat)|[✅✓✔☑]|"
-    r"(?-i:[Гг]отово|[Ии]справлен|[Сс]делано|[Вв]ыполнен)|已完成|已修复|完了|완료|失败|错误|硬编码|缺|没有|漏洞|崩溃|风险|卡顿|"
-    r"修改|更新|変更|改修|调整|扩展|重构|追加|删除|移除|保持|复用|已有|現有|现有|既存|수정|변경|기존|추가",
-    re.IGNORECASE,
-)
-_MAX_ROW = 2_000
 _MAX_LABEL = 60
 _LABEL_END = lazy_pattern(r"[\s*_]*+(?:[(（]?[^()（）\n]{0,40}[)）])?[\s*_]*+[:：]?")
-
-
-#: The columns of a table that states what each file is for, and of one on what is there.
-_DESCRIBES_FILE = lazy_pattern(
-    r"\|[\s*_]*+(?:purpose|contents?|contains|responsibilit(?:y|ies)|role|provides|exports|what\sit\s(?:does|holds)|zweck|inhalt|"
-    r"aufgabe|rolle|verantwortung|prop[óo]sito|contenido|conte[úu]do|rol|papel|responsabilidad|responsabilidade|contenu|rôle|"
-    r"(?-i:[Рр]оль|[Сс]одержимое|[Сс]одержание|[Нн]азначение)|职责|職責|内容|用途|作用|役割|目的|責務|역할|내용|용도|목적)[\s*_]*+(?=\|)",
-    re.IGNORECASE,
-)
-_DESCRIBES_STATE = lazy_pattern(
-    r"\|[\s*_]*+(?:\w{1,20}\s)?(?:lines?+(?!\s?[(（]\s?(?:est|~))|loc|bytes|size|status|state|issues?|problems?|bugs?|findings?|severity|changes?|"
-    r"modifications?|current|risk|impact|coverage|owner|estado|zustand|(?-i:[Сс]татус|[Пп]роблема|[Сс]трок)|状态|状態|问题|問題|"
-    r"行数|大小|改什么|变更|修改|変更|상태|문제|변경)[^|]{0,20}(?=\|)",
-    re.IGNORECASE,
-)
-_MAX_HEAD = 1_000
-
-
-class TableHeads:
-    """Tells whether a table of a plan may list files that the plan creates, by its columns and the line above it."""
-
-    def __init__(self, line_text: Callable[[int], str]) -> None:
-        self._line_text = line_text
-        self._answers: dict[int, bool] = {}
-
-    def may_list_new(self, row: int) -> bool:
-        """Return whether the table with a row states what each file is for, and not that the files exist."""
-        if row < 1:
-            return False
-        at = row
-        while at not in self._answers and at > 1 and self._line_text(at - 1).lstrip().startswith("|"):
-            at -= 1
-        if at not in self._answers:
-            head = self._line_text(at)[:_MAX_HEAD]
-            above = next(filter(str.strip, (self._line_text(at - back) for back in (1, 2))), "")[:_MAX_HEAD]
-            is_existing = _DESCRIBES_STATE.search(head) or _EXISTING_FILES.search(above) or changes_file(above)
-            self._answers[at] = _DESCRIBES_FILE.search(head) is not None and not is_existing
-        self._answers[row] = self._answers[at]
-        return self._answers[row]
 
 
 class ListedFiles(msgspec.Struct, frozen=True):
@@ -293,7 +232,7 @@ def listed_files(heading: str, kind: DocumentKind, *, are_gone: bool, above: str
         are_to_be_deleted=_FILES_TO_DELETE.match(heading) is not None,
         deleted=(file["start"] or file["end"]) if file else "",
         are_of_plan=are_of_plan,
-        may_be_new=are_of_plan or (kind.is_open_plan and not _EXISTING_FILES.search(above)),
+        may_be_new=are_of_plan or (kind.is_open_plan and not EXISTING_FILES.search(above)),
     )
 
 
@@ -368,11 +307,6 @@ def is_called_absent(text: str, start: int, end: int, *, has_line: bool) -> bool
     if _ABSENT_AFTER.match(text, end):
         return True
     return _NO_FILE.search(text, end, end + _MAX_AFTER) is not None
-
-
-def changes_file(row: str) -> bool:
-    """Return whether a row of a plan may be about a change of its file, so that the file is there."""
-    return len(row) > _MAX_ROW or _CHANGES.search(row) is not None
 
 
 def new_files(text: str) -> frozenset[str]:

@@ -26,29 +26,29 @@ _PROPOSALS = {
     "vi": r"giải pháp|đề xuất|khuyến nghị|gợi ý|cách (?:sửa|khắc phục)",
     "id": r"solusi|perbaikan|rekomendasi|saran|usulan",
 }
-_ANY_PROPOSAL = "|".join(_PROPOSALS.values())
+ANY_PROPOSAL = "|".join(_PROPOSALS.values())
 #: The code after a change, as a label.
 _AFTERWARDS = (
     r"nachher|après|después|depois|dopo|daarna|(?-i:[Пп]осле|ПОСЛЕ|[Сс]тало|[Пп]ісля)|sonra|sau(?: khi sửa)?|"
     r"sesudah|setelah"
 )
 #: What comes before such a word: `Vorgeschlagene Lösung`, `Önerilen düzeltme`.
-_PROPOSED_BEFORE = (
+PROPOSED_BEFORE = (
     r"(?:vorgeschlagene[rn]?|empfohlene[rn]?|konkrete[rn]?|mögliche|posible|possível|aanbevolen|voorgestelde|proponowane|"
     r"zalecane|sugerowane|önerilen|(?-i:[Пп]редлагаем|[Рр]екомендуем|[Вв]озможн|[Рр]екомендован|[Зз]апропонован)\w{2})"
 )
-_WORDS_BEFORE = (
+WORDS_BEFORE = (
     *("vorgeschlagene", "empfohlene", "konkrete", "mögliche", "posible", "possível", "aanbevolen", "voorgestelde"),
     *("proponowane", "zalecane", "sugerowane", "önerilen", "редлагаем", "екомендуем", "озможн", "екомендован"),
     "апропонован",
 )
 _WORDS_AFTER = r"(?:\s(?!src|lib)\w{1,20}){0,2}"
-_FOREIGN = rf"(?:{_PROPOSED_BEFORE}\s)?(?:{_ANY_PROPOSAL}|{_AFTERWARDS}){_WORDS_AFTER}"
+_FOREIGN = rf"(?:{PROPOSED_BEFORE}\s)?(?:{ANY_PROPOSAL}|{_AFTERWARDS}){_WORDS_AFTER}"
 #: Dutch, in a separate expression: `Internal` and `External` contain it.
-_ERNA = rf"erna{_WORDS_AFTER}"
-_PROPOSED_ERNA = rf"{_PROPOSED_BEFORE}\serna{_WORDS_AFTER}"
+ERNA = rf"erna{_WORDS_AFTER}"
+PROPOSED_ERNA = rf"{PROPOSED_BEFORE}\serna{_WORDS_AFTER}"
 #: An example in the same languages.
-_FOREIGN_EXAMPLES = (
+FOREIGN_EXAMPLES = (
     r"ejemplos?|exemplos?|exemples?|esempi[oi]?|beispiele?|voorbeeld(?:en)?|przykład(?:y|owy)?|"
     r"(?-i:[Пп]ример\w?|[Пп]риклад\w?)|örnek(?:ler)?|ví dụ|contoh|例子?|示例|样例|サンプル|예시|예제"
 )
@@ -79,8 +79,8 @@ AFTER_WORDS = (
     r"(?-i:[Пп]осле|[Сс]тало|СТАЛО|[Пп]ісля)|sonra|yeni|sau|mới|sesudah|setelah|baru|"
     r"(?:修改|修正|修复|变更|変更|优化|改善|改进|重构)[后後]|改后|之后|新代码|新コード|新|이후|(?:수정|변경|개선)\s?후"
 )
-_ENGLISH_NOUNS = r"fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after"
-_OTHER_NOUNS = (
+ENGLISH_NOUNS = r"fix(?:ed|es)?|solutions?|recommendations?|remediations?|mitigations?|suggestions?|proposals?|after"
+OTHER_NOUNS = (
     rf"(?:{_FOREIGN}|c[óo]digo\s(?:propuesto|sugerido|corregido|proposto|corrigido|recomendado)|"
     r"(?:acci[óo]n|a[çc][ãa]o|implementaci[óo]n|implementa[çc][ãa]o|cambio|mudan[çc]a)\s(?:recomendad|propuest|propost|sugerid)[oa]|"
     r"(?:code|solution)\s(?:proposée?|corrigée?|suggérée?)|(?-i:[Пп]редлагаемый\sкод)|"
@@ -94,19 +94,19 @@ _ENGLISH_KINDS = (
     r"poc|proof of concept|request|response|output|suggested|recommended|proposed|should be|instead|"
     r"changes?(?: required| needed)?|modifications?|implementation|refactor(?:ed|ing)?|improvements?|alternatives?|"
     r"(?:usage\s)?examples?(?:\s(?:usage|fix|implementation|solution|code))?|usage|template|sketch|pseudo-?code|"
-    rf"{_ENGLISH_NOUNS})"
+    rf"{ENGLISH_NOUNS})"
 )
 _OTHER_KINDS = (
     r"(?:mudan[çc]as?|altera[çc][õo]es|cambios?|modificaciones|änderung(?:en)?|changements?|modifiche|wijzigingen|zmiany|"
     r"(?-i:[Ии]зменени[ея])|değişiklikler|perubahan|変更(?:点|内容)|变更(?:内容)?|"
-    rf"{_FOREIGN_EXAMPLES}|{_OTHER_NOUNS})"
+    rf"{FOREIGN_EXAMPLES}|{OTHER_NOUNS})"
 )
 #: Words of which labels and headings of proposals have one: without them, their expressions are not compiled.
-_ENGLISH_WORDS = (
+ENGLISH_WORDS = (
     *("after", "example", "fix", "mitigation", "new", "planned", "proposal", "proposed", "recommendation"),
     *("recommended", "remediation", "solution", "suggested", "suggestion", "alternative"),
 )
-_OTHER_WORDS = (
+OTHER_WORDS = (
     *("aanbeveling", "alternativ", "après", "behebung", "corre", "corrig", "cách ", "daarna", "depois", "después"),
     *("recomendad", "propuest", "sugerid", "suggér", "digo", "dopo", "düzeltme", "empfehlung", "giải pháp", "gợi ý"),
     *("khuyến nghị", "korrektur", "lösung", "maßnahmen", "nachher", "oplossing"),
@@ -120,7 +120,7 @@ _OTHER_WORDS = (
     *("优化", "修复", "修改", "修正", "変更", "対策", "建议"),
     *("推奨", "提案", "改善", "改进", "解决方案", "개선", "권장", "대안", "변경", "수정", "제안"),
 )
-_EXAMPLE_WORDS = (
+EXAMPLE_WORDS = (
     *("beispiel", "contoh", "ejemplo", "esempi", "exemple", "exemplo", "przykład", "voorbeeld", "ví dụ", "örnek"),
     *("при", "サンプル", "例", "样例", "예시", "예제"),
 )
@@ -132,7 +132,7 @@ _PROPOSED_LABELS = (
         rf"{_LABEL_START}{_ENGLISH_KINDS}{_LABEL_END}",
         re.IGNORECASE,
         (
-            *_ENGLISH_WORDS,
+            *ENGLISH_WORDS,
             *("attack", "better", "change", "correct", "desired", "expected", "exploit", "implementation", "improved"),
             *("improvement", "instead", "modification", "output", "patch", "payload", "poc", "possible"),
             *("proof of concept", "pseudo", "refactor", "replacement", "request", "response", "safe", "secure"),
@@ -143,14 +143,14 @@ _PROPOSED_LABELS = (
         rf"{_LABEL_START}{_OTHER_KINDS}{_LABEL_END}",
         re.IGNORECASE,
         (
-            *_OTHER_WORDS,
-            *_EXAMPLE_WORDS,
+            *OTHER_WORDS,
+            *EXAMPLE_WORDS,
             *("mudan", "altera", "cambio", "modificaciones", "änderung", "changement", "modifiche", "wijzigingen"),
             *("zmiany", "изменени", "değişiklikler", "perubahan", "变更"),
         ),
     ),
-    lazy_pattern(rf"{_LABEL_START}{_ERNA}{_LABEL_END}", re.IGNORECASE, ("erna",)),
-    lazy_pattern(rf"{_LABEL_START}{_PROPOSED_ERNA}{_LABEL_END}", re.IGNORECASE, _WORDS_BEFORE),
+    lazy_pattern(rf"{_LABEL_START}{ERNA}{_LABEL_END}", re.IGNORECASE, ("erna",)),
+    lazy_pattern(rf"{_LABEL_START}{PROPOSED_ERNA}{_LABEL_END}", re.IGNORECASE, WORDS_BEFORE),
 )
 PROPOSED_LABEL = lazy_any(*_PROPOSED_LABELS)
 #: One of them that also introduces code as it is: `**Implementation**:`.
@@ -162,7 +162,7 @@ NEUTRAL_LABEL = lazy_pattern(
 #: The form of such a label, which takes a tenth of the time to compile: words up to a colon, a bracket or the end.
 LABEL_FORM = lazy_pattern(rf"{LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(:]|（|：|$)")
 #: A word ends, and it is not the beginning of a file's name: `update.go`, `create-user.sh`.
-_WORD_ENDS = r"\b(?![./_-]\w)"
+WORD_ENDS = r"\b(?![./_-]\w)"
 #: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
 FIX_LABEL = lazy_pattern(
     r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|"
@@ -187,7 +187,7 @@ INSTRUCTION = lazy_pattern(
     r"(?:add|create|implement|introduce|replace|change|update|use|write|insert|modify|extract|rename|"
     rf"wrap|define|append|prepend|consider|switch|convert|refactor|rewrite|configure|enable|register|adjust|"
     rf"añadir|agregar|reemplazar|cambiar|usar|ajouter|remplacer|utiliser|adicionar|substituir|alterar|ersetzen|ändern|"
-    rf"(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}[^\n]{{0,200}}{_LINE_END}|"
+    rf"(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){WORD_ENDS}[^\n]{{0,200}}{_LINE_END}|"
     rf"[^\n]{{0,200}}[,.;]\s(?:then\s)?(?:add|insert|replace|append|prepend|handle|extend)\b[^\n]{{0,200}}{_LINE_END}|"
     rf"[^\n]{{0,200}}[.;]\s(?:use|create|define|configure|introduce|implement)\s[^\n]{{0,100}}{_LINE_END}|"
     r"[^\n]{0,200}\b(?:would|should|could|might|must) (?:then )?(?:be|become|look like|read)(?: this)?"
@@ -198,7 +198,7 @@ INSTRUCTION = lazy_pattern(
 INTRODUCTION = lazy_pattern(
     rf"{LEAD}(?:(?:the|a|an)\s)?(?:proposed|suggested|recommended|planned|possible|corrected|improved|new version|"
     r"(?:(?:expected|actual|sample|example|test|console|terminal|command|program)\s)?(?:output|stdout|stderr|traceback|"
-    rf"stack ?trace)|出力(?:例|結果)?|输出){_WORD_ENDS}[^\n]{{0,200}}[:：][\s*_]{{0,4}}$|"
+    rf"stack ?trace)|出力(?:例|結果)?|输出){WORD_ENDS}[^\n]{{0,200}}[:：][\s*_]{{0,4}}$|"
     r"[^\n]{0,200}\b(?:prints|outputs|logs)[:：][\s*_]{0,4}$|"
     r"[^\n]{0,120}[(（](?:to be (?:added|created|written|implemented)|proposed|planned|hypothetical|suggested|"
     r"recommended|not yet implemented|illustrative|conceptual|pseudo-?code|sketch)[)）][\s*_]{0,4}[:：][\s*_]{0,4}$|"
@@ -206,7 +206,7 @@ INTRODUCTION = lazy_pattern(
     re.IGNORECASE,
 )
 #: A part of each word that asks for a change in a heading.
-_CHANGING_WORDS = (
+CHANGING_WORDS = (
     *("add", "creat", "implement", "introduce", "replace", "extract", "refactor", "migrate", "update", "modif"),
     *("change", "adjust", "remove", "customi", "increase", "decrease", "disable", "enable", "rename", "convert"),
     *("wire", "agregar", "añadir", "crear", "reemplazar", "adicionar", "criar", "substituir", "ajouter"),
@@ -229,11 +229,11 @@ ASKS_FOR_CHANGE = lazy_pattern(
     rf"(?:{_CLEAR_CHANGE}|empty|simplify|drop|inline|swap|merge|split|change|update|wrap|extract|introduce|create|define|"
     rf"modify)|,\s(?:(?:then|and|also)\s)?{_CLEAR_CHANGE})\s(?:`|(?:the|an?|this|these|all|its?|new|any|each|every|both|"
     rf"to|from|into|in|after|before)\b)|^{LEAD}implementation\s(?:pattern|approach)\b|`x`\s(?:pattern|style)\b|"
-    rf"\b(?:sketch|skeleton|replacing|conceptual|you (?:must|need to|have to) (?:enable|set|add|configure))\b|"
+    rf"\b(?:sketch|skeleton|replacing|conceptual)\b|(?:^{LEAD}|[:：.]\**\s)you must enable\s|"
     rf"\bbecomes[\s*_]{{0,4}}[:：]|\bnew version of\b|^{LEAD}[\w\s-]{{1,40}} pattern\*\*\s?[(（]|"
     r"\b(?:spec|specification|design|documentation|docs|plan|rfc|contract)\s(?:[\w`./-]{1,40}\s)?(?:says?|requires?|"
     r"specif(?:y|ies)|calls? for|shows?|defines?|states?|expects?|wants?)\b|"
-    rf"^[-*+]\s\[[xX]\]\s|^{LEAD}(?:updated|revised|rewritten)\b|\bfollow the same pattern\b|"
+    rf"^[-*+]\s\[[xX]\]\s|^{LEAD}(?:updated|revised|rewritten)\b|(?:^{LEAD}|[.;—–]\s)follow the same pattern\b|"
     rf"^{LEAD}(?:at|in)\s`x`[^\n]{{0,20}},\s(?:before|after|right|just|directly)\b|"
     rf"^{LEAD}(?:edit|modify|editar|modificar|modifier|bearbeiten|ändern)[\s*_]{{0,4}}[:：]|"
     r"(?:^|[:：]\**\s|[.;]\s|\*\*\s)(?-i:Add|Insert|Append|Prepend|Replace|Wrap|Добавить|Заменить|Изменить|Agregar|Añadir|"
@@ -243,7 +243,7 @@ ASKS_FOR_CHANGE = lazy_pattern(
     rf"^{LEAD}{_CHANGE_VERBS}\s?[:：]?\s?[*_]{{0,2}}(?:`x`|\[|[\w./\-]{{1,200}}\.\w{{1,8}}\b)",
     re.IGNORECASE,
     (
-        *_CHANGING_WORDS,
+        *CHANGING_WORDS,
         *("insert", "append", "prepend", "extend", "pass", "delet", "mov", "emit", "empty", "simplify", "drop"),
         *("inline", "swap", "merge", "split", "wrap", "defin", "edit", "revised", "rewritten", "becomes", "pattern"),
         *("style", "sketch", "skeleton", "conceptual", "new version of", "[x]", "spec", "design", "doc", "replacing"),
@@ -274,127 +274,3 @@ CURRENT = lazy_pattern(
 )
 #: Labels that state a location and nothing else; the heading above them decides.
 LOCATION_LABEL = lazy_pattern(rf"{LEAD}(?:files?|location|path|where|at|lines?|ファイル|文件)\b", re.IGNORECASE)
-_HEADING_END = r"\s*(?:#?\d{1,3}\s*(?:[—–-]\s)?)?(?:[:：]|$|(?<=[—–-]\s))"
-_ENGLISH_HEADING = lazy_pattern(
-    rf"[^\n]{{0,80}}[(（](?:to (?:be )?(?:added?|written|created?|implemented?)|proposed|planned|"
-    r"not yet implemented)[)）]|"
-    rf"{LEAD}(?:alternatives?\b[^\n]{{0,40}}$|(?:proposed|suggested|recommended(?!\sarchitecture)|planned){_WORD_ENDS}|(?:{_ENGLISH_NOUNS}|examples?){_HEADING_END}|"
-    r"(?:code\s)?examples?\s(?:for|of)\s[^\n]{0,40}\bfix(?:es)?\b|"
-    r"(?:code )?changes (?:required|needed|to make)\b|implementation (?:plan|steps|details|guide)\b|how to fix\b|"
-    r"new\s\w{1,20}(?:\s\w{1,20})?\s(?:required|needed)\b)",
-    re.IGNORECASE,
-    (
-        *(*_ENGLISH_WORDS, "changes ", "not yet implemented", "to "),
-        *("implementation plan", "implementation steps", "implementation details", "implementation guide"),
-    ),
-)
-_OTHER_HEADING = lazy_pattern(rf"{LEAD}{_OTHER_NOUNS}{_HEADING_END}", re.IGNORECASE, _OTHER_WORDS)
-PROPOSED_HEADING = lazy_any(
-    *(_ENGLISH_HEADING, _OTHER_HEADING),
-    lazy_pattern(rf"{LEAD}{_ERNA}{_HEADING_END}", re.IGNORECASE, ("erna",)),
-    lazy_pattern(rf"{LEAD}{_PROPOSED_ERNA}{_HEADING_END}", re.IGNORECASE, _WORDS_BEFORE),
-)
-#: A heading above findings, also if it names their corrections: `Findings and recommendations`, `Review of fixes`.
-REPORTS_FINDINGS = lazy_pattern(
-    rf"{LEAD}(?:findings?|review|audit|analysis|issues?|problems?|vulnerabilities)\s(?:and|&|with|of|\+)\s",
-    re.IGNORECASE,
-    ("and", "&", "with", "of", "+"),
-)
-#: A heading that asks for a change: `Phase 1: Add the menu`.
-CHANGE_HEADING = lazy_pattern(
-    rf"{LEAD}(?:(?:phase|step|task|part|stage|paso|passo)\s\d{{1,2}}[a-z]?\s?[:：.–—-]\s*(?:corregir|agregar|añadir|implementar|"
-    r"crear|corrigir|adicionar|add|create|implement|introduce|update|"
-    r"replace|extract|refactor|migrate|move|write|build|rename|remove|use)\b|"
-    r"(?:step|paso|passo)\s\d{1,2}[a-z]?\s?[:：.–—-]\s*(?:register|configure|enable|wire|integrate)\b|(?:提取|抽取|抽出|重构|添加|增加|新增|创建|引入|"
-    r"替换|统一|优化|实现|改为|追加|導入|統一)|(?:plan|plano|план|计划|方案|計画|계획)\s*(?:[:：]|$)|"
-    r"(?:option|alternative|approach)\s\w{1,3}\s*(?:[:：.–—-]|$)|"
-    r"[^\n]{0,40}(?:例|例子|예시|サンプル)\s*(?:[:：]|$)|"
-    r"[^\n]{0,60}\b(?:patch(?:es)?|recommendations|remediations?|(?:suggested|proposed|recommended)\s(?:fix|change)e?s?)\b)",
-    re.IGNORECASE,
-    (
-        *("phase", "step", "task", "part", "stage", "paso", "passo", "plan", "план", "option", "alternative"),
-        *("approach", "patch", "recommend", "remediation", "suggested", "proposed", "提取", "抽取", "抽出", "重构"),
-        *("添加", "增加", "新增", "创建", "引入", "替换", "统一", "优化", "实现", "改为", "追加", "導入", "統一"),
-        *("计划", "方案", "計画", "계획", "例", "예시", "サンプル"),
-    ),
-)
-#: Words in a heading, at any place, below which code that is not there is to be written: `Quick fixes, suggested`.
-_PROPOSING_IN_ENGLISH = lazy_pattern(
-    r"\b(?:recommend(?:ed(?!\sarchitecture)|ations?)|suggest(?:ed|ions?)|propos(?:ed|als?)|remediations?|solutions?|"
-    r"to-?dos?|how to fix|fixes|corrected|(?:remaining|outstanding|pending) (?:work|tasks|steps|items)|"
-    r"refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
-    r"\bfix\s*(?:[:：(]|$)",
-    re.IGNORECASE,
-    (
-        *("recommend", "suggest", "propos", "remediation", "solution", "do", "fix", "corrected"),
-        *("remaining", "outstanding", "pending", "refactor"),
-    ),
-)
-_PROPOSING_IN_OTHERS = lazy_pattern(
-    rf"\b(?:{_ANY_PROPOSAL}|{_PROPOSED_BEFORE}|à faire|por hacer|a fazer|da fare|zu tun|te doen|do zrobienia|"
-    r"yapılacaklar|cần làm)\b|(?:修复|修改|改进|优化|解决)(?:方案|办法)|建议|推荐|待办|"
-    r"修正案|改善案|修正方法|対策|推奨|提案|対応方針|수정안|개선안|해결\s?방안|해결책|권장|제안|수정\s?방법|할 일",
-    re.IGNORECASE,
-    (
-        *_OTHER_WORDS,
-        *_WORDS_BEFORE,
-        *("à faire", "por hacer", "a fazer", "da fare", "zu tun", "te doen", "do zrobienia"),
-        *("lacaklar", "cần làm", "解决", "推荐", "待办", "対応方針", "해결", "할 일"),
-    ),
-)
-PROPOSING_HEADING = lazy_any(_PROPOSING_IN_ENGLISH, _PROPOSING_IN_OTHERS)
-#: Words for the code as it is in such headings: a section on the problem below one on recommendations.
-STATES_PROBLEM = lazy_pattern(
-    r"\b(?:issues|bugs|concerns|problem[ae]?s?|problèmes?|probleme|befunde?|ursachen?|constats?|hallazgos?|causas?|achados?|riscontri|oorzaak|"
-    r"przyczyn[ay]|(?-i:[Пп]роблем\w{0,2}|[Пп]ричин\w{0,2})|sorun(?:lar)?|vấn đề|nguyên nhân|masalah)\b|"
-    r"问题|原因|問題|문제|원인|现状|現状",
-    re.IGNORECASE,
-    (
-        *("issues", "bugs", "concerns", "problem", "problèm", "befund", "ursache", "constat", "hallazgo", "causa"),
-        *("achado", "riscontri", "oorzaak", "przyczyn", "роблем", "ричин", "sorun", "vấn đề", "nguyên nhân"),
-        *("masalah", "问题", "原因", "問題", "문제", "원인", "现状", "現状"),
-    ),
-)
-#: A heading above code that shows how something is used.
-EXAMPLES = lazy_pattern(
-    rf"{LEAD}(?:(?:code|usage)\s)?(?:examples?\b|(?:{_FOREIGN_EXAMPLES})(?!\w))[^\n]{{0,30}}$",
-    re.IGNORECASE,
-    ("example", *_EXAMPLE_WORDS),
-)
-#: A heading that is an instruction: `1.4 Fix the login`, `Installation`. Code below it without a line is to be written.
-TASK_HEADING = lazy_pattern(
-    rf"{LEAD}(?:(?:fix|add|create|implement|introduce|replace|extract|refactor|migrate){_WORD_ENDS}\s\S|"
-    r"installation(?:\s(?:reference|guide|steps|instructions))?[\s*_]*$)",
-    re.IGNORECASE,
-)
-#: The same for code with a line that is not there: `7. Update the parser`.
-CHANGING_HEADING = lazy_pattern(
-    rf"{LEAD}(?:[A-Z]{{1,4}}-?\d{{1,3}}(?:\.\d{{1,3}})?[:.)]?\s)?(?:\[[^\]\n]{{1,20}}\]\s)?(?:add|create|implement|"
-    r"introduce|replace|extract|refactor|migrate|update|modify|change|adjust|remove|customi[sz]e|increase|decrease|disable|"
-    rf"enable|rename|convert|wire|agregar|añadir|modificar|crear|implementar|reemplazar|adicionar|criar|substituir|ajouter|"
-    rf"remplacer|ersetzen|hinzufügen|(?-i:[Дд]обавить|[Зз]аменить|[Ии]зменить)){_WORD_ENDS}\s\S",
-    re.IGNORECASE,
-    _CHANGING_WORDS,
-)
-PLAN = lazy_pattern(
-    r"\b(?:plan|plano|piano|proposals?|rfc|roadmap|strategy|specification|(?-i:[Пп]лан|[Сс]пецификация))\b|計画|提案|计划|方案|계획|제안",
-    re.IGNORECASE,
-    (
-        *("plan", "piano", "proposal", "rfc", "roadmap", "strategy", "specification", "план", "спецификация"),
-        *("計画", "提案", "计划", "方案", "계획", "제안"),
-    ),
-)
-REVIEW = lazy_pattern(
-    r"\b(?:reviews?|audit|analysis|research|report|revisi[óo]n|auditor[íi]a|an[áa]lisis|an[áa]lise|revue|analyse|rapport|"
-    r"bericht|(?-i:[Аа]нализ|[Оо]тчёт|[Оо]тчет|[Аа]удит))\b|审查|审计|分析|报告|レビュー|監査|검토|감사",
-    re.IGNORECASE,
-)
-#: A heading of a plan below which code is to be written.
-PLANNED_HEADING = lazy_pattern(
-    rf"{LEAD}(?:(?:code )?changes (?:required|needed|to make)\b|implementation steps\b)", re.IGNORECASE
-)
-EXISTING = lazy_pattern(
-    r"\b(?:current|existing|analysis|background|research|findings?|evidence|discoveries|root cause|problem|before|"
-    r"issue|vulnerab\w{1,10}|actual|original|old|bug)\b|現状|现状|현재|기존",
-    re.IGNORECASE,
-)

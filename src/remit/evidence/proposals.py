@@ -5,24 +5,25 @@ The nearest label above a fence decides (`**Fix:**`, `**Current code:**`), else 
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from functools import cached_property
-
-from msgspec.structs import replace
-
-from remit.contract.fences import read_fences
 from remit.contract.parse import Document
-from remit.evidence.document_kind import WORK_STEP, document_kind
-from remit.evidence.planned import ListedFiles, is_label_of_new_files, listed_files
-from remit.evidence.proposal_words import (
-    ASKS_FOR_CHANGE,
+from remit.evidence.document_kind import WORK_STEP
+from remit.evidence.heading_tree import HEADING, HeadingTree
+from remit.evidence.heading_words import (
     CHANGE_HEADING,
     CHANGING_HEADING,
-    CURRENT,
     EXAMPLES,
     EXISTING,
+    INSTALLATION,
+    PLANNED_HEADING,
+    PROPOSED_HEADING,
+    PROPOSING_HEADING,
+    REPORTS_FINDINGS,
+    STATES_PROBLEM,
+    TASK_HEADING,
+)
+from remit.evidence.proposal_words import (
+    ASKS_FOR_CHANGE,
+    CURRENT,
     FIX_LABEL,
     INSTRUCTION,
     INTRODUCES_EXISTING,
@@ -31,39 +32,24 @@ from remit.evidence.proposal_words import (
     LINE_ENDS_WITH_COLON,
     LOCATION_LABEL,
     NEUTRAL_LABEL,
-    PLANNED_HEADING,
-    PROPOSED_HEADING,
     PROPOSED_LABEL,
-    PROPOSING_HEADING,
-    REPORTS_FINDINGS,
-    STATES_PROBLEM,
-    TASK_HEADING,
 )
 from remit.evidence.removals import (
     AS_FOUND,
     BEFORE_LABEL,
     CHANGED_HEADING,
     DONE_HEADING,
-    GONE_HEADING,
     IS_DONE,
     PAST_LABEL,
     PROBLEM,
     STATES_NOW,
-    is_in_lists,
-    lists_below,
-    lists_of_removed_files,
-    may_list_removed_files,
     states_fixed,
 )
 from remit.lazy import lazy_pattern
 
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
-_LINE_REMARK = lazy_pattern(
-    r"\((?:around |about |near |at )?lines? ~?\d[\d–-]{0,12} (?:currently|today)\b[^()\n]{0,80}\)"
-)
 _ASSIGNS = lazy_pattern(r"(?<![=!<>])=(?!=)")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
-_HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*)$")
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})", words=("`", "~"))
 #: A step of a plan that is still to be done.
 _STEP = lazy_pattern(r"\s*[-*+]\s\[ \]\s")
@@ -72,8 +58,6 @@ _REACH, _MAX_LIST, _MAX_SECTION = 12, 200, 80
 _MAX_LINE, _MAX_FENCE = 2_000, 80
 #: A sentence above a fence has at most this many lines; at most this many fences follow each other below one label.
 _MAX_WRAPPED, _MAX_JOINED = 3, 3
-#: The lines of a text in which it may state what it is.
-_MAX_HEAD = 25
 #: The words of a bold label up to its colon.
 _HEAD = lazy_pattern(r"[\s>\-+\d.)]*+\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s?[:：])(?=\s)")
 _LINE = lazy_pattern(r":\d|#L\d")
@@ -89,47 +73,11 @@ class Proposals:
     def __init__(self, document: Document, path: str = "") -> None:
         """Read the headings of a document; `path` is its file, whose name may call it a plan."""
         self._document = document
-        self._headings: list[tuple[int, int, str]] = []
-        #: For each heading whether it or one above it states that a change was made, and what it states about files.
+        self.headings = HeadingTree(document, path)
+        self.kind = self.headings.kind
+        #: For each heading whether it or one above it states that a change was made, and whether its section does.
         self._done: dict[int, bool] = {}
         self._fixed: dict[int, bool] = {}
-        self._listed: dict[int, ListedFiles] = {}
-        #: For each heading the index of the heading above it; -1 at the top.
-        self._parents: list[int] = []
-        stack = [(-1, 0)]
-        for first, lines in document.line_runs:
-            fences = read_fences(lines)
-            starts = [fence.start for fence in fences]
-            for at, line in enumerate(lines):
-                if "#" not in line or not (found := _HEADING.match(line)):
-                    continue
-                before = bisect_right(starts, at)
-                if not before or at >= fences[before - 1].end:
-                    number = first + at
-                    while stack[-1][1] >= len(found[1]):
-                        stack.pop()
-                    self._parents.append(stack[-1][0])
-                    stack.append((len(self._headings), len(found[1])))
-                    self._headings.append((number, len(found[1]), found[2].rstrip("#").rstrip()))
-        self._heading_lines = [number for number, _, _ in self._headings]
-        self._title = next((at for at, (_, level, _) in enumerate(self._headings) if level == 1), -1)
-        title = self._headings[self._title][2] if self._title >= 0 else ""
-        first = next((number for number, level, _ in self._headings if level > 1), _MAX_HEAD)
-        head = "\n".join(map(document.line_text, range(1, min(first, _MAX_HEAD))))
-        self.kind = document_kind(title, path, head, is_result=bool(document.result.agent))
-
-    @cached_property
-    def _removed(self) -> list[tuple[int, int]]:
-        """The lists of files that the text calls removed: the first and the last line of each."""
-        if not may_list_removed_files(self._document.folded_text):
-            return []
-        return [found for first, lines in self._document.line_runs for found in lists_of_removed_files(lines, first)]
-
-    @cached_property
-    def _new(self) -> list[tuple[int, int]]:
-        """The lists of files that a plan calls new: the first and the last line of each."""
-        runs = self._document.line_runs
-        return [found for first, lines in runs for found in lists_below(lines, first, is_label_of_new_files)]
 
     def is_proposed(self, line: int, *, has_line: bool) -> bool:
         """Return whether the code of the fence at a line is proposed. `has_line`: its location has a line."""
@@ -138,7 +86,7 @@ class Proposals:
             text = self._document.line_text(number)
             if not text.strip(" \t>"):
                 continue
-            if _FENCE.match(text) or _HEADING.match(text):
+            if _FENCE.match(text) or HEADING.match(text):
                 break
             if LABEL_FORM.match(text) and PROPOSED_LABEL.match(text):
                 return True
@@ -174,11 +122,6 @@ class Proposals:
             return False
         return not AS_FOUND.search(self._sentence_above(line))
 
-    @staticmethod
-    def proposes(heading: str) -> bool:
-        """Return whether a heading is above proposed code: `Solution`."""
-        return bool(PROPOSED_HEADING.match(heading))
-
     def is_neutral(self, line: int) -> bool:
         """Return whether the line above a fence is a label of code as it is or as it is to become, not in a plan."""
         above = next((text for at in (line - 1, line - 2) if (text := self._document.line_text(at)).strip()), "")
@@ -203,7 +146,7 @@ class Proposals:
         parts = [self._document.line_text(at)] if at > 0 else []
         while parts and len(parts) < _MAX_WRAPPED and not _STARTS.match(parts[-1]):
             before = self._document.line_text(at - len(parts))
-            if not before.strip() or _FENCE.match(before) or _HEADING.match(before):
+            if not before.strip() or _FENCE.match(before) or HEADING.match(before):
                 break
             parts.append(before)
         before = " ".join(part[:_MAX_LINE].strip() for part in reversed(parts[1:])) + " "
@@ -220,10 +163,10 @@ class Proposals:
             return False
         if ASKS_FOR_CHANGE.search(_CODE_SPAN.sub("`x`", above)):
             return True
-        at = self._heading_above(line)
+        at = self.headings.index_above(line)
         label = self._label_above(line)
         shows_existing = any(map(self._is_label_of_existing, (above, label)))
-        heading = self._headings[at][2] if at >= 0 else ""
+        heading = self.headings.text(at)
         if not shows_existing and (CHANGE_HEADING.match(heading) or CHANGING_HEADING.match(heading)):
             return True
         may_be_work = self.kind.describes_work or (self.kind.is_research and not has_line)
@@ -231,19 +174,24 @@ class Proposals:
         is_work = self.kind.plans_work or may_be_work
         if is_work and not shows_existing and not self._is_below_existing(at, line):
             return True
-        if PROPOSED_LABEL.match(self._list_label(line)):
+        if PROPOSED_LABEL.match(self._list_label(line, is_nested=not has_line and not shows_existing)):
             return True
-        if self._has_above(at, EXAMPLES) or (not shows_existing and self._is_below_proposal(at)):
+        if self.headings.has_above(at, EXAMPLES) or (not shows_existing and self._is_below_proposal(at)):
+            return True
+        if not has_line and not shows_existing and INSTALLATION.match(heading):
             return True
         return bool(FIX_LABEL.match(label))
 
     def _label_above(self, line: int) -> str:
         """Return the nearest label above a fence, or the fence or heading that is nearer."""
         texts = (self._document.line_text(number) for number in range(line - 1, max(0, line - _REACH), -1))
-        return next((text for text in texts if any(one.match(text) for one in (_FENCE, _HEADING, _LABEL))), "")
+        return next((text for text in texts if any(one.match(text) for one in (_FENCE, HEADING, _LABEL))), "")
 
-    def _list_label(self, line: int) -> str:
-        """Return the line above the list whose entry is directly above a fence, or an empty string."""
+    def _list_label(self, line: int, *, is_nested: bool) -> str:
+        """Return the line above the list whose entry is directly above a fence, or an empty string.
+
+        With `is_nested`, it may also be an entry that the list belongs to.
+        """
         at = next((at for at in (line - 1, line - 2) if self._document.line_text(at).strip()), 0)
         if not (entry := _STARTS_ENTRY.match(self._document.line_text(at))):
             return ""
@@ -255,17 +203,17 @@ class Proposals:
                 continue
             if (entry := _STARTS_ENTRY.match(text)) and entry.end(1) < depth:  # the entry that the list belongs to
                 depth = entry.end(1)
-                if PROPOSED_LABEL.match(text):
+                if is_nested and PROPOSED_LABEL.match(text):
                     return text
             elif text.strip() and not text[0].isspace() and not entry:
-                return "" if _HEADING.match(text) else text
+                return "" if HEADING.match(text) else text
         return ""
 
     def _is_below_existing(self, at: int, line: int) -> bool:
         """Return whether a heading above a fence, except the title, or the words above it are on the code as it is."""
         if self.shows_existing(line):
             return True
-        for text in self._above(at):
+        for text in self.headings.chain(at):
             if WORK_STEP.match(text):  # `Task 3: Move the existing tools`
                 return False
             if any(one.search(text) for one in (CURRENT, EXISTING, STATES_PROBLEM)):
@@ -283,10 +231,9 @@ class Proposals:
         return CURRENT.search(self._head_of(label)) is not None
 
     def _introduces_existing(self, text: str) -> bool:
-        """Return whether a line introduces code as it is; in a plan, `day = today` and `(line 12 today)` do not."""
-        if self.kind.is_plan and not self.kind.is_result:
+        """Return whether a line introduces code as it is; `today` in `day = today` is not about time in a plan."""
+        if "=" in text and self.kind.is_plan and not self.kind.is_result:
             text = _CODE_SPAN.sub(lambda span: "`x`" if _ASSIGNS.search(span[0]) else span[0], text[:_MAX_LINE])
-            text = _LINE_REMARK.sub("", text)
         return INTRODUCES_EXISTING.match(text) is not None
 
     def _follows_sentence(self, line: int) -> bool:
@@ -299,69 +246,36 @@ class Proposals:
         above = next(filter(str.strip, (self._document.line_text(line - back) for back in (1, 2))), "")
         if self.kind.is_historical or PAST_LABEL.match(above):
             return True
-        at = self._heading_above(line)
-        is_changed = at >= 0 and bool(CHANGED_HEADING.match(self._headings[at][2]))
-        is_changed |= not self.kind.is_result and self._has_above(at, CHANGED_HEADING)
+        at = self.headings.index_above(line)
+        is_changed = at >= 0 and bool(CHANGED_HEADING.match(self.headings.text(at)))
+        is_changed |= not self.kind.is_result and self.headings.has_above(at, CHANGED_HEADING)
         if (is_changed or self.kind.reports_fix) and BEFORE_LABEL.match(above):
             return True
         if at not in self._done:
-            is_problem = self.kind.reports_fix and self._has_above(at, PROBLEM)
-            self._done[at] = is_problem or self._has_above(at, DONE_HEADING)
+            is_problem = self.kind.reports_fix and self.headings.has_above(at, PROBLEM)
+            self._done[at] = is_problem or self.headings.has_above(at, DONE_HEADING)
         return self._done[at] or (not self.kind.is_result and self._may_be_fixed(at, line))
 
     def _may_be_fixed(self, at: int, line: int) -> bool:
         """Return whether the section or the title reports a fix, and nothing calls the code the existing one."""
         if not self.kind.reports_one_fix and not self._states_fixed(at):
             return False
-        above, heading = self._sentence_above(line), self._headings[at][2] if at >= 0 else ""
+        above, heading = self._sentence_above(line), self.headings.text(at)
         is_now = AS_FOUND.search(above) or AS_FOUND.search(heading) or STATES_NOW.search(above)
         return not is_now and not self.shows_existing(line)
 
     def _states_fixed(self, at: int) -> bool:
         """Return whether each status in the section below a heading states that its problem is fixed."""
         if at not in self._fixed:
-            first = self._heading_lines[at] + 1 if at >= 0 else 0
-            last = self._heading_lines[at + 1] if 0 <= at < len(self._heading_lines) - 1 else first + _MAX_SECTION
-            numbers = range(first, min(last, first + _MAX_SECTION)) if at >= 0 else ()
-            self._fixed[at] = states_fixed(map(self._document.line_text, numbers))
+            self._fixed[at] = at >= 0 and states_fixed(self.headings.section(at, _MAX_SECTION))
         return self._fixed[at]
-
-    def files_at(self, line: int) -> ListedFiles:
-        """Return what the headings and labels above a line state about the files below them."""
-        at = self._heading_above(line)
-        found = self._listed.get(at)
-        if found is None:
-            text = self._headings[at][2] if at >= 0 else ""
-            are_gone, above = self._has_above(at, GONE_HEADING), "\n".join(self._above(at))
-            found = self._listed[at] = listed_files(text, self.kind, are_gone=are_gone, above=above)
-        if is_in_lists(self._removed, line):
-            return replace(found, are_gone=True)
-        return replace(found, are_new=True) if self.kind.is_plan and is_in_lists(self._new, line) else found
-
-    def _heading_above(self, line: int) -> int:
-        """Return the index of the last heading above a line, or -1."""
-        return bisect_left(self._heading_lines, line) - 1
-
-    def _above(self, at: int) -> Iterator[str]:
-        """Yield a heading and those above it, except the title of the text."""
-        while at >= 0 and at != self._title:
-            yield self._headings[at][2]
-            at = self._parents[at]
-
-    def _has_above(self, at: int, pattern: re.Pattern[str]) -> bool:
-        """Return whether a pattern matches a heading or one that is above it."""
-        while at >= 0:
-            if pattern.match(self._headings[at][2]):
-                return True
-            at = self._parents[at]
-        return False
 
     def _is_below_proposal(self, at: int) -> bool:
         """Return whether a heading, or one above it, proposes something; one on the code as it is ends the search.
 
         The title of the document is not counted: it is above all of its code.
         """
-        for text in self._above(at):
+        for text in self.headings.chain(at):
             if CURRENT.search(text) or IS_DONE.search(text) or REPORTS_FINDINGS.match(text):
                 return False
             if PROPOSING_HEADING.search(text):
@@ -375,11 +289,11 @@ class Proposals:
 
         In a plan, `Changes required` further above does, too, and so does code that no sentence introduces.
         """
-        nearest = at = self._heading_above(line)
-        if at >= 0 and not has_line and TASK_HEADING.match(self._headings[at][2]):
+        nearest = at = self.headings.index_above(line)
+        if at >= 0 and not has_line and TASK_HEADING.match(self.headings.text(at)):
             return True
         while at >= 0:
-            text = self._headings[at][2]
+            text = self.headings.text(at)
             if EXISTING.search(text) or IS_DONE.search(text):
                 return False
             decides = PROPOSED_HEADING if at == nearest or not has_line else PLANNED_HEADING
@@ -387,7 +301,7 @@ class Proposals:
                 return True
             if has_line and not self.kind.is_plan:
                 return False
-            at = self._parents[at]
+            at = self.headings.parent(at)
         return self.kind.is_plan and (not has_line or self._follows_sentence(line))
 
     def _is_label_of_existing(self, text: str) -> bool:

@@ -140,11 +140,12 @@ class QuoteChecker:
     ) -> TokenMatch | None:
         """Compare a quote token by token: with the lines around the cited ones, or with the whole file."""
         from remit.evidence.code_tokens import (
+            QuoteTokens,
             has_docstring,
             has_two_quotation_marks,
             may_omit_semicolons,
         )  # late: as above
-        from remit.evidence.token_match import QuoteTokens, cost, find_tokens, is_too_large  # late import: as above
+        from remit.evidence.token_match import cost, find_tokens, is_too_large  # late import: as above
 
         around = cited or (quote.line or 1, quote.line or 1)
         reach = REACH if cited is not None else None

@@ -373,7 +373,8 @@ def _states_use(cell: Segment, row: list[Segment], references: list[Reference]) 
 def _is_prose(cell: str) -> bool:
     """Return whether a cell has a sentence besides its code."""
     words = _CODE_SPAN.sub("", cell) if len(cell) > 2 * _MAX_WORDS else ""
-    return len(words.split()) > _MAX_WORDS or len(_IDEOGRAPHS.findall(words)) > 2 * _MAX_WORDS
+    is_long = len(_IDEOGRAPHS.findall(words)) > 2 * _MAX_WORDS and not cell.lstrip().startswith("`")
+    return is_long or len(words.split()) > _MAX_WORDS
 
 
 def _assign_symbols(symbols: list[str], references: list[Reference], workspace: Workspace | None) -> None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from remit.evidence.code_tokens import CodeTokens
+from remit.evidence.code_tokens import CodeTokens, is_name
 from remit.evidence.model import Difference
 from remit.evidence.quote_text import is_ellipsis
 from remit.workspace.files import SourceFile
@@ -106,20 +106,16 @@ class LineIndex:
         """Return whether a line opens a function with a name that the file does not have: `bool verify_all(...) {`."""
         if line[-1] not in _OPENS and _DECLARES.isdisjoint(line):
             return False
-        return any(mark == "(" and _is_name(word) and word not in self._at for word, mark in pairwise(line))
+        return any(mark == "(" and is_name(word) and word not in self._at for word, mark in pairwise(line))
 
 
 def _shared_part(line: tuple[str, ...], other: tuple[str, ...]) -> float:
     """Return the part of their tokens that two lines share; all of it if only one token is replaced: `limit = 5`."""
     shared = Counter(line) & Counter(other)
     count = sum(shared.values())
-    if len(line) == len(other) == count + 1 and any(map(_is_name, shared)):
+    if len(line) == len(other) == count + 1 and any(map(is_name, shared)):
         return 1.0
     return 2 * count / (len(line) + len(other))
-
-
-def _is_name(word: str) -> bool:
-    return word[0].isalpha() or word[0] == "_"
 
 
 def _declarations(line: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -13,16 +13,18 @@ from typing import Literal
 
 import msgspec
 
-from remit.evidence.code_tokens import ELLIPSIS, CodeTokens
-from remit.lazy import lazy_pattern
+from remit.evidence.code_tokens import ELLIPSIS, CodeTokens, QuoteTokens, is_name
 
 How = Literal["same", "annotated", "condensed"]
 #: The limit of one search: the tokens of the quote times those of the file. It also bounds the memory (60 MB).
 MAX_COST = 400_000_000
 #: At most this many alignments are compared; the nearest to the cited lines are tried first.
 _MAX_ENDS = 16
-#: For so many lines of a quote, so many positions before the line are compared, by so many tokens before each.
-_MAX_JUMPS, _MAX_CHOICES, _MAX_RUN = 60, 6, 16
+#: At most this many lines without names are moved to the block above them, each to one of so many positions.
+_MAX_CHOICES = 60
+_MAX_POSITIONS = 6
+#: At most this many tokens before such a position are compared with the quote.
+_MAX_RUN = 16
 #: A run of lines that follows more than this many omitted lines needs `_MIN_RUN` characters.
 _FAR = 60
 _MIN_RUN = 10
@@ -33,8 +35,6 @@ _NEAR_MISS = 2
 _SIBLING = 3
 #: This many quoted lines that follow each other in the file are those that are meant.
 _ANCHORED = 4
-#: Dots in a comment at the end or inside a line of a quote: `{ /* ... */ }`.
-_DOTS_COMMENT = lazy_pattern(r"(?m)/\*\s*(?:\.{3,}|…)\s*\*/|(?<=[\s{(;,])(?://|#)\s*(?:\.{3,}|…)\s*$")
 _CLOSING = frozenset(")]}")
 #: A line of a string is not omitted between the marks of the string.
 _QUOTATION = frozenset("\"'`")
@@ -49,41 +49,6 @@ class TokenMatch(msgspec.Struct, frozen=True):
     line: int
     last: int
     how: How
-
-
-class QuoteTokens:
-    """The tokens of a quote. `gaps` has the positions before which the quote marks an omission."""
-
-    def __init__(self, pieces: list[str], path: str, *, relaxed: bool = False) -> None:
-        self.words: list[str] = []
-        self.starts: set[int] = set()
-        self.gaps: set[int] = set()
-        self.comments: list[str] = []
-        self.has_dots = False
-        for number, piece in enumerate(pieces):
-            tokens = CodeTokens(_DOTS_COMMENT.sub("...", piece), path, relaxed=relaxed)
-            if relaxed and tokens.words[-1:] == [","] and tokens.words[-2:-1] in ([")"], ["]"], ["}"]):
-                del tokens.words[-1], tokens.lines[-1]  # the bracket that follows it is not part of the excerpt
-            if number:
-                self.gaps.add(len(self.words))
-            self.starts.update(len(self.words) + at for at in range(len(tokens)) if tokens.starts_line(at))
-            self.words += tokens.words
-            self.comments += [comment for _, comment in tokens.comments]
-        self.has_dots = ELLIPSIS in self.words
-
-    def line_from(self, at: int) -> list[str]:
-        """Return the tokens of the quoted line that starts at a position."""
-        end = at + 1
-        while end < len(self.words) and end not in self.starts:
-            end += 1
-        return self.words[at:end]
-
-    def line_before(self, at: int) -> list[str]:
-        """Return the tokens of the quoted line that ends before a position."""
-        start = at - 1
-        while start > 0 and start not in self.starts:
-            start -= 1
-        return self.words[start:at]
 
 
 class FileTokens:
@@ -145,10 +110,13 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
     best: tuple[tuple[int, int], TokenMatch] | None = None
     for end in nsmallest(_MAX_ENDS, _bits(states[-1]), key=lambda end: abs(file.line(end) - expected)):
         around = (first - reach, last + reach) if reach is not None else None
-        for in_runs in (False, True):
+        for in_runs in (False, True) if around is not None else (False,):
             path = _path(quote, file, states, end, in_runs=in_runs)
+            lines = {file.line(at) for at in path}
+            if in_runs and around is not None and not around[0] <= min(lines) <= max(lines) <= around[1]:
+                continue  # few lines are near each other by chance
             # A line of the quote must be near the cited lines; omitted lines around them prove nothing.
-            gap = min(max(0, line - last, first - line) for line in {file.line(at) for at in path})
+            gap = min(max(0, line - last, first - line) for line in lines)
             match = _match(quote, file, path, around) if reach is None or gap <= reach else None
             if match is None:
                 continue
@@ -200,21 +168,21 @@ def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:
 def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int, *, in_runs: bool = False) -> list[int]:
     """Return the position in the file of each token of the quote, for an alignment that ends at `end`.
 
-    Few tokens are omitted, or with `in_runs`, more tokens follow each other: `});` belongs to the block above it.
+    Few tokens are omitted. With `in_runs`, a line without names, such as `});`, stays with the block above it.
     """
-    path, jumps = [end], 0
+    path, choices = [end], 0
     for at in range(len(states) - 1, 0, -1):
         position, before = path[-1], states[at - 1]
         word = quote.words[at]
         if word == ELLIPSIS and before >> position & 1 and file.tokens.words[position] != ELLIPSIS:
             path.append(position)
             continue
-        is_choice = in_runs and at in quote.starts and jumps < _MAX_JUMPS
+        is_choice = in_runs and choices < _MAX_CHOICES and quote.ends_block(at)
         is_next = position > 0 and before >> (position - 1) & 1
         if is_next and not is_choice:
             path.append(position - 1)
             continue
-        jumps += 1
+        choices += is_choice
         is_open = quote.words[at - 1] == ELLIPSIS or at in quote.gaps
         allowed = before if is_open else before & file.ends
         allowed = (allowed & ((1 << position) - 1)) | (is_next << max(0, position - 1))
@@ -228,7 +196,7 @@ def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int, *, 
 def _end_of_run(states: list[int], at: int, allowed: int) -> int:
     """Return the last allowed position of a token; of several, the one with most tokens of the quote before it."""
     best, longest = allowed.bit_length() - 1, -1
-    for _ in range(_MAX_CHOICES):
+    for _ in range(_MAX_POSITIONS):
         if not allowed or longest == _MAX_RUN:
             break
         position, run = allowed.bit_length() - 1, 0
@@ -291,7 +259,7 @@ def _goes_on(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> 
         return False
     omitted = path[at - 1] + 1 + len(file.tokens.of_line(path[at - 1] + 1))
     line = quote.line_from(following)
-    return any(map(_is_name, line)) and line != file.tokens.words[omitted : omitted + len(line)]
+    return any(map(is_name, line)) and line != file.tokens.words[omitted : omitted + len(line)]
 
 
 def _came_from(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> bool:
@@ -300,7 +268,7 @@ def _came_from(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -
         return False
     omitted = path[at] - len(file.tokens.of_line(path[at] - 1))
     line = quote.line_before(start)
-    return any(map(_is_name, line)) and line != file.tokens.words[max(0, omitted - len(line)) : omitted]
+    return any(map(is_name, line)) and line != file.tokens.words[max(0, omitted - len(line)) : omitted]
 
 
 def _is_apart(
@@ -332,7 +300,7 @@ def _has_short_end(quote: QuoteTokens, file: FileTokens, path: list[int], at: in
             words.append(quote.words[position])
             before = position
         else:
-            if sum(map(len, words)) < _MIN_APART and any(map(_is_name, words)):
+            if sum(map(len, words)) < _MIN_APART and any(map(is_name, words)):
                 return True
     return False
 
@@ -361,15 +329,11 @@ def _is_altered(omitted: list[str], quoted: list[str], distance: int) -> bool:
         end += 1
     old, new = omitted[start : len(omitted) - end], quoted[start : len(quoted) - end]
     shared = (*omitted[:start], *omitted[len(omitted) - end :])
-    if max(len(old), len(new)) > _NEAR_MISS or not any(map(_is_name, shared)):
+    if max(len(old), len(new)) > _NEAR_MISS or not any(map(is_name, shared)):
         return False
-    if not any(_is_name(word) and word not in _DECISIVE for word in (*old, *new)):
+    if not any(is_name(word) and word not in _DECISIVE for word in (*old, *new)):
         return True
-    return sum(map(_is_name, shared)) >= 3 and distance > _SIBLING
-
-
-def _is_name(word: str) -> bool:
-    return word[0].isalpha() or word[0] == "_"
+    return sum(map(is_name, shared)) >= 3 and distance > _SIBLING
 
 
 def _indent(line: str) -> int:

@@ -18,7 +18,7 @@ _MODULE = lazy_pattern(r"(?m)^module[ \t]++(\S{1,400})")
 _VERSION = lazy_pattern(r"v\d+")
 _MAX_MANIFEST = 200_000
 #: Names that many folders have: they do not tell a project from a folder.
-_PLAIN = frozenset(
+PLAIN_NAMES = frozenset(
     {
         *("src", "lib", "app", "apps", "package", "packages", "test", "tests", "docs", "web", "api", "core", "backend"),
         *("frontend", "client", "server", "service", "services", "ui", "main", "source", "code", "repo", "workspace"),
@@ -47,7 +47,7 @@ def project_names(workspace: Workspace) -> frozenset[str]:
     """Return the names that a project has, as `plain_name` writes them; without a manifest, that of its folder."""
     folder = workspace.folder.replace("\\", "/").rpartition("/")[2].removesuffix(".git")
     names = [name for name in _names(workspace) if name] or [folder]
-    return frozenset(map(plain_name, names)) - _PLAIN
+    return frozenset(map(plain_name, names)) - PLAIN_NAMES
 
 
 def plain_name(name: str) -> str:
