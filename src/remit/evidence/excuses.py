@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from remit.evidence.file_names import has_known_ending
 from remit.evidence.model import Location, Reference
 from remit.evidence.other_code import DESCRIBED, NOT_HERE, OTHER_TYPE, is_other_language
 from remit.evidence.path_resolution import is_in_package, is_there
+from remit.evidence.planned import new_files
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
 from remit.lazy import lazy_pattern
@@ -61,6 +63,7 @@ _WILD = lazy_pattern(r"[*?\[\\]")
 _SHORT = "the path leaves out folders of the file"
 _SHORT_OF_SEVERAL = "the path leaves out folders; several files may be meant"
 _OUTER = "the path has the folder of the checkout before"
+_TWO_FILES = "the path has the name of a file before a slash; two files may be meant"
 _BUILD = "a build writes it; it is not in the checkout"
 _IGNORED = "the repository ignores it, so it is not in the checkout"
 _SOURCE = "it is compiled from the file"
@@ -69,6 +72,7 @@ _AT_HOME = "it is in the home folder of the author, or an installed package"
 _PAIR_OF = "the path names two files at once"
 _MEANS = "the path has the number of the file"
 _EARLIER = "a traceback shows the file as it was"
+_ANNOUNCED = "the text creates this file; the line may be one of another file"
 _NUMBER = "it may be the number of a finding"
 _ROUGH = "the text gives the lines as an estimate"
 
@@ -91,6 +95,9 @@ class Excuses:
         self._ignored: dict[str, _Patterns] = {}
         self._packages: dict[tuple[str, str], bool] = {}
         self._documents: dict[str, list[str]] = {}
+        self._text_of_document = text
+        #: The files that the text announces as new; None before the first line that may be one of another file.
+        self._new: frozenset[str] | None = None
         #: The names of the project; None before the first path that may begin with one.
         self._project: frozenset[str] | None = None
 
@@ -100,12 +107,20 @@ class Excuses:
             reference.outcome, reference.found = "unchecked", None
         elif reference.outcome == "missing-file":
             self._excuse_missing(reference)
+        elif reference.outcome == "out-of-range" and reference.carried and self._is_announced(reference.file):
+            _excuse(reference, _ANNOUNCED)
         elif reference.outcome == "out-of-range":
             _excuse_range(reference)
         elif reference.outcome == "outside":
             is_home = reference.line is None and _HOME.match(reference.path)
             if is_home or (is_absolute(reference.path) and is_in_package(reference.path)):
                 _excuse(reference, _AT_HOME)
+
+    def _is_announced(self, file: str) -> bool:
+        """Return whether the text creates a file, so that the lines are those of another one: `Create: src/app.py`."""
+        if self._new is None:
+            self._new = new_files(self._text_of_document)
+        return any(file == path or file.endswith(f"/{path}") for path in self._new)
 
     def _excuse_missing(self, reference: Reference) -> None:
         path = reference.path
@@ -138,6 +153,12 @@ class Excuses:
 
     def _why_not_committed(self, path: str) -> str:
         """Return why a file is not expected in a checkout; empty if it is."""
+        file, at, _ = path.partition("@")
+        if at and self._workspace.index.ending_with(file):
+            return f"the text cites another revision of {file}"
+        *above, name = path.split("/")
+        if not name.startswith(".") and any(part[:1] not in ("", ".") and has_known_ending(part) for part in above):
+            return _TWO_FILES
         if _PACKAGE.match(path) or self._is_locked_package(path) or self._is_dart_package(path):
             return _INSTALLED
         if self._is_built(path):

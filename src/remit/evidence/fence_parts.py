@@ -17,6 +17,7 @@ from remit.evidence.file_names import Exists, has_known_ending, looks_like_file
 from remit.evidence.grammar import references_in
 from remit.evidence.line_numbers import MAX_COMMENT, line_in_comment
 from remit.evidence.proposal_words import AFTER_WORDS, BEFORE_WORDS, CORRECTED, CORRECTED_WORDS
+from remit.evidence.quote_text import orders_change
 from remit.evidence.written import WrittenReference, cursor_reference
 from remit.lazy import either, lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
@@ -27,11 +28,11 @@ _MARK = rf"(?:(?-i:{_EMOJI}{{1,4}})\s*+)?+"
 #: An emoji and a location in place of a comment, as the first line: `📄 docs/setup.md (lines 26-29):`.
 _EMOJI_LINE = lazy_pattern(r"\s*+[\U0001f300-\U0001faff]\ufe0f?\s++([^\n]++)$")
 _SIGNS = r"\s*+(?://+|#(?![!#\d])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
-_LOCATED = r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$"
+_LOCATED = r"(?:(?:file|from|in|at|vs\.?|versus|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$"
 _COMMENT = lazy_pattern(_SIGNS + _MARK + _LOCATED, re.IGNORECASE)
 _ASCII_COMMENT = lazy_pattern(_SIGNS + _LOCATED, re.IGNORECASE)
 _COMMENT_ENDS = ("*/", "*/}", "-->", "*)", "-}", "#}", "%>", '"""', "'''")
-#: What may follow a path without a line in a location comment: the end, or a remark after a dash or bracket.
+#: What may follow a path without a line in a location comment.
 _REMARK = lazy_pattern(r"\s*(?:$|[-–—:(|,])")
 _LATER_REMARK = lazy_pattern(r"[`*]{0,3}\s*(?:$|[-–—:|]+\s|[(（]|:$)")
 _NOTHING = lazy_pattern(r"[\s`*:]*$")
@@ -132,8 +133,7 @@ _CROSS = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:❌|✗|�
 _TICK = lazy_pattern(r"\s*+(?://+|#+|--+|;+|%+|/\*+|\{/\*|<!--)\s*+(?:✅|✓)", words=tuple("✅✓"))
 #: A short comment that is a title of the code below it, in a fence of at most this many lines.
 _WHOLE_COMMENT = lazy_pattern(r"\s*+(?://+|#+(?=\s)|--+|;+|/\*+|<!--)\s*+\S")
-_MAX_TITLE = 30
-_MAX_VERSIONS = 80
+_MAX_TITLE, _MAX_VERSIONS = 30, 80
 _ANY_WORD = lazy_pattern(r"\w+")
 #: What may come between the locations of one comment: `a.py:12 and b.py:30`.
 _JOINED = lazy_pattern(r"[`*]{0,3}\s?(?:,|;|/|&|\+|and|or|und|y|et|と|和)\s?(?:and\s|in\s)?[`*]{0,3}$")
@@ -221,12 +221,18 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
                 _PROPOSED_REMARK.search(line, end)
                 or _CORRECTED_REMARK.search(line, end)
                 or (written.line is None and _PATTERN_REMARK.search(line, end))
+                or (written.line is None and _orders_change(fence.lines[at + 1 : at + 2], written.path, workspace))
             ),
             is_old=bool(_OLD_REMARK.match(line)),
             is_inside=bool(_INSIDE_REMARK.match(line)),
             others=tuple(others),
         )
     yield part
+
+
+def _orders_change(lines: list[str], path: str, workspace: Workspace | None) -> bool:
+    """Return whether lines are comments that order a change, and not those of the file."""
+    return any(orders_change(line) and not _is_own_comment(line, path, workspace) for line in lines)
 
 
 def _may_be_comment(line: str) -> bool:

@@ -153,7 +153,8 @@ def _mark_proposed(references: list[Reference], proposals: Proposals, document: 
             is_folder = proposals.kind.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
             is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
             # A line of a file that is to be created or deleted must be there.
-            reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
+            is_output = listed.are_outputs and "/" not in reference.path
+            reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted or is_output))
             reference.is_planned |= not has_line and proposals.kind.creates_files and reference.is_planned_in_plan
             if listed.may_be_new and not has_line:
                 heads.mark(reference, are_of_plan=listed.are_of_plan)
@@ -343,7 +344,7 @@ def _excuse(
     if is_lost:
         from remit.evidence.other_code import excuse_named_outside, excuse_submodules
 
-        excuse_submodules(here, workspace)
+        excuse_submodules(here, workspace, document.line_text, is_result=is_result)
         excuse_named_outside(here, is_result=is_result)
     if not is_result:  # a finding must name a file, in full
         from remit.evidence.excuses import Excuses

@@ -69,25 +69,26 @@ CHANGE_HEADING = lazy_pattern(
 #: Words in a heading, at any place, below which code that is not there is to be written: `Quick fixes, suggested`.
 _PROPOSING_IN_ENGLISH = lazy_pattern(
     r"\b(?:recommend(?:ed(?!\sarchitecture)|ations?)|suggest(?:ed|ions?)|propos(?:ed|als?)|remediations?|solutions?|"
-    r"to-?dos?|how to fix|fixes|corrected|(?:remaining|outstanding|pending) (?:work|tasks|steps|items)|"
+    r"where to (?:add|insert)|insertion points?|to-?dos?|how to fix|fixes|corrected|"
+    r"(?:remaining|outstanding|pending) (?:work|tasks|steps|items)|"
     r"refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
     r"\bfix\s*(?:[:：(]|$)",
     re.IGNORECASE,
     (
         *("recommend", "suggest", "propos", "remediation", "solution", "do", "fix", "corrected"),
-        *("remaining", "outstanding", "pending", "refactor"),
+        *("remaining", "outstanding", "pending", "refactor", "insert", "where to"),
     ),
 )
 _PROPOSING_IN_OTHERS = lazy_pattern(
     rf"\b(?:{ANY_PROPOSAL}|{PROPOSED_BEFORE}|à faire|por hacer|a fazer|da fare|zu tun|te doen|do zrobienia|"
-    r"yapılacaklar|cần làm)\b|(?:修复|修改|改进|优化|解决)(?:方案|办法)|建议|推荐|待办|"
+    r"yapılacaklar|cần làm)\b|(?:修复|修改|改进|优化|解决)(?:方案|办法|步骤)|(?:迁移|实施)(?:计划|步骤)|建议|推荐|待办|"
     r"修正案|改善案|修正方法|対策|推奨|提案|対応方針|수정안|개선안|해결\s?방안|해결책|권장|제안|수정\s?방법|할 일",
     re.IGNORECASE,
     (
         *OTHER_WORDS,
         *WORDS_BEFORE,
         *("à faire", "por hacer", "a fazer", "da fare", "zu tun", "te doen", "do zrobienia"),
-        *("lacaklar", "cần làm", "解决", "推荐", "待办", "対応方針", "해결", "할 일"),
+        *("lacaklar", "cần làm", "迁移", "实施", "解决", "推荐", "待办", "対応方針", "해결", "할 일"),
     ),
 )
 PROPOSING_HEADING = lazy_any(_PROPOSING_IN_ENGLISH, _PROPOSING_IN_OTHERS)

@@ -58,7 +58,7 @@ _COUNTED = lazy_pattern(
 )
 _MEASURED = lazy_pattern(r"[\s-](?:chars?|characters?|columns?|cols|bytes|words|px|wide|long)\b", re.IGNORECASE)
 _UP_TO = lazy_pattern(
-    rf"`\s?{DASH}\s?`:?L?(\d++)`|`{DASH}(\d++)(?![\w.])|`?\s(?:{DASH}|to|through|until)\s`?:L?(\d++)"
+    rf"`(?:{DASH}`:?L?|\s{DASH}\s`(?::L?|L))(\d++)`|`{DASH}(\d++)(?![\w.])|`?\s(?:{DASH}|to|through|until)\s`?:L?(\d++)"
     rf"|\s(?:{DASH}|to|through|until)\sL?(\d++)(?=\s*(?:$|[`)\]|;,.<]))",
     re.IGNORECASE,
 )

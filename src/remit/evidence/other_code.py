@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from remit.evidence.file_names import LANGUAGES
@@ -27,6 +27,8 @@ _MAX_PARTS = 30
 #: A text with this many files of the checkout, and this many for each missing one, is about the checkout.
 _MIN_KNOWN = 8
 _KNOWN_SHARE = 5
+#: A shorter part of the name of a submodule may be any word.
+_MIN_NAME = 6
 #: A text with this many files in another language may be about another code base.
 _MIN_STRANGERS = 2
 DESCRIBED = "a table of this plan states what it is for, and nothing states that it exists: taken for a new file"
@@ -36,8 +38,13 @@ _NO_TRACE = "nothing in the checkout has this name or these folders; it may be a
 _MACHINE = lazy_pattern(r"/(?:etc|proc|sys|dev|run|boot|tmp|var/log)/|~/\.[\w-]+/")
 _DOTS = lazy_pattern(r"/\.{2,}/")
 _OF_MACHINE = "it is a path of a machine, outside the checkout"
+_CODE = frozenset().union(*LANGUAGES)
 #: Folders of installed packages.
 _INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
+#: A name in a text, not the folder of a path with a file: `lib/mesh/`, `mesh`.
+_NAME = lazy_pattern(r"(?<![\w.-])([A-Za-z][\w-]{3,80})/?(?![\w./-])")
+#: So many lines above a reference may name the submodule that it is in.
+_NEAR = 12
 _SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
 
 
@@ -55,30 +62,62 @@ def _written_at(reference: Reference) -> tuple[int, str, int | None, int | None]
     return reference.at, reference.text, reference.line, reference.end_line
 
 
-def excuse_submodules(references: list[Reference], workspace: Workspace) -> None:
-    """Leave references into submodules that are not checked out unchecked, and short forms of the same paths."""
-    lost = [one for one in references if one.outcome == "missing-file"]
+def excuse_submodules(
+    references: list[Reference], workspace: Workspace, line_text: Callable[[int], str], *, is_result: bool
+) -> None:
+    """Leave references into submodules that are not checked out unchecked, and short forms of the same paths.
+
+    In a text that is not a result, a submodule may be called without the prefix of its name, and a path that nothing
+    here has may be one of a submodule that the lines above name.
+    """
+    lost = [one for one in references if one.outcome in ("missing-file", "outside", "out-of-range")]
     listed = workspace.read(".gitmodules") if lost else None
     if not isinstance(listed, SourceFile):
         return
     paths = dict.fromkeys(path.strip("/") for path in _SUBMODULE.findall(listed.text))
-    empty = frozenset(filter(workspace.is_empty_folder, paths))
-    inside: dict[str, str] = {}
-    for one in lost:
-        above = (one.path[: at - 1] for at in _part_starts(one.path) if at)
-        if folder := next(filter(empty.__contains__, above), ""):
-            inside[one.path] = folder
+    modules = _Submodules([path for path in paths if workspace.is_empty_folder(path)], is_result=is_result)
+    inside = {one.path: folder for one in lost if (folder := modules.folder_of(one.path))}
     ends = {path[at:]: folder for path, folder in inside.items() for at in _part_starts(path)}
     endings = _endings_of(inside)
     named: set[str] = set()
     for one in lost:
-        folder = ends.get(one.path, "")
-        guessed = "" if folder or "/" in one.path else endings.get(one.path.rpartition(".")[2], "")
+        folder, guessed = ends.get(one.path, ""), ""
+        if one.outcome == "out-of-range" and ("/" in one.path or is_result):
+            continue
+        if one.outcome == "missing-file" and not folder:
+            first, slash, _ = one.path.partition("/")
+            guessed = "" if slash else endings.get(one.path.rpartition(".")[2], "")
+            if not guessed and not (slash and is_there(first, workspace)):
+                guessed = modules.named_in("\n".join(map(line_text, range(max(1, one.at - _NEAR), one.at + 1))))
         if folder or guessed:
-            one.outcome, one.found, one.is_silent = "unchecked", None, folder in named
+            one.outcome, one.found, one.found_end, one.is_silent = "unchecked", None, None, folder in named
             named.add(folder)
             verb = "is" if folder else "may be"
             one.why = f"it {verb} in the submodule {folder or guessed}, which is not checked out"
+
+
+class _Submodules:
+    """The submodules that are not checked out."""
+
+    def __init__(self, folders: list[str], *, is_result: bool) -> None:
+        self._folders = frozenset(folders)
+        #: The folders by their last name, and by the part of it after a prefix: `decision` for `shop-decision`.
+        names = {} if is_result else {folder.rpartition("/")[2]: folder for folder in folders}
+        short = {name.partition("-")[2]: folder for name, folder in names.items()}
+        self._names = {name: folder for name, folder in (short | names).items() if len(name) >= _MIN_NAME}
+
+    def folder_of(self, path: str) -> str:
+        """Return the submodule that a path leads into, or nothing."""
+        above = [path[: at - 1] for at in _part_starts(path) if at]
+        if whole := next(filter(self._folders.__contains__, above), ""):
+            return whole
+        parts = path.split("/")[:-1] if is_absolute(path) else path.split("/")[:-1][:1]
+        return next((self._names[part] for part in parts if part in self._names), "")
+
+    def named_in(self, text: str) -> str:
+        """Return a submodule whose name a text has as a word, and not only in a path; or nothing."""
+        words = frozenset(_NAME.findall(text))
+        return next((folder for name, folder in self._names.items() if name in words), "")
 
 
 def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> None:
@@ -159,7 +198,9 @@ def excuse_named_outside(references: list[Reference], *, is_result: bool = False
     ends = {path[at:]: path for path in (*outside, *installed) for at in list(_part_starts(path))[-_MAX_PARTS:]}
     for one in references if ends else ():
         full = ends.get(one.path, "")
-        if one.outcome == "missing-file" and full != one.path and ("/" in one.path or full in installed) and full:
+        is_code = not is_result and one.path.rpartition(".")[2].lower() in _CODE
+        is_told = bool(full) and full != one.path and ("/" in one.path or full in installed or is_code)
+        if one.outcome == "missing-file" and is_told:
             one.outcome, one.found = "unchecked", None
             place = "in an installed package" if full in installed else "outside the checkout"
             one.why = f"the text cites it in full as {full}, which is {place}"

@@ -28,6 +28,7 @@ _MAKES = lazy_pattern(rf"[\s*_`+]*+{_MAKE}(?:\sfile)?[\s*_`]*+$", re.IGNORECASE,
 _CREATES = lazy_pattern(
     rf"[\s*_`+❌✗⚠]*+(?:{_MAKE}(?:\sfile)?[\s*_`]*+(?:$|[(（])|"
     r"create[\s*_`]*+(?:[—–]|-\s)|"
+    r"(?:resolved|fixed|done)\b[^\n]{0,60}\b(?:removed|deleted)[\s*_`.)]*$|"
     r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
     r"nuevo\sarchivo\b|novo\sarquivo\b|neue\sdatei\b|nouveau\sfichier\b|новый\sфайл\b|新文件|新規ファイル|새\s?파일|"
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
@@ -62,7 +63,7 @@ _DELETES = lazy_pattern(
 #: What a row of a plan asks for: `Create the container`, `New — the types`. `Add a check` needs the file.
 _CREATES_THING = lazy_pattern(
     r"[\s*_`]*+(?:create|(?-i:[Сс]оздать)|crear|créer|criar|creare|erstelle|新建|创建|作成)[\s*_`]++\S|"
-    r"[\s*_`]*+new[\s*_`]*+[—–]|\s*+\*\*(?-i:NEW)\*\*",
+    r"[\s*_`]*+new[\s*_`]*+[—–]|\s*+\*\*(?-i:NEW|NEU|NUEVO|NOVO|NOUVEAU)\*\*",
     re.IGNORECASE,
 )
 #: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.
@@ -192,6 +193,13 @@ _DELETED_FILE = lazy_pattern(
     re.IGNORECASE,
     ("delet", "remov"),
 )
+#: A heading above files that a program writes.
+_OUTPUTS = lazy_pattern(
+    rf"(?m:^{LEAD}(?:(?:expected|generated|produced|program)\s)?(?:output|generated|produced)(?:\s(?:files?|artifacts?))"
+    r"[\s*_]*(?:$|[(（:：]))",
+    re.IGNORECASE,
+    ("output", "generated", "produced"),
+)
 _NEW_FILES = lazy_pattern(
     rf"{LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件|新增[^\n]{0,12}文件|생성되는\s?파일)|"
@@ -216,6 +224,8 @@ class ListedFiles(msgspec.Struct, frozen=True):
     deleted: str
     #: Whether they are the files of a plan: those that are not there are to be written, unless they are to be changed.
     are_of_plan: bool
+    #: Whether a program writes them.
+    are_outputs: bool
     #: Whether they are files of a plan that is still to be carried out, and the heading does not call them existing.
     may_be_new: bool
 
@@ -232,6 +242,7 @@ def listed_files(heading: str, kind: DocumentKind, *, are_gone: bool, above: str
         are_to_be_deleted=_FILES_TO_DELETE.match(heading) is not None,
         deleted=(file["start"] or file["end"]) if file else "",
         are_of_plan=are_of_plan,
+        are_outputs=not kind.is_result and _OUTPUTS.search(above) is not None,
         may_be_new=are_of_plan or (kind.is_open_plan and not EXISTING_FILES.search(above)),
     )
 

@@ -86,7 +86,8 @@ OTHER_NOUNS = (
     r"(?:code|solution)\s(?:proposée?|corrigée?|suggérée?)|(?-i:[Пп]редлагаемый\sкод)|"
     r"(?:修正|変更|改善)(?:案|後|例|方法|コード)|修正|改善|対策|推奨|提案|解决方案|"
     r"(?:建议|修复|改进|优化)(?:方案|建议|代码|修改|修复|做法|方法|后)?|修改(?:方案|建议|后)|"
-    r"대안(?:\s?\d)?|제안|(?:수정|개선)(?:안|\s?후)?|변경\s?후|권장)"
+    r"대안(?:\s?\d)?|제안|(?:수정|개선|해결)\s?방안|(?:수정|개선)(?:안|\s?후)?|변경\s?후|권장|"
+    r"(?:ال)?(?:إصلاح\w{0,3}|حلول?|اقتراح\w{0,3}|توصيات?)(?:\s(?:ال)?مقترح\w{0,3})?)"
 )
 _ENGLISH_KINDS = (
     r"(?:(?:suggested|recommended|proposed|possible|secure|safer?|correct(?:ed)?|better|improved|fixed|new|expected|"
@@ -118,7 +119,8 @@ OTHER_WORDS = (
     *("виправлення", "исправлени", "после", "предлагаемый", "предложени", "пропозиці", "після"),
     *("рекомендаци", "рекомендаці", "решени", "рішення", "стало"),
     *("优化", "修复", "修改", "修正", "変更", "対策", "建议"),
-    *("推奨", "提案", "改善", "改进", "解决方案", "개선", "권장", "대안", "변경", "수정", "제안"),
+    *("推奨", "提案", "改善", "改进", "解决方案", "개선", "권장", "대안", "변경", "수정", "제안", "해결"),
+    *("إصلاح", "حل", "اقتراح", "توصي"),
 )
 EXAMPLE_WORDS = (
     *("beispiel", "contoh", "ejemplo", "esempi", "exemple", "exemplo", "przykład", "voorbeeld", "ví dụ", "örnek"),
@@ -200,6 +202,8 @@ INTRODUCTION = lazy_pattern(
     r"(?:(?:expected|actual|sample|example|test|console|terminal|command|program)\s)?(?:output|stdout|stderr|traceback|"
     rf"stack ?trace)|出力(?:例|結果)?|输出){WORD_ENDS}[^\n]{{0,200}}[:：][\s*_]{{0,4}}$|"
     r"[^\n]{0,200}\b(?:prints|outputs|logs)[:：][\s*_]{0,4}$|"
+    r"[^\n]{0,200}\bshould provide[:：][\s*_]{0,4}$|"
+    r"[\s*_>-]*+new\s[\w\s-]{1,40}\sto\s(?:add|create|write|implement)[:：][\s*_]{0,4}$|"
     r"[^\n]{0,120}[(（](?:to be (?:added|created|written|implemented)|proposed|planned|hypothetical|suggested|"
     r"recommended|not yet implemented|illustrative|conceptual|pseudo-?code|sketch)[)）][\s*_]{0,4}[:：][\s*_]{0,4}$|"
     r"[^\n]{0,200}(?:示例|例如|样例|参考实现|サンプル|記述例|使用例|예시|复制[^\n]{0,60}到[^\n]{0,60})[\s*_]{0,4}[:：][\s*_]{0,4}$",

@@ -5,6 +5,8 @@ The nearest label above a fence decides (`**Fix:**`, `**Current code:**`), else 
 
 from __future__ import annotations
 
+import re
+
 from remit.contract.parse import Document
 from remit.evidence.document_kind import WORK_STEP
 from remit.evidence.heading_tree import HEADING, HeadingTree
@@ -48,6 +50,7 @@ from remit.evidence.removals import (
 from remit.lazy import lazy_pattern
 
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
+_FAR_CURRENTLY = lazy_pattern(r"\bcurrently\b(?=[^\n]{30})", re.IGNORECASE, ("currently",))
 _ASSIGNS = lazy_pattern(r"(?<![=!<>])=(?!=)")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})", words=("`", "~"))
@@ -178,9 +181,18 @@ class Proposals:
             return True
         if self.headings.has_above(at, EXAMPLES) or (not shows_existing and self._is_below_proposal(at)):
             return True
-        if not has_line and not shows_existing and INSTALLATION.match(heading):
+        if not has_line and not shows_existing and (INSTALLATION.match(heading) or self._is_below_label(at)):
             return True
         return bool(FIX_LABEL.match(label))
+
+    def _is_below_label(self, at: int) -> bool:
+        """Return whether a label directly above the first heading of a section proposes what is below its headings."""
+        while at >= 0:
+            line = self.headings.line_above_children(at)
+            if _LABEL.match(line) and PROPOSED_LABEL.match(line):
+                return True
+            at = self.headings.parent(at)
+        return False
 
     def _label_above(self, line: int) -> str:
         """Return the nearest label above a fence, or the fence or heading that is nearer."""
@@ -231,9 +243,13 @@ class Proposals:
         return CURRENT.search(self._head_of(label)) is not None
 
     def _introduces_existing(self, text: str) -> bool:
-        """Return whether a line introduces code as it is; `today` in `day = today` is not about time in a plan."""
-        if "=" in text and self.kind.is_plan and not self.kind.is_result:
+        """Return whether a line introduces code as it is.
+
+        In a plan, `today` in `day = today` is not about time, and `currently` far from the colon is about what happens.
+        """
+        if self.kind.is_plan and not self.kind.is_result:
             text = _CODE_SPAN.sub(lambda span: "`x`" if _ASSIGNS.search(span[0]) else span[0], text[:_MAX_LINE])
+            text = _FAR_CURRENTLY.sub("", text) if _FAR_CURRENTLY.search(_CODE_SPAN.sub("`x`", text)) else text
         return INTRODUCES_EXISTING.match(text) is not None
 
     def _follows_sentence(self, line: int) -> bool:

@@ -63,6 +63,15 @@ _BEFORE_FIX = lazy_pattern(
     ("before", "до", "前"),
 )
 
+#: A comment below a path that orders a change of that file: `// Replace the button with:`, `// 在 open 函数中添加：`.
+_ORDERS_CHANGE = lazy_pattern(
+    r"\s*+(?://++|#++|--++|/\*++|<!--)\s*+(?:(?:replace|insert|add|update|change)\s[^\n]{1,120}|"
+    r"在[^\n]{1,60}(?:添加|加入|插入|增加|修改|替换)[^\n]{0,20})[:：]\s*+(?:\*/|-->)?\s*+$",
+    re.IGNORECASE,
+    ("replace", "insert", "add", "update", "change", "添加", "加入", "插入", "增加", "修改", "替换"),
+)
+#: A branch of a drawing: `  ├─ open()`.
+_BRANCH = lazy_pattern(r"\s*+[│ ]*+[├└]─", words=("─",))
 _LISTED_CALL = lazy_pattern(r"\s*+[-*•]\s++[`*]*+[\w.]{1,80}\([^()\n]{0,80}\)[`*]*+\s++[-–—:]\s")
 #: A line of a list, and one with a label: `Rule: js/incomplete-escaping`.
 _LISTED = lazy_pattern(
@@ -110,11 +119,18 @@ def lists_calls(text: str) -> bool:
 
 
 def is_listing(lines: list[str]) -> bool:
-    """Return whether lines in place of code are a list, or labels with their values, besides locations."""
+    """Return whether lines in place of code are a list, a drawing, or labels with their values, besides locations."""
     shown = [line for line in lines[:_MAX_LINES] if line.strip() and not _PLACE.match(line)]
     if not shown:
         return False
+    if any(map(_BRANCH.match, shown)):
+        return True
     return all(map(_LISTED.match, shown)) or (len(shown) > 1 and all(map(_LABELLED.match, shown)))
+
+
+def orders_change(line: str) -> bool:
+    """Return whether a line is a comment that orders a change: `// Insert this above the list:`."""
+    return _ORDERS_CHANGE.match(line) is not None
 
 
 def is_insert_point(line: str) -> bool:
