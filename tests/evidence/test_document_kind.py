@@ -359,3 +359,19 @@ def test_a_pattern_that_is_to_be_followed_is_not_one_that_is_there(tree: Path) -
     assert outcome(f"In `src/cart.py:1` it is wrong — follow the same pattern:\n\n{new}", tree) == "verified"
     for who in ("All handlers", "None"):
         assert outcome(f"{who} of `src/cart.py:1` follow the same pattern:\n\n{new}", tree) == "mismatch"
+
+
+def test_in_a_plan_currently_may_be_about_what_happens(tree: Path) -> None:
+    new = code("def total(cart):", "    return compute(cart, 2)")
+    plan = "# Plan: taxes\n\n- [x] **Only once** — `src/cart.py:1` {}\n\n" + new
+    assert outcome(plan.format("currently computes each cart on every tick regardless:"), tree) == "verified"
+    assert outcome(plan.format("currently says:"), tree) == "mismatch"
+    assert outcome(plan.format("(currently `src/cart.py:1`, in the class):"), tree) == "mismatch"
+    audit = plan.replace("# Plan: taxes", "# Audit").replace("- [x] ", "")
+    assert outcome(audit.format("currently computes each cart on every tick regardless:"), tree) == "mismatch"
+
+
+@pytest.mark.parametrize("title", ["# Coding Standards", "# Guidelines for taxes", "# Naming conventions"])
+def test_a_text_on_standards_prescribes_its_code(title: str, tree: Path) -> None:
+    assert outcome(located(title), tree) == "verified"
+    assert outcome(located(f"{title}: violations"), tree) == "mismatch"

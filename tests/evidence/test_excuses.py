@@ -247,3 +247,36 @@ def test_the_number_of_a_finding_is_not_a_range_of_lines(tree: Path) -> None:
     assert outcomes("- `src/app.py` L10-12", tree) == ["src/app.py:10-12 verified"]
     for text in ("`src/app.py:10-2`", "`src/app.py` (L10-2)", "`src/app.py` (lines 10-02)"):
         assert "out-of-range" in outcomes(text, tree)[0]
+
+
+def test_a_path_with_a_revision_is_one_of_that_revision(tree: Path) -> None:
+    assert outcomes("`src/app.py@origin/main:60-90`", tree) == ["src/app.py@origin/main:60-90 unchecked"]
+    assert "missing-file" in outcomes("`src/aap.py@origin/main:60-90`", tree)[0]
+
+
+def test_two_names_with_a_slash_are_not_a_path(tree: Path) -> None:
+    table = "| File |\n|---|\n| `{}` |\n"
+    assert outcomes(table.format("app.py/store.py"), tree) == ["app.py/store.py unchecked"]
+    assert "missing-file" in outcomes(table.format("app/store.py"), tree)[0]
+
+
+def test_lines_of_a_file_that_the_text_creates_may_be_those_of_another(tree: Path) -> None:
+    text = "- Create: `src/store.py`\n\n### Task 4: `src/store.py`\n\nPort the loop (lines 241-290) near-verbatim.\n"
+    assert "unchecked" in outcomes(text, tree)[-1]
+    assert "out-of-range" in outcomes(text.replace("Create", "Change"), tree)[-1]
+    assert "out-of-range" in outcomes("- Create: `src/store.py`\n\n`src/store.py:241`\n", tree)[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- `src/app.py:30` — `5` (pages)", ["src/app.py:30 verified"]),
+        ("- `src/app.py:30`-`35`", ["src/app.py:30-35 verified"]),
+        ("- `src/app.py:30` – `:35`", ["src/app.py:30-35 verified"]),
+        ("- `src/app.py:30` – `:25`", ["src/app.py:30-25 out-of-range > src/app.py:30"]),
+    ],
+)
+def test_a_number_in_code_marks_after_a_dash_is_not_the_end_of_a_range(
+    text: str, expected: list[str], tree: Path
+) -> None:
+    assert outcomes(text, tree) == expected

@@ -279,3 +279,27 @@ def test_a_described_file_with_a_similar_name_or_among_files_that_are_there_is_m
 def test_a_long_table_of_described_files_takes_little_time(tree: Path) -> None:
     rows = "".join(f"| `src/new{at}.py` | Offers |\n" for at in range(5_000))
     assert set(answers(PLAN + "| File | Purpose |\n|---|---|\n" + rows, tree)) == {"planned"}
+
+
+def test_files_that_a_program_writes_are_not_expected(tree: Path) -> None:
+    table = "| File | Status |\n|---|---|\n| `stats.json` | kept |\n"
+    for headings in ("## Output Files", "## 3. Generated files (per run)", "## Output Files\n\n### Standard files"):
+        assert answers(f"# Report\n\n{headings}\n\n{table}", tree) == ["planned"]
+    for headings in ("## Output is wrong", "## Files", "## Input files"):
+        assert answers(f"# Report\n\n{headings}\n\n{table}", tree) == ["missing-file"]
+    assert answers(f"# Report\n\n## Output Files\n\n{table.replace('stats', 'src/stats')}", tree) == ["missing-file"]
+    assert answers(f"# Report\n\n## Output Files\n\n{table.replace('.json', '.json:3')}", tree) == ["missing-file"]
+
+
+def test_a_row_may_state_that_its_problem_was_resolved_by_removing_the_file(tree: Path) -> None:
+    table = "| Issue | File | Status |\n|---|---|---|\n| empty | `src/none.py` | {} |\n"
+    assert answers(table.format("**Resolved** (Phase 3 - verified removed)"), tree) == ["planned"]
+    for status in ("**Resolved** (removed users can log in)", "Removed users can log in", "Not resolved (removed)"):
+        assert answers(table.format(status), tree) == ["missing-file"]
+
+
+def test_a_row_of_a_plan_may_call_its_file_new_in_other_languages(tree: Path) -> None:
+    table = row("`src/offers.py`", "**NEU** - Angebote", head="Datei | Änderung")
+    assert answers(PLAN + table, tree) == ["planned"]
+    assert answers("# Audit\n\n" + table, tree) == ["missing-file"]
+    assert answers(PLAN + table.replace("**NEU** - Angebote", "Neue Angebote sind falsch"), tree) == ["missing-file"]

@@ -237,3 +237,61 @@ def test_names_with_the_ending_of_a_language_that_is_here_are_found(tree: Path) 
     here = ", ".join(f"`src/app.py:{line}`" for line in range(1, 9))
     app = "`hub_screen.dart:3`, `cart_screen.dart:4` and `page.dart:5`"
     assert outcomes(f"{here}\n\n## App\n\n{app.replace('.dart', '.ts')}\n", tree)[-1] == "abbreviated"
+
+
+# --- Submodules that are not checked out
+
+
+@pytest.fixture
+def modules(tmp_path: Path) -> Path:
+    for path, lines in {"src/app.rs": 40, "src/lib.rs": 9, "docs/notes.md": 1}.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / path).write_text("value = 1\n" * lines)
+    (tmp_path / ".gitmodules").write_text('[submodule "planner"]\n\tpath = crates/shop-planner\n\turl = x\n')
+    (tmp_path / "crates/shop-planner").mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`shop-planner/src/lib.rs:90`",
+        "`planner/src/lib.rs:90`",
+        "`/home/me/shop/shop-planner/layers/visual.rs:90`",
+        "The layers of `shop-planner`: `visual.rs:11`",
+        "The planner has layers.\n\n- the view (`layers/visual.rs:11`)",
+    ],
+)
+def test_a_submodule_may_be_called_by_its_name_or_a_part_of_it(text: str, modules: Path) -> None:
+    assert outcomes(text, modules) == ["unchecked"]
+    result = f"## Code Reviewer Result\n\n### Status\nSUCCESS\n\n### Findings\n\n{text}\n"
+    assert outcomes(result, modules, "")[0] in ("missing-file", "outside")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The layers of the shop: `src/visual.rs:11`",
+        "The planner has layers: `src/visual.rs:11`",
+        "The planners have layers: `src/aap.rs:11`",
+        "The planner." + "\n" * 20 + "The view: `src/visual.rs:11`",
+        "`src/planner/visual.rs:11`",
+    ],
+)
+def test_a_path_in_a_folder_that_is_here_is_not_one_of_a_submodule(text: str, modules: Path) -> None:
+    assert outcomes(text, modules) == ["missing-file"]
+
+
+def test_a_line_past_the_end_may_be_one_of_a_file_in_a_submodule(modules: Path) -> None:
+    assert outcomes("`shop-planner/src/lib.rs:90` and `lib.rs:95`", modules) == ["unchecked", "unchecked"]
+    assert outcomes("`shop-planner/src/app.rs:90` and `src/lib.rs:95`", modules) == ["unchecked", "out-of-range"]
+    assert outcomes("The planner: `lib.rs:95`", modules) == ["out-of-range"]
+
+
+def test_a_name_that_the_text_cites_in_full_as_outside_is_meant(tree: Path) -> None:
+    text = "`/home/me/bank/main.go:63` is open, and so is `main.go:99`."
+    assert outcomes(text, tree) == ["outside", "unchecked"]
+    assert outcomes(text.replace("main.go:99", "mine.go:99"), tree)[1] != "outside"
+    assert outcomes(text.replace("main.go", "main.yml"), tree)[0] == "outside"
+    result = f"## Code Reviewer Result\n\n### Status\nSUCCESS\n\n### Findings\n\n{text}\n"
+    assert outcomes(result, tree, "") == ["outside", "missing-file"]

@@ -274,3 +274,10 @@ def test_code_that_was_and_code_that_is_now_in_one_fence_are_not_a_quote(tree: P
     assert "mismatch" not in answers(above + fence(*was, "", *now), tree)
     assert "mismatch" in answers(above + fence(*was), tree)
     assert "mismatch" in answers(above + fence("# now: it runs", *was[1:], "# was: it ran"), tree)
+
+
+def test_a_drawing_of_calls_is_not_a_quote(tree: Path) -> None:
+    lines = ("total(cart)", "  ├─ compute(cart)", "  └─ round(price)")
+    assert "mismatch" not in answers(fence("# src/cart.py:5", *lines), tree)
+    plain = [line.replace("├─ ", "").replace("└─ ", "") for line in lines]
+    assert "mismatch" in answers(fence("# src/cart.py:5", *plain), tree)
