@@ -245,7 +245,7 @@ def test_a_purpose_with_a_word_for_a_fault_is_one_of_a_new_file(purpose: str, tr
 
 
 @pytest.mark.parametrize("column", ["Changes", "Issue", "Status", "Current lines", "Problem", "修改", "Severity"])
-def test_a_table_with_a_column_on_what_is_there_is_compared(column: str, tree: Path) -> None:
+def test_a_table_with_a_column_on_existing_files_is_compared(column: str, tree: Path) -> None:
     table = row("`src/offers.py`", "Offers", "rules", head=f"File | Purpose | {column}")
     assert answers(PLAN + table, tree) == ["missing-file"]
     assert answers(PLAN + DESCRIBED.format(column), tree) == ["missing-file"]

@@ -72,7 +72,7 @@ _CHARACTER = r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'"
 _LEXEME = r"(?P<dots>\.{3,}+|…)|\\[^\r\n]|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|(?!\\\r?\n)[^\s]"
 _WORD = lazy_pattern(rf"(?:{_LEXEME})")
 _NAME_FOLLOWS = lazy_pattern(r"[\w$\[({\"'`*&]")
-#: The same in a string: `*Error...*` is text.
+#: In a string, `*` and `&` after dots are text, and not the start of a name: `*Error...*`.
 _NAME_IN_STRING = lazy_pattern(r"[\w$\[({\"'`]")
 #: A string of three quotation marks that starts a statement, after a colon, or at the beginning of an excerpt.
 _DOCSTRING = lazy_pattern(

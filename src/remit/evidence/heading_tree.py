@@ -97,11 +97,11 @@ class HeadingTree:
             at = self._parents[at]
         return False
 
-    def section(self, at: int, most: int) -> Iterator[str]:
-        """Yield the lines between a heading and the next one, at most this many."""
+    def section(self, at: int, limit: int) -> Iterator[str]:
+        """Yield the lines between a heading and the next one, up to a limit."""
         first = self._lines[at] + 1
-        last = self._lines[at + 1] if at < len(self._lines) - 1 else first + most
-        return map(self._document.line_text, range(first, min(last, first + most)))
+        last = self._lines[at + 1] if at < len(self._lines) - 1 else first + limit
+        return map(self._document.line_text, range(first, min(last, first + limit)))
 
     def line_above_children(self, at: int) -> str:
         """Return the last line of text between the heading above another one and the first heading below that."""

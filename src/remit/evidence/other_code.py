@@ -43,7 +43,7 @@ _CODE = frozenset().union(*LANGUAGES)
 _INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
 #: A name in a text, not the folder of a path with a file: `lib/mesh/`, `mesh`.
 _NAME = lazy_pattern(r"(?<![\w.-])([A-Za-z][\w-]{3,80})/?(?![\w./-])")
-#: So many lines above a reference may name the submodule that it is in.
+#: At most this many lines above a reference are searched for the name of its submodule.
 _NEAR = 12
 _SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
 

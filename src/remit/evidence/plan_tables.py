@@ -38,7 +38,7 @@ _STATES_FILE = lazy_pattern(
     re.IGNORECASE,
 )
 _MAX_ROW = 2_000
-#: The columns of a table that states what each file is for, and of one on what is there.
+#: The columns of a table that states what each file is for, and of one on existing files.
 _DESCRIBES_FILE = lazy_pattern(
     r"\|[\s*_]*+(?:purpose|contents?|contains|responsibilit(?:y|ies)|role|provides|exports|what\sit\s(?:does|holds)|zweck|inhalt|"
     r"aufgabe|rolle|verantwortung|prop[óo]sito|contenido|conte[úu]do|rol|papel|responsabilidad|responsabilidade|contenu|rôle|"
@@ -55,7 +55,7 @@ _MAX_HEAD = 1_000
 
 
 class TableHeads:
-    """Tells whether a table of a plan may list files that the plan creates, by its columns and the line above it."""
+    """Finds the tables of a plan that may list files which the plan creates, by their columns and the line above."""
 
     def __init__(self, line_text: Callable[[int], str]) -> None:
         self._line_text = line_text

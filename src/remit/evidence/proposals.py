@@ -56,11 +56,17 @@ _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})", words=("`", "~"))
 #: A step of a plan that is still to be done.
 _STEP = lazy_pattern(r"\s*[-*+]\s\[ \]\s")
-#: So many lines are searched at most: above a fence and above a list for a label, and in a section for its status.
-_REACH, _MAX_LIST, _MAX_SECTION = 12, 200, 80
-_MAX_LINE, _MAX_FENCE = 2_000, 80
+#: At most this many lines above a fence are searched for its label.
+_REACH = 12
+#: At most this many lines above a list entry are searched for the label of its list.
+_MAX_LIST = 200
+#: At most this many lines of a section are searched for its status.
+_MAX_SECTION = 80
+_MAX_LINE = 2_000
 #: A sentence above a fence has at most this many lines; at most this many fences follow each other below one label.
-_MAX_WRAPPED, _MAX_JOINED = 3, 3
+_MAX_WRAPPED = 3
+_MAX_JOINED = 3
+_MAX_FENCE = 80
 #: The words of a bold label up to its colon.
 _HEAD = lazy_pattern(r"[\s>\-+\d.)]*+\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s?[:：])(?=\s)")
 _LINE = lazy_pattern(r":\d|#L\d")

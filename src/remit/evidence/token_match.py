@@ -20,8 +20,9 @@ How = Literal["same", "annotated", "condensed"]
 MAX_COST = 400_000_000
 #: At most this many alignments are compared; the nearest to the cited lines are tried first.
 _MAX_ENDS = 16
-#: At most this many lines without names are moved to the block above them, each to one of so many positions.
+#: At most this many lines without names are moved to the block above them.
 _MAX_CHOICES = 60
+#: At most this many positions are compared for each of them.
 _MAX_POSITIONS = 6
 #: At most this many tokens before such a position are compared with the quote.
 _MAX_RUN = 16
