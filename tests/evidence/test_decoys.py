@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from corpus.tree import evidence_of
 
 from remit.checking import Options, check_text
 from remit.evidence.sources import Sources
@@ -368,3 +369,11 @@ def test_a_stack_trace_below_a_location_is_not_a_quote(tree: Path) -> None:
     assert lines_in(f"It fails in `src/app.py:12`:\n\n```\n{trace}\n```", tree) == ["src/app.py:12"]
     code = "open(server)\nat = main(index)"
     assert lines_in(f"It fails in `src/app.py:12`:\n\n```\n{code}\n```", tree) == ["src/app.py:12", "src/app.py"]
+
+
+def test_a_port_before_the_name_of_a_server_is_not_a_line(tmp_path: Path) -> None:
+    (tmp_path / "main.go").write_text("x\n" * 5_000)
+    for text in ("- `main.go` — start a `:9091` metrics HTTP server", "- `main.go` opens `:4321` port"):
+        assert not evidence_of(text, tmp_path).references
+    (found,) = evidence_of("- `main.go` — see `:4321` for the server", tmp_path).references
+    assert found.line == 4321

@@ -375,3 +375,8 @@ def test_in_a_plan_currently_may_be_about_what_happens(tree: Path) -> None:
 def test_a_text_on_standards_prescribes_its_code(title: str, tree: Path) -> None:
     assert outcome(located(title), tree) == "verified"
     assert outcome(located(f"{title}: violations"), tree) == "mismatch"
+
+
+def test_a_design_of_an_inspector_is_a_design(tree: Path) -> None:
+    assert outcome(located("# Design of the inspector"), tree) == "verified"
+    assert outcome(located("# Inspection of the design"), tree) == "mismatch"

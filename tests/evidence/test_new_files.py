@@ -303,3 +303,11 @@ def test_a_row_of_a_plan_may_call_its_file_new_in_other_languages(tree: Path) ->
     assert answers(PLAN + table, tree) == ["planned"]
     assert answers("# Audit\n\n" + table, tree) == ["missing-file"]
     assert answers(PLAN + table.replace("**NEU** - Angebote", "Neue Angebote sind falsch"), tree) == ["missing-file"]
+
+
+def test_a_file_that_a_plan_creates_is_planned_wherever_it_is_named_without_a_line(tree: Path) -> None:
+    changed = row("`src/offers.py`", "Add a check", head=CHANGED)
+    text = f"{PLAN}## Files to create\n\n{OFFERS}\n## Files to modify\n\n{changed}"
+    assert answers(text, tree) == ["planned", "planned"]
+    assert answers(text.replace("Files to create", "Files to read"), tree) == ["missing-file", "missing-file"]
+    assert answers(f"{text}\n`src/offers.py:12`\n", tree)[-1] == "missing-file"

@@ -52,7 +52,7 @@ _WORK_FILE = lazy_pattern(
 #: A title or a name of a file on existing code, also if it names a design: `Design flaws of the cart`.
 _DESCRIBES_CODE = lazy_pattern(
     r"(?:\b|_)(?:audit|review|finding|flaw|bug|issue|problem|vulnerab|violation|complian|inconsisten|deviation|assess|"
-    r"evaluat|inspect|verif|investigat|root.cause|anti-?pattern|fail|flak[ey]|check|prüf|bericht|architecture|"
+    r"evaluat|inspect(?!or)|verif|investigat|root.cause|anti-?pattern|fail|flak[ey]|check|prüf|bericht|architecture|"
     r"developer|weak|smell|critique|gap|debt|drift|wrong|bad|insecure|threat|race|codebase|owasp|examen|"
     r"(?-i:[Рр]евью|[Пп]роверк|[Оо]бзор))|\bvs\b|\?|審計|審查|報告|檢查|检查|评审|评估|缺陷|问题|問題|レポート|보고서|검토",
     re.IGNORECASE,

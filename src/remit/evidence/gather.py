@@ -312,7 +312,7 @@ def _check_in_workspace(
     resolver = PathResolver(workspace, folder=folder, roots=roots, opened=opened)
     resolver.resolve_all(here, document.whole_text, is_result=bool(document.result.agent))
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
-    announced = new_files(document.whole_text) if kind.name in ("generic", "design") else frozenset()
+    announced = {one.path for one in here if one.is_planned} | new_files(document.whole_text)
     suggestions = SuggestionFinder(workspace)
     symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)
     # Sorted by file, so that each file is read once even if not all of them fit in memory.

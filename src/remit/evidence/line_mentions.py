@@ -82,6 +82,8 @@ _PORT = lazy_pattern(
     r"\b(?:ports?|listen(?:s|ing)?(?:\son)?|localhost|bind(?:s|ing)?(?:\sto)?|tcp|udp)\W{0,4}$|\bdefaults?(?:\sto)?\s`$",
     re.IGNORECASE,
 )
+_PORT_AFTER = lazy_pattern(r"`?\s(?:[\w-]{1,20}\s){0,2}(?:server|port|listener)\b", re.IGNORECASE)
+_MIN_PORT = 4
 #: An ID in a table or heading: `L2-1`. A line has two digits or a second L.
 _ID = lazy_pattern(r"L\d[-–]\d", re.IGNORECASE)
 _LOOK_BACK = 40
@@ -130,6 +132,8 @@ def mentions_in(text: str, *, has_ids: bool) -> Iterator[Mention]:
             if is_count or measures(text, end) or _OTHER_LINE.search(text, max(0, start - _LOOK_BACK), start):
                 continue
         if found["colon"] and (_FORMAT.match(listed) or _PORT.search(text, max(0, start - _LOOK_BACK), start)):
+            continue
+        if found["colon"] and len(listed) >= _MIN_PORT and listed.isdigit() and _PORT_AFTER.match(text, end):
             continue
         if found["letter"] and has_ids and _ID.match(listed):
             continue

@@ -70,6 +70,8 @@ _ORDERS_CHANGE = lazy_pattern(
     re.IGNORECASE,
     ("replace", "insert", "add", "update", "change", "添加", "加入", "插入", "增加", "修改", "替换"),
 )
+#: A field of a finding that is written as a record: `Severity: P0`.
+_RECORD = lazy_pattern(r"(?:ID|Area|Severity|Title|Status|Priority|Category|File|Location|Type|Confidence)\s*+:\s++\S")
 #: A branch of a drawing: `  ├─ open()`.
 _BRANCH = lazy_pattern(r"\s*+[│ ]*+[├└]─", words=("─",))
 _LISTED_CALL = lazy_pattern(r"\s*+[-*•]\s++[`*]*+[\w.]{1,80}\([^()\n]{0,80}\)[`*]*+\s++[-–—:]\s")
@@ -123,7 +125,7 @@ def is_listing(lines: list[str]) -> bool:
     shown = [line for line in lines[:_MAX_LINES] if line.strip() and not _PLACE.match(line)]
     if not shown:
         return False
-    if any(map(_BRANCH.match, shown)):
+    if any(map(_BRANCH.match, shown)) or (len(shown) > 3 and all(map(_RECORD.match, shown[:3]))):
         return True
     return all(map(_LISTED.match, shown)) or (len(shown) > 1 and all(map(_LABELLED.match, shown)))
 
