@@ -249,6 +249,7 @@ def test_a_line_with_two_slashes_is_a_comment_where_no_code_begins_with_them(pat
     quoted = "near = far / size\n// 500 / 117 = 4 cells\nfar = 5"
     assert check(quoted, lines, 1, path=path).outcome == "verified"
     assert check(quoted.replace("far = 5", "far = 6"), lines, 1, path=path).outcome == "mismatch"
+    assert check("x: |\n  //evil.example/a", ["x: |", "  //good.example/a"], 1, path=path).outcome == "mismatch"
     assert (
         check("total = (\n    cost\n    // 3\n)", ["total = (", "    cost", "    // 2", ")"], 1).outcome == "mismatch"
     )

@@ -352,13 +352,9 @@ def test_code_without_a_line_below_an_instruction_is_not_a_quote(tree: Path) -> 
     assert outcome(text.format("Installation of carts is slow", ""), tree) == "mismatch"
     assert outcome(located("# Stack\n\n## Installation"), tree) == "mismatch"
     assert outcome(text.format("Installation", "").replace(", 2", ""), tree) == "verified"
-
-
-def test_a_pattern_that_is_to_be_followed_is_not_one_that_is_there(tree: Path) -> None:
-    new = code("def total(cart):", "    return compute(cart, 2)")
-    assert outcome(f"In `src/cart.py:1` it is wrong — follow the same pattern:\n\n{new}", tree) == "verified"
-    for who in ("All handlers", "None"):
-        assert outcome(f"{who} of `src/cart.py:1` follow the same pattern:\n\n{new}", tree) == "mismatch"
+    assert outcome(text.format("Installation", "").replace("# Stack", "# Audit"), tree) == "mismatch"
+    for above in ("Note: you must enable taxes; here:\n\n", "It is what the class should provide:\n\n"):
+        assert outcome(text.format("Taxes", above), tree) == "mismatch"
 
 
 def test_in_a_plan_currently_may_be_about_what_happens(tree: Path) -> None:
@@ -367,6 +363,8 @@ def test_in_a_plan_currently_may_be_about_what_happens(tree: Path) -> None:
     assert outcome(plan.format("currently computes each cart on every tick regardless:"), tree) == "verified"
     assert outcome(plan.format("currently says:"), tree) == "mismatch"
     assert outcome(plan.format("(currently `src/cart.py:1`, in the class):"), tree) == "mismatch"
+    place = "# Plan: taxes\n\nWe currently compare the number with one in the opener (`src/cart.py:1`):\n\n"
+    assert outcome(place + new, tree) == "mismatch"
     audit = plan.replace("# Plan: taxes", "# Audit").replace("- [x] ", "")
     assert outcome(audit.format("currently computes each cart on every tick regardless:"), tree) == "mismatch"
 
@@ -375,6 +373,15 @@ def test_in_a_plan_currently_may_be_about_what_happens(tree: Path) -> None:
 def test_a_text_on_standards_prescribes_its_code(title: str, tree: Path) -> None:
     assert outcome(located(title), tree) == "verified"
     assert outcome(located(f"{title}: violations"), tree) == "mismatch"
+    for other in ("# What the standard library does here", "# By convention, it returns 2"):
+        assert outcome(located(other), tree) == "mismatch"
+
+
+def test_code_below_a_heading_of_insertion_points_is_to_be_inserted(tree: Path) -> None:
+    assert outcome(located("# Logs\n\n## Code Insertion Points\n\n### 2. The total"), tree) == "verified"
+    for heading in ("## Missing insertion points", "## SQL injection: where to insert the payload"):
+        assert outcome(located(f"# Logs\n\n{heading}"), tree) == "mismatch"
+    assert outcome(result(located("#### Insertion points")), tree) == "mismatch"
 
 
 def test_a_design_of_an_inspector_is_a_design(tree: Path) -> None:

@@ -238,6 +238,7 @@ def test_of_a_range_that_a_cell_cuts_off_the_first_line_counts(tree: Path) -> No
     found = ["src/app.py:3 verified", "src/app.py:12-18 verified", "src/app.py:25 verified"]
     assert outcomes("`src/app.py:3,12-18,25-2…`", tree) == found
     assert outcomes("`src/app.py:25-3…`", tree) == ["src/app.py:25 verified"]
+    assert "out-of-range" in outcomes("`src/app.py:25-300…`", tree)[0]
     assert "out-of-range" in outcomes("`src/app.py:55-6…`", tree)[0]
     assert "out-of-range" in outcomes("`src/app.py:25-2`", tree)[0]
 
@@ -245,19 +246,21 @@ def test_of_a_range_that_a_cell_cuts_off_the_first_line_counts(tree: Path) -> No
 def test_the_number_of_a_finding_is_not_a_range_of_lines(tree: Path) -> None:
     assert outcomes("- `src/app.py` (L10-02)", tree) == ["src/app.py:10-2 unchecked"]
     assert outcomes("- `src/app.py` L10-12", tree) == ["src/app.py:10-12 verified"]
-    for text in ("`src/app.py:10-2`", "`src/app.py` (L10-2)", "`src/app.py` (lines 10-02)"):
+    for text in ("`src/app.py:10-2`", "`src/app.py` (L10-2)", "`src/app.py` (lines 10-02)", "`src/app.py:L10-02`"):
         assert "out-of-range" in outcomes(text, tree)[0]
 
 
 def test_a_path_with_a_revision_is_one_of_that_revision(tree: Path) -> None:
     assert outcomes("`src/app.py@origin/main:60-90`", tree) == ["src/app.py@origin/main:60-90 unchecked"]
-    assert "missing-file" in outcomes("`src/aap.py@origin/main:60-90`", tree)[0]
+    for path in ("src/aap.py@origin/main:60-90", "src/app.py@beef/ghost.py:4"):
+        assert "missing-file" in outcomes(f"`{path}`", tree)[0]
 
 
 def test_two_names_with_a_slash_are_not_a_path(tree: Path) -> None:
     table = "| File |\n|---|\n| `{}` |\n"
     assert outcomes(table.format("app.py/store.py"), tree) == ["app.py/store.py unchecked"]
-    assert "missing-file" in outcomes(table.format("app/store.py"), tree)[0]
+    for path in ("app/store.py", "src/app.py/ghost.py", "src/app.py/lib/store.py", "ghost.py/store.py"):
+        assert "missing-file" in outcomes(table.format(path), tree)[0]
 
 
 def test_lines_of_a_file_that_the_text_creates_may_be_those_of_another(tree: Path) -> None:
@@ -265,6 +268,13 @@ def test_lines_of_a_file_that_the_text_creates_may_be_those_of_another(tree: Pat
     assert "unchecked" in outcomes(text, tree)[-1]
     assert "out-of-range" in outcomes(text.replace("Create", "Change"), tree)[-1]
     assert "out-of-range" in outcomes("- Create: `src/store.py`\n\n`src/store.py:241`\n", tree)[-1]
+    assert "out-of-range" in outcomes("`src/store.py` (new): the leak is at line 900.\n", tree)[-1]
+
+
+def test_many_created_files_take_little_time(tree: Path) -> None:
+    created = "".join(f"Create: `src/q{at}.py`\n" for at in range(3_000))
+    lines = "".join(f"It is at line {at + 50}.\n" for at in range(3_000))
+    assert outcomes(f"{created}\n### src/store.py\n\n{lines}", tree)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +282,7 @@ def test_lines_of_a_file_that_the_text_creates_may_be_those_of_another(tree: Pat
     [
         ("- `src/app.py:30` — `5` (pages)", ["src/app.py:30 verified"]),
         ("- `src/app.py:30`-`35`", ["src/app.py:30-35 verified"]),
+        ("- `src/app.py:30` – `35`", ["src/app.py:30-35 verified"]),
         ("- `src/app.py:30` – `:35`", ["src/app.py:30-35 verified"]),
         ("- `src/app.py:30` – `:25`", ["src/app.py:30-25 out-of-range > src/app.py:30"]),
     ],

@@ -257,9 +257,9 @@ def modules(tmp_path: Path) -> Path:
     [
         "`shop-planner/src/lib.rs:90`",
         "`planner/src/lib.rs:90`",
-        "`/home/me/shop/shop-planner/layers/visual.rs:90`",
+        "`/home/me/shop/crates/shop-planner/layers/visual.rs:90`",
         "The layers of `shop-planner`: `visual.rs:11`",
-        "The planner has layers.\n\n- the view (`layers/visual.rs:11`)",
+        "The `shop-planner` has layers.\n\n- the view (`layers/visual.rs:11`)",
     ],
 )
 def test_a_submodule_may_be_called_by_its_name_or_a_part_of_it(text: str, modules: Path) -> None:
@@ -285,7 +285,22 @@ def test_a_path_in_a_folder_that_is_here_is_not_one_of_a_submodule(text: str, mo
 def test_a_line_past_the_end_may_be_one_of_a_file_in_a_submodule(modules: Path) -> None:
     assert outcomes("`shop-planner/src/lib.rs:90` and `lib.rs:95`", modules) == ["unchecked", "unchecked"]
     assert outcomes("`shop-planner/src/app.rs:90` and `src/lib.rs:95`", modules) == ["unchecked", "out-of-range"]
-    assert outcomes("The planner: `lib.rs:95`", modules) == ["out-of-range"]
+    assert outcomes("The shop-planner: `lib.rs:95`", modules) == ["out-of-range"]
+    assert outcomes("`shop-planner/src/lib.rs:90`, `src/lib.rs:3`, `lib.rs:95`", modules)[-1] == "out-of-range"
+    assert outcomes("`shop-planner/../../x.rs:4`", modules)[0] in ("outside", "missing-file")
+    (modules / "lib.rs").write_text("value = 1\n")
+    assert outcomes("`shop-planner/src/lib.rs:90` and `lib.rs:95`", modules)[-1] == "out-of-range"
+
+
+def test_a_common_word_is_not_the_name_of_a_submodule(modules: Path) -> None:
+    (modules / ".gitmodules").write_text('[submodule "s"]\n\tpath = crates/shop-service\n\turl = x\n')
+    (modules / "crates/shop-service").mkdir()
+    for text in ("`service/ghost.rs:3`", "The customer service is good: `lip.rs:3`", "The planner: `lip.rs:3`"):
+        assert outcomes(text, modules, "") == ["missing-file"]
+
+
+def test_many_names_near_a_submodule_take_little_time(modules: Path) -> None:
+    assert len(outcomes("shop-planner " + " ".join(f"`h{at}.rs:3`" for at in range(2_000)), modules)) == 2_000
 
 
 def test_a_name_that_the_text_cites_in_full_as_outside_is_meant(tree: Path) -> None:

@@ -684,6 +684,16 @@ def test_a_bracket_that_ends_many_blocks_is_that_of_the_quoted_one(lines: list[s
     assert check("\n".join(lines), HOOKS, 1, 13, path="a.ts").outcome == outcome
 
 
+def test_a_line_above_the_cited_ones_does_not_verify_an_altered_one() -> None:
+    lines = [
+        *("it('delta', () => {", "  expect(beta).toBe(0);", "});"),
+        *("it('beta', () => {", "  expect(beta).toBe(2);", "});", "delta({", "  a: 1,", "  b: alpha,"),
+    ]
+    quoted = "\n".join(["  expect(beta).toBe(0);", *lines[5:]])
+    assert check(quoted, lines, 5, 9, path="a.ts").outcome == "mismatch"
+    assert check(quoted.replace("0", "2"), lines, 5, 9, path="a.ts").outcome == "verified"
+
+
 def test_the_head_of_one_function_above_the_body_of_another_is_altered() -> None:
     lines = [
         "func Task(op Op) bool {",

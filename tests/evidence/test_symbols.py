@@ -405,9 +405,3 @@ def test_a_cell_with_an_instruction_or_a_sentence_does_not_name_the_symbol_of_it
 ) -> None:
     (reference,) = evidence_of(f"| File | Note |\n|---|---|\n| `src/app.py:12` | {cell} |", tree).references
     assert reference.outcome == outcome
-
-
-def test_a_word_with_a_number_in_wide_brackets_is_a_remark(tree: Path) -> None:
-    assert outcomes("`src/app.py` の12行目（prod1）", tree) == ["src/app.py:12 verified"]
-    assert "mismatch" in outcomes("`src/app.py:12` (prod1)", tree)[0]
-    assert "mismatch" in outcomes("`src/app.py` の12行目（`prod1`）", tree)[0]

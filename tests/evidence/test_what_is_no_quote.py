@@ -279,6 +279,8 @@ def test_code_that_was_and_code_that_is_now_in_one_fence_are_not_a_quote(tree: P
 def test_a_drawing_of_calls_is_not_a_quote(tree: Path) -> None:
     lines = ("total(cart)", "  ├─ compute(cart)", "  └─ round(price)")
     assert "mismatch" not in answers(fence("# src/cart.py:5", *lines), tree)
+    one = ("def total(cart):", "    price = compute(cart, tax)", "│ └─ wrong", "    return price")
+    assert "mismatch" in answers(fence("# src/cart.py:5", *one), tree)
     plain = [line.replace("├─ ", "").replace("└─ ", "") for line in lines]
     assert "mismatch" in answers(fence("# src/cart.py:5", *plain), tree)
 

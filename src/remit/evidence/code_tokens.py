@@ -53,8 +53,8 @@ _COMMENTS: dict[str, str] = {
         "rake tcl bzl bazel rego coffee cr po gitignore dockerignore editorconfig",
         _HASH,
     ),
-    # No line of these begins with two slashes.
-    **_endings("sh bash zsh fish yaml yml toml gd", _HASH, r"(?m:^[ \t]*+//[^\n]*+)"),
+    # No code of these begins with two slashes and a blank.
+    **_endings("sh bash zsh fish yaml yml toml gd", _HASH, r"(?m:^[ \t]*+//[ \t][^\n]*+)"),
     **_endings("ps1 psm1", _POWERSHELL, _HASH),
     **_endings("sql", _BLOCK, _DASHES),
     **_endings("lua", _LONG_LUA, _DASHES),

@@ -31,7 +31,7 @@ _PLANS_WORK = lazy_pattern(
 )
 #: The title of a text on how something is to be built: a specification, a design, a guide.
 _DESCRIBES_WORK = lazy_pattern(
-    r"\b(?:designs?|specs?|specifications?|guides?|guidelines?|standards?|conventions?|"
+    r"\b(?:designs?|specs?|specifications?|guides?|guidelines|standards|conventions|"
     r"tutorial|how[- ]to|blueprint|cookbook|playbook|diseño|guía|guia|"
     r"conception|entwurf|anleitung|leitfaden|(?-i:[Рр]уководство|РУКОВОДСТВО|[Пп]роектирование))\b|"
     r"設計|设计|指南|ガイド|教程|설계|가이드",

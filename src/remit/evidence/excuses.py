@@ -13,7 +13,7 @@ from remit.evidence.file_names import has_known_ending
 from remit.evidence.model import Location, Reference
 from remit.evidence.other_code import DESCRIBED, NOT_HERE, OTHER_TYPE, is_other_language
 from remit.evidence.path_resolution import is_in_package, is_there
-from remit.evidence.planned import new_files
+from remit.evidence.planned import created_files
 from remit.evidence.reference_lookup import LACKING, names_folder
 from remit.globs import part_matches
 from remit.lazy import lazy_pattern
@@ -46,7 +46,7 @@ _COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs
 #: `File "/srv/app.py", line 12` shows the file at the time of the error.
 _TRACEBACK = lazy_pattern(r"\w\", line \d")
 #: The number of a finding that is like a range of lines: `L10-02`.
-_FINDING = lazy_pattern(r"(?<![\w-])L\d{1,4}-0\d")
+_FINDING = lazy_pattern(r"(?<![\w:-])(?<!lines )L\d{1,4}-0\d")
 _ABOUT = lazy_pattern(r"(?<!\d)(?<!\d\s)[~≈]|\b(?:about|around|approx\w*|roughly|circa|ca\.)\s", re.IGNORECASE)
 #: At most this many files with the same name are compared with a path.
 _MAX_NAMESAKES = 200
@@ -57,6 +57,8 @@ _MAX_PACKAGES = 100
 _MAX_PATTERNS = 2_000
 #: And of those with other wildcards, or with several folders, this many.
 _MAX_WILD = 200
+#: The name of a revision: `main`, `origin/main`, `v1.2`.
+_REF = lazy_pattern(r"(?:(?:origin|upstream)/)?[\w.-]{2,60}")
 _TITLE = lazy_pattern(r"(?m)^#[ \t]++(\S[^\n]{0,200})")
 _WORD = lazy_pattern(r"[\w.-]{4,}")
 _WILD = lazy_pattern(r"[*?\[\\]")
@@ -85,9 +87,9 @@ class Excuses:
         self._workspace = workspace
         #: Whether most of them have a file in the checkout.
         self._is_here = 2 * sum(one.outcome not in NOT_HERE for one in references) > len(references)
-        #: For each table that describes files, the number of its files that are here, and of those that are not.
+        #: For each table that describes files (0: for the rest of the text), how many are here, and how many are not.
         self._tables = Counter((one.table, one.outcome not in NOT_HERE) for one in references)
-        title = _TITLE.search(text, 0, text.find("```") % (len(text) + 1))
+        title = _TITLE.search(text.partition("```")[0])  # in a fence, `#` starts a comment
         words = frozenset(map(plain_name, _WORD.findall(title[1]) if title else ())) - PLAIN_NAMES
         firsts = {plain_name(one.path.partition("/")[0]) for one in references if one.outcome == "missing-file"} & words
         #: The word of the title with which paths begin, if there is only one.
@@ -95,7 +97,7 @@ class Excuses:
         self._ignored: dict[str, _Patterns] = {}
         self._packages: dict[tuple[str, str], bool] = {}
         self._documents: dict[str, list[str]] = {}
-        self._text_of_document = text
+        self._text = text
         #: The files that the text announces as new; None before the first line that may be one of another file.
         self._new: frozenset[str] | None = None
         #: The names of the project; None before the first path that may begin with one.
@@ -119,8 +121,9 @@ class Excuses:
     def _is_announced(self, file: str) -> bool:
         """Return whether the text creates a file, so that the lines are those of another one: `Create: src/app.py`."""
         if self._new is None:
-            self._new = new_files(self._text_of_document)
-        return any(file == path or file.endswith(f"/{path}") for path in self._new)
+            self._new = created_files(self._text)
+        parts = file.split("/")
+        return any("/".join(parts[at:]) in self._new for at in range(len(parts)))
 
     def _excuse_missing(self, reference: Reference) -> None:
         path = reference.path
@@ -144,26 +147,33 @@ class Excuses:
             reference.found = Location(meant, reference.line)
         elif self._is_here and self._is_other_type(path):
             _excuse(reference, OTHER_TYPE)
-        elif why := self._why_not_committed(path):
+        elif why := self._why_not_expected(path):
             _excuse(reference, why)
         elif _TRACEBACK.search(reference.text):
             _excuse(reference, _EARLIER)
         elif reference.may_be_planned and self._is_new_name(reference):
             reference.outcome, reference.found, reference.why = "planned", None, DESCRIBED
 
-    def _why_not_committed(self, path: str) -> str:
+    def _why_not_expected(self, path: str) -> str:
         """Return why a file is not expected in a checkout; empty if it is."""
-        file, at, _ = path.partition("@")
-        if at and self._workspace.index.ending_with(file):
+        file, _, ref = path.partition("@")
+        if _REF.fullmatch(ref) and self._workspace.index.ending_with(file):
             return f"the text cites another revision of {file}"
-        *above, name = path.split("/")
-        if not name.startswith(".") and any(part[:1] not in ("", ".") and has_known_ending(part) for part in above):
+        if self._names_two_files(path):
             return _TWO_FILES
         if _PACKAGE.match(path) or self._is_locked_package(path) or self._is_dart_package(path):
             return _INSTALLED
         if self._is_built(path):
             return _BUILD
         return _IGNORED if self._is_ignored(path) else ""
+
+    def _names_two_files(self, path: str) -> bool:
+        """Return whether a path has the names of two files here with a slash between them: `app.py/cli.py`."""
+        first, slash, second = path.rpartition("/")
+        if not slash or not has_known_ending(first.rpartition("/")[2]) or second.startswith("."):
+            return False
+        index = self._workspace.index
+        return bool(index.ending_with(first)) and bool(index.ending_with(second))
 
     def _is_new_name(self, reference: Reference) -> bool:
         """Return whether a file is not here under another path either, and most files of its table are not here."""
@@ -263,17 +273,17 @@ class Excuses:
         own = name, version = package[1], package[2]
         if own not in self._packages and len(self._packages) < _MAX_PACKAGES:
             entry = f'\nname = "{name}"\nversion = "{version}"\n'
-            is_locked = any(entry in self._text(lock) for lock in _LOCKS)
+            is_locked = any(entry in self._lock(lock) for lock in _LOCKS)
             self._packages[own] = is_locked or f'version: "{version}"' in self._dart_package(name)
         return self._packages.get(own, False)
 
-    def _text(self, lock: str) -> str:
+    def _lock(self, lock: str) -> str:
         file = self._workspace.read(lock)
         return file.text if isinstance(file, SourceFile) else ""
 
     def _dart_package(self, name: str) -> str:
         """Return the entry of a package in the lock of a Dart project, or nothing."""
-        text, start = self._text("pubspec.lock"), f"\n  {name}:\n"
+        text, start = self._lock("pubspec.lock"), f"\n  {name}:\n"
         at = text.find(start) + len(start) - 1
         end = _NEXT_PACKAGE.search(text, at) if at >= len(start) - 1 else None
         return text[at : end.start() if end else None] if start in text else ""

@@ -28,7 +28,7 @@ _MARK = rf"(?:(?-i:{_EMOJI}{{1,4}})\s*+)?+"
 #: An emoji and a location in place of a comment, as the first line: `📄 docs/setup.md (lines 26-29):`.
 _EMOJI_LINE = lazy_pattern(r"\s*+[\U0001f300-\U0001faff]\ufe0f?\s++([^\n]++)$")
 _SIGNS = r"\s*+(?://+|#(?![!#\d])|--+|;+|%+|/\*+|\{/\*|\(\*|\{-|\{#|<%#|<!--|\"\"\"|'''|'|\"|REM\b)\s*+"
-_LOCATED = r"(?:(?:file|from|in|at|vs\.?|versus|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$"
+_LOCATED = r"(?:(?:file|from|in|at|source|path|location|excerpt from|code from)(?:\s?:\s*+|\s++))?(.*)$"
 _COMMENT = lazy_pattern(_SIGNS + _MARK + _LOCATED, re.IGNORECASE)
 _ASCII_COMMENT = lazy_pattern(_SIGNS + _LOCATED, re.IGNORECASE)
 _COMMENT_ENDS = ("*/", "*/}", "-->", "*)", "-}", "#}", "%>", '"""', "'''")
@@ -221,7 +221,7 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
                 _PROPOSED_REMARK.search(line, end)
                 or _CORRECTED_REMARK.search(line, end)
                 or (written.line is None and _PATTERN_REMARK.search(line, end))
-                or (written.line is None and _orders_change(fence.lines[at + 1 : at + 2], written.path, workspace))
+                or (written.line is None and _orders_change(fence.lines, at + 1, written.path, workspace))
             ),
             is_old=bool(_OLD_REMARK.match(line)),
             is_inside=bool(_INSIDE_REMARK.match(line)),
@@ -230,9 +230,9 @@ def fence_parts(fence: FenceText, workspace: Workspace | None) -> Iterator[Fence
     yield part
 
 
-def _orders_change(lines: list[str], path: str, workspace: Workspace | None) -> bool:
-    """Return whether lines are comments that order a change, and not those of the file."""
-    return any(orders_change(line) and not _is_own_comment(line, path, workspace) for line in lines)
+def _orders_change(lines: list[str], at: int, path: str, workspace: Workspace | None) -> bool:
+    """Return whether a line is a comment that orders a change, and not one of the file."""
+    return at < len(lines) and orders_change(lines[at]) and not _is_own_comment(lines[at], path, workspace)
 
 
 def _may_be_comment(line: str) -> bool:

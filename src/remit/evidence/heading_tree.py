@@ -25,6 +25,8 @@ from remit.lazy import lazy_pattern
 HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*)$")
 #: The lines of a text in which it may state what it is.
 _MAX_HEAD = 25
+#: Longer headings state nothing about files.
+_MAX_HEADING = 300
 
 
 class HeadingTree:
@@ -104,9 +106,9 @@ class HeadingTree:
         return map(self._document.line_text, range(first, min(last, first + limit)))
 
     def line_above_children(self, at: int) -> str:
-        """Return the last line of text between the heading above another one and the first heading below that."""
+        """Return the line above the first heading of the section that a heading is in, except that of the title."""
         parent = self._parents[at] if at >= 0 else -1
-        if parent < 0:
+        if parent < 0 or parent == self._title:
             return ""
         number = self._lines[parent + 1]
         lines = (self._document.line_text(number - back) for back in (1, 2) if number - back > self._lines[parent])
@@ -117,7 +119,8 @@ class HeadingTree:
         at = self.index_above(line)
         found = self._listed.get(at)
         if found is None:
-            are_gone, above = self.has_above(at, GONE_HEADING), "\n".join(self.chain(at))
+            are_gone = self.has_above(at, GONE_HEADING)
+            above = "\n".join(text[:_MAX_HEADING] for text in self.chain(at))
             found = self._listed[at] = listed_files(self.text(at), self.kind, are_gone=are_gone, above=above)
         if is_in_lists(self._removed, line):
             return replace(found, are_gone=True)

@@ -69,14 +69,14 @@ CHANGE_HEADING = lazy_pattern(
 #: Words in a heading, at any place, below which code that is not there is to be written: `Quick fixes, suggested`.
 _PROPOSING_IN_ENGLISH = lazy_pattern(
     r"\b(?:recommend(?:ed(?!\sarchitecture)|ations?)|suggest(?:ed|ions?)|propos(?:ed|als?)|remediations?|solutions?|"
-    r"where to (?:add|insert)|insertion points?|to-?dos?|how to fix|fixes|corrected|"
+    r"to-?dos?|how to fix|fixes|corrected|"
     r"(?:remaining|outstanding|pending) (?:work|tasks|steps|items)|"
     r"refactor(?:ing)?s? (?:needed|required|necesarios?|necess[áa]ri[oa]s?|nécessaires?))\b|"
     r"\bfix\s*(?:[:：(]|$)",
     re.IGNORECASE,
     (
         *("recommend", "suggest", "propos", "remediation", "solution", "do", "fix", "corrected"),
-        *("remaining", "outstanding", "pending", "refactor", "insert", "where to"),
+        *("remaining", "outstanding", "pending", "refactor"),
     ),
 )
 _PROPOSING_IN_OTHERS = lazy_pattern(
@@ -148,4 +148,8 @@ EXISTING = lazy_pattern(
     r"\b(?:current|existing|analysis|background|research|findings?|evidence|discoveries|root cause|problem|before|"
     r"issue|vulnerab\w{1,10}|actual|original|old|bug)\b|現状|现状|현재|기존",
     re.IGNORECASE,
+)
+#: A heading above code that is to be inserted.
+INSERTION = lazy_pattern(
+    rf"{LEAD}(?:(?!missing|unsafe)[\w-]{{1,20}}\s){{0,3}}insertion points?[\s*_]*$", re.IGNORECASE, ("insertion point",)
 )

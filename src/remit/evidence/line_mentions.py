@@ -82,7 +82,9 @@ _PORT = lazy_pattern(
     r"\b(?:ports?|listen(?:s|ing)?(?:\son)?|localhost|bind(?:s|ing)?(?:\sto)?|tcp|udp)\W{0,4}$|\bdefaults?(?:\sto)?\s`$",
     re.IGNORECASE,
 )
-_PORT_AFTER = lazy_pattern(r"`?\s(?:[\w-]{1,20}\s){0,2}(?:server|port|listener)\b", re.IGNORECASE)
+_PORT_AFTER = lazy_pattern(
+    r"`?\s(?:(?!(?:for|the|in|of|to|on|and|is)\s)[\w-]{1,20}\s){0,2}(?:server|port|listener)\b", re.IGNORECASE
+)
 _MIN_PORT = 4
 #: An ID in a table or heading: `L2-1`. A line has two digits or a second L.
 _ID = lazy_pattern(r"L\d[-–]\d", re.IGNORECASE)

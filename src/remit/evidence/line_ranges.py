@@ -14,11 +14,10 @@ from remit.lazy import either, lazy_pattern
 
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
 _TILDE = either("~", "〜～")
-#: One line or range, with columns; nothing may follow that makes it a version, a percentage or a word. Of a range that
-#: is cut off, `12-1…`, the first line counts.
+#: One line or range, with columns; nothing may follow that makes it a version, a percentage or a word.
 _ONE = lazy_pattern(
-    rf"[~≈]?L?(\d++)(?:C\d++)?(?:(?:{DASH}|{_TILDE}|\.\.\.?)#?L?(\d++)(?:C\d++|:\d++)?(?-i:(?![A-Za-z0-9_…]))"
-    rf"|{DASH}\d++(?=…)|:\d++[-–](\d++):\d++|:\d++(?:[-–]\d++)?|ff?(?!\w))?(?-i:(?![A-Za-z0-9%]|_\w|\.\d|:\d|-[A-Za-z0-9_]))",
+    rf"[~≈]?L?(\d++)(?:C\d++)?(?:(?:{DASH}|{_TILDE}|\.\.\.?)#?L?(\d++)(?:C\d++|:\d++)?(?-i:(?![A-Za-z0-9_]))"
+    rf"|:\d++[-–](\d++):\d++|:\d++(?:[-–]\d++)?|ff?(?!\w))?(?-i:(?![A-Za-z0-9%]|_\w|\.\d|:\d|-[A-Za-z0-9_]))",
     re.IGNORECASE,
 )
 #: Most of them, in a tenth of the time to compile: 12, 12-18.
@@ -58,7 +57,7 @@ _COUNTED = lazy_pattern(
 )
 _MEASURED = lazy_pattern(r"[\s-](?:chars?|characters?|columns?|cols|bytes|words|px|wide|long)\b", re.IGNORECASE)
 _UP_TO = lazy_pattern(
-    rf"`(?:{DASH}`:?L?|\s{DASH}\s`(?::L?|L))(\d++)`|`{DASH}(\d++)(?![\w.])|`?\s(?:{DASH}|to|through|until)\s`?:L?(\d++)"
+    rf"`(?:\s?(?!—){DASH}\s?`:?L?|—`:?L?|\s—\s`(?::L?|L))(\d++)`|`{DASH}(\d++)(?![\w.])|`?\s(?:{DASH}|to|through|until)\s`?:L?(\d++)"
     rf"|\s(?:{DASH}|to|through|until)\sL?(\d++)(?=\s*(?:$|[`)\]|;,.<]))",
     re.IGNORECASE,
 )
@@ -175,7 +174,11 @@ def _one(text: str, at: int) -> tuple[Range, int] | None:
     if plain := _PLAIN_ONE.match(text, at):
         return to_range(plain[1], plain[2]), plain.end()
     found = _ONE.match(text, at)
-    return (to_range(found[1], found[2] or found[3]), found.end()) if found else None
+    if found is None:
+        return None
+    first, last = to_range(found[1], found[2] or found[3])
+    is_cut = last is not None and last < first and text.startswith("…", found.end())
+    return (first, None if is_cut else last), found.end()
 
 
 def _more(text: str, end: int, ranges: list[Range], sign: re.Pattern[str], *, ascending: bool) -> int:

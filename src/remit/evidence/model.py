@@ -99,8 +99,9 @@ class Reference(msgspec.Struct, gc=False):
     #: Whether the file is to be created, according to the text, or if the text is a plan.
     is_planned: bool = False
     is_planned_in_plan: bool = False
-    #: The first line of the table of a plan that states what it is for, and whether nothing states that it exists.
+    #: The first line of the table of a plan that states what its files are for; 0 outside such a table.
     table: int = 0
+    #: Whether such a table names it, and nothing states that it exists.
     may_be_planned: bool = False
     #: The symbol that should be there, and whether it may be a plain word instead: `(crash)`.
     symbol: str = ""

@@ -11,7 +11,7 @@ from remit.evidence.model import Reference
 from remit.evidence.path_resolution import MIN_ROOTED, is_there
 from remit.lazy import lazy_pattern
 from remit.workspace.files import SourceFile, Workspace
-from remit.workspace.manifests import plain_name, project_names
+from remit.workspace.manifests import PLAIN_NAMES, plain_name, project_names
 from remit.workspace.paths import is_absolute
 
 #: Fewer references than this are reported one by one.
@@ -27,7 +27,7 @@ _MAX_PARTS = 30
 #: A text with this many files of the checkout, and this many for each missing one, is about the checkout.
 _MIN_KNOWN = 8
 _KNOWN_SHARE = 5
-#: A shorter part of the name of a submodule may be any word.
+#: A shorter part of the name of a submodule is often a common word.
 _MIN_NAME = 6
 #: A text with this many files in another language may be about another code base.
 _MIN_STRANGERS = 2
@@ -45,6 +45,7 @@ _INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
 _NAME = lazy_pattern(r"(?<![\w.-])([A-Za-z][\w-]{3,80})/?(?![\w./-])")
 #: At most this many lines above a reference are searched for the name of its submodule.
 _NEAR = 12
+_MAX_LINE = 2_000
 _SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
 
 
@@ -67,28 +68,31 @@ def excuse_submodules(
 ) -> None:
     """Leave references into submodules that are not checked out unchecked, and short forms of the same paths.
 
-    In a text that is not a result, a submodule may be called without the prefix of its name, and a path that nothing
-    here has may be one of a submodule that the lines above name.
+    That includes lines past the end of a name that ends such a path. In a text that is not a result, a submodule may be
+    called without the prefix of its name, and a path that nothing here has may be one of a submodule that the lines
+    above name.
     """
     lost = [one for one in references if one.outcome in ("missing-file", "outside", "out-of-range")]
     listed = workspace.read(".gitmodules") if lost else None
     if not isinstance(listed, SourceFile):
         return
     paths = dict.fromkeys(path.strip("/") for path in _SUBMODULE.findall(listed.text))
-    modules = _Submodules([path for path in paths if workspace.is_empty_folder(path)], is_result=is_result)
+    modules = _Submodules(list(filter(workspace.is_empty_folder, paths)), workspace, line_text, is_result=is_result)
     inside = {one.path: folder for one in lost if (folder := modules.folder_of(one.path))}
     ends = {path[at:]: folder for path, folder in inside.items() for at in _part_starts(path)}
     endings = _endings_of(inside)
+    cited = {one.path for one in references if one.outcome not in NOT_HERE}
     named: set[str] = set()
     for one in lost:
         folder, guessed = ends.get(one.path, ""), ""
-        if one.outcome == "out-of-range" and ("/" in one.path or is_result):
+        is_whole = "/" in one.path or workspace.exists(one.path) or one.target in cited
+        if one.outcome == "out-of-range" and (is_whole or is_result):
             continue
         if one.outcome == "missing-file" and not folder:
             first, slash, _ = one.path.partition("/")
             guessed = "" if slash else endings.get(one.path.rpartition(".")[2], "")
             if not guessed and not (slash and is_there(first, workspace)):
-                guessed = modules.named_in("\n".join(map(line_text, range(max(1, one.at - _NEAR), one.at + 1))))
+                guessed = modules.named_above(one.at)
         if folder or guessed:
             one.outcome, one.found, one.found_end, one.is_silent = "unchecked", None, None, folder in named
             named.add(folder)
@@ -99,25 +103,41 @@ def excuse_submodules(
 class _Submodules:
     """The submodules that are not checked out."""
 
-    def __init__(self, folders: list[str], *, is_result: bool) -> None:
+    def __init__(
+        self, folders: list[str], workspace: Workspace, line_text: Callable[[int], str], *, is_result: bool
+    ) -> None:
         self._folders = frozenset(folders)
-        #: The folders by their last name, and by the part of it after a prefix: `decision` for `shop-decision`.
-        names = {} if is_result else {folder.rpartition("/")[2]: folder for folder in folders}
-        short = {name.partition("-")[2]: folder for name, folder in names.items()}
-        self._names = {name: folder for name, folder in (short | names).items() if len(name) >= _MIN_NAME}
+        self._line_text = line_text
+        #: The folders by their last name; not in a result.
+        self._names = {} if is_result else {folder.rpartition("/")[2]: folder for folder in folders}
+        plain = PLAIN_NAMES | workspace.index.folder_names
+        short = {name.partition("-")[2]: folder for name, folder in self._names.items()}
+        #: The same by the part of the name after a prefix: `decision` for `shop-decision`; not by a common name.
+        self._short = {name: folder for name, folder in short.items() if len(name) >= _MIN_NAME and name not in plain}
+        #: The submodule that each line names.
+        self._named: dict[int, str] = {}
 
     def folder_of(self, path: str) -> str:
         """Return the submodule that a path leads into, or nothing."""
+        if ".." in path:
+            return ""
         above = [path[: at - 1] for at in _part_starts(path) if at]
         if whole := next(filter(self._folders.__contains__, above), ""):
             return whole
-        parts = path.split("/")[:-1] if is_absolute(path) else path.split("/")[:-1][:1]
-        return next((self._names[part] for part in parts if part in self._names), "")
+        if is_absolute(path):
+            return next((folder for folder in self._folders if f"/{folder}/" in path), "") if self._names else ""
+        first = path.partition("/")[0] if "/" in path else ""
+        return self._names.get(first, "") or self._short.get(first, "")
 
-    def named_in(self, text: str) -> str:
-        """Return a submodule whose name a text has as a word, and not only in a path; or nothing."""
-        words = frozenset(_NAME.findall(text))
-        return next((folder for name, folder in self._names.items() if name in words), "")
+    def named_above(self, line: int) -> str:
+        """Return a submodule that a line or one of those above it names as a word, and not only in a path."""
+        return next(filter(None, map(self._named_in, range(line, max(0, line - _NEAR), -1))), "")
+
+    def _named_in(self, line: int) -> str:
+        if line not in self._named:
+            words = frozenset(_NAME.findall(self._line_text(line)[:_MAX_LINE]))
+            self._named[line] = next((folder for name, folder in self._names.items() if name in words), "")
+        return self._named[line]
 
 
 def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> None:

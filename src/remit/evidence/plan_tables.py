@@ -15,6 +15,7 @@ EXISTING_FILES = lazy_pattern(
     r"background|context|status|progress|done\b|completed?\b|baseline|already|today|as-is|before|old|legacy|evidence|risk|debt|"
     r"root\scause|investigat|how\sit|to\s(?:read|review)|must-?read|reus|no\schange|stay|prior\sart|pattern|consumer|integration\spoint|"
     r"involved|examined|read\b|uses?\b|consists|lives?\b|calls?\b|rely|relies|ist-|atual|concern|"
+    r"code\s?base|overview|architecture|source\sof\struth|entry\spoint|found|compris|works|our\b|"
     r"bestehend|geändert|betroffen|existent|modificad|actual|afectad|alterad|modifi[ée]|"
     r"(?-i:[Ии]змен|[Тт]екущ|[Сс]уществ|[Зз]атраг|[Пп]робл|[Сс]ейчас))|修改|変更|影响|影響|现有|現有|既存|当前|現状|现状|关键|已|审计|审查|相关|参考|问题|問題|기존|변경|수정|현재",
     re.IGNORECASE,
@@ -33,7 +34,7 @@ _CHANGES = lazy_pattern(
 #: The same for a file that only a table describes: a mark, a state or a fault.
 _STATES_FILE = lazy_pattern(
     r"[✅✓✔☑]|\b(?:done|fixed|completed|implemented|shipped|merged|unused|deprecated|legacy|no\schange|stays?|crash|never|lacks?|"
-    r"missing|ignores\serrors|hardcoded|\d+\slines|lines?\s\d|pattern\sto|template\sfor)\b|"
+    r"missing|ignores\serrors|hardcoded|\d+\slines|lines?\s\d|fails?|race|since|null|pattern\sto|template\sfor)\b|"
     r"(?-i:[Гг]отово|[Ии]справлен|[Сс]делано|[Вв]ыполнен)|已完成|已修复|完了|완료|失败|硬编码|没有|漏洞|崩溃|卡顿",
     re.IGNORECASE,
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from remit.evidence.document_kind import DocumentKind
+from remit.evidence.file_names import is_source
 from remit.evidence.plan_tables import EXISTING_FILES
 from remit.evidence.proposal_words import LEAD
 from remit.lazy import has_word, lazy_pattern
@@ -28,7 +29,6 @@ _MAKES = lazy_pattern(rf"[\s*_`+]*+{_MAKE}(?:\sfile)?[\s*_`]*+$", re.IGNORECASE,
 _CREATES = lazy_pattern(
     rf"[\s*_`+❌✗⚠]*+(?:{_MAKE}(?:\sfile)?[\s*_`]*+(?:$|[(（])|"
     r"create[\s*_`]*+(?:[—–]|-\s)|"
-    r"(?:resolved|fixed|done)\b[^\n]{0,60}\b(?:removed|deleted)[\s*_`.)]*$|"
     r"(?:new|created?|新增|新規(?:作成)?|新建|创建|作成)\s?[:：]|new\s(?:file|module|script|test\sfile)\b|"
     r"nuevo\sarchivo\b|novo\sarquivo\b|neue\sdatei\b|nouveau\sfichier\b|новый\sфайл\b|新文件|新規ファイル|새\s?파일|"
     r"(?:missing|absent|(?:does|do) not exist|doesn't exist|not (?:yet )?(?:there|present|created|written)|to (?:be )?"
@@ -63,7 +63,8 @@ _DELETES = lazy_pattern(
 #: What a row of a plan asks for: `Create the container`, `New — the types`. `Add a check` needs the file.
 _CREATES_THING = lazy_pattern(
     r"[\s*_`]*+(?:create|(?-i:[Сс]оздать)|crear|créer|criar|creare|erstelle|新建|创建|作成)[\s*_`]++\S|"
-    r"[\s*_`]*+new[\s*_`]*+[—–]|\s*+\*\*(?-i:NEW|NEU|NUEVO|NOVO|NOUVEAU)\*\*",
+    r"[\s*_`]*+new[\s*_`]*+[—–]|\s*+\*\*(?-i:NEW)\*\*|"
+    r"\s*+\*\*(?-i:NEU|NUEVO|NOVO|NOUVEAU)\*\*\s*+(?:$|[—–-])",
     re.IGNORECASE,
 )
 #: `2 new (a.py, b.py)`, `new migration a.sql`; not `a new check in a.py`.
@@ -320,11 +321,20 @@ def is_called_absent(text: str, start: int, end: int, *, has_line: bool) -> bool
     return _NO_FILE.search(text, end, end + _MAX_AFTER) is not None
 
 
+def may_be_output(path: str) -> bool:
+    """Return whether a program may write a file: it has no folder, and it is not one of code."""
+    return "/" not in path and not is_source(path)
+
+
+def created_files(text: str) -> frozenset[str]:
+    """Return the paths that a text creates: `Create: src/app.py`."""
+    return frozenset(found[1] for found in _CREATE.finditer(text)) if "reate" in text else frozenset()
+
+
 def new_files(text: str) -> frozenset[str]:
     """Return the paths that a text calls new: `src/app.py` (new), Create: `src/app.py`."""
     called = {found[1] for found in _NEW_FILE.finditer(text)} if "new" in text else set[str]()
-    created = {found[1] for found in _CREATE.finditer(text)} if "reate" in text else set[str]()
-    return frozenset(called | created)
+    return created_files(text) | called
 
 
 def moved_to(text: str, end: int, *, has_line: bool = False) -> str:

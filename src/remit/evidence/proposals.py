@@ -15,6 +15,7 @@ from remit.evidence.heading_words import (
     CHANGING_HEADING,
     EXAMPLES,
     EXISTING,
+    INSERTION,
     INSTALLATION,
     PLANNED_HEADING,
     PROPOSED_HEADING,
@@ -50,7 +51,8 @@ from remit.evidence.removals import (
 from remit.lazy import lazy_pattern
 
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
-_FAR_CURRENTLY = lazy_pattern(r"\bcurrently\b(?=[^\n]{30})", re.IGNORECASE, ("currently",))
+_FAR_CURRENTLY = lazy_pattern(r"\bcurrently\b(?=[^\n`]{30,}$)", re.IGNORECASE, ("currently",))
+_BOLD = lazy_pattern(r"\*\*[^*\n]{1,60}\*\*[:：]?")
 _ASSIGNS = lazy_pattern(r"(?<![=!<>])=(?!=)")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
 _FENCE = lazy_pattern(r"\s*(?:>\s?)*(?:[-*+\d.)]+\s+)?(`{3,}|~{3,})", words=("`", "~"))
@@ -187,15 +189,25 @@ class Proposals:
             return True
         if self.headings.has_above(at, EXAMPLES) or (not shows_existing and self._is_below_proposal(at)):
             return True
-        if not has_line and not shows_existing and (INSTALLATION.match(heading) or self._is_below_label(at)):
+        if not shows_existing and self._is_below_order(at, has_line=has_line):
             return True
         return bool(FIX_LABEL.match(label))
 
+    def _is_below_order(self, at: int, *, has_line: bool) -> bool:
+        """Return whether a heading is above code that is to be inserted, or above an example without a line."""
+        if not self.kind.is_result and any(map(INSERTION.match, self.headings.chain(at))):
+            return True
+        is_example = self.kind.reports_changes and INSTALLATION.match(self.headings.text(at)) is not None
+        return not has_line and (is_example or self._is_below_label(at))
+
     def _is_below_label(self, at: int) -> bool:
-        """Return whether a label directly above the first heading of a section proposes what is below its headings."""
+        """Return whether a bold label alone proposes what is below: directly above the first heading of a section.
+
+        The section is that of the heading or of one above it, but not that of the title.
+        """
         while at >= 0:
-            line = self.headings.line_above_children(at)
-            if _LABEL.match(line) and PROPOSED_LABEL.match(line):
+            line = self.headings.line_above_children(at).strip()
+            if _BOLD.fullmatch(line) and PROPOSED_HEADING.match(line.strip("*:：")):
                 return True
             at = self.headings.parent(at)
         return False
@@ -251,11 +263,12 @@ class Proposals:
     def _introduces_existing(self, text: str) -> bool:
         """Return whether a line introduces code as it is.
 
-        In a plan, `today` in `day = today` is not about time, and `currently` far from the colon is about what happens.
+        In a plan, `today` in `day = today` is not about time, and `currently` far from the colon, without code after
+        it, is about what happens.
         """
         if self.kind.is_plan and not self.kind.is_result:
             text = _CODE_SPAN.sub(lambda span: "`x`" if _ASSIGNS.search(span[0]) else span[0], text[:_MAX_LINE])
-            text = _FAR_CURRENTLY.sub("", text) if _FAR_CURRENTLY.search(_CODE_SPAN.sub("`x`", text)) else text
+            text = _FAR_CURRENTLY.sub("", text)
         return INTRODUCES_EXISTING.match(text) is not None
 
     def _follows_sentence(self, line: int) -> bool:

@@ -65,8 +65,8 @@ _BEFORE_FIX = lazy_pattern(
 
 #: A comment below a path that orders a change of that file: `// Replace the button with:`, `// 在 open 函数中添加：`.
 _ORDERS_CHANGE = lazy_pattern(
-    r"\s*+(?://++|#++|--++|/\*++|<!--)\s*+(?:(?:replace|insert|add|update|change)\s[^\n]{1,120}|"
-    r"在[^\n]{1,60}(?:添加|加入|插入|增加|修改|替换)[^\n]{0,20})[:：]\s*+(?:\*/|-->)?\s*+$",
+    r"\s*+(?://++|#++|--++|/\*++|<!--)\s*+(?:replace\s[^\n]{1,100}\swith|(?:insert|add)\s(?:this|these|the\sfollowing)\b[^\n]{0,120}|"
+    r"(?:change|update)\s[^\n]{1,100}\sto|在[^\n]{1,60}(?:添加|加入|插入|增加|修改|替换)[^\n]{0,20})[:：]\s*+(?:\*/|-->)?\s*+$",
     re.IGNORECASE,
     ("replace", "insert", "add", "update", "change", "添加", "加入", "插入", "增加", "修改", "替换"),
 )
@@ -125,7 +125,10 @@ def is_listing(lines: list[str]) -> bool:
     shown = [line for line in lines[:_MAX_LINES] if line.strip() and not _PLACE.match(line)]
     if not shown:
         return False
-    if any(map(_BRANCH.match, shown)) or (len(shown) > 3 and all(map(_RECORD.match, shown[:3]))):
+    branches = sum(1 for line in shown if _BRANCH.match(line))
+    if branches > 1 and 2 * branches >= len(shown):
+        return True
+    if len(shown) > 3 and all(map(_RECORD.match, shown[:3])):
         return True
     return all(map(_LISTED.match, shown)) or (len(shown) > 1 and all(map(_LABELLED.match, shown)))
 

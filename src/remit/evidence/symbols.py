@@ -70,7 +70,6 @@ _PROSE = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc")
 _PLAIN = lazy_pattern(r"[A-Z]?[a-z]+$")
 #: A word, the code of a diagnosis, or the number of a finding: `warning`, `WARN`, `TS2532`, `C5`.
 _WORD_ALONE = lazy_pattern(r"(?:[A-Z]?[a-z]+|[A-Z]+|[A-Z]{2,4}[a-z]{1,3}|[A-Z]{1,6}\d{2,6}|[A-Z]\d)$")
-_NUMBERED_WORD = lazy_pattern(r"[a-z]+\d{1,2}$")
 _SHORTHAND = lazy_pattern(r"[lvp]\d+$", re.IGNORECASE)
 _DEFINED = lazy_pattern(
     r"\b(?:def|class|function\*?|func|fn|interface|type|struct|enum|trait|impl|const|let|var|val|module|"
@@ -133,19 +132,13 @@ def is_plain_word(text: str, end: int) -> bool:
     return is_foreign or _WORD_ALONE.match(found[2]) is not None
 
 
-def _is_numbered_word(text: str, end: int) -> bool:
-    """Return whether the symbol after a reference is a word with a number, without code marks: `（prod1）`."""
-    found = _match_after(text, end)
-    return found is not None and not found[1] and not found[3] and _NUMBERED_WORD.match(found[2]) is not None
-
-
 def may_be_remark(text: str, start: int, end: int, path: str) -> bool:
     """Return whether a plain word after a reference is likely a remark: `It fails in src/app.py:12 (crash)`.
 
     It is in lower case, and the reference does not start its line, or is to a text: `docs/page.md:58 (table)`. In wide
     brackets, a plain word is a remark in any case: `src/app.py:12`（Approve）.
     """
-    if "（" in text[end : end + 5] and (is_plain_word(text, end) or _is_numbered_word(text, end)):
+    if "（" in text[end : end + 5] and is_plain_word(text, end):
         return True
     is_inside = path.lower().endswith(_PROSE) or bool(_WORD.search(text[:start][:_LOOK_BACK]))
     found = _match_after(text, end) if is_inside and is_plain_word(text, end) else None

@@ -114,8 +114,8 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
         for in_runs in (False, True) if around is not None else (False,):
             path = _path(quote, file, states, end, in_runs=in_runs)
             lines = {file.line(at) for at in path}
-            if in_runs and around is not None and not around[0] <= min(lines) <= max(lines) <= around[1]:
-                continue  # few lines are near each other by chance
+            if in_runs and not first <= min(lines) <= max(lines) <= last:
+                continue  # outside the cited lines, such an alignment may join parts of similar blocks
             # A line of the quote must be near the cited lines; omitted lines around them prove nothing.
             gap = min(max(0, line - last, first - line) for line in lines)
             match = _match(quote, file, path, around) if reach is None or gap <= reach else None
