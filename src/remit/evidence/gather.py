@@ -152,10 +152,10 @@ def _mark_proposed(references: list[Reference], proposals: Proposals, document: 
             has_line = reference.line is not None
             is_folder = proposals.kind.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
             is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
-            # A line of a file that is to be created or deleted must be there.
             is_output = listed.are_outputs and may_be_output(reference.path)
             reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted or is_output))
             reference.is_planned |= not has_line and proposals.kind.creates_files and reference.is_planned_in_plan
+            reference.is_planned_in_plan |= not has_line and listed.are_new and proposals.kind.is_plan
             if listed.may_be_new and not has_line:
                 heads.mark(reference, are_of_plan=listed.are_of_plan)
 
@@ -312,7 +312,7 @@ def _check_in_workspace(
     resolver = PathResolver(workspace, folder=folder, roots=roots, opened=opened)
     resolver.resolve_all(here, document.whole_text, is_result=bool(document.result.agent))
     planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
-    announced = {one.path for one in here if one.is_planned} | new_files(document.whole_text)
+    announced = {one.path for one in here if one.is_planned and one.is_planned_in_plan} | new_files(document.whole_text)
     suggestions = SuggestionFinder(workspace)
     symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)
     # Sorted by file, so that each file is read once even if not all of them fit in memory.
