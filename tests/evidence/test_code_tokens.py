@@ -243,18 +243,6 @@ def test_a_quote_may_break_a_line_of_the_file_before_an_altered_one() -> None:
     assert check(f"{quoted}stop(two, 2);\nstop(two, 3);", lines, 1, path="a.ts").outcome == "verified"
 
 
-@pytest.mark.parametrize("path", ["a.gd", "a.sh", "a.yaml"])
-def test_a_line_with_two_slashes_is_a_comment_where_no_code_begins_with_them(path: str) -> None:
-    lines = ["near = far / size", "far = 5"]
-    quoted = "near = far / size\n// 500 / 117 = 4 cells\nfar = 5"
-    assert check(quoted, lines, 1, path=path).outcome == "verified"
-    assert check(quoted.replace("far = 5", "far = 6"), lines, 1, path=path).outcome == "mismatch"
-    assert check("x: |\n  //evil.example/a", ["x: |", "  //good.example/a"], 1, path=path).outcome == "mismatch"
-    assert (
-        check("total = (\n    cost\n    // 3\n)", ["total = (", "    cost", "    // 2", ")"], 1).outcome == "mismatch"
-    )
-
-
 @given(st.text("abc(){},.; \n", max_size=60), st.text("abc(){},.; \n", max_size=300))
 def test_any_text_can_be_compared_with_any_other(quoted: str, text: str) -> None:
     found = check(quoted, text.split("\n"), 1, path="a.ts")

@@ -221,6 +221,8 @@ def test_a_path_may_begin_with_a_word_of_the_title(tree: Path) -> None:
     for path in ("tests/src/app.py:3", "acme-shop/README.md:1"):  # a common name, and a rest without a folder
         assert "missing-file" in outcomes(f"{title}`{path}`", tree)[0]
     assert "missing-file" in outcomes(f"{title}`acme-shop/src/app.py:3` and `till/src/app.py:3`", tree)[0]
+    copies = outcomes(f"{title}`acme-shop/src/app.py:3` is a copy of `src/app.py:3`", tree)
+    assert "missing-file" in copies[0]
     fence = "```sh\n# acme-shop\nrun\n```\n\n"
     assert "missing-file" in outcomes(f"{fence}`acme-shop/src/app.py:3`", tree)[0]
     assert "missing-file" in outcomes("Acme-Shop\n\n`acme_shop/src/app.py:3`", tree)[0]
@@ -252,7 +254,7 @@ def test_the_number_of_a_finding_is_not_a_range_of_lines(tree: Path) -> None:
 
 def test_a_path_with_a_revision_is_one_of_that_revision(tree: Path) -> None:
     assert outcomes("`src/app.py@origin/main:60-90`", tree) == ["src/app.py@origin/main:60-90 unchecked"]
-    for path in ("src/aap.py@origin/main:60-90", "src/app.py@beef/ghost.py:4"):
+    for path in ("src/aap.py@origin/main:60-90", "src/app.py@beef/ghost.py:4", "src/app.py@close_store:5"):
         assert "missing-file" in outcomes(f"`{path}`", tree)[0]
 
 

@@ -304,17 +304,6 @@ def test_a_comment_below_a_path_that_orders_a_change_makes_the_code_new(order: s
     assert found(fence("# src/cache.py", f"# {order}", *code), tree)[1] == ["mismatch"]
 
 
-def test_a_label_above_the_first_heading_of_a_section_proposes_the_code_below_all_of_them(tree: Path) -> None:
-    code = fence("# src/shop.py", "self.key = new_key", "self.log = []")
-    text = "## Issue 3\n\n**{}**\n\n### 1. The store\n\nIt is open.\n\n### 2. The key\n\n" + code
-    assert found(text.format("Proposed Fix:"), tree)[1] == []
-    for label in ("Problem:", "Usage:", "Implementation:", "Proposed fix: see below** and **more"):
-        assert found(text.format(label), tree)[1] != []
-    assert found(text.format("Proposed Fix:").replace("## Issue 3\n\n", "# Title\n\n"), tree)[1] != []
-    assert found(text.format("Proposed Fix:").replace("# src/shop.py", "# src/shop.py:4"), tree)[1] != []
-    assert found(text.format("Proposed Fix:").replace("### 2. The key", "## 4. The key"), tree)[1] != []
-
-
 @pytest.mark.parametrize(
     "above",
     [

@@ -297,6 +297,12 @@ def test_a_common_word_is_not_the_name_of_a_submodule(modules: Path) -> None:
     (modules / "crates/shop-service").mkdir()
     for text in ("`service/ghost.rs:3`", "The customer service is good: `lip.rs:3`", "The planner: `lip.rs:3`"):
         assert outcomes(text, modules, "") == ["missing-file"]
+    (modules / ".gitmodules").write_text('[submodule "s"]\n\tpath = crates/json\n\turl = x\n')
+    (modules / "crates/json").mkdir()
+    (modules / "json").mkdir()
+    (modules / "json/a.rs").write_text("value = 1\n")
+    for text in ("The store reads json files: `lip.rs:3`", "`json/none.rs:12`"):
+        assert outcomes(text, modules, "") == ["missing-file"]
 
 
 def test_many_names_near_a_submodule_take_little_time(modules: Path) -> None:

@@ -387,21 +387,3 @@ def test_the_beginning_of_a_name_at_the_line_is_a_remark(name: str, outcome: str
     (tmp_path / "a.py").write_text("\n".join(lines), encoding="utf-8")
     assert outcomes(f"- a.py:10 ({name})", tmp_path) == [f"a.py:10 {outcome}"]
     assert outcomes(f"- a.py:90 ({name})", tmp_path) == ["a.py:90 mismatch"]
-
-
-@pytest.mark.parametrize(
-    ("cell", "outcome"),
-    [
-        ("Llamar `clear_all()` al salir", "verified"),
-        ("Call `clear_all()`", "mismatch"),
-        ("`clear_all()` 里面没有检查返回值所以会在空值时崩溃并丢失数据", "mismatch"),
-        ("Calls `clear_all()`", "mismatch"),
-        ("`clear_all()` 出错", "mismatch"),
-        ("只打印错误信息并且返回空值，导致调用方把空值传给 `clear_all()`", "verified"),
-    ],
-)
-def test_a_cell_with_an_instruction_or_a_sentence_does_not_name_the_symbol_of_its_row(
-    cell: str, outcome: str, tree: Path
-) -> None:
-    (reference,) = evidence_of(f"| File | Note |\n|---|---|\n| `src/app.py:12` | {cell} |", tree).references
-    assert reference.outcome == outcome

@@ -288,4 +288,6 @@ def test_a_drawing_of_calls_is_not_a_quote(tree: Path) -> None:
 def test_a_finding_that_is_written_as_a_record_is_not_a_quote(tree: Path) -> None:
     record = ("ID:       A-11", "Area:     static", "Severity: P0", "Evidence:", "  - total(cart, tax=2)")
     assert "mismatch" not in answers(f"### `src/cart.py:5`\n\n{fence(*record)}", tree)
-    assert "mismatch" in answers(f"### A\n\n{fence('# src/cart.py:5', *record[:1], 'price = compute(tax)')}", tree)
+    literal = ('ID:     "a1",', 'Title:  "Cart",', 'Status: "closed",', "Limit:  99,")
+    for lines in (literal, (*record[:1], "price = compute(tax)")):
+        assert "mismatch" in answers(f"### A\n\n{fence('# src/cart.py:5', *lines)}", tree)

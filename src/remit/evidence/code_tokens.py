@@ -49,12 +49,10 @@ _COMMENTS: dict[str, str] = {
     **_endings("css", _BLOCK),
     **_endings("php tf tfvars hcl", _BLOCK, _SLASHES, _HASH),
     **_endings(
-        "py pyi pyx rb pl pm r jl ex exs nim nix conf cfg env properties mk make cmake dockerfile makefile gemspec "
-        "rake tcl bzl bazel rego coffee cr po gitignore dockerignore editorconfig",
+        "py pyi pyx rb sh bash zsh fish yaml yml toml pl pm r jl ex exs nim nix conf cfg env properties mk make cmake "
+        "dockerfile makefile gemspec rake tcl bzl bazel rego gd coffee cr po gitignore dockerignore editorconfig",
         _HASH,
     ),
-    # No code of these begins with two slashes and a blank.
-    **_endings("sh bash zsh fish yaml yml toml gd", _HASH, r"(?m:^[ \t]*+//[ \t][^\n]*+)"),
     **_endings("ps1 psm1", _POWERSHELL, _HASH),
     **_endings("sql", _BLOCK, _DASHES),
     **_endings("lua", _LONG_LUA, _DASHES),

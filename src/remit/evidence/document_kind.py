@@ -31,13 +31,13 @@ _PLANS_WORK = lazy_pattern(
 )
 #: The title of a text on how something is to be built: a specification, a design, a guide.
 _DESCRIBES_WORK = lazy_pattern(
-    r"\b(?:designs?|specs?|specifications?|guides?|guidelines|standards|conventions|"
+    r"\b(?:designs?|specs?|specifications?|guides?|"
     r"tutorial|how[- ]to|blueprint|cookbook|playbook|diseño|guía|guia|"
     r"conception|entwurf|anleitung|leitfaden|(?-i:[Рр]уководство|РУКОВОДСТВО|[Пп]роектирование))\b|"
     r"設計|设计|指南|ガイド|教程|설계|가이드",
     re.IGNORECASE,
     (
-        *("design", "spec", "guide", "standard", "convention", "tutorial", "how"),
+        *("design", "spec", "guide", "tutorial", "how"),
         *("blueprint", "cookbook", "playbook", "diseño", "guía", "guia"),
         *("conception", "entwurf", "anleitung", "leitfaden", "уководство", "роектирование", "设计", "設計", "指南"),
         *("ガイド", "教程", "설계", "가이드"),
@@ -159,15 +159,16 @@ def document_kind(title: str, path: str, head: str = "", *, is_result: bool) -> 
     reports_changes = not is_result and not REVIEW.search(title)
     is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
     is_other = bool(_NO_FIX_REPORT.search(title))
+    plans_work = reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
     creates_files = reports_changes and is_plan and not _ABOUT_PLAN.search(title)
     return DocumentKind(
         is_result=is_result,
         is_template=not is_result and bool(_TEMPLATE_FILE.search(path)),
         is_plan=is_plan,
         creates_files=creates_files,
-        is_open_plan=creates_files and not _DONE.search(title) and not _CARRIED_OUT.search(head),
+        is_open_plan=creates_files and plans_work and not _DONE.search(title) and not _CARRIED_OUT.search(head),
         reports_changes=reports_changes,
-        plans_work=reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path)),
+        plans_work=plans_work,
         describes_work=reports_changes and _describes_work(title, path),
         is_research=not is_result and bool(_RESEARCH.search(title)),
         reports_fix=bool(_FIX_REPORT.search(title)) and not is_other,

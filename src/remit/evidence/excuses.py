@@ -58,7 +58,7 @@ _MAX_PATTERNS = 2_000
 #: And of those with other wildcards, or with several folders, this many.
 _MAX_WILD = 200
 #: The name of a revision: `main`, `origin/main`, `v1.2`.
-_REF = lazy_pattern(r"(?:(?:origin|upstream)/)?[\w.-]{2,60}")
+_REF = lazy_pattern(r"(?:origin|upstream)/[\w./-]{1,60}|main|master|HEAD|v\d[\w.-]{0,20}|[0-9a-f]{7,40}")
 _TITLE = lazy_pattern(r"(?m)^#[ \t]++(\S[^\n]{0,200})")
 _WORD = lazy_pattern(r"[\w.-]{4,}")
 _WILD = lazy_pattern(r"[*?\[\\]")
@@ -92,6 +92,7 @@ class Excuses:
         title = _TITLE.search(text.partition("```")[0])  # in a fence, `#` starts a comment
         words = frozenset(map(plain_name, _WORD.findall(title[1]) if title else ())) - PLAIN_NAMES
         firsts = {plain_name(one.path.partition("/")[0]) for one in references if one.outcome == "missing-file"} & words
+        self._cited = frozenset(one.path for one in references if one.outcome not in NOT_HERE)
         #: The word of the title with which paths begin, if there is only one.
         self._title_word = next(iter(firsts)) if len(firsts) == 1 else ""
         self._ignored: dict[str, _Patterns] = {}
@@ -181,7 +182,7 @@ class Excuses:
         namesakes = len(self._workspace.index.ending_with(reference.path.rpartition("/")[2]))
         stem = reference.path.rpartition(".")[0]
         is_similar = reference.found is not None or bool(stem and self._workspace.index.paths_from(f"{stem}.", 1))
-        return here <= missing and (namesakes >= _MIN_COMMON or (namesakes == 0 and not is_similar))
+        return here < missing and (namesakes >= _MIN_COMMON or (namesakes == 0 and not is_similar))
 
     def _longer(self, reference: Reference) -> list[str]:
         """Return the files with the same name that have all folders of a path in their order, and the line."""
@@ -213,7 +214,7 @@ class Excuses:
         first, _, inner = reference.path.partition("/")
         if plain_name(first) != self._title_word or first in self._workspace.index.folder_names:
             return ""
-        return inner if "/" in inner and self._has_line(inner, reference) else ""
+        return inner if "/" in inner and inner not in self._cited and self._has_line(inner, reference) else ""
 
     def _pair(self, path: str) -> str:
         """Return the first of two files that a path names at once, if both are there: `src/shop.h/.cpp`."""

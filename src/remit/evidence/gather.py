@@ -26,7 +26,7 @@ from remit.evidence.line_numbers import line_in_comment
 from remit.evidence.model import Evidence, Reference
 from remit.evidence.path_resolution import PathResolver
 from remit.evidence.plan_tables import TableHeads
-from remit.evidence.planned import may_be_output, new_files
+from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
 from remit.evidence.reference_lookup import MISSING, PLACEHOLDER, UNNAMED, look_up
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
@@ -152,8 +152,7 @@ def _mark_proposed(references: list[Reference], proposals: Proposals, document: 
             has_line = reference.line is not None
             is_folder = proposals.kind.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
             is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
-            is_output = listed.are_outputs and may_be_output(reference.path)
-            reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted or is_output))
+            reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
             reference.is_planned |= not has_line and proposals.kind.creates_files and reference.is_planned_in_plan
             reference.is_planned_in_plan |= not has_line and listed.are_new and proposals.kind.is_plan
             if listed.may_be_new and not has_line:

@@ -151,5 +151,5 @@ EXISTING = lazy_pattern(
 )
 #: A heading above code that is to be inserted.
 INSERTION = lazy_pattern(
-    rf"{LEAD}(?:(?!missing|unsafe)[\w-]{{1,20}}\s){{0,3}}insertion points?[\s*_]*$", re.IGNORECASE, ("insertion point",)
+    rf"{LEAD}(?:specific\s)?(?:code\s)?insertion points?[\s*_]*$", re.IGNORECASE, ("insertion point",)
 )

@@ -83,7 +83,8 @@ _PORT = lazy_pattern(
     re.IGNORECASE,
 )
 _PORT_AFTER = lazy_pattern(
-    r"`?\s(?:(?!(?:for|the|in|of|to|on|and|is)\s)[\w-]{1,20}\s){0,2}(?:server|port|listener)\b", re.IGNORECASE
+    r"`?\s(?:(?:HTTPS?|gRPC|TCP|UDP|API|admin|metrics|web|health)\s){0,2}(?:server|port|listener)\b",
+    re.IGNORECASE,
 )
 _MIN_PORT = 4
 #: An ID in a table or heading: `L2-1`. A line has two digits or a second L.

@@ -108,9 +108,10 @@ class _Submodules:
     ) -> None:
         self._folders = frozenset(folders)
         self._line_text = line_text
-        #: The folders by their last name; not in a result.
-        self._names = {} if is_result else {folder.rpartition("/")[2]: folder for folder in folders}
         plain = PLAIN_NAMES | workspace.index.folder_names
+        last = {} if is_result else {folder.rpartition("/")[2]: folder for folder in folders}
+        #: The folders by their last name, if it is not a common one or that of a folder here; not in a result.
+        self._names = {name: folder for name, folder in last.items() if name not in plain}
         short = {name.partition("-")[2]: folder for name, folder in self._names.items()}
         #: The same by the part of the name after a prefix: `decision` for `shop-decision`; not by a common name.
         self._short = {name: folder for name, folder in short.items() if len(name) >= _MIN_NAME and name not in plain}
@@ -135,8 +136,10 @@ class _Submodules:
 
     def _named_in(self, line: int) -> str:
         if line not in self._named:
-            words = frozenset(_NAME.findall(self._line_text(line)[:_MAX_LINE]))
-            self._named[line] = next((folder for name, folder in self._names.items() if name in words), "")
+            text = self._line_text(line)[:_MAX_LINE]
+            words = frozenset(_NAME.findall(text))
+            named = (name for name in self._names if name in words and ("-" in name or f"`{name}" in text))
+            self._named[line] = self._names.get(next(named, ""), "")
         return self._named[line]
 
 

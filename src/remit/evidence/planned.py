@@ -8,7 +8,6 @@ from collections.abc import Iterable
 import msgspec
 
 from remit.evidence.document_kind import DocumentKind
-from remit.evidence.file_names import is_source
 from remit.evidence.plan_tables import EXISTING_FILES
 from remit.evidence.proposal_words import LEAD
 from remit.lazy import has_word, lazy_pattern
@@ -194,13 +193,6 @@ _DELETED_FILE = lazy_pattern(
     re.IGNORECASE,
     ("delet", "remov"),
 )
-#: A heading above files that a program writes.
-_OUTPUTS = lazy_pattern(
-    rf"(?m:^{LEAD}(?:(?:expected|generated|produced|program)\s)?(?:output|generated|produced)(?:\s(?:files?|artifacts?))"
-    r"[\s*_]*(?:$|[(（:：]))",
-    re.IGNORECASE,
-    ("output", "generated", "produced"),
-)
 _NEW_FILES = lazy_pattern(
     rf"{LEAD}(?:new\s(?:\w{{1,20}}\s)?files?\b|archivos nuevos|nuevos archivos|neue dateien|nouveaux fichiers|"
     r"novos arquivos|(?-i:[Нн]овые файлы)|新規ファイル|新文件|新增[^\n]{0,12}文件|생성되는\s?파일)|"
@@ -225,8 +217,6 @@ class ListedFiles(msgspec.Struct, frozen=True):
     deleted: str
     #: Whether they are the files of a plan: those that are not there are to be written, unless they are to be changed.
     are_of_plan: bool
-    #: Whether a program writes them.
-    are_outputs: bool
     #: Whether they are files of a plan that is still to be carried out, and the heading does not call them existing.
     may_be_new: bool
 
@@ -243,7 +233,6 @@ def listed_files(heading: str, kind: DocumentKind, *, are_gone: bool, above: str
         are_to_be_deleted=_FILES_TO_DELETE.match(heading) is not None,
         deleted=(file["start"] or file["end"]) if file else "",
         are_of_plan=are_of_plan,
-        are_outputs=not kind.is_result and _OUTPUTS.search(above) is not None,
         may_be_new=are_of_plan or (kind.is_open_plan and not EXISTING_FILES.search(above)),
     )
 
@@ -319,11 +308,6 @@ def is_called_absent(text: str, start: int, end: int, *, has_line: bool) -> bool
     if _ABSENT_AFTER.match(text, end):
         return True
     return _NO_FILE.search(text, end, end + _MAX_AFTER) is not None
-
-
-def may_be_output(path: str) -> bool:
-    """Return whether a program may write a file: it has no folder, and it is not one of code."""
-    return "/" not in path and not is_source(path)
 
 
 def created_files(text: str) -> frozenset[str]:

@@ -5,8 +5,6 @@ The nearest label above a fence decides (`**Fix:**`, `**Current code:**`), else 
 
 from __future__ import annotations
 
-import re
-
 from remit.contract.parse import Document
 from remit.evidence.document_kind import WORK_STEP
 from remit.evidence.heading_tree import HEADING, HeadingTree
@@ -51,7 +49,6 @@ from remit.evidence.removals import (
 from remit.lazy import lazy_pattern
 
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
-_FAR_CURRENTLY = lazy_pattern(r"\bcurrently\b(?=[^\n`]{30,}$)", re.IGNORECASE, ("currently",))
 _BOLD = lazy_pattern(r"\*\*[^*\n]{1,60}\*\*[:：]?")
 _ASSIGNS = lazy_pattern(r"(?<![=!<>])=(?!=)")
 _LABEL = lazy_pattern(r"[\s>\-+\d.)]*+(?:\*\*[^*\n]{1,60}\*\*|__[^_\n]{1,60}__|[A-Z][\w ]{0,30}[:：]\s*$)")
@@ -195,7 +192,8 @@ class Proposals:
 
     def _is_below_order(self, at: int, *, has_line: bool) -> bool:
         """Return whether a heading is above code that is to be inserted, or above an example without a line."""
-        if not self.kind.is_result and any(map(INSERTION.match, self.headings.chain(at))):
+        chain = list(self.headings.chain(at))
+        if self.kind.is_plan and any(map(INSERTION.match, chain)) and not any(map(EXISTING.search, chain)):
             return True
         is_example = self.kind.reports_changes and INSTALLATION.match(self.headings.text(at)) is not None
         return not has_line and (is_example or self._is_below_label(at))
@@ -205,7 +203,12 @@ class Proposals:
 
         The section is that of the heading or of one above it, but not that of the title.
         """
+        if self.kind.is_result:
+            return False
         while at >= 0:
+            text = self.headings.text(at)
+            if any(one.search(text) for one in (CURRENT, EXISTING, STATES_PROBLEM)) or REPORTS_FINDINGS.match(text):
+                return False
             line = self.headings.line_above_children(at).strip()
             if _BOLD.fullmatch(line) and PROPOSED_HEADING.match(line.strip("*:：")):
                 return True
@@ -261,14 +264,9 @@ class Proposals:
         return CURRENT.search(self._head_of(label)) is not None
 
     def _introduces_existing(self, text: str) -> bool:
-        """Return whether a line introduces code as it is.
-
-        In a plan, `today` in `day = today` is not about time, and `currently` far from the colon, without code after
-        it, is about what happens.
-        """
+        """Return whether a line introduces code as it is; `today` in `day = today` is not about time in a plan."""
         if self.kind.is_plan and not self.kind.is_result:
             text = _CODE_SPAN.sub(lambda span: "`x`" if _ASSIGNS.search(span[0]) else span[0], text[:_MAX_LINE])
-            text = _FAR_CURRENTLY.sub("", text)
         return INTRODUCES_EXISTING.match(text) is not None
 
     def _follows_sentence(self, line: int) -> bool:

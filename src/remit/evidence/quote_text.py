@@ -71,7 +71,9 @@ _ORDERS_CHANGE = lazy_pattern(
     ("replace", "insert", "add", "update", "change", "添加", "加入", "插入", "增加", "修改", "替换"),
 )
 #: A field of a finding that is written as a record: `Severity: P0`.
-_RECORD = lazy_pattern(r"(?:ID|Area|Severity|Title|Status|Priority|Category|File|Location|Type|Confidence)\s*+:\s++\S")
+_RECORD = lazy_pattern(
+    r"(?:ID|Area|Severity|Title|Status|Priority|Category|File|Location|Type|Confidence)\s*+:\s++[^\s\"'][^\n]*(?<![,;])$"
+)
 #: A branch of a drawing: `  ├─ open()`.
 _BRANCH = lazy_pattern(r"\s*+[│ ]*+[├└]─", words=("─",))
 _LISTED_CALL = lazy_pattern(r"\s*+[-*•]\s++[`*]*+[\w.]{1,80}\([^()\n]{0,80}\)[`*]*+\s++[-–—:]\s")
@@ -128,7 +130,7 @@ def is_listing(lines: list[str]) -> bool:
     branches = sum(1 for line in shown if _BRANCH.match(line))
     if branches > 1 and 2 * branches >= len(shown):
         return True
-    if len(shown) > 3 and all(map(_RECORD.match, shown[:3])):
+    if len(shown) > 3 and all(map(_RECORD.match, shown[:3])) and shown[0].startswith("ID"):
         return True
     return all(map(_LISTED.match, shown)) or (len(shown) > 1 and all(map(_LABELLED.match, shown)))
 

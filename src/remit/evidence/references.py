@@ -64,7 +64,6 @@ _MAX_CELLS = 40
 #: A cell with more words than this, without its code, is a sentence.
 _MAX_WORDS = 8
 _CODE_SPAN = lazy_pattern(r"`[^`]*+`")
-_IDEOGRAPHS = lazy_pattern(r"[぀-ヿ一-鿿가-힣]")
 _OPENS = lazy_pattern("[(（]")
 #: A name in code marks, and not a word: `open_store`, `openStore()`.
 _CODE_NAME = lazy_pattern(r"`[^`\n]{0,100}(?:[(_.:]|[a-z][A-Z])[^`\n]{0,100}`")
@@ -372,9 +371,7 @@ def _states_use(cell: Segment, row: list[Segment], references: list[Reference]) 
 
 def _is_prose(cell: str) -> bool:
     """Return whether a cell has a sentence besides its code."""
-    words = _CODE_SPAN.sub("", cell) if len(cell) > 2 * _MAX_WORDS else ""
-    is_long = len(_IDEOGRAPHS.findall(words)) > 2 * _MAX_WORDS and not cell.lstrip().startswith("`")
-    return is_long or len(words.split()) > _MAX_WORDS
+    return len(_CODE_SPAN.sub("", cell).split()) > _MAX_WORDS if len(cell) > 2 * _MAX_WORDS else False
 
 
 def _assign_symbols(symbols: list[str], references: list[Reference], workspace: Workspace | None) -> None:

@@ -87,7 +87,7 @@ _PROPOSAL_COLUMN = lazy_pattern(
     ),
 )
 _PROPOSAL = lazy_pattern(
-    r"[\s*_]*+(?:create|add|extract|introduce|define|implement|write|replace|rename|use|move|split|llamar|usar|appeler|utiliser|aufrufen|verwenden|chamar|新增|抽出|抽取|改为)\b",
+    r"[\s*_]*+(?:create|add|extract|introduce|define|implement|write|replace|rename|use|move|split|新增|抽出|抽取|改为)\b",
     re.IGNORECASE,
 )
 #: A code span with a pipe in it, which ends the cell in most programs that show Markdown, and the ends of cells.
