@@ -265,7 +265,7 @@ class Proposals:
 
     def _introduces_existing(self, text: str) -> bool:
         """Return whether a line introduces code as it is; `today` in `day = today` is not about time in a plan."""
-        if self.kind.is_plan and not self.kind.is_result:
+        if "=" in text and self.kind.is_plan and not self.kind.is_result:
             text = _CODE_SPAN.sub(lambda span: "`x`" if _ASSIGNS.search(span[0]) else span[0], text[:_MAX_LINE])
         return INTRODUCES_EXISTING.match(text) is not None
 
