@@ -66,16 +66,31 @@ def test_a_file_with_a_trace_in_the_checkout_is_missing(path: str, tree: Path) -
     assert outcomes(f"The hub is `{path}`.", tree) == ["missing-file"]
 
 
-def test_a_text_of_which_nearly_all_files_are_here_is_about_the_checkout(tmp_path: Path) -> None:
+def test_a_file_without_a_trace_is_not_accused_however_many_others_are_here(tmp_path: Path) -> None:
     for number in range(10):
         (tmp_path / f"part{number}.py").write_text("value = 1\n" * 9)
-    named = [f"`part{number}.py:3`" for number in range(10)]
-    assert (
-        outcomes(" ".join((*named, "`hub.py:3`", "`hub.py:4`", "`bus.py:4`")), tmp_path, "n.md")[-1] == "missing-file"
-    )
-    assert outcomes(" ".join((*named[:7], "`hub.py:3`")), tmp_path, "n.md")[-1] == "unchecked"
-    others = ("`hub.py:3`", "`bus.py:4`", "`wire.py:4`")
-    assert outcomes(" ".join((*named, *others)), tmp_path, "n.md")[-1] == "unchecked"
+    named = " ".join(f"`part{number}.py:3`" for number in range(10))
+    for other in ("`hub.py:3`", "`core/hub.py:3`"):
+        assert outcomes(f"{named} {other}", tmp_path, "n.md")[-1] == "unchecked"
+        assert outcomes(f"{named} {other}", tmp_path, "")[-1] == "missing-file"
+    assert outcomes(f"{named} `prt1.py:3`", tmp_path, "n.md")[-1] == "missing-file"  # similar to part1.py
+
+
+@pytest.mark.parametrize(
+    ("title", "path", "expected"),
+    [
+        ("Review", "src/hub.py", "unchecked"),  # nothing is similar
+        ("Review", "src/apps.py", "missing-file"),  # src/app.py is
+        ("Plan of the hub", "src/apps.py", "unchecked"),
+    ],
+)
+def test_a_missing_file_without_a_line_may_be_one_to_be_written(
+    title: str, path: str, expected: str, tree: Path
+) -> None:
+    text = f"# {title}\n\n| File | Issue |\n|---|---|\n| `{path}` | slow |\n"
+    assert outcomes(text, tree) == [expected]
+    assert outcomes(text, tree, "") == ["missing-file"]
+    assert outcomes(text.replace(f"`{path}`", f"`{path}:3`"), tree) == ["missing-file"]
 
 
 def test_a_file_in_the_folder_of_the_checkout_is_missing(tree: Path) -> None:
@@ -230,7 +245,7 @@ def test_a_file_in_another_language_does_not_excuse_others(tmp_path: Path) -> No
         (tmp_path / f"part{number}.py").write_text("value = 1\n")
     here = ", ".join(f"`part{number}.py:1`" for number in range(9))
     for other in ("`hub.dart:3`", "`hub.dart:3`, `cart.dart:4`"):
-        assert outcomes(f"{here}, {other} and `core/zork.py:3`", tmp_path, "part1.py")[-1] == "missing-file"
+        assert outcomes(f"{here}, {other} and `core/part3.py:3`", tmp_path, "part1.py")[-1] == "missing-file"
 
 
 def test_names_with_the_ending_of_a_language_that_is_here_are_found(tree: Path) -> None:

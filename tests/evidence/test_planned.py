@@ -628,3 +628,19 @@ def test_a_row_of_a_plan_may_call_its_file_new_in_capitals(tree: Path) -> None:
     assert claims(f"# Clock plan\n\n{rows.format('**NEW** integration test')}", tree) == ["src/clock.py planned"]
     for cell in ("New integration test", "**NEW** integration test"):
         assert claims(f"# Clock review\n\n{rows.format(cell)}", tree) == ["src/clock.py missing-file"]
+
+
+@pytest.mark.parametrize("heading", ["À créer par la tâche suivante", "À créer", "Por crear", "A criar:"])
+def test_a_heading_in_another_language_lists_files_to_create(heading: str, tree: Path) -> None:
+    rows = "| File | What |\n|---|---|\n| `src/clock.py` | the clock |"
+    assert claims(f"# Clock\n\n### {heading}\n\n{rows}", tree) == ["src/clock.py planned"]
+    assert claims(f"# Clock\n\n### Créer par\n\n{rows}", tree) == ["src/clock.py missing-file"]
+
+
+def test_a_plan_may_call_a_folder_or_a_test_new(tree: Path) -> None:
+    rows = "| File | What |\n|---|---|\n| `src/clock.py` | {} |"
+    for cell in ("New integration test (needs a clock)", "New directory + 4 files"):
+        assert claims(f"# Brief\n\n**Status:** Draft, ready for implementation\n\n{rows.format(cell)}", tree) == [
+            "src/clock.py planned"
+        ]
+        assert claims(f"# Brief\n\n**Status:** Draft\n\n{rows.format(cell)}", tree) == ["src/clock.py missing-file"]

@@ -291,3 +291,75 @@ def test_a_finding_that_is_written_as_a_record_is_not_a_quote(tree: Path) -> Non
     literal = ('ID:     "a1",', 'Title:  "Cart",', 'Status: "closed",', "Limit:  99,")
     for lines in (literal, (*record[:1], "price = compute(tax)")):
         assert "mismatch" in answers(f"### A\n\n{fence('# src/cart.py:5', *lines)}", tree)
+
+
+def test_a_number_after_a_spaced_dash_may_be_a_count(tree: Path) -> None:
+    assert answers("See `src/cart.py`, at line 12 — 9 times in all.\n", tree) != ["out-of-range"]
+    for text in ("lines 12-9", "lines 12 – 9", "line 900 — 9 times"):
+        assert answers(f"See `src/cart.py`, {text}.\n", tree) == ["out-of-range"]
+    assert answers("See `src/cart.py:12 – 9`.\n", tree) == ["out-of-range"]
+
+
+def test_a_path_that_is_cut_by_a_star_is_a_pattern(tree: Path) -> None:
+    table = "| File | Issue |\n|---|---|\n| `{}` | open |\n"
+    assert answers(table.format("src/carts-*"), tree) == []
+    assert answers(table.format("src/carts-old.py"), tree) == ["missing-file"]
+
+
+def test_the_parts_of_a_file_that_is_to_be_split_are_planned(tree: Path) -> None:
+    split = (
+        "- **`src/cart.py` is long.** {}\n  - `src/cart_total.py` (lines 1-6)\n  - `src/cart_next.py` (lines 9-13)\n"
+    )
+    for label in ("Suggested split:", "Proposed decomposition (3 files):"):
+        assert answers(split.format(label), tree).count("planned") == 2
+    for label in ("Its parts:", "It is split into two files:", "Possible error breakdown:"):
+        assert answers(split.format(label), tree).count("missing-file") == 2
+    below = split.format("Suggested split:") + "- `src/other.py:4` is short.\n"
+    assert answers(below, tree)[-1] == "missing-file"
+
+
+NO_TAX = ("# src/cart.py", "def total(cart):", "    price = totals.compute(cart, with_tax=False)", "    return price")
+
+
+def test_code_without_a_line_below_an_order_is_to_be_written(tree: Path) -> None:
+    head = "# Security audit\n\n## Recommended hardening\n\n### Before the release\n\n"
+    assert "mismatch" not in answers(f"{head}1. **Configure Taxes**\n{fence(*NO_TAX)}\n", tree)
+    assert "mismatch" in answers(f"{head}1. **The tax is missing**\n{fence(*NO_TAX)}\n", tree)
+    other = head.replace("Recommended hardening", "Orders")
+    assert "mismatch" in answers(f"{other}1. **Configure Taxes**\n{fence(*NO_TAX)}\n", tree)
+
+
+SKETCH = (
+    *("# src/cart.py", "def total(cart, rate):", "    price = totals.compute(cart, rate)", "    return price"),
+    *("def choose_next(cart, offers):", "    found = min(offers)", "    log(found)", "    return found"),
+    *("cost = totals.compute(cart, with_tax=True)", "value = 1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("above", "expected"),
+    [
+        ("", False),
+        ("## Totals\n\n", False),
+        ("**Integration**:\n", False),
+        ("**Current code:**\n", True),
+        ("## Findings\n\n", True),
+        ("The code as it stands:\n\n", True),
+    ],
+    ids=["nothing", "heading", "label", "label of existing code", "heading of existing code", "sentence"],
+)
+def test_code_without_a_line_may_be_a_sketch_in_a_document_of_the_checkout(
+    above: str, expected: bool, tree: Path
+) -> None:
+    own = str(tree / "src/cart.py")
+    text = f"# Cart\n\n{above}{fence(*SKETCH)}\n"
+    assert ("mismatch" in answers(text, tree, own)) == expected
+    assert "mismatch" in answers(text, tree)  # the answer of an agent
+    assert "mismatch" in answers(text.replace("# src/cart.py", "# src/cart.py:4"), tree, own)
+
+
+def test_one_altered_line_without_a_line_number_is_found_in_any_text(tree: Path) -> None:
+    own = str(tree / "src/cart.py")
+    altered = CODE.replace("with_tax=True", "with_tax=False", 1).split("\n")
+    for lines in (altered[3:6], [altered[3], "...", *altered[4:6], altered[10]], altered[4:5]):
+        assert "mismatch" in answers(f"# Cart\n\n## Totals\n\n{fence('# src/cart.py', *lines)}\n", tree, own)

@@ -117,6 +117,13 @@ _CARRIED_OUT = lazy_pattern(
     re.IGNORECASE,
 )
 
+#: A head that states that the work is still to be done: `**Status:** Proposed`.
+_TO_BE_DONE = lazy_pattern(
+    r"(?m:^[\s>*_-]*+status[\s*_]*+[:：][\s*_]*+)(?:proposed|(?:draft\W{1,4})?ready\sfor\simplementation)[\s*_.]*$",
+    re.IGNORECASE | re.MULTILINE,
+    ("proposed", "ready"),
+)
+
 #: A step of a plan, which is not about the code as it is: `Task 3: Move the existing tools`.
 _STEPS = r"(?:step|task|phase|stage|schritt|paso|passo|étape|단계|작업|步骤|任务|ステップ)\s?\d{1,2}[a-z]?\s?[:：.–—-]"
 WORK_STEP = lazy_pattern(
@@ -157,10 +164,11 @@ class DocumentKind(msgspec.Struct, frozen=True):
 def document_kind(title: str, path: str, head: str = "", *, is_result: bool) -> DocumentKind:
     """Return what a text is; `path` is its file, `head` are the lines above its first section."""
     reports_changes = not is_result and not REVIEW.search(title)
+    is_to_be_done = reports_changes and _TO_BE_DONE.search(head) is not None
     is_plan = bool(PLAN.search(title) or _PLAN_FILE.search(path))
     is_other = bool(_NO_FIX_REPORT.search(title))
     plans_work = reports_changes and bool(_PLANS_WORK.search(title) or _PLANS_WORK.search(path))
-    creates_files = reports_changes and is_plan and not _ABOUT_PLAN.search(title)
+    creates_files = (reports_changes and is_plan and not _ABOUT_PLAN.search(title)) or is_to_be_done
     return DocumentKind(
         is_result=is_result,
         is_template=not is_result and bool(_TEMPLATE_FILE.search(path)),

@@ -47,6 +47,8 @@ _COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs
 _TRACEBACK = lazy_pattern(r"\w\", line \d")
 #: The number of a finding that is like a range of lines: `L10-02`.
 _FINDING = lazy_pattern(r"(?<![\w:-])(?<!lines )L\d{1,4}-0\d")
+#: A dash between a line and what follows it: `line 905 — 38 times`.
+_COUNTED = lazy_pattern(r"line \d+\s[–—]\s\d", re.IGNORECASE)
 _ABOUT = lazy_pattern(r"(?<!\d)(?<!\d\s)[~≈]|\b(?:about|around|approx\w*|roughly|circa|ca\.)\s", re.IGNORECASE)
 #: At most this many files with the same name are compared with a path.
 _MAX_NAMESAKES = 200
@@ -76,6 +78,7 @@ _MEANS = "the path has the number of the file"
 _EARLIER = "a traceback shows the file as it was"
 _ANNOUNCED = "the text creates this file; the line may be one of another file"
 _NUMBER = "it may be the number of a finding"
+_COUNT = "the number after the dash may not be a line"
 _ROUGH = "the text gives the lines as an estimate"
 
 
@@ -345,8 +348,18 @@ def _excuse_range(reference: Reference) -> None:
         _excuse(reference, _EARLIER)
     elif (reference.end_line or 0) < (reference.line or 0) and _FINDING.search(reference.text):
         _excuse(reference, _NUMBER)
+    elif _may_be_count(reference):
+        _excuse(reference, _COUNT)
     elif reference.found_end is not None and _ABOUT.search(reference.text):
         _excuse(reference, _ROUGH)
+
+
+def _may_be_count(reference: Reference) -> bool:
+    """Return whether the number after a dash may count something: `line 905 — 38 times`; line 905 must be there."""
+    if reference.line is None or reference.found is None or reference.found.line != reference.line:
+        return False
+    is_reversed = (reference.end_line or reference.line) < reference.line
+    return is_reversed and _COUNTED.match(reference.text) is not None
 
 
 def _excuse(reference: Reference, why: str) -> None:

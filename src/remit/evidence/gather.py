@@ -28,7 +28,7 @@ from remit.evidence.path_resolution import PathResolver
 from remit.evidence.plan_tables import TableHeads
 from remit.evidence.planned import new_files
 from remit.evidence.proposals import Proposals
-from remit.evidence.reference_lookup import MISSING, PLACEHOLDER, UNNAMED, look_up
+from remit.evidence.reference_lookup import MISSING, PLACEHOLDER, UNNAMED, look_up, look_up_on_disk
 from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
 from remit.evidence.revisions import PermalinkReader
 from remit.evidence.segments import Segment, segments, without_output
@@ -52,7 +52,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> 
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
     pieces = without_label_ids(without_output(list(segments(document)), document.whole_text), document.whole_text)
     permalinks = PermalinkReader(sources)
-    references, quotes = _references(document, pieces, sources.workspace, permalinks, path)
+    references, quotes = _references(document, pieces, sources, permalinks, path)
     for located in quotes:
         located.quote.location = located.candidates[-1]
     evidence = Evidence(
@@ -94,9 +94,10 @@ class _Places(msgspec.Struct, frozen=True):
 
 
 def _references(
-    document: Document, pieces: list[Segment], workspace: Workspace | None, permalinks: PermalinkReader, path: str
+    document: Document, pieces: list[Segment], sources: Sources, permalinks: PermalinkReader, path: str
 ) -> tuple[list[Reference], list[LocatedQuote]]:
     """Return all references and quotes of a document, in document order."""
+    workspace = sources.workspace
     references: list[Reference] = []
     quotes: list[LocatedQuote] = []
     found = _Places({}, {}, {})
@@ -133,7 +134,7 @@ def _references(
         if own_of_row and row[0].row:
             attach_symbols(own_of_row, row, workspace)
         references.extend(own_of_row)
-    proposals = Proposals(document, path)
+    proposals = Proposals(document, path, is_own=_is_own(sources, path))
     _mark_proposed(references if workspace is not None else [], proposals, document)  # else no file is looked up
     for claims in _claims_of_fences(document, pieces, workspace, list(references), found, proposals):
         quotes.extend(claims.quotes)
@@ -152,7 +153,7 @@ def _mark_proposed(references: list[Reference], proposals: Proposals, document: 
             has_line = reference.line is not None
             is_folder = proposals.kind.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
             is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
-            reference.is_planned |= is_folder or (not has_line and (listed.are_new or is_deleted))
+            reference.is_planned |= is_folder or listed.are_parts or (not has_line and (listed.are_new or is_deleted))
             reference.is_planned |= not has_line and proposals.kind.creates_files and reference.is_planned_in_plan
             reference.is_planned_in_plan |= not has_line and listed.are_new and proposals.kind.is_plan
             if listed.may_be_new and not has_line:
@@ -324,14 +325,19 @@ def _check_in_workspace(
 
         settle_carried(here, workspace, resolver, symbols)
     if sources.on_disk is not None:
-        _look_up_on_disk(here, sources.on_disk, symbols)
-    is_own = receipts is None and path not in ("", "-") and workspace.contains(path)
-    _excuse(document, evidence, here, workspace, is_own=is_own)
+        look_up_on_disk(here, sources.on_disk, PathResolver(sources.on_disk), symbols)
+    _excuse(document, evidence, here, workspace, is_own=_is_own(sources, path))
     if quotes:
         from remit.evidence.quote_outcomes import check_quotes, is_quote
 
         check_quotes(quotes, workspace, document.text.strip(), permalinks)
         evidence.quotes = [quote for quote in evidence.quotes if is_quote(quote)]
+
+
+def _is_own(sources: Sources, path: str) -> bool:
+    """Return whether a text is a document of the checkout, and not the report of an agent."""
+    workspace = sources.workspace if sources.receipts is None and path not in ("", "-") else None
+    return workspace is not None and workspace.contains(path)
 
 
 def _excuse(
@@ -341,9 +347,12 @@ def _excuse(
     is_result = bool(document.result.agent)
     is_lost = any(one.outcome in ("missing-file", "outside", "out-of-range") for one in evidence.references)
     if is_lost:
-        from remit.evidence.other_code import excuse_named_outside, excuse_submodules
+        from remit.evidence.other_code import excuse_named_outside
+        from remit.evidence.other_projects import excuse_named_projects, excuse_submodules
 
         excuse_submodules(here, workspace, document.line_text, is_result=is_result)
+        if is_own and not is_result:
+            excuse_named_projects(here, workspace, document)
         excuse_named_outside(here, is_result=is_result)
     if not is_result:  # a finding must name a file, in full
         from remit.evidence.excuses import Excuses
@@ -355,6 +364,7 @@ def _excuse(
         from remit.evidence.other_code import (
             excuse_machine_paths,
             excuse_unknown_files,
+            excuse_unlined_files,
             join_other_code,
             without_alternatives,
         )
@@ -363,21 +373,8 @@ def _excuse(
         join_other_code([one for one in here if one.why not in (UNNAMED, MISSING)], workspace, is_result=is_result)
         if is_own and not is_result:
             excuse_unknown_files(here, workspace)
+            excuse_unlined_files(here, document)
             excuse_machine_paths(here, workspace)
-
-
-def _look_up_on_disk(references: list[Reference], on_disk: Workspace, symbols: SymbolFinder) -> None:
-    """Look up files that the commit named by the text does not have: the author may have cited work in progress."""
-    suggestions, resolver = SuggestionFinder(on_disk), PathResolver(on_disk)
-    for reference in references:
-        if reference.outcome != "missing-file":
-            continue
-        resolved = resolver.resolve(reference.path)
-        if on_disk.exists(resolved.target or resolved.path):
-            reference.is_on_disk, reference.found, reference.why = True, None, ""
-            reference.target = resolved.target
-            look_up(reference, on_disk, suggestions, symbols, frozenset())
-            reference.why = "; ".join(filter(None, (reference.why, "the file is on disk, not in the commit")))
 
 
 def _apply_receipts(evidence: Evidence, sources: Sources) -> None:

@@ -282,7 +282,7 @@ def _is_decoy(text: str, start: int, end: int, path: str) -> bool:
         return True
     if text[end : end + 1] != "*" or before == "*":
         return False
-    return path.endswith("/") or bool(_GLOB.match(text, end))
+    return path.endswith(("/", "-", "_")) or bool(_GLOB.match(text, end))
 
 
 def _is_route(text: str, end: int, path: str) -> bool:

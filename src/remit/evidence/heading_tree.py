@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from remit.contract.fences import read_fences
 from remit.contract.parse import Document
 from remit.evidence.document_kind import document_kind
-from remit.evidence.planned import ListedFiles, is_label_of_new_files, listed_files
+from remit.evidence.planned import ListedFiles, is_label_of_new_files, listed_files, proposes_split
 from remit.evidence.removals import (
     GONE_HEADING,
     is_in_lists,
@@ -25,6 +25,11 @@ from remit.lazy import lazy_pattern
 HEADING = lazy_pattern(r"\s{0,3}(#{1,6})\s+(.*)$")
 #: The lines of a text in which it may state what it is.
 _MAX_HEAD = 25
+_ENTRY = lazy_pattern(r"([ \t]*+)(?:[-*+]|\d{1,3}[.)])\s")
+#: At most this many lines above an entry are searched for the line that introduces its list.
+_MAX_PARTS = 30
+#: A section with the status of a text is one of its first.
+_MAX_FIRST = 4
 #: Longer headings state nothing about files.
 _MAX_HEADING = 300
 
@@ -37,6 +42,7 @@ class HeadingTree:
         self._document = document
         self._headings: list[tuple[int, int, str]] = []
         self._listed: dict[int, ListedFiles] = {}
+        self._parts: dict[int, bool] = {}
         #: For each heading the index of the heading above it; -1 at the top.
         self._parents: list[int] = []
         stack = [(-1, 0)]
@@ -58,7 +64,16 @@ class HeadingTree:
         self._title = next((at for at, (_, level, _) in enumerate(self._headings) if level == 1), -1)
         first = next((number for number, level, _ in self._headings if level > 1), _MAX_HEAD)
         head = "\n".join(map(document.line_text, range(1, min(first, _MAX_HEAD))))
+        head += "".join(f"\nStatus: {line}" for line in self._status())
         self.kind = document_kind(self.text(self._title), path, head, is_result=bool(document.result.agent))
+
+    def _status(self) -> list[str]:
+        """Return the first line of a section `Status` at the beginning of a text, as decision records have it."""
+        for number, level, text in self._headings[:_MAX_FIRST]:
+            if level > 1 and text.casefold() == "status":
+                lines = map(self._document.line_text, (number + 1, number + 2))
+                return list(filter(str.strip, lines))[:1]
+        return []
 
     @cached_property
     def _removed(self) -> list[tuple[int, int]]:
@@ -114,6 +129,20 @@ class HeadingTree:
         lines = (self._document.line_text(number - back) for back in (1, 2) if number - back > self._lines[parent])
         return next(filter(str.strip, lines), "")
 
+    def _is_part(self, line: int) -> bool:
+        """Return whether a list entry is below the line that introduces the parts of a file."""
+        text = self._document.line_text(line)
+        if not (entry := _ENTRY.match(text)):
+            return False
+        for number in range(line - 1, max(0, line - _MAX_PARTS), -1):
+            text = self._document.line_text(number)
+            if not text.strip():
+                continue
+            above = _ENTRY.match(text)
+            if above is None or above.end(1) < entry.end(1):
+                return proposes_split(text)
+        return False
+
     def files_at(self, line: int) -> ListedFiles:
         """Return what the headings and labels above a line state about the files below them."""
         at = self.index_above(line)
@@ -124,4 +153,8 @@ class HeadingTree:
             found = self._listed[at] = listed_files(self.text(at), self.kind, are_gone=are_gone, above=above)
         if is_in_lists(self._removed, line):
             return replace(found, are_gone=True)
+        if line not in self._parts:
+            self._parts[line] = not self.kind.is_result and self._is_part(line)
+        if self._parts[line]:
+            return replace(found, are_parts=True)
         return replace(found, are_new=True) if self.kind.is_plan and is_in_lists(self._new, line) else found

@@ -1,17 +1,19 @@
-"""Leave out references that say nothing about the checkout: submodules, another code base, alternatives of a path."""
+"""Leave out references that say nothing about the checkout: another code base, alternatives of a path."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
+from remit.contract.parse import Document
 from remit.evidence.file_names import LANGUAGES
+from remit.evidence.heading_tree import HeadingTree
 from remit.evidence.model import Reference
 from remit.evidence.path_resolution import MIN_ROOTED, is_there
 from remit.lazy import lazy_pattern
-from remit.workspace.files import SourceFile, Workspace
-from remit.workspace.manifests import PLAIN_NAMES, plain_name, project_names
+from remit.workspace.files import Workspace
+from remit.workspace.manifests import plain_name, project_names
 from remit.workspace.paths import is_absolute
 
 #: Fewer references than this are reported one by one.
@@ -24,16 +26,12 @@ NOT_HERE = frozenset({"missing-file", "outside", "unchecked", "planned"})
 _MEMORY = 2_048
 #: At most this many folders of a path outside are compared.
 _MAX_PARTS = 30
-#: A text with this many files of the checkout, and this many for each missing one, is about the checkout.
-_MIN_KNOWN = 8
-_KNOWN_SHARE = 5
-#: A shorter part of the name of a submodule is often a common word.
-_MIN_NAME = 6
 #: A text with this many files in another language may be about another code base.
 _MIN_STRANGERS = 2
 DESCRIBED = "a table of this plan states what it is for, and nothing states that it exists: taken for a new file"
 OTHER_TYPE = "the checkout has no file of this type; it may be a file of another code base"
 _NO_TRACE = "nothing in the checkout has this name or these folders; it may be a file of another code base"
+_NO_LINE = "the text cites no line of this file, and it is not here; it may be one that is to be written"
 #: Folders of a machine in which a checkout is not expected, and settings in a home folder.
 _MACHINE = lazy_pattern(r"/(?:etc|proc|sys|dev|run|boot|tmp|var/log)/|~/\.[\w-]+/")
 _DOTS = lazy_pattern(r"/\.{2,}/")
@@ -41,12 +39,6 @@ _OF_MACHINE = "it is a path of a machine, outside the checkout"
 _CODE = frozenset().union(*LANGUAGES)
 #: Folders of installed packages.
 _INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
-#: A name in a text, not the folder of a path with a file: `lib/mesh/`, `mesh`.
-_NAME = lazy_pattern(r"(?<![\w.-])([A-Za-z][\w-]{3,80})/?(?![\w./-])")
-#: At most this many lines above a reference are searched for the name of its submodule.
-_NEAR = 12
-_MAX_LINE = 2_000
-_SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.{0,400}?)\s*$")
 
 
 def without_alternatives(references: list[Reference]) -> list[Reference]:
@@ -63,92 +55,11 @@ def _written_at(reference: Reference) -> tuple[int, str, int | None, int | None]
     return reference.at, reference.text, reference.line, reference.end_line
 
 
-def excuse_submodules(
-    references: list[Reference], workspace: Workspace, line_text: Callable[[int], str], *, is_result: bool
-) -> None:
-    """Leave references into submodules that are not checked out unchecked, and short forms of the same paths.
-
-    That includes lines past the end of a name that ends such a path. In a text that is not a result, a submodule may be
-    called without the prefix of its name, and a path that nothing here has may be one of a submodule that the lines
-    above name.
-    """
-    lost = [one for one in references if one.outcome in ("missing-file", "outside", "out-of-range")]
-    listed = workspace.read(".gitmodules") if lost else None
-    if not isinstance(listed, SourceFile):
-        return
-    paths = dict.fromkeys(path.strip("/") for path in _SUBMODULE.findall(listed.text))
-    modules = _Submodules(list(filter(workspace.is_empty_folder, paths)), workspace, line_text, is_result=is_result)
-    inside = {one.path: folder for one in lost if (folder := modules.folder_of(one.path))}
-    ends = {path[at:]: folder for path, folder in inside.items() for at in _part_starts(path)}
-    endings = _endings_of(inside)
-    cited = {one.path for one in references if one.outcome not in NOT_HERE}
-    named: set[str] = set()
-    for one in lost:
-        folder, guessed = ends.get(one.path, ""), ""
-        is_whole = "/" in one.path or workspace.exists(one.path) or one.target in cited
-        if one.outcome == "out-of-range" and (is_whole or is_result):
-            continue
-        if one.outcome == "missing-file" and not folder:
-            first, slash, _ = one.path.partition("/")
-            guessed = "" if slash else endings.get(one.path.rpartition(".")[2], "")
-            if not guessed and not (slash and is_there(first, workspace)):
-                guessed = modules.named_above(one.at)
-        if folder or guessed:
-            one.outcome, one.found, one.found_end, one.is_silent = "unchecked", None, None, folder in named
-            named.add(folder)
-            verb = "is" if folder else "may be"
-            one.why = f"it {verb} in the submodule {folder or guessed}, which is not checked out"
-
-
-class _Submodules:
-    """The submodules that are not checked out."""
-
-    def __init__(
-        self, folders: list[str], workspace: Workspace, line_text: Callable[[int], str], *, is_result: bool
-    ) -> None:
-        self._folders = frozenset(folders)
-        self._line_text = line_text
-        plain = PLAIN_NAMES | workspace.index.folder_names
-        last = {} if is_result else {folder.rpartition("/")[2]: folder for folder in folders}
-        #: The folders by their last name, if it is not a common one or that of a folder here; not in a result.
-        self._names = {name: folder for name, folder in last.items() if name not in plain}
-        short = {name.partition("-")[2]: folder for name, folder in self._names.items()}
-        #: The same by the part of the name after a prefix: `decision` for `shop-decision`; not by a common name.
-        self._short = {name: folder for name, folder in short.items() if len(name) >= _MIN_NAME and name not in plain}
-        #: The submodule that each line names.
-        self._named: dict[int, str] = {}
-
-    def folder_of(self, path: str) -> str:
-        """Return the submodule that a path leads into, or nothing."""
-        if ".." in path:
-            return ""
-        above = [path[: at - 1] for at in _part_starts(path) if at]
-        if whole := next(filter(self._folders.__contains__, above), ""):
-            return whole
-        if is_absolute(path):
-            return next((folder for folder in self._folders if f"/{folder}/" in path), "") if self._names else ""
-        first = path.partition("/")[0] if "/" in path else ""
-        return self._names.get(first, "") or self._short.get(first, "")
-
-    def named_above(self, line: int) -> str:
-        """Return a submodule that a line or one of those above it names as a word, and not only in a path."""
-        return next(filter(None, map(self._named_in, range(line, max(0, line - _NEAR), -1))), "")
-
-    def _named_in(self, line: int) -> str:
-        if line not in self._named:
-            text = self._line_text(line)[:_MAX_LINE]
-            words = frozenset(_NAME.findall(text))
-            named = (name for name in self._names if name in words and ("-" in name or f"`{name}" in text))
-            self._named[line] = self._names.get(next(named, ""), "")
-        return self._named[line]
-
-
 def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> None:
     """Leave missing files unchecked of which the checkout has no trace: they may be files of another code base.
 
-    Each of them is reported once. A text is about the checkout alone if nearly all of its files are here.
+    Each of them is reported once. A name without a folder that is similar to one here is a wrong name.
     """
-    known = {one.path for one in references if one.outcome not in NOT_HERE}
     missing = {one.path for one in references if one.outcome == "missing-file"}
     if not missing:
         return
@@ -163,15 +74,34 @@ def excuse_unknown_files(references: list[Reference], workspace: Workspace) -> N
         if "/" not in path and strangers[ending := path.rpartition(".")[2]] >= _MIN_STRANGERS
         if is_other_language(ending, workspace)
     }
-    described = {one.path for one in references if one.why == DESCRIBED}
-    if len(known) >= max(_MIN_KNOWN, _KNOWN_SHARE * len(missing | described)):
-        unknown, foreign_names = set(), foreign_names if foreign else set()
-    said: set[str] = set()
+    reported: set[str] = set()
     for one in references:
-        is_unknown = one.path in foreign_names or (one.path in unknown and one.found is None)
+        is_unknown = one.path in foreign_names or (one.path in unknown and ("/" in one.path or one.found is None))
         if one.outcome == "missing-file" and is_unknown:
-            one.outcome, one.found, one.why, one.is_silent = "unchecked", None, _NO_TRACE, one.path in said
-            said.add(one.path)
+            _leave_unchecked(one, _NO_TRACE, reported)
+
+
+def excuse_unlined_files(references: list[Reference], document: Document) -> None:
+    """Leave missing files without a line unchecked in a plan, and elsewhere if no similar file is here.
+
+    Such a file may be one that is to be written, or an output. Each of them is reported once.
+    """
+    missing = [one for one in references if one.outcome == "missing-file" and one.line is None]
+    if not missing:
+        return
+    kind = HeadingTree(document).kind
+    is_plan = kind.is_plan or kind.plans_work or kind.describes_work
+    reported: set[str] = set()
+    for one in missing:
+        if is_plan or one.found is None:
+            _leave_unchecked(one, _NO_LINE, reported)
+
+
+def _leave_unchecked(reference: Reference, why: str, reported: set[str]) -> None:
+    """Leave a missing file unchecked; `reported` are the files that were reported before."""
+    reference.outcome, reference.found, reference.why = "unchecked", None, why
+    reference.is_silent = reference.path in reported
+    reported.add(reference.path)
 
 
 def is_other_language(ending: str, workspace: Workspace) -> bool:
@@ -218,7 +148,7 @@ def excuse_named_outside(references: list[Reference], *, is_result: bool = False
     outside = dict.fromkeys(one.path for one in references if one.outcome == "outside" and one.line is not None)
     lost = [] if is_result else [one.path for one in references if one.outcome in NOT_HERE]
     installed = dict.fromkeys(filter(_is_installed, lost))
-    ends = {path[at:]: path for path in (*outside, *installed) for at in list(_part_starts(path))[-_MAX_PARTS:]}
+    ends = {path[at:]: path for path in (*outside, *installed) for at in list(part_starts(path))[-_MAX_PARTS:]}
     for one in references if ends else ():
         full = ends.get(one.path, "")
         is_code = not is_result and one.path.rpartition(".")[2].lower() in _CODE
@@ -233,13 +163,8 @@ def _is_installed(path: str) -> bool:
     return not _INSTALLED.isdisjoint(path.split("/"))
 
 
-def _endings_of(inside: dict[str, str]) -> dict[str, str]:
-    """Map the endings of files that the text often names in a submodule to its folder: a name alone may be one."""
-    counts = Counter((folder, path.rpartition(".")[2]) for path, folder in inside.items())
-    return {ending: folder for (folder, ending), count in counts.items() if count >= MIN_ROOTED}
-
-
-def _part_starts(path: str) -> Iterator[int]:
+def part_starts(path: str) -> Iterator[int]:
+    """Yield the positions in a path at which one of its parts begins."""
     yield 0
     yield from (at + 1 for at, character in enumerate(path) if character == "/")
 

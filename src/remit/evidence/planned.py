@@ -63,6 +63,7 @@ _DELETES = lazy_pattern(
 _CREATES_THING = lazy_pattern(
     r"[\s*_`]*+(?:create|(?-i:[Сс]оздать)|crear|créer|criar|creare|erstelle|新建|创建|作成)[\s*_`]++\S|"
     r"[\s*_`]*+new[\s*_`]*+[—–]|\s*+\*\*(?-i:NEW)\*\*|"
+    r"[\s*_`]*+new\s(?:[\w-]{2,20}\s)?(?:directory|folder|tests?)\b|"
     r"\s*+\*\*(?-i:NEU|NUEVO|NOVO|NOUVEAU)\*\*\s*+(?:$|[—–-])",
     re.IGNORECASE,
 )
@@ -145,11 +146,12 @@ _FILES_TO_CREATE = lazy_pattern(
     r"recommended additions?\b|要?(?:新建|新增|创建)的?文件|新規作成(?:する)?ファイル|"
     r"(?:fichiers?\s[àa]\s(?:cr[ée]er|ajouter)|(?:archivos?|ficheros?)\s(?:a|por)\s(?:crear|agregar|añadir)|"
     r"arquivos?\s(?:a|para)\s(?:criar|adicionar)|file\sda\screare|zu\serstellende\sdateien|"
-    rf"(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일){_LIST_ENDS})",
+    rf"(?-i:[Фф]айлы\sдля\sсоздания)|생성할\s?파일){_LIST_ENDS}|"
+    r"à\scréer\s(?:par|dans|pour)\s[^\n]{1,60}$|(?:à\scréer|por\screar|a\scriar)[\s*_]*(?:$|[(（:：]))",
     re.IGNORECASE,
     (
         *("new", "to", "will", "planned", "proposed", "missing", "recommended addition", "文件", "ファイル", "fichier"),
-        *("archivo", "fichero", "arquivo", "creare", "dateien", "файлы", "파일"),
+        *("archivo", "fichero", "arquivo", "creare", "dateien", "файлы", "파일", "créer", "crear", "criar"),
     ),
 )
 #: The same, but not in a result or a review: `Missing components`, `A. Effort matrix`. `Missing component tests` is
@@ -207,6 +209,15 @@ _MAX_LABEL = 60
 _LABEL_END = lazy_pattern(r"[\s*_]*+(?:[(（]?[^()（）\n]{0,40}[)）])?[\s*_]*+[:：]?")
 
 
+#: The end of a line above the parts that a file is to be split into.
+_SPLIT = lazy_pattern(
+    r"\b(?:suggested|proposed|recommended|possible)\s(?:\w{1,20}\s)?(?:split|decomposition)\b[^:：\n]{0,40}[:：][\s*_]*$",
+    re.IGNORECASE,
+    ("split", "decomposition"),
+)
+_MAX_SPLIT = 300
+
+
 class ListedFiles(msgspec.Struct, frozen=True):
     """What headings and labels state about the files below them."""
 
@@ -217,6 +228,8 @@ class ListedFiles(msgspec.Struct, frozen=True):
     deleted: str
     #: Whether they are the files of a plan: those that are not there are to be written, unless they are to be changed.
     are_of_plan: bool
+    #: Whether they are the parts that a file is to be split into: their lines are those of that file.
+    are_parts: bool
     #: Whether they are files of a plan that is still to be carried out, and the heading does not call them existing.
     may_be_new: bool
 
@@ -233,8 +246,14 @@ def listed_files(heading: str, kind: DocumentKind, *, are_gone: bool, above: str
         are_to_be_deleted=_FILES_TO_DELETE.match(heading) is not None,
         deleted=(file["start"] or file["end"]) if file else "",
         are_of_plan=are_of_plan,
+        are_parts=False,
         may_be_new=are_of_plan or (kind.is_open_plan and not EXISTING_FILES.search(above)),
     )
+
+
+def proposes_split(line: str) -> bool:
+    """Return whether a line introduces the parts that a file is to be split into: `Suggested split:`."""
+    return _SPLIT.search(line[-_MAX_SPLIT:]) is not None
 
 
 def is_label_of_new_files(line: str) -> bool:

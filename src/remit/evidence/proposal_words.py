@@ -8,6 +8,8 @@ from remit.lazy import either, lazy_any, lazy_pattern
 
 #: Marks, numbers and emoji before the first word of a label or heading.
 LEAD = either(r"\s*_>#\-+\d.)§", "–—", r"\u2600-\u27bf\ufe0f", r"\U0001f300-\U0001faff") + "*+"
+#: A word ends, and it is not the beginning of a file's name: `update.go`, `create-user.sh`.
+WORD_ENDS = r"\b(?![./_-]\w)"
 #: A recommendation, a fix, a solution and a proposal, by language. Folding the case of Cyrillic letters takes long.
 _PROPOSALS = {
     "de": r"lösung(?:en|svorschl(?:ag|äge))?|(?:verbesserungs|korrektur)?vorschl(?:ag|äge)|alternativen?|"
@@ -155,6 +157,16 @@ _PROPOSED_LABELS = (
     lazy_pattern(rf"{_LABEL_START}{PROPOSED_ERNA}{_LABEL_END}", re.IGNORECASE, WORDS_BEFORE),
 )
 PROPOSED_LABEL = lazy_any(*_PROPOSED_LABELS)
+#: An entry of a list that is an order, alone in its line: `1. **Add the network configuration**`.
+ORDERED_ENTRY = lazy_pattern(
+    r"\s*+(?:\d{1,2}[.)]|[-*+])\s+\*\*(?:add|enable|implement|create|configure|introduce|replace|update|remove|disable|set\sup|"
+    rf"install){WORD_ENDS}[^*\n]{{1,80}}\*\*[:：]?\s*$",
+    re.IGNORECASE,
+    (
+        *("add", "enable", "implement", "create", "configure", "introduce", "replace", "update", "remove", "disable"),
+        *("set", "install"),
+    ),
+)
 #: One of them that also introduces code as it is: `**Implementation**:`.
 NEUTRAL_LABEL = lazy_pattern(
     rf"{LEAD}(?:implementation|implementaci[óo]n|implementa[çc][ãa]o|实现|実装)[\s*_]{{0,4}}(?:[:：]|$)",
@@ -163,8 +175,6 @@ NEUTRAL_LABEL = lazy_pattern(
 )
 #: The form of such a label, which takes a tenth of the time to compile: words up to a colon, a bracket or the end.
 LABEL_FORM = lazy_pattern(rf"{LEAD}(?:[\w\s*]|-(?=[Cc]))++(?:[(:]|（|：|$)")
-#: A word ends, and it is not the beginning of a file's name: `update.go`, `create-user.sh`.
-WORD_ENDS = r"\b(?![./_-]\w)"
 #: A bold label with `fix` or `changes` in it, or an alternative: `**Root-cause fix:**`, `**Option A:**`.
 FIX_LABEL = lazy_pattern(
     r"[\s>\-+\d.)]*+\*\*(?:[^*\n]{0,40}\b(?:fix|fixes)\b(?!ed)[^*\n]{0,30}|"

@@ -33,6 +33,7 @@ from remit.evidence.proposal_words import (
     LINE_ENDS_WITH_COLON,
     LOCATION_LABEL,
     NEUTRAL_LABEL,
+    ORDERED_ENTRY,
     PROPOSED_LABEL,
 )
 from remit.evidence.removals import (
@@ -78,9 +79,13 @@ _STARTS = lazy_pattern(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|\*\*|>|\|)")
 class Proposals:
     """The labels and headings of one document."""
 
-    def __init__(self, document: Document, path: str = "") -> None:
-        """Read the headings of a document; `path` is its file, whose name may call it a plan."""
+    def __init__(self, document: Document, path: str = "", *, is_own: bool = False) -> None:
+        """Read the headings of a document; `path` is its file, whose name may call it a plan.
+
+        `is_own`: it is a document of the checkout, and not the report of an agent.
+        """
         self._document = document
+        self._is_own = is_own
         self.headings = HeadingTree(document, path)
         self.kind = self.headings.kind
         #: For each heading whether it or one above it states that a change was made, and whether its section does.
@@ -186,13 +191,32 @@ class Proposals:
             return True
         if self.headings.has_above(at, EXAMPLES) or (not shows_existing and self._is_below_proposal(at)):
             return True
-        if not shows_existing and self._is_below_order(at, has_line=has_line):
+        if not shows_existing and self._is_below_order(at, has_line=has_line, above=above):
             return True
         return bool(FIX_LABEL.match(label))
 
-    def _is_below_order(self, at: int, *, has_line: bool) -> bool:
-        """Return whether a heading is above code that is to be inserted, or above an example without a line."""
+    def may_be_sketch(self, line: int) -> bool:
+        """Return whether code without a line may be a sketch or a design, in a document of the checkout.
+
+        Nothing may state that the code is there: no heading or label of existing code, and no sentence with a colon.
+        """
+        if not self._is_own or self.kind.is_result or self._is_below_existing(self.headings.index_above(line), line):
+            return False
+        above = self._sentence_above(line)
+        is_introduced = LINE_ENDS_WITH_COLON.match(above) is not None and not above.startswith(("**", "__"))
+        labels = (above, self._label_above(line))
+        states_it = is_introduced or AS_FOUND.search(above) or STATES_NOW.search(above)
+        return not (states_it or any(map(self._is_label_of_existing, labels)))
+
+    def _is_below_order(self, at: int, *, has_line: bool, above: str) -> bool:
+        """Return whether a heading is above code that is to be inserted, or above an example without a line.
+
+        `above` is the line above the code: an entry that is an order below a heading that proposes something.
+        """
         chain = list(self.headings.chain(at))
+        is_order = not has_line and not self.kind.is_result and ORDERED_ENTRY.match(above) is not None
+        if is_order and any(map(PROPOSED_HEADING.match, chain)):
+            return True
         if self.kind.is_plan and any(map(INSERTION.match, chain)) and not any(map(EXISTING.search, chain)):
             return True
         is_example = self.kind.reports_changes and INSTALLATION.match(self.headings.text(at)) is not None

@@ -136,11 +136,9 @@ class Fence:
         Nor is it a quote if only a comment states its line, and it is not there.
         """
         if self._is_new is None:
-            has_line = quote.line is not None
             is_found = quote.outcome == "relocated"
-            self._is_new = proposals.may_be_proposed(self.line, has_line=has_line, is_found=is_found)
-            lines = self.segment.text.split("\n")
-            self._is_new = self._is_new or marks_new_lines(lines, is_result=proposals.kind.is_result)
+            self._is_new = proposals.may_be_proposed(self.line, has_line=quote.line is not None, is_found=is_found)
+            self._is_new |= marks_new_lines(self.segment.text.split("\n"), is_result=proposals.kind.is_result)
         return is_loose or self._is_new or quote.is_by_text
 
     def may_show(self, path: str) -> bool:
@@ -204,6 +202,8 @@ class LocatedQuote(msgspec.Struct, frozen=True):
     is_unplaced: bool = False
     #: Whether nothing states that it is an excerpt: it is a mismatch only if it is one with a few changed tokens.
     is_doubtful: bool = False
+    #: Whether it may be a sketch: it is a mismatch only if one line of it is changed, or a few tokens.
+    is_sketch: bool = False
     #: Returns the code that the text proposes below it instead of it, or an empty string. Called if it is not there.
     replacement: Callable[[], str] = lambda: ""
 
@@ -265,12 +265,12 @@ def claims_of_fence(
             is_loose = fence.is_loose(last) if own is None else is_inside
             may_be_no_code = lists_calls(text) or is_insert_point(fence.introduction)
             may_be_no_code &= not (proposals.kind.is_result or fence.is_diff or proposals.shows_existing(fence.line))
-            is_loose |= may_be_no_code
-            is_loose |= is_apart and own is None and proposals.shows_old(fence.line)
-            may_be_new = partial(fence.may_be_new, proposals, quote, is_loose=is_loose)
+            is_loose |= may_be_no_code or (is_apart and own is None and proposals.shows_old(fence.line))
+            is_new = partial(fence.may_be_new, proposals, quote, is_loose=is_loose)
             is_unplaced = last.line is None and not proposals.shows_existing(fence.line)
             is_doubtful = is_neutral or is_by_text or (own is None and is_apart)
-            found.quotes.append(LocatedQuote(quote, candidates, is_past, may_be_new, is_unplaced, is_doubtful))
+            is_sketch = last.line is None and proposals.may_be_sketch(fence.line)
+            found.quotes.append(LocatedQuote(quote, candidates, is_past, is_new, is_unplaced, is_doubtful, is_sketch))
     return found
 
 

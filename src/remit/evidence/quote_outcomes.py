@@ -34,6 +34,7 @@ _NAME = lazy_pattern(r"[^\W\d]\w*+")
 _BELOW_COMMENT = "the code above a comment in it is there, and that below the comment is not: taken for proposed code"
 _OTHER_CODE = "the file above has other code at this line"
 _TO_BE_WRITTEN = "no line is given, and most of these lines are not in the file: taken for code to be written"
+_SKETCH = "no line is given, and several of these lines are not in the file: taken for a sketch"
 
 
 def check_quotes(
@@ -61,7 +62,7 @@ def check_quotes(
         lost.find_moved(failed, document)
         for quote in failed:
             _explain(quote, workspace, lost)
-    _leave_out_new_code([one.quote for one, _ in checked if one.is_unplaced], workspace)
+    _leave_out_new_code([one for one, _ in checked if one.is_unplaced], workspace)
     for quote in [one.quote for one, _ in checked if one.is_doubtful and one.quote.outcome == "mismatch"]:
         if not _is_altered(quote, workspace):
             quote.outcome, quote.found, quote.why = "unchecked", None, _NO_QUOTE
@@ -122,10 +123,10 @@ def _settle(quote: Quote, reference: Reference, *, is_past: bool) -> None:
         quote.outcome, quote.found, quote.why = "unchecked", None, PLACEHOLDER
     elif quote.outcome in ("missing-file", "outside") and reference.outcome in ("unchecked", "planned"):
         quote.outcome, quote.found, quote.why = "unchecked", None, reference.why
-    elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _BELOW_COMMENT):
+    elif quote.why not in (_NO_CODE, _NO_QUOTE, _TO_BE_WRITTEN, _SKETCH, _BELOW_COMMENT):
         _apply_quote_outcome(reference, quote)
     # The location in a fence that is not a quote states nothing.
-    if quote.why in (_NO_QUOTE, _TO_BE_WRITTEN) and reference.line is None and reference.at >= quote.at - 1:
+    if quote.why in (_NO_QUOTE, _TO_BE_WRITTEN, _SKETCH) and reference.line is None and reference.at >= quote.at - 1:
         reference.why = PLACEHOLDER
 
 
@@ -139,22 +140,28 @@ def _explain(quote: Quote, workspace: Workspace, lost: LostQuotes) -> None:
         lost.suggest(quote, file)
 
 
-def _leave_out_new_code(quotes: list[Quote], workspace: Workspace) -> None:
-    """Leave quotes without a line unchecked that are neither in their file nor an altered excerpt of it."""
-    failed = [quote for quote in quotes if quote.outcome == "mismatch"]
+def _leave_out_new_code(located: list[LocatedQuote], workspace: Workspace) -> None:
+    """Leave quotes without a line unchecked that are neither in their file nor an altered excerpt of it.
+
+    Of a possible sketch, at most one line may be changed, unless the whole is similar enough.
+    """
+    failed = [one for one in located if one.quote.outcome == "mismatch"]
     if not failed:
         return
     from remit.evidence.similarity import LineIndex
 
     index: LineIndex | None = None
-    for quote in failed:  # sorted by file, so that each file is indexed once
+    for one in failed:  # sorted by file, so that each file is indexed once
+        quote = one.quote
         file = workspace.read(quote.path)
         if not isinstance(file, SourceFile) or len(file.text) > _MAX_INDEXED:
             continue
         index = index if index is not None and index.path == file.path else LineIndex(file.text, file.path)
-        if not index.is_altered(quote.text):
+        is_altered = index.is_altered(quote.text)
+        may_be_sketch = one.is_sketch and quote.similarity is not None and quote.match != "altered"
+        if not is_altered or (may_be_sketch and index.count_unknown(quote.text) > 1):
             quote.outcome, quote.found, quote.match, quote.similarity = "unchecked", None, None, None
-            quote.why, quote.difference = _TO_BE_WRITTEN, None
+            quote.why, quote.difference = _SKETCH if is_altered else _TO_BE_WRITTEN, None
 
 
 def _is_altered(quote: Quote, workspace: Workspace) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from remit.evidence.model import Location, Reference
+from remit.evidence.path_resolution import PathResolver
 from remit.evidence.suggestions import SuggestionFinder
 from remit.evidence.symbols import SymbolFinder, begins_name_near, defines, is_near
 from remit.lazy import lazy_pattern
@@ -170,3 +171,19 @@ def _check_symbol(reference: Reference, file: SourceFile, symbols: SymbolFinder)
     elif not is_near_line:
         reference.outcome, reference.found = "relocated", Location(file.path, line)
         reference.why = f"{reference.symbol} is at line {line}"
+
+
+def look_up_on_disk(
+    references: list[Reference], on_disk: Workspace, resolver: PathResolver, symbols: SymbolFinder
+) -> None:
+    """Look up files that the commit named by the text does not have: the author may have cited work in progress."""
+    suggestions = SuggestionFinder(on_disk)
+    for reference in references:
+        if reference.outcome != "missing-file":
+            continue
+        resolved = resolver.resolve(reference.path)
+        if on_disk.exists(resolved.target or resolved.path):
+            reference.is_on_disk, reference.found, reference.why = True, None, ""
+            reference.target = resolved.target
+            look_up(reference, on_disk, suggestions, symbols, frozenset())
+            reference.why = "; ".join(filter(None, (reference.why, "the file is on disk, not in the commit")))

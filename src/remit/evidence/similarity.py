@@ -90,6 +90,11 @@ class LineIndex:
         likeness = [self._likeness(line) for line in lines]
         return min(likeness, default=0) >= _UNLIKE and 6 * sum(one >= _LIKE for one in likeness) >= 5 * len(lines)
 
+    def count_unknown(self, text: str) -> int:
+        """Return how many lines of a text, besides ellipses and comments, are not lines of the file."""
+        kept = "\n".join("" if is_ellipsis(line) else line for line in text.split("\n"))
+        return sum(line not in self._known for line in _token_lines(kept, self.path))
+
     def _likeness(self, line: tuple[str, ...]) -> float:
         """Return the part of its tokens that a line shares with the line of the file that is most like it."""
         if len(line) > _MAX_TOKENS:
