@@ -293,3 +293,18 @@ def test_a_number_in_code_marks_after_a_dash_is_not_the_end_of_a_range(
     text: str, expected: list[str], tree: Path
 ) -> None:
     assert outcomes(text, tree) == expected
+
+
+def test_a_name_may_leave_out_what_is_before_a_dot(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    for name in ("Shop.Store.cs", "Shop.Cart.cs", "Club.Cart.cs", "cart.test.ts"):
+        (tmp_path / "src" / name).write_text("value = 1\n" * 9)
+    assert outcomes("See `Store.cs:3`.", tmp_path) == ["Store.cs:3 unchecked > src/Shop.Store.cs:3"]
+    for text in (
+        "`Store.cs:30`",
+        "`Cart.cs:3`",
+        "`test.ts:3`",
+        "`Tore.cs:3`",
+    ):  # no line, two files, no name, inside a word
+        (found,) = outcomes(f"See {text}.", tmp_path)
+        assert " missing-file" in found

@@ -74,7 +74,7 @@ _SOURCE = "it is compiled from the file"
 _INSTALLED = "it is in an installed package"
 _AT_HOME = "it is in the home folder of the author, or an installed package"
 _PAIR_OF = "the path names two files at once"
-_MEANS = "the path has the number of the file"
+_MEANS = "the path may be short for"
 _EARLIER = "a traceback shows the file as it was"
 _ANNOUNCED = "the text creates this file; the line may be one of another file"
 _NUMBER = "it may be the number of a finding"
@@ -104,6 +104,8 @@ class Excuses:
         self._text = text
         #: The files that the text announces as new; None before the first line that may be one of another file.
         self._new: frozenset[str] | None = None
+        #: The files by the ends of their names after a dot; None before the first name that may be such an end.
+        self._ends: dict[str, list[str]] | None = None
         #: The names of the project; None before the first path that may begin with one.
         self._project: frozenset[str] | None = None
 
@@ -146,7 +148,7 @@ class Excuses:
         elif source := self._source(reference):
             _excuse(reference, f"{_SOURCE} {source}")
             reference.found = Location(source)
-        elif meant := self._numbered(reference):
+        elif meant := self._numbered(reference) or self._ending(reference):
             _excuse(reference, f"{_MEANS} {meant}")
             reference.found = Location(meant, reference.line)
         elif self._is_here and self._is_other_type(path):
@@ -240,6 +242,19 @@ class Excuses:
             ]
             self._documents[start] = [path for path in named if "/" not in path[len(start) :]]
         found = self._documents[start]
+        return found[0] if len(found) == 1 and self._has_line(found[0], reference) else ""
+
+    def _ending(self, reference: Reference) -> str:
+        """Return the only file with the line whose name ends with another one: `Store.cs` for `Shop.Store.cs`."""
+        if "/" in reference.path or reference.line is None or not reference.path[:1].isupper():
+            return ""
+        if self._ends is None:
+            self._ends = {}
+            for path in self._workspace.index.paths:
+                name = path.rpartition("/")[2]
+                while (name := name.partition(".")[2]) and "." in name:
+                    self._ends.setdefault(name, []).append(path)
+        found = self._ends.get(reference.path, [])
         return found[0] if len(found) == 1 and self._has_line(found[0], reference) else ""
 
     def _is_other_type(self, path: str) -> bool:
