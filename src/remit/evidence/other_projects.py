@@ -177,7 +177,7 @@ class _Projects:
         found = dict.fromkeys((*released, *filter(self._may_be_other, outside)))
         self._names = list(found)[:_MAX_NAMES]
         self._pattern = self._pattern_of(self._names)
-        # A project of which more files are here than missing is this one.
+        # A project of which at least as many files are here as missing is this one.
         found_here = [one for one in references if one.outcome not in NOT_HERE] if self._names else []
         lost = [one for one in references if one.outcome == "missing-file"] if self._names else []
         here, gone = (Counter(map(self.owner, some)) for some in (found_here, lost))
