@@ -8,13 +8,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from remit.errors import UsageError
 from remit.lazy import lazy_pattern
-from remit.workspace.safe_git import decode_output, found_by_git, root_above, run_git, without_filters
+from remit.workspace.safe_git import (
+    GitLimitReached,
+    decode_output,
+    found_by_git,
+    root_above,
+    run_git,
+    start_git,
+    within_limit,
+    without_filters,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 _MAX_ADDRESS = 2_048
 _MAX_POINTER = 4_096
+
+#: At most this many paths are asked for, and for this long.
+_MAX_IGNORED = 5_000
+_IGNORE_SECONDS = 5.0
 
 
 def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
@@ -92,6 +106,24 @@ def patches_since(root: Path, rev: str) -> dict[str, str] | None:
         if not is_header:
             hunks.append(line)
     return {name: "\n".join(lines) for name, lines in found.items()}
+
+
+def ignored_paths(root: str | os.PathLike[str], paths: Iterable[str]) -> frozenset[str]:
+    """Return which paths the checkout ignores, whether or not they exist; none if git cannot say."""
+    listed = [path for path in dict.fromkeys(paths) if path and "\0" not in path and not path.startswith(("/", "../"))]
+    listed = listed[:_MAX_IGNORED]
+    if not listed or found_by_git(root) is None:
+        return frozenset()
+    try:
+        process = start_git(root, "check-ignore", "--no-index", "-z", "--stdin", has_input=True)
+    except OSError:
+        return frozenset()
+    try:
+        with within_limit(process, _IGNORE_SECONDS, "check-ignore"), process:
+            printed, _ = process.communicate("\0".join(listed).encode("utf-8", "surrogateescape"))
+    except GitLimitReached:
+        return frozenset()
+    return frozenset(decode_output(path) for path in printed.split(b"\0") if path)
 
 
 def main_branch(root: Path) -> str | None:

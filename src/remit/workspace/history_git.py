@@ -1,0 +1,266 @@
+"""Ask git about the history of a checkout: its first-parent line, the dates of lines, removed and renamed paths.
+
+Only commands that ignore hooks, filters and the user's display settings are used. Each of them reads the history once,
+for all questions together.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from functools import cached_property
+from itertools import pairwise
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from remit.lazy import lazy_pattern
+from remit.workspace.past_files import Repository, TimeLimit
+from remit.workspace.safe_git import (
+    SWITCHABLE,
+    GitLimitReached,
+    decode_output,
+    disabled_filters,
+    kill,
+    start_git,
+    within_limit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+#: At most this many commits are listed.
+MAX_COMMITS = 250_000
+#: A first-parent line of up to this many commits is compared commit by commit. In a longer one, the newest commits are,
+#: and the others in windows: a file that was added and removed within one window is not noticed.
+EXACT_COMMITS = 6_000
+NEWEST_COMMITS = 1_000
+WINDOWS = 200
+#: Renames with changed content are found if a commit has at most this many new and removed files.
+_RENAME_LIMIT = "-l400"
+_MAX_OUTPUT = 128 * 1024 * 1024
+#: More ranges than this are not passed to `git blame`: all lines are.
+_MAX_RANGES = 300
+_PIECE = 64 * 1024
+_BLOCK = 25
+_BLAMED = lazy_pattern(r"^([0-9a-f]{40,64}) \d++ (\d++) (\d++)$")
+
+
+def open_repository(top: str, folder: str, commit: str, limit: TimeLimit) -> Repository | None:
+    """Return what git reports about a checkout, or None without git or without a commit, which is noted."""
+    arguments = ("rev-parse", "--is-shallow-repository", "--git-common-dir", f"{commit}^{{commit}}")
+    printed, is_complete = _collect(top, limit, *arguments)
+    rows = decode_output(printed).split("\n")
+    if not is_complete or len(rows) < 3:
+        limit.note("no-commit" if len(rows) >= 3 else "failed")
+        return None
+    below = os.path.relpath(folder, top).replace(os.sep, "/")
+    try:
+        packs = os.listdir(os.path.join(top, rows[1], "objects", "pack"))
+    except OSError:
+        packs = []
+    return Repository(
+        top,
+        "" if below == "." else f"{below}/",
+        rows[2],
+        rows[0] == "true",
+        any(name.endswith(".promisor") for name in packs),
+    )
+
+
+def _collect(
+    top: str, limit: TimeLimit, *arguments: str, lines: Iterable[str] = (), settings: Mapping[str, str] | None = None
+) -> tuple[bytes, bool]:
+    """Return the output of a git command, and whether it is complete. A limit cuts it and is noted."""
+    data = "".join(f"{line}\n" for line in lines).encode()
+    if not limit.left:
+        limit.note("limit")
+        return b"", False
+    try:
+        process = start_git(top, *arguments, settings=settings, has_input=bool(data))
+    except (OSError, ValueError):  # git is not installed, or an argument has a NUL
+        limit.note("no-git")
+        return b"", False
+    output = bytearray()
+    writer = threading.Thread(target=_feed, args=(process.stdin, data), daemon=True)
+    try:
+        with within_limit(process, limit.left, arguments[0]), process:
+            limit.processes.add(process)
+            writer.start()
+            while process.stdout is not None and (piece := process.stdout.read(_PIECE)):
+                output += piece
+                if len(output) > _MAX_OUTPUT:
+                    limit.note("limit")
+                    kill(process)
+                    break
+            writer.join()
+            status = process.wait()
+    except GitLimitReached:
+        limit.note("limit")
+        return bytes(output), False
+    finally:
+        limit.processes.discard(process)
+    return bytes(output), status == 0
+
+
+def _feed(pipe: IO[bytes] | None, data: bytes) -> None:
+    if pipe is not None:
+        with suppress(OSError, ValueError), pipe:  # git ended early
+            pipe.write(data)
+
+
+class Mainline:
+    """The first-parent line of a commit, newest first, and where each other commit was merged into it."""
+
+    def __init__(self, head: str, parents: dict[str, str]) -> None:
+        #: The ids of the parents of each commit, with spaces between them: splitting all of them would take longer.
+        self._parents = parents
+        self.commits: list[str] = []
+        commit = head
+        while commit in parents:
+            self.commits.append(commit)
+            commit = parents[commit][: len(head)]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {commit: position for position, commit in enumerate(self.commits)}
+
+    @cached_property
+    def _merged(self) -> dict[str, int]:
+        """The commits that are not on the line, each with the position of the merge that brought it there."""
+        merged: dict[str, int] = {}
+        for position in range(len(self.commits) - 1, -1, -1):
+            waiting = self._parents[self.commits[position]].split()[1:]
+            while waiting:
+                commit = waiting.pop()
+                if commit not in merged and commit not in self._positions:
+                    merged[commit] = position
+                    waiting.extend(self._parents.get(commit, "").split())
+        return merged
+
+    def position(self, commit: str) -> int | None:
+        """Return the index of the oldest commit of the line that contains a commit; None: it is on another branch."""
+        position = self._positions.get(commit)
+        return self._merged.get(commit) if position is None else position
+
+
+def read_mainline(repository: Repository, limit: TimeLimit) -> Mainline:
+    """List the commits before the newest one. Only the newest of them are listed if the time is over."""
+    count = f"--max-count={MAX_COMMITS}"
+    printed, is_complete = _collect(repository.top, limit, "rev-list", "--parents", count, repository.head)
+    rows = printed.decode("ascii", "replace").split("\n")[:-1]  # what follows the last line end is empty or was cut
+    if not is_complete:
+        limit.note("failed")
+    if len(rows) == MAX_COMMITS:
+        limit.note("limit")
+    size = len(repository.head)
+    return Mainline(repository.head, {row[:size]: row[size + 1 :] for row in rows})
+
+
+def blame(repository: Repository, path: str, lines: Sequence[int], limit: TimeLimit) -> dict[int, str]:
+    """Return the commit that last changed each line of a file of the newest commit. The lines must exist."""
+    ranges = list(_ranges(sorted(lines)))
+    limits = [f"-L{first},{last}" for first, last in ranges] if len(ranges) <= _MAX_RANGES else []
+    listed, _ = _collect(repository.top, limit, *SWITCHABLE)  # it fails if nothing is listed
+    try:
+        settings = disabled_filters(listed)
+    except GitLimitReached:
+        limit.note("failed")
+        return {}
+    options = ("--incremental", "--no-textconv", *limits, repository.head, "--", f"{repository.prefix}{path}")
+    printed, is_complete = _collect(repository.top, limit, "blame", *options, settings=settings)
+    if not is_complete:
+        limit.note("partial" if repository.is_partial else "failed")
+    dates: dict[int, str] = {}
+    for row in decode_output(printed).split("\n")[:-1]:
+        if blamed := _BLAMED.match(row):
+            first = int(blamed[2])
+            dates.update(dict.fromkeys(range(first, first + int(blamed[3])), blamed[1]))
+    return dates
+
+
+def _ranges(lines: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Join sorted numbers to ranges."""
+    first = last = None
+    for line in lines:
+        if first is not None and last is not None and line > last + 1:
+            yield first, last
+            first = None
+        first = line if first is None else first
+        last = line
+    if first is not None and last is not None:
+        yield first, last
+
+
+class CommitWindow(NamedTuple):
+    """Two positions of the mainline. A path is there at the older one and not at the newer one."""
+
+    newer: int
+    older: int
+
+
+def removed_paths(repository: Repository, mainline: Mainline, limit: TimeLimit) -> dict[str, CommitWindow]:
+    """Return the paths that were removed or renamed, each with the newest window in which that happened."""
+    windows = {
+        mainline.commits[newer]: CommitWindow(newer, older) for newer, older in pairwise(_edges(len(mainline.commits)))
+    }
+    lines = [f"{commit} {mainline.commits[window.older]}" for commit, window in windows.items()]
+    blocks = [lines[start : start + _BLOCK] for start in range(0, len(lines), _BLOCK)]
+    outputs: list[list[str]] = []
+
+    def compare(part: list[str]) -> None:
+        outputs.append(_diff_trees(repository, limit, part, "--no-renames", "--diff-filter=D"))
+
+    # Two processes share the work. Neighbouring commits have most of their trees in common, so blocks stay together.
+    parts = [[line for block in blocks[half::2] for line in block] for half in (0, 1)]
+    threads = [threading.Thread(target=compare, args=(part,), daemon=True) for part in parts if part]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    removed: dict[str, CommitWindow] = {}
+    for output in outputs:
+        window = CommitWindow(0, 0)
+        words = iter(output)
+        for word in words:
+            if word != "D":
+                window = windows.get(word, window)
+            elif (path := next(words, "").removeprefix(repository.prefix)) and window <= removed.get(path, window):
+                removed[path] = window
+    return removed
+
+
+def _edges(count: int) -> list[int]:
+    """Return the positions that are compared, each with the next one."""
+    if count <= EXACT_COMMITS:
+        return list(range(count))
+    step = -(-(count - NEWEST_COMMITS) // WINDOWS)
+    return [*range(NEWEST_COMMITS), *range(NEWEST_COMMITS, count - 1, step), count - 1]
+
+
+def renames(
+    repository: Repository, mainline: Mainline, positions: Iterable[int], limit: TimeLimit
+) -> dict[int, dict[str, str]]:
+    """Return which files the commits at positions of the mainline renamed: the new path by the old one."""
+    newer = {mainline.commits[position]: position for position in positions if position + 1 < len(mainline.commits)}
+    lines = [f"{commit} {mainline.commits[position + 1]}" for commit, position in newer.items()]
+    # A partial clone may lack the files: only those with the same content are compared.
+    detection = ("-M100%",) if repository.is_partial else ("-M", _RENAME_LIMIT)
+    renamed: dict[int, dict[str, str]] = {position: {} for position in newer.values()}
+    words = iter(_diff_trees(repository, limit, lines, *detection, "--diff-filter=R") if lines else ())
+    position = -1
+    for word in words:
+        if word in newer:
+            position = newer[word]
+        elif word.startswith("R") and (old := next(words, "")) and (new := next(words, "")):
+            renamed[position][old.removeprefix(repository.prefix)] = new.removeprefix(repository.prefix)
+    return renamed
+
+
+def _diff_trees(repository: Repository, limit: TimeLimit, lines: list[str], *options: str) -> list[str]:
+    """Compare pairs of commits. Return the newer commit of each pair, followed by its changes: words and paths."""
+    inside = ("--", repository.prefix) if repository.prefix else ()
+    arguments = ("--literal-pathspecs", "diff-tree", "--stdin", "-r", "-z", "--name-status", *options, *inside)
+    printed, is_complete = _collect(repository.top, limit, *arguments, lines=lines)
+    if not is_complete:
+        limit.note("partial" if repository.is_partial else "failed")
+    return decode_output(printed).split("\0")[:-1]  # what follows the last NUL is empty or was cut
