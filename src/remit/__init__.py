@@ -9,7 +9,8 @@ TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` is s
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.checking import Verdict, check, check_all
+    from remit.api import check, check_all, verify
+    from remit.checking import Verdict
     from remit.merging.api import merge
     from remit.merging.model import Merge
     from remit.orchestrate.api import delegate, fan_out, run_plan, submit
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from remit.orchestrate.remote import RemoteServer
     from remit.registry.api import get_definition, reload_registry, resolve
     from remit.registry.model import Brief, Definition, JobRequest
-    from remit.verifying import verify
 
 __all__ = [
     "Brief",
@@ -53,8 +53,8 @@ _MODULES = {
     "Plan": "remit.orchestrate.plan",
     "RemoteServer": "remit.orchestrate.remote",
     "Verdict": "remit.checking",
-    "check": "remit.checking",
-    "check_all": "remit.checking",
+    "check": "remit.api",
+    "check_all": "remit.api",
     "delegate": "remit.orchestrate.api",
     "fan_out": "remit.orchestrate.api",
     "get_definition": "remit.registry.api",
@@ -63,7 +63,7 @@ _MODULES = {
     "resolve": "remit.registry.api",
     "run_plan": "remit.orchestrate.api",
     "submit": "remit.orchestrate.api",
-    "verify": "remit.verifying",
+    "verify": "remit.api",
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 from support.client_session import GOOD, INVENTED, VAGUE, Client
 
 import remit
-from remit.acceptance import Judgement
+from remit.acceptance import ReportJudgement
 from remit.clients.hooks import judging
 from remit.clients.hooks.judging import check_document, judge
 from remit.clients.hooks.project import ProjectContext
@@ -111,7 +111,7 @@ def test_text_that_is_not_valid_unicode_is_judged(context: ProjectContext) -> No
 
 def test_a_correction_contains_no_control_characters() -> None:
     violation = {"rule": "r", "level": "L1", "line": 1, "message": "a\x1b[2J\x07b <b>", "help": "mend it"}
-    assert Judgement("revise", [], [violation]).correction.endswith("\n- r (line 1): a[2Jb <b>. mend it")
+    assert ReportJudgement("revise", [], [violation]).correction.endswith("\n- r (line 1): a[2Jb <b>. mend it")
 
 
 @pytest.mark.process

@@ -55,7 +55,7 @@ def test_an_entry_has_the_facts_of_the_verdict(tmp_path: Path) -> None:
     assert (entry.source, entry.agent, entry.verdict, entry.session) == ("hook", "security-auditor", "accept", "s1")
     assert (entry.model, entry.definition, entry.revision) == ("anthropic:claude-x", "sha256:d", "c" * 40)
     assert (entry.kind, entry.status, entry.findings, entry.claimed) == ("review", "SUCCESS", 2, 90.0)
-    assert entry.claims == sum(entry.outcomes.values()) == entry.outcomes["verified"]
+    assert entry.claims == sum(entry.outcomes.values()) == entry.outcomes["verified"] + entry.outcomes["exists"]
 
 
 def test_invented_places_are_counted(tmp_path: Path) -> None:

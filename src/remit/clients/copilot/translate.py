@@ -90,7 +90,7 @@ def _common(payload: Payload, name: str) -> Payload:
     if agent:
         fields |= {"agent_id": agent, "agent_type": text(payload, "agentType")}
         if transcript:
-            from remit.evidence.agent_lines import of_agent  # late: only the end of a subagent needs it
+            from remit.clients.transcripts import of_agent  # late: only the end of a subagent needs it
 
             # All agents write one file.
             fields["agent_transcript_path"] = of_agent(transcript, agent)

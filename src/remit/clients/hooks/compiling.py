@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-import remit
 from remit.checking import Options
 from remit.clients.hooks.compiled import COMPILER, FILE, SCHEMA, environment, folder_of, read_compiled, stamp
 from remit.clients.hooks.trusted import confirm_settings, notice, unconfirmed_settings
@@ -58,7 +58,7 @@ def compile_project(project: Path, *, confirm: bool = False) -> Path:
     check = _check_settings(configured)
     values: dict[str, Any] = {
         "schema": SCHEMA,
-        "version": remit.__version__,
+        "version": version("remit"),
         "gate": {**settings_mapping(configured), "tools": _tools(definitions), "models": _models(definitions)},
         "contract": contract,
         "prompts": {kind: instructions(kind, configured["profile"]) for kind in sorted(set(contract.values()))},

@@ -21,7 +21,7 @@ from remit.gate.model import MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.acceptance import Judgement
+    from remit.acceptance import ReportJudgement
     from remit.clients.hooks.project import ProjectContext
     from remit.clients.hooks.responses import Answer
     from remit.clients.hooks.results import KeptResult
@@ -61,7 +61,7 @@ def _deliver(
 ) -> Answer | None:
     """Answer the end of a checked run; `key` is empty for a delegation by a subagent."""
     output = payload.get("tool_response") if isinstance(payload, dict) else None
-    judged: Judgement | None = None
+    judged: ReportJudgement | None = None
     report = _report(output)
     if kept is None or not kept.is_final or not _is_judged_report(kept, report):
         # No SubagentStop was judged: the run used up its turns.

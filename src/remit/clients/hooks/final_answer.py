@@ -13,6 +13,7 @@ import re
 
 from remit.clients.hooks.judging import is_readable
 from remit.clients.hooks.libraries import make_libraries_importable
+from remit.clients.transcripts import read_transcripts
 from remit.contract.feedback import agent_title, neutralize
 from remit.lazy import lazy_pattern
 
@@ -125,19 +126,17 @@ def contradictions(answer: str, transcript: str, state: SessionState, context: P
 def _session_receipts(transcript: str) -> list[Receipt] | None:
     """Return the tool calls of the session and its subagents; None if there is no record of the session."""
     from remit.errors import UsageError
-    from remit.evidence.transcripts import read_transcript
 
     if not is_readable(transcript):
         return None
     receipts: list[Receipt] = []
-    for path in (transcript, *_subagent_transcripts(transcript)):
-        try:
-            read = read_transcript(path)
-        except UsageError:
-            return None
-        if not read.is_known:
-            return None
-        receipts += read.receipts
+    try:
+        for read in read_transcripts((transcript, *_subagent_transcripts(transcript))):
+            if not read.is_known:
+                return None
+            receipts += read.receipts
+    except UsageError:
+        return None
     return receipts
 
 
@@ -173,7 +172,7 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
     from remit.acceptance import judge_report
     from remit.checking import Options
 
-    judged = judge_report(answer, Options(profile="claims"), context.project, path="answer.md")
+    judged = judge_report(answer, Options(profile="claims", strict=True), context.project, path="answer.md")
     broken: dict[int, list[str]] = {}
     for one in judged.violations:
         if one["rule"] in _ABSENT_RULES:
@@ -199,8 +198,7 @@ def _reason_for(cited: str, messages: list[str]) -> str:
 
 def _tests(answer: str, receipts: list[Receipt] | None) -> Iterator[str]:
     """Yield the statement that tests passed if no test ran in this session, or the last run failed."""
-    from remit.evidence.changes import asserted_test_runs
-    from remit.evidence.test_runs import settle_runs
+    from remit.evidence.changes import asserted_test_runs, settle_runs
 
     claims = [one for one in asserted_test_runs(answer) if one.passed and _is_asserted(one.text)]
     if receipts is None or not claims or any(one.tool.startswith("mcp__") for one in receipts):

@@ -9,12 +9,12 @@ import os
 import stat
 
 from remit.clients.hooks.libraries import make_all_importable, make_libraries_importable
-from remit.evidence.agent_lines import split_agent
+from remit.clients.transcripts import read_transcripts, split_agent
 from remit.lazy import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.acceptance import Judgement
+    from remit.acceptance import ReportJudgement
     from remit.checking import Options
     from remit.clients.hooks.project import ProjectContext
 
@@ -32,7 +32,7 @@ def judge(
     transcript_path: str,
     attempt: int,
     profile: str | None = None,
-) -> Judgement:
+) -> ReportJudgement:
     """Judge a report under the profile of its agent, or another. There are receipts if the transcript is readable."""
     make_libraries_importable()
     from remit.acceptance import judge_report
@@ -42,13 +42,13 @@ def judge(
         import msgspec
 
         options = msgspec.structs.replace(options, profile=profile, kind=None, agent=None)
-    transcripts = [transcript_path] if is_readable(transcript_path) else []
+    transcripts = read_transcripts([transcript_path] if is_readable(transcript_path) else ())
     judged = judge_report(text, options, context.project, path=f"{agent_type[:80]}.md", transcripts=transcripts)
     _emit(judged, agent_type)
     return judged
 
 
-def _emit(judged: Judgement, agent_type: str) -> None:
+def _emit(judged: ReportJudgement, agent_type: str) -> None:
     """Send an event for each verdict, if the environment names a receiver."""
     from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
 
@@ -57,7 +57,7 @@ def _emit(judged: Judgement, agent_type: str) -> None:
         emit_verdicts(judged.verdicts, agent=agent_type[:80])
 
 
-def check_document(judgement: Judgement, context: ProjectContext) -> str:
+def check_document(judgement: ReportJudgement, context: ProjectContext) -> str:
     """Return the verdicts of a judgement as JSON in the shape `remit.check/1`."""
     from remit.reports.formats import check_json
 

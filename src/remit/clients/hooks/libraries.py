@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 #: The packages that checks and settings import. Others of the environment stay out of the process: some of these
 #: libraries load optional packages if they find them, and those would take longer to load than the check.
-_LIBRARIES = frozenset({"msgspec", "pyromark", "rapidfuzz", "yaml", "_yaml"})
+_LIBRARIES = frozenset(
+    {"msgspec", "pyromark", "rapidfuzz", "yaml", "_yaml", "tree_sitter"}
+    | {f"tree_sitter_{name}" for name in ("python", "javascript", "typescript", "go", "rust", "java", "c", "cpp")}
+    | {f"tree_sitter_{name}" for name in ("c_sharp", "ruby", "php", "kotlin", "swift")}
+)
 #: Every check needs this one, so its folder shows where the others are.
 _LANDMARK = "msgspec"
 

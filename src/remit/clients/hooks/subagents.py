@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.acceptance import Judgement
+    from remit.acceptance import ReportJudgement
     from remit.clients.hooks.project import ProjectContext
     from remit.clients.hooks.responses import Answer
     from remit.clients.hooks.results import KeptResult
@@ -99,7 +99,7 @@ def _is_same(kept: KeptResult, payload: object, report: str) -> bool:
     return has_flag and kept.active == flag(payload, "stop_hook_active") and kept.digest == results.digest(report)
 
 
-def outcome_of(judged: Judgement, otherwise: str) -> str:
+def outcome_of(judged: ReportJudgement, otherwise: str) -> str:
     """Return the outcome of a report. A valid report of a failure is a failure: the work is not done."""
     if not judged.is_accepted:
         return otherwise
@@ -107,7 +107,7 @@ def outcome_of(judged: Judgement, otherwise: str) -> str:
 
 
 def keep(
-    run: SubagentRun, context: ProjectContext, report: str, judged: Judgement, would: str, **about: Any
+    run: SubagentRun, context: ProjectContext, report: str, judged: ReportJudgement, would: str, **about: Any
 ) -> KeptResult:
     """Store a judged report. In observe mode nothing is enforced."""
     from remit.acceptance import verified_part

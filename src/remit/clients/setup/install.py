@@ -7,10 +7,10 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from remit import __version__
 from remit.clients.hooks.hook_server import NO_SERVER, is_answering
 from remit.clients.hooks.trusted import FILE as CONFIRMED
 from remit.clients.hooks.unknown_events import FILE as UNKNOWN
@@ -68,7 +68,7 @@ def plan_install(
     before = _settings_before(target, has_record=recorded is not None)
     after = (settings.after or b"").decode() if settings is not None else _settings_text(target)
     record = InstallRecord(
-        version=__version__,
+        version=version("remit"),
         files={
             **earlier.files,
             **{target.record_path(change.path): digest_of(change.after or b"") for change in files},

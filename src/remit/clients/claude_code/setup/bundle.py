@@ -7,10 +7,10 @@ import shlex
 import sys
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from remit import __version__
 from remit.clients.setup.target import InstallTarget
 from remit.gate.rules import lookup_lines
 from remit.registry.model import Definition
@@ -34,7 +34,7 @@ def wanted_files(target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]
         **{f"commands/remit/{name}": text for name, text in command_files().items()},
     }
     return {
-        **{target.plugin / name: text for name, text in plugin_files(entries, __version__).items()},
+        **{target.plugin / name: text for name, text in plugin_files(entries, version("remit")).items()},
         **{target.folder / name: text for name, text in inside.items()},
     }
 

@@ -1,0 +1,121 @@
+"""The Python functions `remit.check`, `remit.check_all` and `remit.verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from remit.checking import Options, Verdict, check_text, looks_like_path, read_source
+from remit.clients.transcripts import read_transcripts
+from remit.errors import UsageError
+from remit.evidence.sources import Sources, open_sources
+from remit.verifying import OPTIONS
+
+if TYPE_CHECKING:
+    from remit.evidence.receipts import Receipt
+
+    #: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
+    Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
+
+
+def check(  # noqa: PLR0913 - the options of a check, all by name
+    text_or_path: str | bytes | Path,
+    *,
+    repo: str | Path | None = None,
+    rev: str | None = None,
+    profile: str = "v2",
+    kind: str | None = None,
+    agent: str | None = None,
+    attempt: int = 1,
+    overrides: Iterable[tuple[str, str]] = (),
+    receipts: Receipts = None,
+) -> Verdict:
+    """Return the verdict for the only result in a text or file; raise UsageError if there are several.
+
+    Claims are checked against the checkout `repo` (or its commit `rev`) and against `receipts`: a transcript
+    (`.jsonl`), a file of receipts, or the receipts themselves. `agent` is the agent that was asked, if you know it.
+    """
+    verdicts = check_all(
+        text_or_path,
+        repo=repo,
+        rev=rev,
+        profile=profile,
+        kind=kind,
+        agent=agent,
+        attempt=attempt,
+        overrides=overrides,
+        receipts=receipts,
+    )
+    if len(verdicts) > 1:
+        raise UsageError(f"the text contains {len(verdicts)} results; `remit.check_all` returns a verdict for each")
+    return verdicts[0]
+
+
+def check_all(  # noqa: PLR0913 - the options of a check, all by name
+    text_or_path: str | bytes | Path,
+    *,
+    repo: str | Path | None = None,
+    rev: str | None = None,
+    profile: str = "v2",
+    kind: str | None = None,
+    agent: str | None = None,
+    attempt: int = 1,
+    overrides: Iterable[tuple[str, str]] = (),
+    receipts: Receipts = None,
+) -> list[Verdict]:
+    """Return a verdict for each result in a text, or in the file of a `Path` (deprecated: a string with a suffix)."""
+    options = Options(profile=profile, kind=kind, agent=agent, attempt=attempt, overrides=tuple(overrides))
+    sources = _sources_for(Path(repo) if repo is not None else None, rev, receipts)
+    try:
+        if isinstance(text_or_path, str) and looks_like_path(text_or_path):
+            text_or_path = Path(text_or_path)
+        if isinstance(text_or_path, Path):
+            return check_text(read_source(text_or_path), str(text_or_path), options, sources)
+        return check_text(text_or_path, options=options, sources=sources)
+    finally:
+        sources.close()
+
+
+def verify(
+    text_or_path: str | bytes | Path,
+    *,
+    repo: str | Path | None = None,
+    rev: str | None = None,
+    receipts: Receipts = None,
+) -> Verdict:
+    """Return whether the claims of any text hold: a check with the profile `claims`. A string is the text itself.
+
+    Claims are checked against the commit `rev` of the checkout `repo`, else the files on disk. A commit that the text
+    states is only its date.
+    """
+    is_path = isinstance(text_or_path, Path)
+    source = read_source(text_or_path) if isinstance(text_or_path, Path) else text_or_path
+    sources = _sources_for(Path(repo) if repo is not None else None, rev, receipts)
+    try:
+        verdicts = check_text(source, str(text_or_path) if is_path else "-", OPTIONS, sources)
+    finally:
+        sources.close()
+    if len(verdicts) > 1:
+        raise UsageError(f"the text contains {len(verdicts)} results in JSON; `remit.check_all` checks each of them")
+    return verdicts[0]
+
+
+def _sources_for(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
+    """Open a checkout or one of its commits, and the receipts in any of their forms."""
+    if isinstance(receipts, str | Path):
+        path = Path(receipts)
+        if path.suffix == ".jsonl":
+            return open_sources(repo, rev=rev, transcripts=read_transcripts([path]))
+        return open_sources(repo, rev=rev, receipts=[path])
+    if receipts is None:
+        return open_sources(repo, rev=rev)
+    from remit.evidence.receipts import Receipt  # late import: few checks have receipts
+
+    try:
+        records = [msgspec.convert(receipt, Receipt) for receipt in receipts]
+    except msgspec.ValidationError as error:
+        raise UsageError(f"the receipts do not follow remit.receipts/1: {error}") from error
+    return open_sources(repo, rev=rev, records=records)
