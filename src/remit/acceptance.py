@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from remit.checking import check_text
 from remit.contract.feedback import correction_text, strip_control_characters
 from remit.contract.outcome import reported_failure
+from remit.evidence.reasons import explain
 from remit.evidence.sources import open_sources
 
 if TYPE_CHECKING:
@@ -21,15 +23,15 @@ if TYPE_CHECKING:
 
     from remit.checking import Decision, Options, Verdict
     from remit.contract.outcome import ReportedFailure
-    from remit.evidence.model import Reference
-    from remit.evidence.receipts import Receipt
+    from remit.evidence.model import Checked
+    from remit.evidence.receipts import Receipt, Transcript
     from remit.rules.base import Violation
     from remit.workspace.files import SourceFile
 
 _FROM_BEST_TO_WORST = ("accept", "revise", "reject")
 #: Lines of partial output that are handed on.
 _MAX_PARTIAL_LINES = 100
-_HOLDS = ("verified", "abbreviated")
+_HOLDS = ("verified", "exists", "abbreviated")
 #: Claims of a report that are stored with their code; lines before and after the cited ones; lines and characters.
 _MAX_CLAIMS = 200
 _AROUND = 3
@@ -37,7 +39,7 @@ _MAX_CODE_LINES = 30
 _MAX_CODE_LINE = 300
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class ReportJudgement(msgspec.Struct, frozen=True):
     """The decision on a report, with the verdict on each of its results and all violations."""
 
     decision: Decision
@@ -72,7 +74,7 @@ class Judgement(msgspec.Struct, frozen=True):
         if not self.is_accepted:
             return []
         references = (one for verdict in self.verdicts for one in verdict.evidence.references)
-        opened = (one for one in references if one.outcome in _HOLDS and one.seen != "no")
+        opened = (one for one in references if one.outcome in _HOLDS and one.opened != "no")
         return sorted({_path(one) for one in opened if one.section == "references"})
 
 
@@ -82,20 +84,21 @@ def judge_report(
     repo: str | os.PathLike[str],
     *,
     path: str = "-",
-    transcripts: Sequence[str] = (),
+    transcripts: Iterable[Transcript] = (),
     receipts: Iterable[Receipt] | None = None,
-) -> Judgement:
+) -> ReportJudgement:
     """Check a report against the contract, the checkout and what the subagent did.
 
     `receipts` or `transcripts` record the subagent's tool calls. `path` names the report in its verdicts.
     """
     sources = open_sources(repo, transcripts=transcripts, records=receipts)
     try:
-        verdicts = check_text(text, path, options, sources)
+        # The report is the answer of an agent: no word of it excuses a claim.
+        verdicts = check_text(text, path, replace(options, strict=True), sources)
     finally:
         sources.close()
     decision = max((verdict.verdict for verdict in verdicts), key=_FROM_BEST_TO_WORST.index)
-    return Judgement(decision, verdicts, [_violation(one) for verdict in verdicts for one in verdict.violations])
+    return ReportJudgement(decision, verdicts, [_violation(one) for verdict in verdicts for one in verdict.violations])
 
 
 def verified_part(text: str, verdicts: Sequence[Verdict]) -> str:
@@ -129,8 +132,8 @@ def claims_with_code(verdicts: Sequence[Verdict], repo: str | os.PathLike[str]) 
         line = reference.found.line if reference.found is not None and reference.found.line else reference.line
         file = tree.read(target) if reference.commit is None else None
         code = _excerpt(file, line, reference.end_line) if isinstance(file, SourceFile) else None
-        names = ("text", "path", "line", "end_line", "at", "outcome", "why")
-        entry: dict[str, Any] = {name: getattr(reference, name) for name in names}
+        names = ("text", "path", "line", "end_line", "at", "outcome", "reliability", "reason")
+        entry: dict[str, Any] = {name: getattr(reference, name) for name in names} | {"why": explain(reference)}
         where = None if reference.found is None else {"path": reference.found.path, "line": reference.found.line}
         found.append({**entry, "found": where, "code": code})
     return found
@@ -145,7 +148,7 @@ def _excerpt(file: SourceFile, line: int | None, end_line: int | None) -> dict[s
     return {"start": start, "text": "\n".join(text[:_MAX_CODE_LINE] for text in file.lines[start - 1 : last])}
 
 
-def _path(reference: Reference) -> str:
+def _path(reference: Checked) -> str:
     """Return the path of the file: an abbreviated reference names only its end."""
     return reference.found.path if reference.outcome == "abbreviated" and reference.found else reference.path
 

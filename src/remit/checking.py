@@ -16,20 +16,15 @@ from remit.contract.model import Score
 from remit.contract.parse import Document, parse, parse_whole
 from remit.contract.profiles import PROFILES, Level
 from remit.errors import UsageError, did_you_mean
-from remit.evidence.gather import gather
-from remit.evidence.model import Evidence
+from remit.evidence.gather import Asked, gather
+from remit.evidence.model import Evidence, Reliability
 from remit.evidence.revisions import Revision, choose_revision
-from remit.evidence.sources import Sources, open_sources
+from remit.evidence.sources import Sources
 from remit.rules.base import Case, Fault, Need, Rule, Violation
 from remit.rules.catalog import BY_CODE, BY_NAME, entries_for, expand, find, rules_for
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from remit.evidence.receipts import Receipt
-
-    #: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
-    Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
 
 #: A longer string is not a path.
 _MAX_PATH = 1000
@@ -52,8 +47,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     #: The agent that was asked, if the caller knows: a result under another name is refused.
     agent: str | None = None
 
-    #: Whether a text is checked against the commit that it names. Subagents work on the checkout as it is.
-    use_named_commit: bool = False
+    #: Whether a claim that does not hold is looked up in the history. Subagents work on the checkout as it is.
+    with_history: bool = False
+    #: Whether the text is the answer of an agent: no word of it excuses a claim.
+    strict: bool = False
+    #: The lowest reliability of an accusation that counts as failed.
+    least: Reliability = "likely"
 
     @property
     def requires_form(self) -> bool:
@@ -132,66 +131,6 @@ class Verdict(msgspec.Struct, frozen=True):
         return "" if self.accepted else strip_control_characters(correction_text(msgspec.to_builtins(self.violations)))
 
 
-def check(  # noqa: PLR0913 - the options of a check, all by name
-    text_or_path: str | bytes | Path,
-    *,
-    repo: str | Path | None = None,
-    rev: str | None = None,
-    profile: str = "v2",
-    kind: str | None = None,
-    agent: str | None = None,
-    attempt: int = 1,
-    overrides: Iterable[tuple[str, str]] = (),
-    receipts: Receipts = None,
-) -> Verdict:
-    """Return the verdict for the only result in a text or file; raise UsageError if there are several.
-
-    Claims are checked against the checkout `repo` (or its commit `rev`) and against `receipts`: a transcript
-    (`.jsonl`), a file of receipts, or the receipts themselves. `agent` is the agent that was asked, if you know it.
-    """
-    verdicts = check_all(
-        text_or_path,
-        repo=repo,
-        rev=rev,
-        profile=profile,
-        kind=kind,
-        agent=agent,
-        attempt=attempt,
-        overrides=overrides,
-        receipts=receipts,
-    )
-    if len(verdicts) > 1:
-        raise UsageError(f"the text contains {len(verdicts)} results; `remit.check_all` returns a verdict for each")
-    return verdicts[0]
-
-
-def check_all(  # noqa: PLR0913 - the options of a check, all by name
-    text_or_path: str | bytes | Path,
-    *,
-    repo: str | Path | None = None,
-    rev: str | None = None,
-    profile: str = "v2",
-    kind: str | None = None,
-    agent: str | None = None,
-    attempt: int = 1,
-    overrides: Iterable[tuple[str, str]] = (),
-    receipts: Receipts = None,
-) -> list[Verdict]:
-    """Return a verdict for each result in a text, or in the file of a `Path` (deprecated: a string with a suffix)."""
-    from pathlib import Path  # late imports, here and below: slow, and not needed to check a text
-
-    options = Options(profile=profile, kind=kind, agent=agent, attempt=attempt, overrides=tuple(overrides))
-    sources = sources_for(Path(repo) if repo is not None else None, rev, receipts)
-    try:
-        if isinstance(text_or_path, str) and looks_like_path(text_or_path):
-            text_or_path = Path(text_or_path)
-        if isinstance(text_or_path, Path):
-            return check_text(read_source(text_or_path), str(text_or_path), options, sources)
-        return check_text(text_or_path, options=options, sources=sources)
-    finally:
-        sources.close()
-
-
 def looks_like_path(text: str) -> bool:
     """Return whether a string was meant as a path, with a warning: a text may look like one, too."""
     import warnings
@@ -201,26 +140,6 @@ def looks_like_path(text: str) -> bool:
         return "\0" in text  # refused later
     warnings.warn("a string will be read as text: pass pathlib.Path(...) for a file", DeprecationWarning, stacklevel=4)
     return True
-
-
-def sources_for(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
-    """Open a checkout or one of its commits, and the receipts in any of their forms."""
-    from pathlib import Path
-
-    if isinstance(receipts, str | Path):
-        path = Path(receipts)
-        if path.suffix == ".jsonl":
-            return open_sources(repo, rev=rev, transcripts=[path])
-        return open_sources(repo, rev=rev, receipts=[path])
-    if receipts is None:
-        return open_sources(repo, rev=rev)
-    from remit.evidence.receipts import Receipt
-
-    try:
-        records = [msgspec.convert(receipt, Receipt) for receipt in receipts]
-    except msgspec.ValidationError as error:
-        raise UsageError(f"the receipts do not follow remit.receipts/1: {error}") from error
-    return open_sources(repo, rev=rev, records=records)
 
 
 def check_text(
@@ -236,10 +155,16 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
     """Return a verdict for one parsed result. `options` must have been validated."""
     result = document.result
     kind = KINDS["error"] if result.failed else kind_of(result.agent, _named_kind(result.agent, options))
-    revision = Revision()
-    if options.use_named_commit or sources.has_rev:
-        sources, revision = choose_revision(document.whole_text, sources)
-    evidence = gather(document, kind, sources, path) if document.has_text else Evidence()
+    revision, stated = Revision(), None
+    if options.with_history or sources.has_rev:
+        revision, stated = choose_revision(document.whole_text, sources)
+    asked = Asked(
+        least=options.least,
+        stated=stated,
+        with_history=options.with_history and not sources.has_rev,
+        strict=options.strict or options.requires_form,
+    )
+    evidence = gather(document, kind, sources, path, asked) if document.has_text else Evidence()
     sources.close_commits()  # not every caller closes its sources
     case = Case(
         document=document,

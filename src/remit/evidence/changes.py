@@ -11,15 +11,15 @@ from remit.contract.findings import blocks, tables
 from remit.contract.headings import column_index
 from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Code, Items, Result, Row, Table, Text
+from remit.evidence.commands import ReceiptCommand, only_reads, simple_commands
 from remit.evidence.grammar import references_in
 from remit.evidence.model import ChangeClaim, Outcome, RunClaim
-from remit.evidence.planned import is_instruction
-from remit.evidence.references import display_path
+from remit.evidence.read_places import display_path
+from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 
 if TYPE_CHECKING:
-    from remit.evidence.receipts import ReceiptIndex
     from remit.workspace.git import FileChangeStat
     from remit.workspace.snapshot import Snapshot
 
@@ -71,12 +71,8 @@ class ChangeChecker:
         workspace: Workspace,
         receipts: ReceiptIndex | None,
         snapshot: Snapshot | None,
-        *,
-        is_generic: bool = False,
     ) -> None:
         self._workspace = workspace
-        #: Whether the text is not the result of an agent, so that a row can be an instruction.
-        self._is_generic = is_generic
         self._receipts = receipts
         self._snapshot = snapshot
 
@@ -104,8 +100,6 @@ class ChangeChecker:
             if location is None:
                 continue
             for row in table.rows:
-                if self._is_generic and any(map(is_instruction, row.cells)):
-                    continue
                 found = references_in(row.cells[location], self._workspace.exists, bare=True)
                 if found:
                     stated = plain_text(row.cells[lines]) if lines is not None else ""
@@ -138,9 +132,6 @@ class ChangeChecker:
             return "verified", "", False  # before git runs, which takes longer than everything else
         changed = path in self._git if self._git is not None else None
         if self._receipts is not None:
-            from remit.evidence.commands import only_reads
-            from remit.evidence.test_runs import may_write
-
             wrote = any(not only_reads(run.command) for run in self._receipts.runs)
             if wrote and changed:
                 return "verified", "", False
@@ -257,3 +248,70 @@ def _command(text: str) -> str:
         if prompt:
             return " ".join(prompt.group(1).split())
     return ""
+
+
+_RUNNER = lazy_pattern(
+    r"\b(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|karma|cypress|playwright|rspec|minitest|phpunit|ctest|"
+    r"nextest|busted|bats|prove|nosetests|hypothesis)\b"
+    r"|\b(?:npm|pnpm|yarn|bun|deno|go|cargo|mvn|mvnw|gradle|gradlew|dotnet|make|just|swift|mix|rake|sbt|lein|zig|bazel|rails)\b"
+    r"[^|;&\n]{0,80}?\b(?:tests?|check|verify|spec)\b|\btests?\.(?:py|sh|js)\b|\b(?:run[-_]?)?tests?\b",
+    re.IGNORECASE,
+)
+#: Programs whose arguments may name tests although they do not run any, and the install commands of package managers.
+_NOT_RUNNERS = frozenset(
+    """
+    apt apt-get black brew chmod cp eslint flake8 git ln mkdir mv mypy prettier pylint rm rmdir ruff tee touch
+    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+)
+_INSTALLS = frozenset({"add", "ci", "i", "init", "install", "remove", "uninstall"})
+_MANAGERS = frozenset({"bun", "cargo", "gem", "npm", "npx", "pip", "pip3", "pipx", "pnpm", "poetry", "uv", "yarn"})
+
+
+def settle_runs(claims: list[RunClaim], runs: list[Receipt]) -> None:
+    """Check claims of test runs against the commands that ran."""
+    for claim in claims:
+        matching = [run for run in runs if run.tool == RERUN or _tests_in(run.command, claim.command)]
+        if not matching:
+            claim.denied = "the receipts contain no test command"
+            continue
+        ended = [run for run in matching if not run.pending]
+        last = (ended or matching)[-1]
+        command = " ".join(last.command.split())[:80]
+        status = last.exit if last.exit is not None else "unknown"
+        if last.pending:
+            claim.denied = f"`{command}` ran in the background, and its output was never read"
+            continue
+        contradicts = (last.failed or last.exit not in (0, None)) if claim.passed else last.exit == 0
+        if contradicts and _is_own(last, claim):
+            claim.denied = f"`{command}` ended with exit status {status}"
+
+
+def _tests_in(command: str, stated: str) -> list[int]:
+    """Return the positions of the commands in a line that run tests: the stated command, or a test runner."""
+    return [index for index, simple in enumerate(simple_commands(command)) if _runs_tests(simple, stated)]
+
+
+def _runs_tests(simple: ReceiptCommand, stated: str) -> bool:
+    words = simple.words
+    if not words or simple.shows or simple.program in _NOT_RUNNERS or "--collect-only" in words:
+        return False
+    if (simple.program in _MANAGERS or words[1:3] == ["-m", "pip"]) and not _INSTALLS.isdisjoint(words[1:4]):
+        return False
+    bare = " ".join(words)
+    named = (" ".join(one.words) for one in simple_commands(stated) if one.words and not one.shows)
+    return any(command in bare for command in named) or bool(_RUNNER.search(bare))
+
+
+def may_write(command: str) -> bool:
+    """Return whether a command line does more than read and test."""
+    return any(not simple.shows and not _runs_tests(simple, "") for simple in simple_commands(command))
+
+
+def _is_own(run: Receipt, claim: RunClaim) -> bool:
+    """Return whether a command line's exit status is that of its tests and not of a later command."""
+    if run.tool == RERUN or run.exit is None:
+        return True
+    later = simple_commands(run.command)[_tests_in(run.command, claim.command)[-1] + 1 :]
+    if run.exit == 0:
+        return all(simple.joined == "&&" for simple in later)
+    return all(simple.shows or simple.joined.startswith("|") for simple in later)

@@ -1,4 +1,4 @@
-"""All claims of a document in one list: references, quotes, changed files and test runs."""
+"""All claims of a document in one list: places, names, quotes, commands, changed files and test runs."""
 
 from __future__ import annotations
 
@@ -6,82 +6,154 @@ from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
-from msgspec.structs import replace
 
-from remit.evidence.model import OUTCOMES, Difference, Evidence, Location, Outcome, Quote, format_location
+from remit.evidence.judge import ACCUSING, HOLDING
+from remit.evidence.model import (
+    OUTCOMES,
+    RELIABILITIES,
+    Checked,
+    ClaimKind,
+    Difference,
+    Evidence,
+    Location,
+    Outcome,
+    Reliability,
+    Then,
+    format_location,
+)
+from remit.evidence.reasons import explain
 
-#: Outcomes of claims that hold.
-HOLDING: frozenset[Outcome] = frozenset({"verified", "planned"})
-#: Outcomes of claims that the checkout or the receipts contradict.
-FAILING: frozenset[Outcome] = frozenset({"relocated", "missing-file", "out-of-range", "outside", "mismatch"})
+__all__ = ["ACCUSING", "HOLDING", "ClaimEntry", "claims_of", "claims_text", "count_outcomes", "count_reliabilities"]
+#: How a summary calls the outcomes of claims; all accusations that fail are "wrong".
+_PLURAL: dict[str, str] = {"exists": "exist"}
 
 
-class Claim(msgspec.Struct, frozen=True):
-    """One claim: its line in the document, its words, its outcome, the reason and what was found instead."""
+class ClaimEntry(msgspec.Struct, frozen=True):
+    """One claim as reports list it."""
 
+    kind: ClaimKind
+    text: str
     at: int
-    what: str
     outcome: Outcome
-    note: str = ""
+    path: str = ""
+    line: int | None = None
+    end_line: int | None = None
+    name: str = ""
+    reliability: Reliability | None = None
+    #: The stable word for the reason, and the sentence.
+    reason: str = ""
+    why: str = ""
     found: Location | None = None
-    #: The last line of what was found, if it is a range.
     found_end: int | None = None
-    #: Whether it is the location of a quote that failed; the entry of the quote has the reason.
-    has_failed_quote: bool = False
-    #: Whether a report only counts it.
-    is_silent: bool = False
+    then: Then | None = None
     #: The first line of a quote that differs from the file.
     difference: Difference | None = None
-    #: The outcome that is counted; None: the location of a quote, which is counted with the quote.
-    counted: Outcome | None = None
+    fails: bool = False
+    signals: tuple[str, ...] = ()
 
 
-def claims_of(evidence: Evidence) -> list[Claim]:
-    """Return the entries for all claims of a document, in document order. A quote and its location are two entries."""
-    found: list[Claim] = []
-    quoted = {id(quote.location) for quote in evidence.quotes if quote.location is not None}
-    for one in evidence.references:
-        unseen = " · never opened" if one.seen == "no" and one.outcome != "missing-file" else ""
-        claim = Claim(one.at, one.display_text, one.outcome, one.why + unseen, one.found, one.found_end)
-        counted = None if id(one) in quoted else one.outcome
-        found.append(replace(claim, has_failed_quote=one.is_quote_location, is_silent=one.is_silent, counted=counted))
-    for quote in evidence.quotes:
-        location = format_location(Location(quote.path, quote.line))
-        note = quote.why or (quote.match if quote.match in ("annotated", "condensed") else "")
-        claim = Claim(quote.at, f"quote from {location}", quote.outcome, note, quote.found)
-        found.append(replace(claim, difference=quote.difference, counted=_outcome_with_location(quote)))
-    found.extend(Claim(c.at, f"{c.path} {c.claim}", c.outcome, c.why, counted=c.outcome) for c in evidence.changes)
+def claims_of(evidence: Evidence) -> list[ClaimEntry]:
+    """Return every claim of a document, in document order. A quote and its location are one claim: the quote."""
+    listed = [_of_checked(checked) for checked in evidence.checked if not checked.has_quote]
+    for change in evidence.changes:
+        fails = change.outcome in ACCUSING
+        listed.append(
+            ClaimEntry(
+                kind="change",
+                text=f"{change.path} {change.claim}",
+                at=change.at,
+                outcome=change.outcome,
+                path=change.path,
+                reliability="certain" if fails else None,
+                reason="change" if change.why else "",
+                why=change.why,
+                fails=fails,
+            )
+        )
     for run in evidence.run_claims:
         is_checked = evidence.has_receipts or evidence.has_rerun
-        outcome: Outcome = "unchecked" if not is_checked else "mismatch" if run.denied else "verified"
-        words = f"tests {'passed' if run.passed else 'failed'}"
-        note = run.denied or ("" if is_checked else "no receipts")
-        found.append(Claim(run.at, words, outcome, note, counted=outcome))
-    return sorted(found, key=lambda claim: claim.at)
+        outcome: Outcome = "unchecked" if not is_checked else "contradicted" if run.denied else "verified"
+        listed.append(
+            ClaimEntry(
+                kind="run",
+                text=f"tests {'passed' if run.passed else 'failed'}",
+                at=run.at,
+                outcome=outcome,
+                reliability="certain" if outcome == "contradicted" else None,
+                reason="run" if run.denied else "" if is_checked else "no-receipts",
+                why=run.denied or ("" if is_checked else "no receipts"),
+                fails=outcome == "contradicted",
+            )
+        )
+    return sorted(listed, key=lambda entry: entry.at)
 
 
-def _outcome_with_location(quote: Quote) -> Outcome:
-    """Return the outcome of a quote and its location together: that of the location if the quote is there."""
-    location = quote.location
-    if location is None or quote.outcome != "verified" or location.is_quote_location:
-        return quote.outcome
-    return location.outcome
+def _of_checked(checked: Checked) -> ClaimEntry:
+    claim, judgement = checked.claim, checked.judgement
+    unseen = " · never opened" if checked.opened == "no" and checked.outcome != "missing-file" else ""
+    text = claim.display_text
+    if claim.kind == "quote":
+        text = f"quote from {format_location(Location(claim.path, claim.line), claim.end_line)}"
+        unseen = f" · {checked.match}" if checked.match in ("annotated", "condensed") else unseen
+    return ClaimEntry(
+        kind=claim.kind,
+        text=text,
+        at=claim.at,
+        outcome=judgement.outcome,
+        path=checked.path,
+        line=claim.line,
+        end_line=claim.end_line,
+        name=claim.name,
+        reliability=judgement.reliability,
+        reason=judgement.reason,
+        why=f"{explain(checked)}{unseen}".removeprefix(" · "),
+        found=judgement.found,
+        found_end=judgement.found_end,
+        then=checked.then,
+        difference=checked.difference,
+        fails=judgement.fails,
+        signals=judgement.signals,
+    )
 
 
-def count_outcomes(claims: Sequence[Claim]) -> dict[Outcome, int]:
-    """Return the number of claims of each outcome that occurs, in the order of the table of outcomes.
-
-    A quote and its location are one claim.
-    """
-    counts = Counter(claim.counted for claim in claims)
+def count_outcomes(listed: Sequence[ClaimEntry]) -> dict[Outcome, int]:
+    """Return the number of claims of each outcome that occurs, in the order of the table of outcomes."""
+    counts = Counter(entry.outcome for entry in listed)
     return {outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]}
 
 
-def claims_text(claims: Sequence[Claim]) -> str:
-    """Return `41 claims: 37 verified, 2 abbreviated, 2 missing-file`, or `no claims found`."""
-    if not claims:
+def count_reliabilities(listed: Sequence[ClaimEntry]) -> dict[Reliability, int]:
+    """Return the number of accusations of each reliability that occurs."""
+    counts = Counter(entry.reliability for entry in listed)
+    return {reliability: counts[reliability] for reliability in RELIABILITIES if counts[reliability]}
+
+
+def summary_parts(listed: Sequence[ClaimEntry]) -> list[tuple[str, str]]:
+    """Return the parts of the summary line with the outcome that they are about: `12 verified`, `1 worth a look`.
+
+    Accusations that fail are outdated or wrong; the others are worth a look.
+    """
+    counts: dict[str, int] = dict.fromkeys(
+        (*HOLDING_ORDER, "ambiguous", "outdated", "wrong", "worth a look", "unchecked"), 0
+    )
+    for entry in listed:
+        if entry.outcome in ACCUSING:
+            word = "worth a look" if not entry.fails else "outdated" if entry.outcome == "outdated" else "wrong"
+        else:
+            word = entry.outcome
+        counts[word] = counts.get(word, 0) + 1
+    return [
+        (f"{count} {_PLURAL.get(word, word) if count != 1 else word}", word) for word, count in counts.items() if count
+    ]
+
+
+HOLDING_ORDER = ("verified", "exists", "abbreviated", "planned")
+
+
+def claims_text(listed: Sequence[ClaimEntry]) -> str:
+    """Return `41 claims: 12 verified, 25 exist, 2 outdated, 1 wrong, 1 worth a look`, or `no claims found`."""
+    if not listed:
         return "no claims found"
-    counts = count_outcomes(claims)
-    number = sum(counts.values())
-    listed = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    return f"{number:,} claim{'s' if number != 1 else ''}: {listed}"
+    number = len(listed)
+    parts = ", ".join(part for part, _ in summary_parts(listed))
+    return f"{number:,} claim{'s' if number != 1 else ''}: {parts}"

@@ -1,82 +1,104 @@
-"""Collect and check the claims of one result in one pass.
+"""Collect and check the claims of one text: read, look, judge.
 
-Many results share the workspace and the receipts. The outcome for one result is an `Evidence`.
+Many texts share the workspace and the receipts. The outcome for one text is an `Evidence`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
-from functools import partial
-from itertools import groupby
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from remit.contract.kinds import Kind
-from remit.contract.lines import is_none_text
+from remit.contract.model import STATUSES
 from remit.contract.parse import Document
-from remit.evidence.carried_lines import LineCarrier
-from remit.evidence.changes import ChangeChecker, run_claims
+from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
+from remit.evidence.claim_dates import Accused, ClaimDates
+from remit.evidence.document import Headings, Segment, planned_rows, segments
+from remit.evidence.find_files import FileFinder
 from remit.evidence.grammar import references_in
-from remit.evidence.heading_words import PROPOSED_HEADING
-from remit.evidence.line_mentions import without_label_ids
-from remit.evidence.line_numbers import line_in_comment
-from remit.evidence.model import Evidence, Reference
-from remit.evidence.path_resolution import PathResolver
-from remit.evidence.plan_tables import TableHeads
-from remit.evidence.planned import new_files
-from remit.evidence.proposals import Proposals
-from remit.evidence.reference_lookup import MISSING, PLACEHOLDER, UNNAMED, look_up, look_up_on_disk
-from remit.evidence.references import DocumentFiles, attach_symbols, display_path, find_references, named_files
+from remit.evidence.judge import judge
+from remit.evidence.look import UNKNOWN, Looker, settled
+from remit.evidence.model import REFERENCES, Checked, Claim, Evidence, Facts, Judgement, Reliability
+from remit.evidence.read_commands import command_claims
+from remit.evidence.read_places import PlaceReader, display_path, table_rows
+from remit.evidence.read_quotes import (
+    Surroundings,
+    fence_claims,
+    finding_places,
+    inline_quotes,
+    label_above,
+    places_by_id,
+)
 from remit.evidence.revisions import PermalinkReader
-from remit.evidence.segments import Segment, segments, without_output
+from remit.evidence.signals import Context, is_record, signals_of
 from remit.evidence.sources import Sources
-from remit.evidence.suggestions import SuggestionFinder
-from remit.evidence.symbols import SymbolFinder
-from remit.evidence.tables import planned_rows
-from remit.evidence.written import may_cite
-from remit.workspace.files import Workspace
+from remit.evidence.support import supported_confidence
+from remit.workspace.files import Workspace, WorkTree
+from remit.workspace.git import ignored_paths
 
-if TYPE_CHECKING:
-    from remit.evidence.quote_locations import FenceClaims, LocatedQuote
-
-#: The code that is proposed instead of some other is at most this many segments below it.
-_MAX_BETWEEN = 24
-#: A longer cell states more than that there is nothing.
-_MAX_NONE = 40
+#: Signals are asked for at most this many accusations of a text.
+_MAX_ACCUSED = 5_000
 
 
-def gather(document: Document, kind: Kind, sources: Sources, path: str = "") -> Evidence:
+class Asked(msgspec.Struct, frozen=True):
+    """How a text is judged."""
+
+    #: The lowest reliability of an accusation that counts as failed.
+    least: Reliability = "likely"
+    #: The commit that the text states as its own; None: it states none.
+    stated: str | None = None
+    #: Whether the history is asked when a claim does not hold.
+    with_history: bool = False
+    #: Whether the text is the answer of an agent.
+    strict: bool = False
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """The claims of a text, and what signals need to know about its parts."""
+
+    claims: list[Claim]
+    headings: Headings
+    #: The cells of each table row, by its line.
+    rows: dict[int, tuple[Segment, ...]]
+    surroundings: Surroundings
+    title: str
+
+
+def gather(document: Document, kind: Kind, sources: Sources, path: str = "", asked: Asked = Asked()) -> Evidence:  # noqa: B008 (frozen)
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
-    pieces = without_label_ids(without_output(list(segments(document)), document.whole_text), document.whole_text)
+    strict = asked.strict or _is_result(document, kind) or sources.receipts is not None
     permalinks = PermalinkReader(sources)
-    references, quotes = _references(document, pieces, sources, permalinks, path)
-    for located in quotes:
-        located.quote.location = located.candidates[-1]
+    read = _read_claims(document, kind, sources.workspace, permalinks, strict=strict)
     evidence = Evidence(
-        references=references,
-        quotes=[located.quote for located in quotes],
         run_claims=run_claims(document.result),
         tool_calls=sources.receipts.count if sources.receipts is not None else None,
         receipts_problem=sources.receipts_problem,
         has_repository=sources.workspace is not None,
         has_snapshot=sources.snapshot is not None,
         has_rerun=sources.rerun is not None,
+        is_strict=strict,
     )
     for claim in evidence.run_claims:
         claim.at = claim.at or document.line_of("summary")
     if sources.workspace is not None:
-        _check_permalinks(evidence.references, permalinks)
-        _check_in_workspace(document, kind, evidence, quotes, sources, permalinks, path)
-        # A line without a file next to it may be a line of something else, and a placeholder states nothing.
-        evidence.references = [one for one in evidence.references if one.why not in (UNNAMED, PLACEHOLDER)]
-        is_generic = kind.name == "generic"
-        checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot, is_generic=is_generic)
-        evidence.changes = checker.claims(document.result)
+        facts = _look(document, read.claims, sources, permalinks, path, strict=strict)
+        evidence.checked = _judged(document, read, facts, sources, path, asked, evidence)
+        if strict:  # in another text, a table of changed files may be one of files to change
+            checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
+            evidence.changes = checker.claims(document.result)
+    else:
+        evidence.checked = [Checked(claim, UNKNOWN, judge(claim, UNKNOWN, strict=strict)) for claim in read.claims]
     _apply_receipts(evidence, sources)
     return evidence
+
+
+def _is_result(document: Document, kind: Kind) -> bool:
+    """Return whether a text is the result of an agent; a heading such as `## Test Results` does not make it one."""
+    result = document.result
+    return bool(result.agent) and (kind.name != "generic" or result.status in STATUSES)
 
 
 def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
@@ -85,312 +107,214 @@ def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
     return frozenset(display_path(written.path, workspace) for found in cells for written in found)
 
 
-class _Places(msgspec.Struct, frozen=True):
-    """References by the line and by the list that they are in, and the file above each fence that states its line."""
-
-    by_line: dict[int, list[Reference]]
-    by_list: dict[int, list[Reference]]
-    files: dict[int, str]
+def _read_claims(
+    document: Document, kind: Kind, workspace: Workspace | None, permalinks: PermalinkReader, *, strict: bool
+) -> _Read:
+    """Return all claims of a text, in document order."""
+    pieces = list(segments(document))
+    reader = PlaceReader(workspace)
+    places: list[Claim] = []
+    claims: list[Claim] = []
+    by_line: dict[int, list[Claim]] = {}
+    rows: dict[int, tuple[Segment, ...]] = {}
+    fences: list[tuple[Segment, str]] = []
+    above: list[Claim] = []  # the last reference
+    for row in table_rows(pieces):
+        if row[0].kind == "code":
+            fences.append((row[0], reader.lines.file_above(row[0])))
+            claims.extend(command_claims(row[0]))
+            continue
+        if row[0].row:
+            rows[row[0].row] = tuple(row)
+        for segment, own, linked in _references(row, reader, permalinks):
+            near = [place for place in above if segment.group - place.segment.group <= 1]
+            claims.extend(inline_quotes(segment, near, own))
+            claims.extend(command_claims(segment))
+            above = own[-1:] or above
+            places += [*linked, *own]
+            by_line.setdefault(segment.line, []).extend([*linked, *own])
+    planned = planned_files(document, workspace) if kind.name == "design" and workspace is not None else frozenset()
+    places = [_with_plan(place, planned) for place in places]
+    headings = Headings(pieces)
+    findings = finding_places(document, places, [fence for fence, _ in fences])
+    by_id = places_by_id(rows.values(), by_line) if fences else {}
+    surroundings = Surroundings(document, headings, by_line, workspace, strict, findings, by_id)
+    for fence, file_above in fences:
+        claims.extend(fence_claims(fence, surroundings, file_above))
+    # A line below which frontmatter ends looks like a heading of the second level.
+    heads = [piece for piece in pieces if piece.kind == "heading"]
+    title = next(
+        (piece.text for piece in heads if piece.depth == 1),
+        heads[0].text if heads and ": " not in heads[0].text else "",
+    )
+    every = sorted([*places, *claims], key=lambda claim: (claim.at, claim.kind == "quote"))
+    return _Read(every, headings, rows, surroundings, title)
 
 
 def _references(
-    document: Document, pieces: list[Segment], sources: Sources, permalinks: PermalinkReader, path: str
-) -> tuple[list[Reference], list[LocatedQuote]]:
-    """Return all references and quotes of a document, in document order."""
-    workspace = sources.workspace
-    references: list[Reference] = []
-    quotes: list[LocatedQuote] = []
-    found = _Places({}, {}, {})
-    here: list[Reference] = []  # references of the current list or paragraph
-    before, group = list[Reference](), 0  # references of the previous one
-    files = DocumentFiles(workspace, document.folded_text)
-    carrier = LineCarrier(lambda piece: named_files(piece, files))
-    for row in _rows(pieces):
-        own_of_row: list[Reference] = []
-        if row[0].kind == "code":
-            found.files[row[0].line] = carrier.file_above(row[0])
-            continue
-        for piece, may_claim in _places(row):
-            if piece.group != group:
-                before, here = here if piece.group == group + 1 else [], []
-            group = piece.group
-            is_new_place = piece is row[0] or not piece.row
-            piece, linked = permalinks.extract(piece) if may_claim else (piece, [])  # noqa: PLW2901 (the rest)
-            if is_new_place:
-                carrier.add(piece)
-            if not may_claim:
-                continue
-            own = [*linked, *find_references(piece, files, carrier, row)]
-            if "ode match" in piece.text:
-                from remit.evidence.quote_locations import inline_quotes  # late imports: many texts have no quotes
-
-                quotes.extend(inline_quotes(piece, here or before, own))
-            if own:
-                own_of_row.extend(own)
-                here = own[-1:]
-                found.by_line.setdefault(piece.line, []).extend(own)
-                if piece.kind == "item":
-                    found.by_list.setdefault(piece.group, []).append(own[-1])
-        if own_of_row and row[0].row:
-            attach_symbols(own_of_row, row, workspace)
-        references.extend(own_of_row)
-    proposals = Proposals(document, path, is_own=_is_own(sources, path))
-    _mark_proposed(references if workspace is not None else [], proposals, document)  # else no file is looked up
-    for claims in _claims_of_fences(document, pieces, workspace, list(references), found, proposals):
-        quotes.extend(claims.quotes)
-        references.extend(claims.references)
-    return sorted(references, key=lambda one: one.at), sorted(quotes, key=lambda located: located.quote.at)
+    row: list[Segment], reader: PlaceReader, permalinks: PermalinkReader
+) -> Iterator[tuple[Segment, list[Claim], list[Claim]]]:
+    """Yield each segment of a row with its references and its permalinks."""
+    for at, original in enumerate(row):
+        segment, linked = permalinks.extract(original)
+        if not at or not segment.row:
+            reader.lines.add(segment)
+        yield segment, reader.read(segment, row), linked
 
 
-def _mark_proposed(references: list[Reference], proposals: Proposals, document: Document) -> None:
-    """Set which references are to things that were removed, or are to be created, according to the headings above."""
-    heads = TableHeads(document.line_text)
-    for reference in references:
-        listed = proposals.headings.files_at(reference.at)
-        reference.is_past |= listed.are_gone or proposals.kind.is_historical
-        reference.is_placeholder |= proposals.kind.is_template
-        if not reference.block:
-            has_line = reference.line is not None
-            is_folder = proposals.kind.is_plan and not has_line and reference.text.rstrip("`").endswith("/")
-            is_deleted = listed.are_to_be_deleted or listed.deleted == reference.path
-            reference.is_planned |= is_folder or listed.are_parts or (not has_line and (listed.are_new or is_deleted))
-            reference.is_planned |= not has_line and proposals.kind.creates_files and reference.is_planned_in_plan
-            reference.is_planned_in_plan |= not has_line and listed.are_new and proposals.kind.is_plan
-            if listed.may_be_new and not has_line:
-                heads.mark(reference, are_of_plan=listed.are_of_plan)
+def _with_plan(claim: Claim, planned: frozenset[str]) -> Claim:
+    """Return a claim with the note that a row of a design creates its file."""
+    return replace(claim, notes=claim.notes | {"create"}) if claim.path in planned else claim
 
 
-def _rows(pieces: list[Segment]) -> Iterator[list[Segment]]:
-    """Yield the segments of each table row, list and paragraph, without cells that say nothing.
-
-    Code is left out, except a fence that starts with the line of its code: `# Line 231`.
-    """
-    row: list[Segment] = []
-    number = group = 0
-    for piece in pieces:
-        if piece.row != number or (not number and piece.group != group):
-            if row:
-                yield row
-            row, number, group = [], piece.row, piece.group
-        if piece.kind != "code" and not _is_empty(piece.text):
-            row.append(piece)
-        elif piece.kind == "code" and line_in_comment(piece.text.lstrip("\n").partition("\n")[0]):
-            if row:
-                yield row
-            yield [piece]
-            row = []
-    if row:
-        yield row
-
-
-def _places(row: list[Segment]) -> Iterator[tuple[Segment, bool]]:
-    """Yield the segments of a row, and whether they may have a claim.
-
-    All cells of a table row have the same place, so only the first one and those that may have a claim are needed.
-    """
-    if not row[0].row:
-        yield from ((piece, piece.is_location or _may_claim(piece.text)) for piece in row)
-        return
-    may_claim = _may_claim("\n".join([cell.text for cell in row if not cell.is_location]))
-    for cell in row:
-        claims = cell.is_location or (may_claim and _may_claim(cell.text))
-        if claims or cell is row[0]:
-            yield cell, claims
-
-
-def _may_claim(text: str) -> bool:
-    """Return whether a text may have a reference, a line, a link or a quote; most cells of a table do not."""
-    return may_cite(text) or "://" in text or "ode match" in text
-
-
-def _is_empty(text: str) -> bool:
-    """Return whether a text only states that there is nothing, without a remark in brackets."""
-    return len(text) < _MAX_NONE and is_none_text(text) and "(" not in text and "（" not in text
-
-
-def _claims_of_fences(
+def _look(
     document: Document,
-    pieces: list[Segment],
-    workspace: Workspace | None,
-    references: list[Reference],
-    found: _Places,
-    proposals: Proposals,
-) -> Iterator[FenceClaims]:
-    """Yield the claims of each fence; `found` is what the text outside the fences names."""
-    if all(piece.kind != "code" for piece in pieces):
-        return
-    from remit.evidence.quote_locations import MAX_CANDIDATES, Fence, claims_of_fence, finding_rows
-
-    rows = finding_rows(document, references)
-    starts = sorted(rows)
-    created = {one.path for one in references if one.line is None and proposals.headings.files_at(one.at).are_new}
-    for index, piece in enumerate(pieces):
-        if piece.kind != "code":
-            continue
-        fence = Fence(piece, document)
-        finding = None
-        if piece.block == "issue_details" and (at := bisect_right(starts, piece.line)):
-            finding = rows[starts[at - 1]]
-        # A table that ends above a blank line is not related to the fence below it.
-        above = [one for one in found.by_line.get(fence.above, ()) if fence.is_adjacent or not one.row]
-        if above and not (
-            fence.is_adjacent
-            and (document.line_text(piece.line)[:1].isspace() or fence.introduction.rstrip().endswith((":", "：")))
-        ):
-            # Code below a whole list may be that of any of its entries.
-            above = [*found.by_list.get(piece.group - 1, ())[-MAX_CANDIDATES:-1], *above]
-        labelled: list[Reference] = []
-        if not above and finding is None:
-            at = fence.labelled_location(lambda line: bool(found.by_line.get(line)))
-            labelled = found.by_line.get(at, [])
-        file_above = found.files.get(piece.line, "")
-        claims = claims_of_fence(fence, above, finding, proposals, workspace, labelled, file_above)
-        replacement = partial(_replacement, pieces, index, proposals)
-        quotes = [
-            # Code of a file that the text wants to create counts only if it is there.
-            replace(one, replacement=replacement, may_be_new=_is_new if _is_created(one, created) else one.may_be_new)
-            for one in claims.quotes
-        ]
-        yield replace(claims, quotes=quotes)
-
-
-def _is_created(located: LocatedQuote, created: set[str]) -> bool:
-    return located.quote.line is None and located.quote.path in created
-
-
-def _is_new() -> bool:
-    return True
-
-
-def _replacement(pieces: list[Segment], index: int, proposals: Proposals) -> str:
-    """Return the code of the next fence of the same section if the text proposes it instead of that of a fence.
-
-    What a text calls the current code is not replaced yet.
-    """
-    if not proposals.may_be_replaced(pieces[index].line):
-        return ""
-    for piece in pieces[index + 1 : index + 1 + _MAX_BETWEEN]:
-        if piece.kind == "code":
-            is_new = proposals.is_proposed(piece.line, has_line=True) or proposals.shows_new(piece.line)
-            return piece.text if is_new else ""
-        if piece.kind == "heading" and not PROPOSED_HEADING.match(piece.text):
-            return ""
-    return ""
-
-
-def _check_permalinks(references: list[Reference], permalinks: PermalinkReader) -> None:
-    """Look up permalinks, each at its own commit."""
-    for commit, group in groupby(
-        sorted((one for one in references if one.commit), key=lambda one: (one.commit or "", one.path)),
-        key=lambda one: one.commit,
-    ):
-        linked = list(group)
-        workspace = permalinks.workspace_of(linked[0]) if commit else None
-        if workspace is not None:
-            suggestions = SuggestionFinder(workspace)
-            symbols = SymbolFinder(reference.symbol for reference in linked if reference.symbol)
-            for reference in linked:
-                look_up(reference, workspace, suggestions, symbols, frozenset())
-
-
-def _check_in_workspace(
-    document: Document,
-    kind: Kind,
-    evidence: Evidence,
-    quotes: list[LocatedQuote],
+    claims: Sequence[Claim],
     sources: Sources,
     permalinks: PermalinkReader,
     path: str,
-) -> None:
-    workspace, receipts = sources.workspace, sources.receipts
-    if workspace is None:
-        return
-    opened = receipts.touched if receipts is not None else ()
-    roots = receipts.other_roots if receipts is not None else ()
-    here = [one for one in evidence.references if one.commit is None and not one.is_elsewhere]
+    *,
+    strict: bool,
+) -> list[Facts]:
+    """Return the facts of each claim: those of a permalink at its own commit."""
+    facts: list[Facts] = [UNKNOWN] * len(claims)
+    groups: dict[str | None, list[int]] = {}
+    for at, claim in enumerate(claims):
+        groups.setdefault(claim.commit, []).append(at)
+    for commit, members in groups.items():
+        workspace = sources.workspace if commit is None else permalinks.workspace_at(commit)
+        chosen = [claims[at] for at in members]
+        if workspace is None:
+            found = [permalinks.facts_elsewhere(claim) for claim in chosen]
+        else:
+            looker = looker_for(workspace, sources, document.whole_text, chosen, path if commit is None else "")
+            found = looker.look(chosen, document.text.strip(), strict=strict)
+        for at, own in zip(members, found, strict=True):
+            facts[at] = own
+    return facts
+
+
+def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequence[Claim], path: str) -> Looker:
+    """Return what looks up the claims of a text in a tree of files."""
+    receipts = sources.receipts
     folder = workspace.folder_of(path) if path not in ("", "-") else ""
-    resolver = PathResolver(workspace, folder=folder, roots=roots, opened=opened)
-    resolver.resolve_all(here, document.whole_text, is_result=bool(document.result.agent))
-    planned = planned_files(document, workspace) if kind.name == "design" else frozenset()
-    announced = {one.path for one in here if one.is_planned and one.is_planned_in_plan} | new_files(document.whole_text)
-    suggestions = SuggestionFinder(workspace)
-    symbols = SymbolFinder(reference.symbol for reference in evidence.references if reference.symbol)
-    # Sorted by file, so that each file is read once even if not all of them fit in memory.
-    for reference in sorted(here, key=lambda reference: reference.file):
-        reference.is_planned |= reference.line is None and reference.path in announced
-        reference.is_planned &= kind.name in ("generic", "design")
-        look_up(reference, workspace, suggestions, symbols, planned)
-    if any(one.listed or one.carried or one.called or one.about for one in here):
-        from remit.evidence.carried_outcomes import settle_carried  # late: rarely needed
-
-        settle_carried(here, workspace, resolver, symbols)
-    if sources.on_disk is not None:
-        look_up_on_disk(here, sources.on_disk, PathResolver(sources.on_disk), symbols)
-    _excuse(document, evidence, here, workspace, is_own=_is_own(sources, path))
-    if quotes:
-        from remit.evidence.quote_outcomes import check_quotes, is_quote
-
-        check_quotes(quotes, workspace, document.text.strip(), permalinks)
-        evidence.quotes = [quote for quote in evidence.quotes if is_quote(quote)]
+    files = FileFinder(
+        workspace,
+        folder=folder,
+        roots=receipts.other_roots if receipts is not None else (),
+        opened=receipts.touched if receipts is not None else (),
+        text=text,
+    )
+    files.prepare([claim.path for claim in claims if claim.path])
+    return Looker(workspace, folder, files, sources.name_finder(workspace), sources.command_finder(workspace))
 
 
-def _is_own(sources: Sources, path: str) -> bool:
-    """Return whether a text is a document of the checkout, and not the report of an agent."""
-    workspace = sources.workspace if sources.receipts is None and path not in ("", "-") else None
-    return workspace is not None and workspace.contains(path)
+def _judged(
+    document: Document,
+    read: _Read,
+    facts: list[Facts],
+    sources: Sources,
+    path: str,
+    asked: Asked,
+    evidence: Evidence,
+) -> list[Checked]:
+    """Judge every claim: by the checkout, then by the history and the signals if it is accused."""
+    strict = evidence.is_strict
+    claims = [settled(claim, own) for claim, own in zip(read.claims, facts, strict=True)]
+    first = [judge(claim, own, strict=strict, least=asked.least) for claim, own in zip(claims, facts, strict=True)]
+    if not strict:
+        accused = [at for at, one in enumerate(first) if one.reliability is not None]
+        name = _document_name(sources.workspace, path)
+        if asked.with_history and accused:
+            dates = _claim_dates(document, sources, path, asked)
+            chosen = [Accused(at, claims[at], facts[at]) for at in accused if claims[at].commit is None]
+            is_of_record = is_record(name, read.title)
+            for at, then in dates.ask(chosen).items():
+                facts[at] = replace(facts[at], then=then, is_of_record=is_of_record)
+            evidence.history_problem = dates.problem
+        _mark_ignored(facts, [at for at in accused if facts[at].state == "missing"], sources.workspace)
+        for at in accused[:_MAX_ACCUSED]:
+            context = _context(claims[at], facts[at], read, name)
+            first[at] = judge(claims[at], facts[at], strict=False, signals=signals_of(context), least=asked.least)
+    checked = _with_locations(claims, facts, first)
+    # A program of another project states nothing about this one.
+    return [one for one in checked if not (one.kind == "command" and one.facts.state == "elsewhere")]
 
 
-def _excuse(
-    document: Document, evidence: Evidence, here: list[Reference], workspace: Workspace, *, is_own: bool
-) -> None:
-    """Take back what is not the author's fault; most texts have nothing to excuse. `is_own`: it is in the checkout."""
-    is_result = bool(document.result.agent)
-    is_lost = any(one.outcome in ("missing-file", "outside", "out-of-range") for one in evidence.references)
-    if is_lost:
-        from remit.evidence.other_code import excuse_named_outside
-        from remit.evidence.other_projects import excuse_named_projects, excuse_submodules
+def _mark_ignored(facts: list[Facts], missing: list[int], workspace: Workspace | None) -> None:
+    """Mark the missing paths that the checkout ignores."""
+    if not missing or not isinstance(workspace, WorkTree):
+        return
+    ignored = ignored_paths(workspace.folder, (facts[at].path for at in missing))
+    for at in missing:
+        if facts[at].path in ignored:
+            facts[at] = replace(facts[at], is_ignored=True)
 
-        excuse_submodules(here, workspace, document.line_text, is_result=is_result)
-        if is_own and not is_result:
-            excuse_named_projects(here, workspace, document)
-        excuse_named_outside(here, is_result=is_result)
-    if not is_result:  # a finding must name a file, in full
-        from remit.evidence.excuses import Excuses
 
-        excuses = Excuses(workspace, here, document.whole_text)
-        for reference in here:
-            excuses.apply(reference)
-    if is_lost:
-        from remit.evidence.other_code import (
-            excuse_machine_paths,
-            excuse_unknown_files,
-            excuse_unlined_files,
-            join_other_code,
-            without_alternatives,
-        )
+def _document_name(workspace: Workspace | None, path: str) -> str:
+    """Return the path of the document in the checkout; empty if it is not in it."""
+    if workspace is None or path in ("", "-"):
+        return ""
+    return workspace.normal(os.path.abspath(path)) or ""  # noqa: PTH100 (links stay as they are written)
 
-        evidence.references = without_alternatives(evidence.references)
-        join_other_code([one for one in here if one.why not in (UNNAMED, MISSING)], workspace, is_result=is_result)
-        if is_own and not is_result:
-            excuse_unknown_files(here, workspace)
-            excuse_unlined_files(here, document)
-            excuse_machine_paths(here, workspace)
+
+def _claim_dates(document: Document, sources: Sources, path: str, asked: Asked) -> ClaimDates:
+    """Return what dates the claims of a document by the history of the checkout."""
+
+    def look(workspace: Workspace, claims: Sequence[Claim]) -> list[Facts]:
+        looker = looker_for(workspace, sources, document.whole_text, claims, path)
+        return looker.look(claims, document.text.strip())
+
+    name = _document_name(sources.workspace, path)
+    return ClaimDates(sources.history, name or None, asked.stated, look)
+
+
+def _context(claim: Claim, facts: Facts, read: _Read, document: str) -> Context:
+    is_fence = claim.segment.kind == "code"
+    return Context(
+        claim,
+        facts,
+        headings=read.headings.above(claim.at),
+        row=read.rows.get(claim.segment.row, ()) if claim.segment.row else (),
+        label=label_above(claim.segment, read.surroundings) if is_fence else "",
+        document=document,
+        title=read.title,
+    )
+
+
+def _with_locations(claims: list[Claim], facts: list[Facts], judged: list[Judgement]) -> Iterator[Checked]:
+    """Yield the checked claims; the location of a quote knows whether the quote failed, and is as reliable."""
+    quoted: dict[tuple[int, str, int | None], Judgement] = {}
+    for claim, judgement in zip(claims, judged, strict=True):
+        key = claim.located_at, claim.path, claim.line
+        if claim.kind == "quote" and (key not in quoted or quoted[key].reliability is None):
+            quoted[key] = judgement
+    for claim, own, judgement in zip(claims, facts, judged, strict=True):
+        quote = quoted.get((claim.at, claim.path, claim.line)) if claim.kind in REFERENCES else None
+        if quote is None:
+            yield Checked(claim, own, judgement)
+            continue
+        is_accused = quote.reliability is not None
+        is_failed = is_accused and judgement.outcome in ("relocated", "mismatch", "outdated")
+        if is_failed and judgement.reason == quote.reason:
+            judgement = replace(judgement, reliability=quote.reliability, signals=quote.signals, fails=quote.fails)  # noqa: PLW2901
+        # A location that is wrong although its quote is right is a separate claim.
+        has_quote = is_accused or judgement.reliability is None
+        yield Checked(claim, own, judgement, has_quote=has_quote, is_quote_location=is_failed)
 
 
 def _apply_receipts(evidence: Evidence, sources: Sources) -> None:
     receipts = sources.receipts
     if receipts is not None:
-        for reference in evidence.references:
-            if reference.is_elsewhere:
-                continue
-            reference.seen = receipts.how_seen(reference.file, reference.line)
+        evidence.checked = [
+            replace(one, facts=replace(one.facts, seen=receipts.how_seen(one.file, one.line)))
+            if one.kind in REFERENCES and not one.is_elsewhere
+            else one
+            for one in evidence.checked
+        ]
         evidence.executed = receipts.executed
         if evidence.has_repository:
-            from remit.evidence.support import supported_confidence  # late imports: few checks have receipts
-
             evidence.supported = supported_confidence(evidence, receipts)
     runs = [*(receipts.runs if receipts is not None else ()), *([sources.rerun] if sources.rerun else ())]
     if receipts is not None or sources.rerun is not None:
-        from remit.evidence.test_runs import settle_runs
-
         settle_runs(evidence.run_claims, runs)

@@ -1,6 +1,6 @@
-"""The lines that are written before or after a path.
+"""The lines that are written before or after a path, or alone.
 
-:12  :12-18  :12:5  :12,15  #L12-L18  (12)  , line 12  (lines 12-18)  の12行目  第12行  line 12 of
+:12  :12-18  :12:5  :12,15  #L12-L18  (12)  , line 12  (lines 12-18)  の12行目  第12行  line 12 of  the 12th line of
 """
 
 from __future__ import annotations
@@ -8,9 +8,148 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from functools import lru_cache
+from itertools import pairwise
 
-from remit.evidence.line_numbers import DASH, LINE_WORDS, TO_ROW, LineMention, Range, to_number, to_range
-from remit.lazy import either, lazy_pattern
+import msgspec
+
+from remit.lazy import either, fold_case, has_word, lazy_any, lazy_pattern
+
+#: Larger numbers cannot be lines of a file and are replaced by this one.
+MAX_LINE = 999_999_999
+Range = tuple[int, int | None]
+#: A hyphen, or one of the dashes ‑ ‒ – —. A set of more than two ranges, with a character above U+00FF, takes ten times
+#: as long to compile.
+DASH = r"[-\u2011-\u2014]"
+#: `line` in German, French, Spanish and Portuguese.
+LINE_WORDS = r"zeilen?|lignes?|líneas?|lineas?|linhas?"
+_PARTS = ("zeile", "ligne", "línea", "linea", "linha")
+LINE_WORD = lazy_any(
+    lazy_pattern(r"\b(?:lines?|ln|ll?)\b|\bL\d|\bz\.|行", re.IGNORECASE),
+    lazy_pattern(rf"\b(?:{LINE_WORDS})\b", re.IGNORECASE, _PARTS),
+)
+#: A line in one of these languages.
+LINE_IN_OTHERS = lazy_pattern(rf"(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE, _PARTS)
+#: A text without one of these does not name a line.
+LINE_SIGN = lazy_any(
+    lazy_pattern(r"[:#(@\[]|：|（|line|\bl(?:n\.?)?\s?\d|行|row|\+|\b[lz]\.\s?\d", re.IGNORECASE),
+    LINE_IN_OTHERS,
+)
+TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
+_LISTED_NUMBERS = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
+#: A number with more digits than this may be continued by its last digits.
+_MIN_LONG = 2
+#: The same in a cell, where each number may have its own sign: `L12-L18, ~L40`.
+_CELL_LINES = r"[~≈]?L?\d+(?:\s?(?:-|–|—|to|through)\s?L?\d+)?"
+_BEFORE = lazy_pattern(
+    rf"\b(?:lines?|ll?|ln|{LINE_WORDS})\.?\s?[:#]?\s?~?"
+    rf"({_LISTED_NUMBERS}(?:(?:,\s?(?:and\s)?|\s(?:and|und|et|y|e)\s|\s?&\s?){_LISTED_NUMBERS}){{0,9}})"
+    r"(?:\s(?:of|in|from|at|@|von|der|du|dans|del?|do|da)\s(?:(?:the\s)?file\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)"
+    r"[`\"'*_“‘\[]{0,4}$",
+    re.IGNORECASE,
+)
+#: A line in brackets before its path: `(line 12 a/b.py)`.
+_DIRECTLY = lazy_pattern(rf"[(（\[]\s?lines?\s({_LISTED_NUMBERS})\s[`\"'*_]{{0,3}}$", re.IGNORECASE)
+_ORDINAL = lazy_pattern(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
+_BRACKETED = lazy_pattern(
+    rf"(?:\b(?:lines?|{LINE_WORDS})\s({_LISTED_NUMBERS})|第?(\d+(?:{TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$",
+    re.IGNORECASE,
+)
+_LISTED_ONE = lazy_pattern(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
+_CLOSES = lazy_pattern(r"[`\"'*]{0,3}[)）\]]")
+_LOOK_BACK = 80
+_DIGIT = lazy_pattern(r"\d")
+_BRACKETED_LINES = lazy_pattern(
+    rf"[(\[]L?(\d++)(?:{DASH}L?(\d++)|,\s?\d++)?[)\]]|@L?(\d++)(?![\w.@/\-])", re.IGNORECASE
+)
+_AT_END = lazy_pattern(rf"[:：#]L?(\d++)(?:{DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
+_ALONE = lazy_pattern(
+    rf"\W*+(?:lines?|{LINE_WORDS}|L)?\s?#?({_CELL_LINES}(?:(?:[,;]\s?(?:and\s)?|\sand\s|\s?&\s?|[、，；]\s?){_CELL_LINES})"
+    r"{0,19})(?:\s?[(（][^()（）\d\n]{1,20}[)）])?\W*",
+    re.IGNORECASE,
+)
+#: A call and its line in a cell: "login() at line 12", "`login()` (line 12)"; not "was line 12".
+_NAMED = lazy_pattern(
+    r"[*\s]*+`?[A-Za-z_]\w{0,80}+\(\)`?[*]*+"
+    rf"\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?(?:lines?|{LINE_WORDS})\s"
+    rf"({_CELL_LINES}(?:,\s?{_CELL_LINES}){{0,9}})[)`*.\s]*+",
+    re.IGNORECASE,
+    ("line", *_PARTS),
+)
+#: A line alone in a comment: `// Line 15: the field`, `# L40-48`, `// 第61行`.
+_LINE_COMMENT = lazy_pattern(
+    rf"\s*+(?://+|#+|--+|;+|%+|/\*+|\{{/\*|<!--)\s*+(?:(?:lines?|{LINE_WORDS})[\s:]|L(?=\d{{2}})|第)\s?~?(\d{{1,6}})"
+    rf"(?:\s?(?:{DASH}|[至到])\s?L?(\d{{1,6}}))?\s?行?(?=\s*(?:$|{either(':(,*', '：（', '–—')}|-\s|-->))",
+    re.IGNORECASE,
+)
+_LINE_STARTS = ("line", "第", *(f"l{digit}" for digit in range(10)), *_PARTS)
+_COMMENT_SIGNS = ("/", "#", "-", ";", "%", "{", "<")
+#: A longer line is not a comment that states where something is.
+MAX_COMMENT = 2_000
+
+
+class LineMention(msgspec.Struct, frozen=True):
+    """The lines that a text mentions, and the start and end of the mention."""
+
+    ranges: tuple[Range, ...]
+    start: int
+    end: int
+
+
+def lines_before(text: str, start: int, end: int) -> LineMention | None:
+    """Return the lines before a path: `line 12 of a/b.py`."""
+    before = text[max(0, start - _LOOK_BACK) : start]
+    if not _DIGIT.search(before):
+        return None
+    found = _BEFORE.search(before) or _ORDINAL.search(before)
+    if found is None and "/" in text[start:end]:
+        found = _DIRECTLY.search(before)
+    if found is None and _CLOSES.match(text, end):
+        found = _BRACKETED.search(before)
+    if found is None:
+        return None
+    return LineMention(_listed(next(filter(None, found.groups()))), start - len(before) + found.start(), end)
+
+
+def lines_in_brackets(text: str, at: int) -> LineMention | None:
+    """Parse `(12)`, `(12,5)`, `[12-18]` or `@12`, which compilers and editors write."""
+    found = _BRACKETED_LINES.match(text, at)
+    return LineMention((to_range(found[1] or found[3], found[2]),), at, found.end()) if found else None
+
+
+def lines_alone(text: str) -> tuple[Range, ...]:
+    """Return the lines of a text that contains nothing else, or only a name: `12`, `L12-L18`, `login() at line 12`."""
+    found = _ALONE.fullmatch(text) or _NAMED.fullmatch(text) if len(text) <= 200 else None
+    return _listed(found[1].replace("L", "").replace("l", "")) if found else ()
+
+
+def line_in_comment(line: str) -> re.Match[str] | None:
+    """Return the line that a comment states without a file, and the end of a range: `# Line 231`, `// Lines 10-14`."""
+    is_comment = line.lstrip().startswith(_COMMENT_SIGNS) and len(line) < MAX_COMMENT
+    return _LINE_COMMENT.match(line) if is_comment and has_word(fold_case(line), _LINE_STARTS) else None
+
+
+def lines_at_end(text: str) -> tuple[Range, ...]:
+    """Return the lines at the end of the text of a link: `login:12`."""
+    found = _AT_END.search(text)
+    return (to_range(found[1], found[2]),) if found else ()
+
+
+def to_number(digits: str) -> int:
+    """Return the number of a line; a number that no file can have becomes `MAX_LINE`."""
+    return int(digits) if len(digits) < 10 else MAX_LINE
+
+
+def to_range(first: str, last: str | None) -> Range:
+    """Return a line or a range. The last line may have only its last digits: `2638-39`."""
+    if last and len(last) < len(first) > _MIN_LONG and len(last) > 1 and to_number(last) < to_number(first):
+        whole = first[: -len(last)] + last
+        last = whole if to_number(whole) >= to_number(first) else last
+    return to_number(first), to_number(last) if last else None
+
+
+def _listed(text: str) -> tuple[Range, ...]:
+    return tuple(to_range(found[1], found[2]) for found in _LISTED_ONE.finditer(text))
+
 
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
 _TILDE = either("~", "〜～")
@@ -51,7 +190,7 @@ _VERB_FOLLOWS = lazy_pattern(
 )
 #: What a number before it counts: `line 12, 90 lines`.
 _COUNTED = lazy_pattern(
-    r"[\s-](?:lines?|loc|rows|tests?|files?|times|methods?|functions?|calls?|places|occurrences|errors?|warnings?|"
+    r"[\s-](?:lines?|loc|rows|tests?|files?|times|methods?|functions?|calls|places|occurrences|errors?|warnings?|"
     r"chars|characters|bytes|tokens|cases)\b",
     re.IGNORECASE,
 )
@@ -65,12 +204,13 @@ _HASH = lazy_pattern(r"[`*]{0,3}(?:\?plain=1)?#(?=L\d)", re.IGNORECASE)
 _PLAIN_HASH = lazy_pattern(r"#(?=\d++(?![\w.\-/#]))")
 _MORE_HASH = lazy_pattern(r"`?\s?(?:,|;|&|and|or)\s?`?#?(?=L\d)", re.IGNORECASE)
 
+#: `file=a/b.py,line=12` is a line; `a.csv lines=12` is a number of them.
 _WORDS = lazy_pattern(
     r"[`\"'”’*_)\]]{0,3}(?:\s{0,2}(?:[,:：–—@→|]|-{1,2}>?)\s{0,2}|\s{1,2})?[(\[（]?\s?[`*_\"']{0,3}"
-    r"((?:(?:see|at|on|in|around|near|about|approx\.?|approximately|from|starting|beginning|between|en|la|las|ab|à|na|no|в)"
+    r"((?:(?:see|at|on|in|around|near|about|approx\.?|approximately|from|starting|beginning|between|ab|à)"
     r"\s){0,3})"
     r"[`*_]{0,3}[~≈]?"
-    rf"(lines?|ln|ll?|{LINE_WORDS}|z(?=\.))[`*_\"']{{0,3}}\.?\s?[:#=]?\s?[`*_\"']{{0,3}}\s?(?=[~≈]?\d)",
+    rf"(lines?|ln|ll?|{LINE_WORDS}|z(?=\.))[`*_\"']{{0,3}}\.?\s?(?:[:#]|(?<=line)=)?\s?[`*_\"']{{0,3}}\s?(?=[~≈]?\d)",
     re.IGNORECASE,
 )
 #: A description, not a line: `proxy.cfg`: L4 proxy, `store.py` (L1/L2 cache).
@@ -79,12 +219,12 @@ _LAYER = lazy_pattern(
     re.IGNORECASE,
 )
 _WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?!\w|\.\w)", re.IGNORECASE)
-#: `líneas 12 a 18`, `Zeilen 12 bis 18`, `строки 12 по 18`.
-_FOREIGN_RANGE = lazy_pattern(r"\s(?:al?|à|bis|по|до)\s(\d++)(?!\w|[.\-]\w)", re.IGNORECASE)
+#: `Zeilen 12 bis 18`, `lignes 12 à 18`.
+_FOREIGN_RANGE = lazy_pattern(r"\s(?:bis|à|al?)\s(\d++)(?!\w|[.\-]\w)", re.IGNORECASE)
 _SPACED_RANGE = lazy_pattern(rf"\s{DASH}\s(\d++)(?!\w|\.\w)")
 _BOTH = lazy_pattern(r"\sand\s(\d++)(?!\w|\.\w)", re.IGNORECASE)
 _MORE_WORDS = lazy_pattern(
-    rf"`?\s?(?:{_NEXT}|(?:vs\.?|y|e|und|et|и)(?=\s))\s?(?:lines?\s|L)?`?(?=\d|[~≈]\d++\s?[`*]{{0,3}}[)\],;])",
+    rf"`?\s?(?:{_NEXT}|(?:vs\.?|und|et)(?=\s))\s?(?:lines?\s|L)?`?(?=\d|[~≈]\d++\s?[`*]{{0,3}}[)\],;])",
     re.IGNORECASE,
 )
 #: A remark on a range of a list: `Lines 12-18 (setup) and 30-34`.
@@ -106,14 +246,8 @@ _ABOUT = lazy_pattern("[约約]")
 _ROW_WORD = lazy_pattern(r"\s?行目?")
 _MORE_ROWS = lazy_pattern(r"\s?(?:、|，|,|と|和|及び|および|以及)\s?第?\s?(?=\d)")
 _ROWS_LABEL = lazy_pattern(r"[`\"'*_)\]」』】]{0,3}[\s、，,:：(（]{0,3}行(?:番号|号)?\s?[:：]?\s?(?=\d)")
-#: Korean lines: `12행`, `12-18줄`, `12번째 줄`; `12줄` is a number of lines.
-_KOREAN_ROWS = lazy_pattern(
-    rf"[`\"'*_)\]]{{0,3}}(?:의|에서)?[\s,:(（]{{0,3}}(\d++)(?:\s?(?:{DASH}|[~～〜])\s?(\d++)\s?(?:행|줄|라인)|\s?행|"
-    r"\s?번째?\s?(?:줄|라인|행))(?:에서|에|의|부터|은|는|이|가)?[)）]?(?!\w)"
-)
 _ROWS_END = lazy_pattern(r"[)）]?")
 
-_DIGIT = lazy_pattern(r"\d")
 #: The first digit of a line is at most this far behind its path.
 _LOOK_AHEAD = 200
 #: The next line of a list is at most this far behind the one before it.
@@ -123,6 +257,8 @@ _RANGE_SIGNS = (*"-‑‒–—", "to", "th", "un")
 _LIST_SIGNS = (*",;/&、，和と及お以", "an", "or")
 
 _RANGE_IN_BRACKETS = lazy_pattern(rf"[`*]{{0,3}}\s[(\[][~≈]?L?(\d++){DASH}L?(\d++)[)\]](?!/\d)", re.IGNORECASE)
+#: `a.js` (248,278,296).
+_LIST_IN_BRACKETS = lazy_pattern(r"[`*]{0,3}\s\((\d{2,6}(?:,\s?\d{2,6}){1,19})\)")
 #: Years, not lines: `report.py` (2024-2025).
 _YEARS = range(1990, 2040)
 _MAX_YEARS = 5
@@ -141,7 +277,6 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
         or _after_words(text, at)
         or _after_brackets(text, at)
         or _after_rows(text, at)
-        or _after_korean_rows(text, at)
         or (_after_colon(text, at, _LOOSE_COLON) if in_column else None)
     )
 
@@ -326,19 +461,19 @@ def _more_of_line(text: str, start: int, ranges: list[Range]) -> int:
 
 
 #: Words with a colon and one number behind them that are a number of lines: `Lines: 120`.
-COUNTS = frozenset(("lines", "líneas", "lineas", "linhas", "zeilen", "lignes", "строк", "줄", "라인"))
-
-
-def _after_korean_rows(text: str, at: int) -> LineMention | None:
-    found = _KOREAN_ROWS.match(text, at)
-    return LineMention((to_range(found[1], found[2]),), at, found.end()) if found else None
+COUNTS = frozenset(("lines", "zeilen", "lignes", "líneas", "linhas"))
 
 
 def _after_brackets(text: str, at: int) -> LineMention | None:
-    """Parse a range in brackets; a single number in brackets may be a count and is ignored."""
+    """Parse a range or a list in brackets; a single number in brackets may be a count and is ignored."""
     found = _RANGE_IN_BRACKETS.match(text, at)
     if found is None:
-        return None
+        listed = _LIST_IN_BRACKETS.match(text, at)
+        numbers = [to_number(number) for number in listed[1].replace(" ", "").split(",")] if listed else []
+        is_list = len(numbers) > 1 and all(one < other for one, other in pairwise(numbers))
+        return (
+            LineMention(tuple((number, None) for number in numbers), at, listed.end()) if listed and is_list else None
+        )
     first, last = to_number(found[1]), to_number(found[2])
     is_years = first in _YEARS and last in _YEARS and 0 < last - first <= _MAX_YEARS and "L" not in found[0].upper()
     return None if is_years else LineMention(((first, last),), at, found.end())

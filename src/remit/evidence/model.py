@@ -1,4 +1,7 @@
-"""The claims of a result and their outcomes."""
+"""The types of the three steps: a claim is read, facts are looked up, and a judgement is made from both.
+
+All of them are frozen: a fact is never overwritten, and a doubt is a second value next to the outcome.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,46 @@ from typing import Literal
 
 import msgspec
 
+from remit.evidence.document import Segment
+
+ClaimKind = Literal["place", "path", "quote", "name", "command", "test", "commit", "change", "run"]
+#: The kinds that are references: a location, with or without a line or a name.
+REFERENCES: frozenset[ClaimKind] = frozenset({"place", "path", "name"})
 Outcome = Literal[
     "verified",
+    "exists",
     "abbreviated",
     "ambiguous",
     "relocated",
+    "outdated",
     "missing-file",
     "out-of-range",
     "outside",
     "mismatch",
     "planned",
     "unchecked",
+    "contradicted",
+    "unseen",
 ]
+OUTCOMES: dict[Outcome, str] = {
+    "verified": "what the text states was compared and is there: a name, a quote, a run or a change",
+    "exists": "the file, the line, the command, the test or the commit exists; nothing else could be compared",
+    "abbreviated": "it is there, but the path is only the end of the file's path",
+    "ambiguous": "several files end with the path",
+    "relocated": "the name or the quote is at another location",
+    "outdated": "it was true when it was written, and is not any more",
+    "missing-file": "the file does not exist",
+    "out-of-range": "the file does not have this line",
+    "outside": "the path is outside the checkout",
+    "mismatch": "the name, the quote, the command, the test or the commit is not there",
+    "planned": "this design creates the file",
+    "unchecked": "it could not be checked",
+    "contradicted": "the record shows the opposite",
+    "unseen": "the record has nothing of it",
+}
+#: How far an accusation can be trusted; None for a claim that is not accused.
+Reliability = Literal["certain", "likely", "look"]
+RELIABILITIES: tuple[Reliability, ...] = ("certain", "likely", "look")
 Seen = Literal["line", "file", "no"]
 #: How a quote compares with the file: equal, equal except for white space, comments differ, lines or parts of lines
 #: are omitted, or code was changed.
@@ -26,18 +57,30 @@ QuoteMatching = Literal["exact", "whitespace", "annotated", "condensed", "altere
 Span = tuple[int, int]
 #: The last line of a file whose length is unknown.
 WHOLE = 1 << 30
-OUTCOMES: dict[Outcome, str] = {
-    "verified": "the file exists, the line is in range, and the symbol and the quote are there",
-    "abbreviated": "as verified, but the path is only the end of the file's path",
-    "ambiguous": "several files end with the path",
-    "relocated": "the symbol or the quote is at another location",
-    "missing-file": "the file does not exist",
-    "out-of-range": "the file does not have this line",
-    "outside": "the path is outside the checkout",
-    "mismatch": "the file does not contain the symbol, the quote or the change",
-    "planned": "this design creates the file",
-    "unchecked": "it could not be checked",
-}
+#: What the reader noticed about the form of a claim, in the text itself.
+Note = Literal[
+    "listed",  # not the first of a list: `a.py:1,3`
+    "carried",  # the file of the line is named elsewhere
+    "far",  # ... in a heading or label above, or in another sentence
+    "bare",  # the path has no folder
+    "marked",  # in code marks, a link or a column of locations
+    "link",  # the target of a Markdown link
+    "column",  # in a column of locations
+    "label",  # after a label such as `**File:**`
+    "plain",  # the name is a plain word in brackets: `a.py:12 (login)`
+    "code",  # the name is written as code: `name`, `name()`
+    "defined",  # the clause states that the name is defined there
+    "estimate",  # `~120`, `around line 120`
+    "create",  # a Create row of a design
+    "comment",  # the location of a quote is a comment inside its fence
+    "info",  # the location of a quote is its info string
+    "above",  # the location of a quote is in the line directly above
+    "labelled",  # the location of a quote is a label further above
+    "finding",  # the location of a quote is that of the finding with the same ID
+    "inline",  # inline code after `Code match:`
+    "hidden",  # the location has invisible characters
+    "mislabelled",  # the visible text of a link names another place than its target
+]
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -47,100 +90,62 @@ class Location(msgspec.Struct, frozen=True):
     line: int | None = None
 
 
-class Reference(msgspec.Struct, gc=False):
-    """A location that the result cites, and its outcome. `at` is the line of the document."""
+class Claim(msgspec.Struct, frozen=True, gc=False):
+    """A checkable statement of a text, as it is written. `at` is the line of the document."""
 
-    #: The words of the document; the references of a list such as `a.py:1,3` have the same.
+    kind: ClaimKind
+    #: The words of the document; the claims of a list such as `a.py:1,3` have the same.
     text: str
-    path: str
-    line: int | None
-    end_line: int | None
     at: int
-    outcome: Outcome = "unchecked"
-    found: Location | None = None
-    seen: Seen | None = None
+    segment: Segment
+    path: str = ""
+    line: int | None = None
+    end_line: int | None = None
+    #: The symbol, command, test or commit.
+    name: str = ""
+    #: The quoted code.
+    code: str = ""
+    notes: frozenset[Note] = frozenset()
+    #: Other places that may be meant, the nearest first: files of a line without a file, locations of a quote.
+    others: tuple[Location, ...] = ()
+    #: Where its words are in the text of the segment.
+    start: int = 0
+    end: int = 0
     #: How a report shows it, if not as written: its own part of a list, without code marks.
     label: str = ""
-    #: Whether it is not the first reference of its list.
-    is_listed: bool = False
-    #: The last line of the nearest range, if only the end of the cited range does not exist.
-    found_end: int | None = None
-    why: str = ""
-    #: The file of the checkout that is meant, if it has another path than the reference states.
-    target: str = ""
-    #: Some of the files that may be meant, if there are several.
-    candidates: tuple[str, ...] = ()
-    #: Where the text names the file of a line without one: next to it, at the start of its entry, without a line, far
-    #: above, or so that the line may be another number.
-    carried: Literal["", "near", "start", "bare", "far", "loose"] = ""
-    #: The other files that the text names around a line without a file, and whether its file is only mentioned.
-    others: tuple[str, ...] = ()
-    further: tuple[str, ...] = ()
-    #: The files that are listed together with the file of such a line: it may be a line of each of them.
-    listed: tuple[str, ...] = ()
-    #: The names in the sentences between the file of such a line and the line.
-    about: tuple[str, ...] = ()
-    #: The names in camel case before such a line, and the one directly before it.
-    words: tuple[str, ...] = ()
-    called: str = ""
-    is_doubtful: bool = False
-    #: Whether the same text names the file of such a line directly before it: `a.py:12`, `:15`.
-    is_next: bool = False
-    #: Whether other files, or other code marks directly before such a line, may be what it belongs to.
-    is_shared: bool = False
-    #: Whether a heading or a label such as `**File:**` names the file of such a line.
-    is_titled: bool = False
-    #: The name that such a line is about: `Store` lines 12-18.
-    named: str = ""
-    #: Whether it is the location of code as it was before a change, which may be gone.
-    is_past: bool = False
-    #: Whether the path stands for any file: `path/to/file.py`. It is a reference only if there is such a file.
-    is_placeholder: bool = False
-    #: Whether the file is to be created, according to the text, or if the text is a plan.
-    is_planned: bool = False
-    is_planned_in_plan: bool = False
-    #: The first line of the table of a plan that states what its files are for; 0 outside such a table.
-    table: int = 0
-    #: Whether such a table names it, and nothing states that it exists.
-    may_be_planned: bool = False
-    #: The symbol that should be there, and whether it may be a plain word instead: `(crash)`.
-    symbol: str = ""
-    is_word: bool = False
-    #: Whether the symbol is not written like a name: `(login)`. Then it is one only if the file has it.
-    is_plain: bool = False
-    #: Whether its symbol has neither code marks nor brackets: it may be the beginning of a name.
-    is_unmarked: bool = False
-    #: Whether the row of a path without a line names the symbol: it may be one that is to be written.
-    is_loose_symbol: bool = False
-    #: The line of its table row, which groups the references of a row; 0 outside tables.
-    row: int = 0
-    section: str | None = None
-    block: str | None = None
-    #: Whether it is the location of a quote that failed; then the quote's rules report the problem.
-    is_quote_location: bool = False
-    #: The commit that a permalink names; None: the reference is about the files that the document is checked against.
+    #: The commit that a permalink names; None: the claim is about the files that the document is checked against.
     commit: str | None = None
-    #: Whether a report only counts it: another reference states the same reason, or it is not about this repository.
-    is_silent: bool = False
-    #: Whether the file is not in the commit that the text names, but on disk.
-    is_on_disk: bool = False
-    #: Whether it is a link to lines that are not in the repository; it is not checked and supports nothing.
-    is_elsewhere: bool = False
-
-    @property
-    def file(self) -> str:
-        """The path of the file in the checkout."""
-        return self.target or self.path
-
-    @property
-    def is_far(self) -> bool:
-        """Whether the file of its line is named far above, or the line may be another number."""
-        return self.carried in ("far", "loose")
+    #: For a quote: the line of the document with its location.
+    located_at: int = 0
 
     @property
     def display_text(self) -> str:
-        """The reference as a report shows it."""
+        """The claim as a report shows it."""
         return self.label or self.text
+
+
+#: What is at a path: a text file, or why it cannot be read. `elsewhere`: it is not of this repository.
+State = Literal[
+    "file", "folder", "missing", "outside", "large", "binary", "special", "forbidden", "submodule", "elsewhere", "none"
+]
+#: How the file of a path was found: as written, from the folder of the document, without a foreign root, or by its end.
+Resolved = Literal["written", "relative", "rooted", "end", "several"]
+
+
+class NameFacts(msgspec.Struct, frozen=True, gc=False):
+    """Where a name is."""
+
+    #: Whether it is within reach of the cited lines, or they are in the body of its definition.
+    is_near: bool
+    #: The nearest definition in the file, else the nearest occurrence; None: the file does not have it.
+    line: int | None = None
+    #: Whether that line is a definition, and all lines of definitions.
+    is_definition: bool = False
+    definitions: tuple[int, ...] = ()
+    #: Whether it occurs anywhere in the checkout; None: not asked, because the file has it.
+    is_anywhere: bool | None = None
+    #: Whether it is a name of a dependency, which the checkout does not contain.
+    is_imported: bool = False
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -152,25 +157,227 @@ class Difference(msgspec.Struct, frozen=True):
     line: int | None = None
 
 
-class Quote(msgspec.Struct):
-    """Code that the result quotes, and where it was found."""
+class CodeFacts(msgspec.Struct, frozen=True, gc=False):
+    """Where quoted code is."""
 
-    path: str
-    line: int | None
-    end_line: int | None
-    at: int
-    text: str
-    outcome: Outcome = "unchecked"
+    #: `cited`: at the cited lines or within reach; `file`: elsewhere in the file; `other`: in exactly one other file;
+    #: `nowhere`: not found; `empty`: there is no code to compare; `skipped`: too large to compare.
+    place: Literal["cited", "file", "other", "nowhere", "empty", "skipped"]
+    match: QuoteMatching | None = None
     found: Location | None = None
     similarity: float | None = None
-    why: str = ""
-    #: How the quote compares with the file; None: it was not found, or not compared.
-    match: QuoteMatching | None = None
-    #: The reference that is its location. Together they are one claim.
-    location: Reference | None = None
     difference: Difference | None = None
-    #: Whether only a comment states its line, `# Line 12`, and the text above the file: elsewhere it is other code.
-    is_by_text: bool = False
+    #: How many tokens differ from the most similar lines; None: unknown.
+    changed_tokens: int | None = None
+    #: The place at which the code is, if it is another one of those that may be meant.
+    cited: Location | None = None
+
+
+class Then(msgspec.Struct, frozen=True):
+    """A commit at which a claim held, and what changed it."""
+
+    commit: str
+    date: str
+    #: The commit that made it false, and where the claim is today.
+    changed_in: str = ""
+    found: Location | None = None
+
+
+class Facts(msgspec.Struct, frozen=True, gc=False):
+    """What the checkout, the history and the receipts show about a claim."""
+
+    state: State = "none"
+    #: The file of the checkout that is meant.
+    path: str = ""
+    how: Resolved = "written"
+    #: Some of the files that may be meant, if there are several.
+    candidates: tuple[str, ...] = ()
+    line_count: int | None = None
+    #: Which of the folders of a missing file are here.
+    folders: Literal["all", "some", "none"] = "none"
+    #: The nearest likely path of a missing file.
+    suggestion: Location | None = None
+    #: The repository or commit of a link that is not of this checkout.
+    elsewhere: str = ""
+    name: NameFacts | None = None
+    code: CodeFacts | None = None
+    #: Whether a command, test or commit exists; None: it cannot be known here.
+    is_known: bool | None = None
+    then: Then | None = None
+    seen: Seen | None = None
+    #: Whether the checkout ignores a missing path: programs write it.
+    is_ignored: bool = False
+    #: Whether the text is a record of a moment, such as a plan or a report: it need not be kept up to date.
+    is_of_record: bool = False
+
+
+class Judgement(msgspec.Struct, frozen=True, gc=False):
+    """The outcome of a claim, how far an accusation can be trusted, and why. Only `judge` makes one."""
+
+    outcome: Outcome
+    reliability: Reliability | None = None
+    #: A stable word: one of `remit.evidence.judge.REASONS`.
+    reason: str = ""
+    found: Location | None = None
+    #: The last line of what was found, if it is a range.
+    found_end: int | None = None
+    #: The signals that lowered the reliability.
+    signals: tuple[str, ...] = ()
+    #: Whether the claim counts as failed for the caller.
+    fails: bool = False
+
+
+class Checked(msgspec.Struct, frozen=True, gc=False):
+    """A claim with its facts and its judgement."""
+
+    claim: Claim
+    facts: Facts
+    judgement: Judgement
+    #: Whether it is the location of a quote: together they are one claim.
+    has_quote: bool = False
+    #: Whether that quote failed; then the quote's rules report the problem.
+    is_quote_location: bool = False
+
+    @property
+    def kind(self) -> ClaimKind:
+        """The kind of the claim."""
+        return self.claim.kind
+
+    @property
+    def text(self) -> str:
+        """The words of the document."""
+        return self.claim.text
+
+    @property
+    def display_text(self) -> str:
+        """The claim as a report shows it."""
+        return self.claim.display_text
+
+    @property
+    def at(self) -> int:
+        """The line of the document."""
+        return self.claim.at
+
+    @property
+    def path(self) -> str:
+        """The cited path, from the root of the checkout if it was found without a foreign root or from the document."""
+        is_resolved = self.facts.how in ("relative", "rooted") and bool(self.facts.path)
+        return self.facts.path if is_resolved else self.claim.path
+
+    @property
+    def line(self) -> int | None:
+        """The cited line."""
+        return self.claim.line
+
+    @property
+    def end_line(self) -> int | None:
+        """The last cited line."""
+        return self.claim.end_line
+
+    @property
+    def symbol(self) -> str:
+        """The name next to the location."""
+        return self.claim.name
+
+    @property
+    def code(self) -> str:
+        """The quoted code."""
+        return self.claim.code
+
+    @property
+    def section(self) -> str | None:
+        """The section of the result."""
+        return self.claim.segment.section
+
+    @property
+    def block(self) -> str | None:
+        """The block of the result."""
+        return self.claim.segment.block
+
+    @property
+    def row(self) -> int:
+        """The line of its table row; 0 outside tables."""
+        return self.claim.segment.row
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of a permalink."""
+        return self.claim.commit
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is not the first reference of its list."""
+        return "listed" in self.claim.notes
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is a link to lines that are not in this repository; it is not checked and supports nothing."""
+        return self.facts.state == "elsewhere"
+
+    @property
+    def file(self) -> str:
+        """The path of the file in the checkout."""
+        return self.facts.path or self.claim.path
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Some of the files that may be meant."""
+        return self.facts.candidates
+
+    @property
+    def opened(self) -> Seen | None:
+        """Whether the agent read the file or the line; None without receipts."""
+        return self.facts.seen
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of the check."""
+        return self.judgement.outcome
+
+    @property
+    def reliability(self) -> Reliability | None:
+        """How far an accusation can be trusted."""
+        return self.judgement.reliability
+
+    @property
+    def reason(self) -> str:
+        """The stable word for the reason."""
+        return self.judgement.reason
+
+    @property
+    def fails(self) -> bool:
+        """Whether the claim counts as failed."""
+        return self.judgement.fails
+
+    @property
+    def found(self) -> Location | None:
+        """Where it was found, or the nearest likely location."""
+        return self.judgement.found
+
+    @property
+    def found_end(self) -> int | None:
+        """The last line of what was found."""
+        return self.judgement.found_end
+
+    @property
+    def then(self) -> Then | None:
+        """When it held."""
+        return self.facts.then
+
+    @property
+    def match(self) -> QuoteMatching | None:
+        """How a quote compares with the file."""
+        return self.facts.code.match if self.facts.code is not None else None
+
+    @property
+    def similarity(self) -> float | None:
+        """The similarity of a quote to the lines that were found."""
+        return self.facts.code.similarity if self.facts.code is not None else None
+
+    @property
+    def difference(self) -> Difference | None:
+        """The first line of a quote that differs."""
+        return self.facts.code.difference if self.facts.code is not None else None
 
 
 class ChangeClaim(msgspec.Struct):
@@ -202,8 +409,8 @@ class RunClaim(msgspec.Struct):
 class Evidence(msgspec.Struct):
     """The checked claims of one result."""
 
-    references: list[Reference] = []
-    quotes: list[Quote] = []
+    #: Places, paths, names, quotes, commands, tests and commits, in document order.
+    checked: list[Checked] = []
     changes: list[ChangeClaim] = []
     run_claims: list[RunClaim] = []
     supported: float | None = None
@@ -215,6 +422,20 @@ class Evidence(msgspec.Struct):
     has_repository: bool = False
     has_snapshot: bool = False
     has_rerun: bool = False
+    #: Whether no word of the text excuses anything: it is a result, or has receipts.
+    is_strict: bool = False
+    #: What the history cannot show: a shallow clone, or a limit was reached.
+    history_problem: str = ""
+
+    @property
+    def references(self) -> list[Checked]:
+        """The locations that the text cites."""
+        return [one for one in self.checked if one.claim.kind in REFERENCES]
+
+    @property
+    def quotes(self) -> list[Checked]:
+        """The code that the text quotes."""
+        return [one for one in self.checked if one.claim.kind == "quote"]
 
     @property
     def has_receipts(self) -> bool:
@@ -227,8 +448,3 @@ def format_location(location: Location, last: int | None = None) -> str:
     if not location.line:
         return location.path
     return f"{location.path}:{location.line}" + (f"-{last}" if last is not None else "")
-
-
-def suggestion(reference: Reference) -> str:
-    """Return `; did you mean a/b.py:12?`, or an empty string."""
-    return f"; did you mean {format_location(reference.found, reference.found_end)}?" if reference.found else ""

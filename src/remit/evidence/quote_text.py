@@ -16,13 +16,10 @@ _ELLIPSIS = lazy_pattern(
 )
 #: Every such line contains one of these.
 _SIGNS_OF_ELLIPSIS = ("...", "…", "⋮", "···", "snip", "omitted", "truncated")
-#: A line that is a comment, and one that ends with a colon: `// Better:`, `<!-- Soll: -->`.
-_COMMENT_LINE = lazy_pattern(r"\s*+(?://+|#+(?=\s)|--+|;+|%+|/\*+|\{/\*|\(\*|<!--)\s*+(?=\S)")
-_LABEL_COMMENT = lazy_pattern(r"[^\n]{3,100}[:：]\s*+(?:\*/\}?|-->|\*\))?\s*$")
 #: The separators between a line number and the line; a quote uses one of them throughout.
 _NUMBERED = tuple(
     lazy_pattern(rf"\s*+(?:[>*]\s*+)?[Ll]?(\d{{1,7}})(?:[-–][Ll]?\d{{1,7}}(?=:))?(?:{mark})(.*)$")
-    for mark in (r"\s*+[|│┃▏→]\s?", r"[:\])-]\s?", r"\.(?:\s|$)", r"\s++|$")
+    for mark in (r"\s*+[|│┃▏→]\s?", r"\t", r"[:\])-]\s?", r"\.(?:\s|$)", r"\s++|$")
 )
 _DIFF_HEAD = lazy_pattern(r"(?:diff --git |index [0-9a-f]{4,}\.|--- \S|\+\+\+ \S|\\ No newline)")
 _HUNK = lazy_pattern(r"@@ .*")
@@ -41,9 +38,7 @@ _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "nbsp":
 
 #: Lines and arrows of a diagram, and text without the signs of code.
 _DRAWN = lazy_pattern(r"[├└┌┐┘┤┬┴┼╔╗╚╝║▼▲↓↑]|(?:^|\s)[→⇒⟶]\s|^\s*(?:\|--|\+--|`--)")
-_STEP = lazy_pattern(
-    r"\s*(?:\d{1,3}[.)]|(?i:step|paso|schritt|étape|passo|шаг)\s\d{1,3}\s?[.:)–—-]?)\s+[^;{}()=<>\[\]_$@|\\]+$"
-)
+_STEP = lazy_pattern(r"\s*(?:\d{1,3}[.)]|(?i:step)\s\d{1,3}\s?[.:)–—-]?)\s+[^;{}()=<>\[\]_$@|\\]+$")
 _NUMBERED_STEP = lazy_pattern(r"\s*+(\d{1,2})[.)]\s")
 _SENTENCE = lazy_pattern(r"\s*(?:[-*•]\s+)?[^\W\d_a-zа-я][^;{}()=<>\[\]_$@|\\]*$")
 _SMALL_WORD = lazy_pattern(r"(?<![\w.])[^\W\d_A-Z]{2,}(?![\w.]\w)")
@@ -52,97 +47,18 @@ _MIN_SMALL_WORDS = 3
 _RESULT = lazy_pattern(
     r"\s*+(?:[A-Z]\w{0,40}(?:Error|Exception)|Error|Expected|Received|Actual|FAIL(?:ED)?|PASS(?:ED)?|panicked at)\s?:\s"
 )
-#: `- Remove the check (line 59)`, `Keep these parts:`. `- name: x` is YAML.
-_ENTRY = lazy_pattern(r"\s*+(?:[-*•]\s+[A-Z][a-z]+\s[^:;{}=<>]*$|[A-Z][a-z]+\s[^:;{}()=<>]*:\s*$)")
-#: A comment above code as it was before a fix that was made.
-_BEFORE_FIX = lazy_pattern(
-    rf"\s*+{_COMMENT}\s*+(?:(?:code\s)?before\s(?:the\s)?(?:fix|change|refactoring|migration)|before\s[(（](?:broken|buggy)[)）]|"
-    r"(?-i:до|До|ДО)\s(?:исправления|изменений|изменения|рефакторинга)|(?:修复|修改|修正|变更|変更)前)\s*+(?:$|[:：(（–—-])|"
-    rf"\s*+{_COMMENT}[^\n()（）]{{1,40}}[(（](?:before\s(?:the\s)?fix|(?:修复|修改|修正|变更|変更)前)[)）]",
-    re.IGNORECASE,
-    ("before", "до", "前"),
-)
-
-#: A comment below a path that orders a change of that file: `// Replace the button with:`, `// 在 open 函数中添加：`.
-_ORDERS_CHANGE = lazy_pattern(
-    r"\s*+(?://++|#++|--++|/\*++|<!--)\s*+(?:replace\s[^\n]{1,100}\swith|(?:insert|add)\s(?:this|these|the\sfollowing)\b[^\n]{0,120}|"
-    r"(?:change|update)\s[^\n]{1,100}\sto|在[^\n]{1,60}(?:添加|加入|插入|增加|修改|替换)[^\n]{0,20})[:：]\s*+(?:\*/|-->)?\s*+$",
-    re.IGNORECASE,
-    ("replace", "insert", "add", "update", "change", "添加", "加入", "插入", "增加", "修改", "替换"),
-)
-#: A field of a finding that is written as a record: `Severity: P0`.
-_RECORD = lazy_pattern(
-    r"(?:ID|Area|Severity|Title|Status|Priority|Category|File|Location|Type|Confidence)\s*+:\s++[^\s\"'][^\n]*(?<![,;])$"
-)
-#: A branch of a drawing: `  ├─ open()`.
-_BRANCH = lazy_pattern(r"\s*+[│ ]*+[├└]─", words=("─",))
-_LISTED_CALL = lazy_pattern(r"\s*+[-*•]\s++[`*]*+[\w.]{1,80}\([^()\n]{0,80}\)[`*]*+\s++[-–—:]\s")
-#: A line of a list, and one with a label: `Rule: js/incomplete-escaping`.
-_LISTED = lazy_pattern(
-    r"\s*+[-•]\s(?=\S)(?!(?:return|raise|throw|if|for|while|import|from|await|yield)\b)(?!.*(?:\w\(|=|[;{:]\s*$))"
-)
-_PLACE = lazy_pattern(r"\s*+[\w./@+\[\]-]++:\d++(?:-\d++)?\s*+$")
-_LABELLED = lazy_pattern(r"[A-Z][A-Za-z ]{1,24}:\s++\S(?!.*[,;{(\[]\s*$)")
-#: A line after which code belongs: `src/app.py` after line 12.
-_AFTER_LINE = lazy_pattern(
-    r"(?:^[\s*_>-]*+(?:location|where|position|file)\b|\b(?:add|insert|append|put|place|paste)\b)[^\n]{0,120}"
-    r"\b(?:after|before)\s(?:the\s)?lines?\s~?\d+[\s)*_:：]*$",
-    re.IGNORECASE,
-    ("after", "before"),
-)
-_CODE_END = lazy_pattern(r"[;{}]\s*$|^\s*(?://|#|--|/\*|\*|<)")
 _MAX_LINES = 200
 
 
-def is_code(text: str, *, is_indented: bool = False, has_lists: bool = False) -> bool:
-    """Return whether a text may be code: no diagram and no output, and it does not mostly have sentences or steps.
-
-    `is_indented`: it has no fence, so it may be the rest of a sentence, or a list. `has_lists`: its file has lists.
-    """
+def is_code(text: str) -> bool:
+    """Return whether a text may be code: no diagram and no output, and it does not mostly have sentences or steps."""
     lines = [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
     if any(_DRAWN.search(line[:_MAX_LINES]) or _RESULT.match(line) for line in lines):
         return False
     steps = [number for line in lines if (number := _step_number(line))]
     if len(steps) > 1 and steps == list(range(1, len(steps) + 1)):
         return False
-    return 2 * sum(
-        _is_sentence(line) or (is_indented and _is_prose(line, has_lists=has_lists)) for line in lines
-    ) <= len(lines)
-
-
-def is_before_fix(lines: list[str]) -> bool:
-    """Return whether the first line of some code states that it was there before a fix: `# Before the fix`."""
-    return _BEFORE_FIX.match(next(filter(str.strip, lines), "")) is not None
-
-
-def lists_calls(text: str) -> bool:
-    """Return whether a text is a list of names with remarks, and not code: `- open() - not yet written`."""
-    if text.lstrip()[:1] not in ("-", "*", "•"):
-        return False
-    return all(_LISTED_CALL.match(line) for line in text.split("\n")[:_MAX_LINES] if line.strip())
-
-
-def is_listing(lines: list[str]) -> bool:
-    """Return whether lines in place of code are a list, a drawing, or labels with their values, besides locations."""
-    shown = [line for line in lines[:_MAX_LINES] if line.strip() and not _PLACE.match(line)]
-    if not shown:
-        return False
-    branches = sum(1 for line in shown if _BRANCH.match(line))
-    if branches > 1 and 2 * branches >= len(shown):
-        return True
-    if len(shown) > 3 and all(map(_RECORD.match, shown[:3])) and shown[0].startswith("ID"):
-        return True
-    return all(map(_LISTED.match, shown)) or (len(shown) > 1 and all(map(_LABELLED.match, shown)))
-
-
-def orders_change(line: str) -> bool:
-    """Return whether a line is a comment that orders a change: `// Insert this above the list:`."""
-    return _ORDERS_CHANGE.match(line) is not None
-
-
-def is_insert_point(line: str) -> bool:
-    """Return whether the line above some code ends with the place at which the code is to be inserted."""
-    return _AFTER_LINE.search(line) is not None
+    return 2 * sum(map(_is_sentence, lines)) <= len(lines)
 
 
 def _step_number(line: str) -> int:
@@ -156,34 +72,6 @@ def _is_sentence(line: str) -> bool:
     if _STEP.match(line):
         return True
     return bool(_SENTENCE.match(line)) and len(_SMALL_WORD.findall(line)) >= _MIN_SMALL_WORDS
-
-
-def _is_prose(line: str, *, has_lists: bool) -> bool:
-    """Return whether a line mostly consists of words in lower case, or is an entry of a list of words."""
-    if not has_lists and _ENTRY.match(line):
-        return True
-    words = len(_SMALL_WORD.findall(line[:_MAX_LINES]))
-    return words >= 2 * _MIN_SMALL_WORDS and 2 * words >= len(line[:_MAX_LINES].split()) and not _CODE_END.search(line)
-
-
-def before_label(text: str) -> str:
-    """Return the code before a comment that introduces other code, `// Better:`; empty if there is no such comment.
-
-    Comments at the start of a quote introduce the code itself.
-    """
-    lines = text.split("\n")
-    has_code = False
-    for at, line in enumerate(lines):
-        if _COMMENT_LINE.match(line):
-            if has_code and _LABEL_COMMENT.match(line) and any(map(_is_code_line, lines[at + 1 :])):
-                return "\n".join(lines[:at])
-        else:
-            has_code |= bool(line.strip())
-    return ""
-
-
-def _is_code_line(line: str) -> bool:
-    return bool(line.strip()) and not _COMMENT_LINE.match(line)
 
 
 def quote_readings(text: str) -> list[list[str]]:
@@ -236,7 +124,10 @@ def _without_numbers(lines: list[str], style: re.Pattern[str]) -> list[str] | No
             return None
         else:
             plain.append(line)
-    return plain if numbers and all(one < other for one, other in pairwise(numbers)) else None
+    if style is _NUMBERED[-1] and any(other - number != 1 for number, other in pairwise(numbers)):
+        return None  # `77 => x` alone, or numbers that do not follow each other, are code
+    is_one = style is _NUMBERED[-1] and len(numbers) == 1
+    return plain if numbers and not is_one and all(number < other for number, other in pairwise(numbers)) else None
 
 
 def _sides(lines: list[str]) -> list[list[str]]:

@@ -71,6 +71,20 @@ class ReceiptFile(msgspec.Struct, frozen=True):
     root: str | None = None
 
 
+class Transcript(msgspec.Struct, frozen=True):
+    """The receipts of a transcript, which a client has written."""
+
+    #: The file, for messages.
+    name: str
+    receipts: tuple[Receipt, ...] = ()
+    #: The working directories of the agent, in the order of their first use.
+    roots: tuple[str, ...] = ()
+    #: The number of lines that cannot be read.
+    skipped: int = 0
+    #: Whether it contains a message of a known client; otherwise it contains nothing about the calls of the agent.
+    is_known: bool = True
+
+
 def read_receipts(data: bytes, name: str) -> ReceiptFile:
     """Read receipts from JSON of the documented shape."""
     try:

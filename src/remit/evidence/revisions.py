@@ -1,13 +1,12 @@
-"""The commit that a text refers to, and permalinks: references that name their commit.
+"""The commit that a text states, and permalinks: references that name their commit.
 
-A text is checked against the commit that the caller chose, else the one in its frontmatter (`git_commit:` or
-`commit:`), else the one that most of its GitHub and GitLab permalinks name. A commit that the repository does not have
-is not used.
+A text is checked against the commit that the caller chose, else against the files on disk. The commit that it states
+is its date: in its frontmatter (`git_commit:` or `commit:`), in its head (`**Commit:** 1183ca7`), or the one that most
+of its GitHub and GitLab permalinks name.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
@@ -15,9 +14,10 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
+from remit.evidence.document import Segment
 from remit.evidence.file_names import path_in_address
-from remit.evidence.model import Reference
-from remit.evidence.segments import Segment
+from remit.evidence.model import Claim, Facts
+from remit.evidence.read_commands import stated_commit
 from remit.evidence.sources import Sources
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Workspace
@@ -25,11 +25,6 @@ from remit.workspace.files import Workspace
 if TYPE_CHECKING:
     from remit.workspace.commit import Commits
 
-_FRONTMATTER = lazy_pattern(r"\A\s*---[ \t]*\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_COMMIT_FIELD = lazy_pattern(
-    r"^[ \t]*(?:git_commit|git-commit|commit)[ \t]*:[ \t]*[\"'`]?([0-9a-f]{7,64})[\"'`]?[ \t]*(?:#.*)?$",
-    re.MULTILINE | re.IGNORECASE,
-)
 _LINK = lazy_pattern(
     r"https?://[\w.\-]{1,200}(?::\d{1,5})?((?:/[\w.\-~]{1,100}){1,10}?)(?:/-)?/(?:blob|blame|raw|src/(?:commit|branch))/"
     r"([^\s<>`\"'|()\[\]#?/]{1,200})/"
@@ -40,7 +35,7 @@ _COMMIT = lazy_pattern(r"[0-9a-f]{7,64}\Z")
 #: A label of a link is not longer than this.
 _MAX_LABEL = 300
 
-Origin = Literal["--rev", "frontmatter", "permalinks"]
+Origin = Literal["--rev"]
 
 
 class Revision(msgspec.Struct, frozen=True):
@@ -103,45 +98,46 @@ def _link_span(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def choose_revision(text: str, sources: Sources) -> tuple[Sources, Revision]:
-    """Return the sources to check a text against: those of the commit that it names, if the repository has it."""
+def choose_revision(text: str, sources: Sources) -> tuple[Revision, str | None]:
+    """Return what a text is checked against, and the commit that it states as its date, if the repository has it."""
     if sources.workspace is None:
-        return sources, Revision()
+        return Revision(), None
     if sources.has_rev:
-        return sources, Revision(getattr(sources.workspace, "id", None), "--rev")
+        return Revision(getattr(sources.workspace, "id", None), "--rev"), None
     absent = None
-    for name, origin in _named_commits(text):
+    for name, is_stated in _named_commits(text):
         found = sources.commits.get(name) if sources.commits is not None else None
         if found is not None:
-            return sources.with_workspace(found), Revision(found.id, origin)
-        absent = absent or (name if origin == "frontmatter" else None)
-    return sources, Revision(absent=absent)
+            return Revision(), found.id
+        absent = absent or (name if is_stated else None)
+    return Revision(absent=absent), None
 
 
-def _named_commits(text: str) -> Iterator[tuple[str, Origin]]:
-    """Yield the commits that a text names, the most likely first."""
-    head = _FRONTMATTER.match(text)
-    if head and (field := _COMMIT_FIELD.search(head[1])):
-        yield field[1].lower(), "frontmatter"
+def _named_commits(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the commits that a text names, the most likely first, and whether it states them as its own."""
+    stated = stated_commit(text)
+    if stated is not None:
+        yield stated.lower(), True
     linked = Counter(link.commit for link in links_in(text) if link.commit)
     for name, _ in linked.most_common():
-        yield name, "permalinks"
+        yield name, False
 
 
 class PermalinkReader:
-    """Turns permalinks into references at their commit. Lines of other repositories stay unchecked."""
+    """Turns permalinks into claims at their commit. Lines of other repositories stay unchecked."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._workspace = sources.workspace
-        self._on_disk = sources.on_disk
+        #: Why a link is not looked up here, by its address.
+        self._elsewhere: dict[str, str] = {}
 
-    def extract(self, segment: Segment) -> tuple[Segment, list[Reference]]:
-        """Return the references of a segment's permalinks, and the segment without these links."""
+    def extract(self, segment: Segment) -> tuple[Segment, list[Claim]]:
+        """Return the claims of a segment's permalinks, and the segment without these links."""
         if self._workspace is None or "://" not in segment.text or (commits := self._sources.commits) is None:
             return segment, []
         text, done = segment.text, 0
-        found: list[Reference] = []
+        claims: list[Claim] = []
         pieces: list[str] = []
         for link in links_in(text):
             commit = commits.get(link.commit, is_from_top=True) if link.commit else None
@@ -151,23 +147,23 @@ class PermalinkReader:
             pieces += (text[done : link.start], " " * (link.end - max(done, link.start)))
             done = link.end
             path = commit.normal(link.path) or link.path if commit is not None else link.text.partition("#")[0]
-            found.append(
-                Reference(
+            if commit is None:
+                self._elsewhere[path] = why
+            claims.append(
+                Claim(
+                    kind="path" if link.line is None else "place",
                     text=link.text,
+                    at=segment.line,
+                    segment=segment,
                     path=path,
                     line=link.line,
                     end_line=link.end_line,
-                    at=segment.line,
-                    row=segment.row,
-                    section=segment.section,
-                    block=segment.block,
-                    commit=commit.id if commit is not None else None,
-                    is_elsewhere=commit is None,
-                    is_silent=commit is None,
-                    why=why,
+                    start=link.start,
+                    end=link.end,
+                    commit=commit.id if commit is not None else "",
                 )
             )
-        return (replace(segment, text="".join([*pieces, text[done:]])) if found else segment), found
+        return (replace(segment, text="".join([*pieces, text[done:]])) if claims else segment), claims
 
     def _why_elsewhere(self, link: Permalink, commits: Commits) -> str:
         """Return why the lines of a link cannot be looked up here; empty if it is a link to a file of the checkout."""
@@ -181,11 +177,11 @@ class PermalinkReader:
             return ""
         return "the link does not name a commit of this repository"
 
-    def workspace_of(self, reference: Reference) -> Workspace | None:
-        """Return the files that a reference is looked up in: those of its own commit, else the workspace."""
-        if reference.is_on_disk:
-            return self._on_disk
-        commits = self._sources.commits if reference.commit is not None else None
-        if reference.commit is None or commits is None:
-            return self._workspace
-        return commits.get(reference.commit, is_from_top=True)
+    def workspace_at(self, commit: str) -> Workspace | None:
+        """Return the files of a permalink's commit; None for a link that is not of this repository."""
+        commits = self._sources.commits if commit else None
+        return commits.get(commit, is_from_top=True) if commits is not None else None
+
+    def facts_elsewhere(self, claim: Claim) -> Facts:
+        """Return the facts about a link that cannot be looked up here."""
+        return Facts(state="elsewhere", elsewhere=self._elsewhere.get(claim.path, "the link leads elsewhere"))

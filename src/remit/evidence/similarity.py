@@ -6,14 +6,12 @@ A short text is compared with every window, a long one only with the windows tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterable
 
 import msgspec
 
-from remit.evidence.code_tokens import CodeTokens, is_name
+from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.model import Difference
-from remit.evidence.quote_text import is_ellipsis
 from remit.workspace.files import SourceFile
 
 #: Longer texts are not compared by similarity.
@@ -45,16 +43,8 @@ _LONGEST_SHOWN = 2_000
 _NEAR_LINE = 0.5
 #: Lines of a quote are compared with at most this many lines.
 _MAX_COMPARED = 200
-#: The part of its tokens that an altered line shares with the line it comes from, and that other code seldom does. A
-#: line is compared with the lines that have one of its rarest tokens, at most this many of them for each.
-_LIKE = 0.75
-_UNLIKE = 0.5
-_RAREST = 3
-_MAX_LIKE = 50
-_OPENS = frozenset("{:")
-_DECLARES = frozenset(("def", "class", "function", "func", "fn", "interface", "struct", "enum", "trait", "type"))
-#: Longer lines are generated; they are like no other.
-_MAX_TOKENS = 500
+#: At most this many tokens are counted.
+_MAX_TOKENS = 4_000
 #: Takes a text and a minimum; returns the similarity, or any value below the minimum if the text is less similar.
 Similarity = Callable[[str, float], float]
 
@@ -65,76 +55,6 @@ class Match(msgspec.Struct, frozen=True):
     line: int
     last: int
     similarity: float
-
-
-class LineIndex:
-    """Lines of one file by their tokens, without comments, to tell an altered excerpt of them from other code."""
-
-    def __init__(self, text: str, path: str) -> None:
-        self.path = path
-        self._lines = _token_lines(text, path)
-        self._known = set(self._lines)
-        self._declared = {one for line in self._known for one in _declarations(line)}
-        self._at: dict[str, list[int]] = {}
-        for at, line in enumerate(self._lines):
-            for word in set(line):
-                self._at.setdefault(word, []).append(at)
-
-    def is_altered(self, text: str) -> bool:
-        """Return whether a text is an excerpt with a few changed tokens: nearly all of its lines are like the file's.
-
-        A line that declares a name which the file declares in another way is an altered one.
-        """
-        kept = "\n".join("" if is_ellipsis(line) else line for line in text.split("\n"))
-        lines = _token_lines(kept, self.path)
-        likeness = [self._likeness(line) for line in lines]
-        return min(likeness, default=0) >= _UNLIKE and 6 * sum(one >= _LIKE for one in likeness) >= 5 * len(lines)
-
-    def count_unknown(self, text: str) -> int:
-        """Return how many lines of a text, besides ellipses and comments, are not lines of the file."""
-        kept = "\n".join("" if is_ellipsis(line) else line for line in text.split("\n"))
-        return sum(line not in self._known for line in _token_lines(kept, self.path))
-
-    def _likeness(self, line: tuple[str, ...]) -> float:
-        """Return the part of its tokens that a line shares with the line of the file that is most like it."""
-        if len(line) > _MAX_TOKENS:
-            return 0.0
-        if line in self._known or not self._declared.isdisjoint(_declarations(line)):
-            return 1.0
-        words = Counter(line)
-        rarest = sorted((len(self._at[word]), word) for word in words if word in self._at)[:_RAREST]
-        candidates = {at for _, word in rarest for at in self._at[word][:_MAX_LIKE]}
-        likeness = max((_shared_part(line, self._lines[at]) for at in candidates), default=0.0)
-        return min(likeness, _UNLIKE) if self._declares_new(line) else likeness
-
-    def _declares_new(self, line: tuple[str, ...]) -> bool:
-        """Return whether a line opens a function with a name that the file does not have: `bool verify_all(...) {`."""
-        if line[-1] not in _OPENS and _DECLARES.isdisjoint(line):
-            return False
-        return any(mark == "(" and is_name(word) and word not in self._at for word, mark in pairwise(line))
-
-
-def _shared_part(line: tuple[str, ...], other: tuple[str, ...]) -> float:
-    """Return the part of their tokens that two lines share; all of it if only one token is replaced: `limit = 5`."""
-    shared = Counter(line) & Counter(other)
-    count = sum(shared.values())
-    if len(line) == len(other) == count + 1 and any(map(is_name, shared)):
-        return 1.0
-    return 2 * count / (len(line) + len(other))
-
-
-def _declarations(line: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield what a line declares: the word for its kind, and its name."""
-    return (pair for pair in pairwise(line) if pair[0] in _DECLARES)
-
-
-def _token_lines(text: str, path: str) -> list[tuple[str, ...]]:
-    """Return the tokens of each line that has a name or a number."""
-    tokens = CodeTokens(text, path)
-    lines: dict[int, list[str]] = {}
-    for word, line in zip(tokens.words, tokens.lines, strict=True):
-        lines.setdefault(line, []).append(word)
-    return [tuple(words) for words in lines.values() if any(word[0].isalnum() or word[0] == "_" for word in words)]
 
 
 class WindowMatcher:
@@ -253,6 +173,15 @@ def first_difference(pieces: list[str], file: SourceFile, match: Match) -> Diffe
         start = common_start(quoted, actual)
         return Difference(_cut(quoted, start), _cut(actual, start), -nearest)
     return None
+
+
+def changed_tokens(pieces: list[str], file: SourceFile, match: Match) -> int:
+    """Return how many tokens of a quote are not in the matched lines, or replace some of them."""
+    last = min(match.last, match.line + _MAX_COMPARED)
+    actual = CodeTokens("\n".join(file.lines[match.line - 1 : last]), file.path).words[:_MAX_TOKENS]
+    quoted = CodeTokens("\n".join(pieces), file.path).words[:_MAX_TOKENS]
+    common = Counter(actual) & Counter(quoted)
+    return max(len(quoted), len(actual)) - sum(common.values())
 
 
 def common_start(one: str, other: str) -> int:

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from remit.errors import UsageError
+from remit.evidence.find_commands import CommandFinder
+from remit.evidence.find_names import NameFinder
 from remit.workspace.files import Workspace, WorkTree
+from remit.workspace.history import History
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.safe_git import root_above
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from remit.evidence.receipts import Receipt, ReceiptIndex
+    from remit.evidence.receipts import Receipt, ReceiptIndex, Transcript
     from remit.workspace.commit import Commits
     from remit.workspace.snapshot import Snapshot
 
@@ -37,8 +40,6 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
     receipts_problem: str = ""
     #: Whether the caller chose the commit that the workspace shows.
     has_rev: bool = False
-    #: The files on disk, if the workspace is a commit that the text names.
-    on_disk: Workspace | None = None
 
     @cached_property
     def commits(self) -> Commits | None:
@@ -53,17 +54,37 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             return self.workspace
         return self.commits.get(commit)
 
-    def with_workspace(self, workspace: Workspace) -> Sources:
-        """Return the same sources with other files of the same repository. Its commits stay those of this object."""
-        other = msgspec.structs.replace(self, workspace=workspace, on_disk=self.workspace)
-        other.__dict__["commits"] = self.commits
-        return other
+    @cached_property
+    def history(self) -> History:
+        """The history of the checkout; all documents of a run share it."""
+        if self.workspace is None:
+            raise UsageError("the history needs a checkout")
+        return History(self.workspace)
+
+    def name_finder(self, workspace: Workspace) -> NameFinder:
+        """Return what finds names in a tree of files; all documents of a run share it."""
+        if workspace is not self.workspace:
+            return NameFinder(workspace, searches_all=False)  # the files of a commit are read one by one
+        found: NameFinder | None = self.__dict__.get("names")
+        if found is None:
+            found = self.__dict__["names"] = NameFinder(workspace)
+        return found
+
+    def command_finder(self, workspace: Workspace) -> CommandFinder:
+        """Return what finds commands, tests and commits in a tree of files; all documents of a run share it."""
+        if workspace is not self.workspace:
+            return CommandFinder(workspace)
+        found: CommandFinder | None = self.__dict__.get("commands")
+        if found is None:
+            found = self.__dict__["commands"] = CommandFinder(workspace)
+        return found
 
     def close_commits(self) -> None:
         """End the processes that read commits; they are started again when needed."""
-        commits = self.__dict__.get("commits")
-        if commits is not None:
-            commits.close()
+        for name in ("commits", "history"):
+            opened = self.__dict__.get(name)
+            if opened is not None:
+                opened.close()
 
     def close(self) -> None:
         """Release open files and processes."""
@@ -76,26 +97,27 @@ def open_sources(
     repo: str | os.PathLike[str] | None,
     *,
     rev: str | None = None,
-    transcripts: Sequence[str | os.PathLike[str]] = (),
+    transcripts: Iterable[Transcript] = (),
     receipts: Sequence[Path] = (),
     records: Iterable[Receipt] | None = None,
     rerun: str | None = None,
 ) -> Sources:
-    """Open all given sources; raise UsageError for one that does not exist."""
+    """Open all given sources; raise UsageError for one that does not exist.
+
+    `transcripts` may read the files while it is iterated over. The checkout is opened first, so its errors come first.
+    """
     workspace = open_workspace(repo, rev) if repo is not None else None
     root = workspace.folder if workspace is not None else "/"
     calls: list[Receipt] = list(records or ())
     other_roots: list[str] = []
     snapshot: Snapshot | None = None
-    problem = ""
-    for name in transcripts:
-        from remit.evidence.transcripts import read_transcript  # late import: not every check has a transcript
-
-        transcript = read_transcript(name)
+    has_calls, problem = bool(receipts) or records is not None, ""
+    for transcript in transcripts:
+        has_calls = True
         calls.extend(transcript.receipts)
         other_roots.extend(transcript.roots[:1])
         if not transcript.is_known:
-            problem = f"{name}: unknown transcript format"
+            problem = f"{transcript.name}: unknown transcript format"
     for path in receipts:
         from remit.evidence.receipts import read_receipts  # late imports, here and below: few checks have receipts
 
@@ -105,7 +127,7 @@ def open_sources(
         other_roots.extend([file.root] if file.root and is_absolute(file.root) else [])
     # A part of the calls proves nothing about the others, so one unknown transcript makes all receipts useless.
     index: ReceiptIndex | None = None
-    if (transcripts or receipts or records is not None) and not problem:
+    if has_calls and not problem:
         from remit.evidence.receipts import ReceiptIndex
 
         index = ReceiptIndex(calls, root, other_roots=_aliases(other_roots, workspace))

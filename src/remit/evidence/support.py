@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from remit.evidence.model import Evidence, Quote, Reference
+from remit.evidence.model import Checked, Evidence
 
 if TYPE_CHECKING:
     from remit.evidence.receipts import ReceiptIndex
@@ -26,7 +26,7 @@ RUBRIC: dict[str, str] = {
     "low": "little evidence; name your assumptions",
     "ask for clarification": "speculation; state the question that has to be answered first",
 }
-_WORTH = {"verified": 1.0, "abbreviated": 1.0, "relocated": 0.5}
+_WORTH = {"verified": 1.0, "exists": 1.0, "abbreviated": 1.0, "relocated": 0.5}
 
 
 def supported_confidence(evidence: Evidence, receipts: ReceiptIndex) -> float | None:
@@ -44,18 +44,14 @@ def supported_confidence(evidence: Evidence, receipts: ReceiptIndex) -> float | 
     return round(60 * r + 25 * q + 15 * receipts.executed, 2)
 
 
-def _is_evidence(reference: Reference) -> bool:
+def _is_evidence(reference: Checked) -> bool:
     return reference.outcome != "planned" and not reference.is_elsewhere
 
 
-def _mean(claims: Sequence[Reference | Quote], receipts: ReceiptIndex) -> float:
+def _mean(claims: Sequence[Checked], receipts: ReceiptIndex) -> float:
     opened = receipts.read.keys() | receipts.edited
-    worth = (_WORTH.get(claim.outcome, 0.0) * (1.0 if _file(claim) in opened else 0.5) for claim in claims)
+    worth = (_WORTH.get(claim.outcome, 0.0) * (1.0 if claim.file in opened else 0.5) for claim in claims)
     return sum(worth) / len(claims)
-
-
-def _file(claim: Reference | Quote) -> str:
-    return claim.file if isinstance(claim, Reference) else claim.path
 
 
 def band(score: float) -> str:

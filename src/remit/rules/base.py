@@ -90,9 +90,9 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         return frozenset(
             (
                 *("", self.kind.name, result.status),
-                *(reference.outcome for reference in evidence.references),
-                *(quote.outcome for quote in evidence.quotes),
-                *(quote.match for quote in evidence.quotes if quote.match),
+                *(claim.outcome for claim in evidence.checked),
+                *(claim.kind for claim in evidence.checked),
+                *(claim.match for claim in evidence.checked if claim.match),
                 *(name for name, is_there in self._parts().items() if is_there),
                 *(f"no {name}" for name, is_there in self._wanted().items() if not is_there),
             )

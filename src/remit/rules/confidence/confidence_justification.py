@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remit.contract.render import format_number
+from remit.evidence.judge import HOLDING
 from remit.rules.base import Case, Example, Fault, Rule
 
 THRESHOLD = 85
@@ -125,10 +126,10 @@ class ConfidenceJustification(Rule):
         elif (
             case.evidence.has_repository and case.result.references and isinstance(justification.evidence_count, float)
         ):
-            verified = {(r.path, r.line) for r in case.evidence.references if r.outcome == "verified"}
-            if justification.evidence_count > len(verified):
+            held = {(r.file, r.line) for r in case.evidence.references if r.outcome in HOLDING}
+            if justification.evidence_count > len(held):
                 yield Fault(
                     line=justification.line,
-                    message=f"Evidence Count is {format_number(justification.evidence_count)}, but {len(verified)} locations are verified",
+                    message=f"Evidence Count is {format_number(justification.evidence_count)}, but {len(held)} locations hold",
                     mark=format_number(justification.evidence_count),
                 )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from remit.contract.findings import Finding
 from remit.contract.lines import is_none_text
-from remit.evidence.model import Reference
-from remit.evidence.tables import located_tables
+from remit.evidence.document import located_tables
+from remit.evidence.model import Checked
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -68,11 +68,11 @@ class FindingWithoutReference(Rule):
                 yield Fault(line=issue.line, message=f"the issue {issue.title[:60]!r} does not name a file")
 
 
-def issue_references(case: Case) -> Iterator[tuple[Finding, list[Reference]]]:
+def issue_references(case: Case) -> Iterator[tuple[Finding, list[Checked]]]:
     """Yield each bullet of Issues with the references in it."""
     issues = [finding for finding in case.findings if finding.source == "bullet"]
     lines = [issue.line for issue in issues]
-    found: list[list[Reference]] = [[] for _ in issues]
+    found: list[list[Checked]] = [[] for _ in issues]
     for reference in case.evidence.references:
         if reference.section == "issues" and (at := bisect_right(lines, reference.at)):
             found[at - 1].append(reference)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.tables import planned_rows
+from remit.evidence.document import planned_rows
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -31,5 +31,5 @@ class PlannedExists(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for path, line in planned_rows(case.document):
-            if any(r.at == line and r.outcome == "verified" for r in case.evidence.references):
+            if any(r.at == line and r.outcome in ("verified", "exists") for r in case.evidence.references):
                 yield Fault(line=line, message=f"{path} is to be created, but it already exists", mark=path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.evidence.reasons import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -52,6 +53,6 @@ class QuoteMismatch(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for quote in case.evidence.quotes:
-            if quote.outcome == "mismatch":
+            if quote.outcome == "mismatch" and quote.fails:
                 location = f"{quote.path}:{quote.line}" if quote.line else quote.path
-                yield Fault(line=quote.at, message=f"the quote is not at {location}: {quote.why}")
+                yield Fault(line=quote.at, message=f"the quote is not at {location}: {explain(quote)}")

@@ -28,7 +28,7 @@ class QuoteRelocated(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for quote in case.evidence.quotes:
-            if quote.outcome == "relocated" and quote.found is not None:
+            if quote.outcome == "relocated" and quote.fails and quote.found is not None:
                 found = f"{quote.found.path}:{quote.found.line}"
                 yield Fault(
                     line=quote.at,

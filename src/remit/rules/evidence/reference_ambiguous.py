@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.evidence.reasons import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -29,5 +30,5 @@ class ReferenceAmbiguous(Rule):
         for reference in case.evidence.references:
             if reference.outcome == "ambiguous":
                 yield Fault(
-                    line=reference.at, message=f"{reference.display_text}: {reference.why}", mark=reference.text
+                    line=reference.at, message=f"{reference.display_text}: {explain(reference)}", mark=reference.text
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.model import suggestion
+from remit.evidence.reasons import explain, suggestion
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -31,14 +31,16 @@ class ReferenceMissingFile(Rule):
         Example(
             "generic", edits=(("where a user comes in", "see `App/login.py:7`"),), expect=("reference-missing-file",)
         ),
-        Example("generic", edits=(("`app/login.py:7` | where", "`app/` | where"),), expect=("reference-missing-file",)),
+        Example(
+            "generic", edits=(("`app/login.py:7` | where", "`app/:7` | where"),), expect=("reference-missing-file",)
+        ),
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
-            if reference.outcome == "missing-file":
+            if reference.outcome == "missing-file" and reference.fails:
                 yield Fault(
                     line=reference.at,
-                    message=f"{reference.display_text}: {reference.why}{suggestion(reference)}",
+                    message=f"{reference.display_text}: {explain(reference)}{suggestion(reference)}",
                     mark=reference.text,
                 )

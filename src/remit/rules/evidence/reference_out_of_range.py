@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.model import suggestion
+from remit.evidence.reasons import explain, suggestion
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -21,37 +21,39 @@ class ReferenceOutOfRange(Rule):
     level = "L1"
     help = "Open the file and cite a line that exists."
     good = (
-        Example("generic", edits=(("`app/login.py:7` | where", "`app/login.py:19` | where"),)),
-        Example("generic", edits=(("`app/login.py:7` | where", "`app/login.py:1-19` | where"),)),
+        Example("generic", edits=(("| login | `app/login.py:7` | where", "| the way in | `app/login.py:19` | where"),)),
+        Example(
+            "generic", edits=(("| login | `app/login.py:7` | where", "| the way in | `app/login.py:1-19` | where"),)
+        ),
     )
     bad = (
         Example(
             "generic",
-            edits=(("`app/login.py:7` | where", "`app/login.py:20` | where"),),
+            edits=(("| login | `app/login.py:7` | where", "| the way in | `app/login.py:20` | where"),),
             expect=("reference-out-of-range",),
         ),
         Example(
             "generic",
-            edits=(("`app/login.py:7` | where", "`app/login.py:0` | where"),),
+            edits=(("| login | `app/login.py:7` | where", "| the way in | `app/login.py:0` | where"),),
             expect=("reference-out-of-range",),
         ),
         Example(
             "generic",
-            edits=(("`app/login.py:7` | where", "`app/login.py:9-7` | where"),),
+            edits=(("| login | `app/login.py:7` | where", "| the way in | `app/login.py:9-7` | where"),),
             expect=("reference-out-of-range",),
         ),
         Example(
             "generic",
-            edits=(("`app/login.py:7` | where", "`app/login.py:7-20` | where"),),
+            edits=(("| login | `app/login.py:7` | where", "| the way in | `app/login.py:7-20` | where"),),
             expect=("reference-out-of-range",),
         ),
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
-            if reference.outcome == "out-of-range":
+            if reference.outcome == "out-of-range" and reference.fails:
                 yield Fault(
                     line=reference.at,
-                    message=f"{reference.display_text}: {reference.why}{suggestion(reference)}",
+                    message=f"{reference.display_text}: {explain(reference)}{suggestion(reference)}",
                     mark=reference.text,
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.evidence.reasons import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -36,7 +37,7 @@ class ReferenceOutside(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
-            if reference.outcome == "outside":
+            if reference.outcome == "outside" and reference.fails:
                 yield Fault(
-                    line=reference.at, message=f"{reference.display_text}: {reference.why}", mark=reference.text
+                    line=reference.at, message=f"{reference.display_text}: {explain(reference)}", mark=reference.text
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.evidence.reasons import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -38,11 +39,12 @@ class ReferenceRelocated(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
-            if reference.outcome == "relocated" and not reference.is_quote_location and reference.found is not None:
+            is_own = reference.fails and not reference.is_quote_location
+            if reference.outcome == "relocated" and is_own and reference.found is not None:
                 found = f"{reference.found.path}:{reference.found.line}"
                 yield Fault(
                     line=reference.at,
-                    message=f"{reference.display_text}: {reference.why}",
+                    message=f"{reference.display_text}: {explain(reference)}",
                     mark=reference.text,
                     help=f"Cite {found} instead.",
                 )

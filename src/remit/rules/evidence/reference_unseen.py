@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from remit.rules.base import Case, Example, Fault, Rule
 
-_FILE_EXISTS = ("verified", "abbreviated", "relocated", "out-of-range", "mismatch")
+_FILE_EXISTS = ("exists", "verified", "abbreviated", "relocated", "out-of-range", "mismatch")
 
 
 class ReferenceUnseen(Rule):
@@ -81,7 +81,7 @@ class ReferenceUnseen(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         reported: set[str] = set()
         for reference in case.evidence.references:
-            if reference.seen == "no" and reference.outcome in _FILE_EXISTS and reference.file not in reported:
+            if reference.opened == "no" and reference.outcome in _FILE_EXISTS and reference.file not in reported:
                 reported.add(reference.file)
                 yield Fault(
                     line=reference.at, message=f"{reference.file} is cited but was never opened", mark=reference.text

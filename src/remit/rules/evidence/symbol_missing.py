@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.evidence.reasons import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
 class SymbolMissing(Rule):
-    """The symbol of a reference does not occur in that file.
+    """The name next to a location does not occur in that file.
 
-    `a/b.py:12` followed by `(name)`, or `name()` in the same row, claims that the name is at that line.
+    `name()` in `a/b.py:12`, `a/b.py:12` (name), or a name in the same row states that the name is at that line. It is a
+    hard rule if the name exists nowhere in the repository.
     """
 
     name = "symbol-missing"
     code = "EVD006"
     needs = "repository"
     subject = "mismatch"
-    level = "L2"
+    level = "L1"
     help = "Name the symbol that is at this location, or correct the file."
     good = (Example("exploration", edits=(("(find_user)", "(new)"),)),)
     bad = (
@@ -31,7 +33,12 @@ class SymbolMissing(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
-            if reference.outcome == "mismatch" and reference.symbol and not reference.is_quote_location:
+            is_missing = reference.outcome == "mismatch" and reference.fails and not reference.is_quote_location
+            if is_missing and reference.symbol:
+                is_nowhere = reference.reason == "name-nowhere"
                 yield Fault(
-                    line=reference.at, message=f"{reference.display_text}: {reference.why}", mark=reference.symbol
+                    line=reference.at,
+                    message=f"{reference.display_text}: {explain(reference)}",
+                    mark=reference.symbol.partition("|")[0],
+                    level=None if is_nowhere else "L2",
                 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.model import Reference
-from remit.evidence.symbols import REACH as _REACH
+from remit.evidence.find_names import REACH
+from remit.evidence.model import Checked
 from remit.rules.base import Case, Example, Fault, Rule
 from remit.rules.evidence.finding_without_reference import issue_references
 
@@ -76,11 +76,11 @@ class SecurityWithoutQuote(Rule):
                 )
 
 
-def _is_quoted(references: list[Reference], case: Case) -> bool:
+def _is_quoted(references: list[Checked], case: Case) -> bool:
     """Return whether the code at one of the references is quoted anywhere in the result."""
     return any(
         quote.path in (reference.path, reference.file)
-        and (reference.line is None or quote.line is None or abs(reference.line - quote.line) <= _REACH)
+        and (reference.line is None or quote.line is None or abs(reference.line - quote.line) <= REACH)
         for reference in references
         for quote in case.evidence.quotes
     )

@@ -25,7 +25,7 @@ class PlaceholderLeft(Rule):
             edits=(
                 (
                     "1. Tag the release",
-                    "1. Tag the release of `app/[name]/page.py` and see [1] and [Name](https://example.com)",
+                    "1. Tag the release of `app/[name]` and see [1] and [Name](https://example.com)",
                 ),
             ),
         ),

@@ -65,7 +65,12 @@ class RawDump(Rule):
         ),
         Example(
             "generic",
-            edits=(("### Key References", "tests/test_login.py::test_one PASSED\n" * 120 + "\n### Key References"),),
+            edits=(
+                (
+                    "### Key References",
+                    "tests/test_login.py::test_a_known_user_gets_a_token PASSED\n" * 120 + "\n### Key References",
+                ),
+            ),
             expect=("raw-dump", "result-too-long"),
         ),
         Example(

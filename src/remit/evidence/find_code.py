@@ -1,26 +1,31 @@
-"""Check whether quotes are in the cited files.
+"""Find quoted code: at the cited lines, in the rest of its file, or in another file; else the most similar lines.
 
 The steps for each quote: an exact match, a match with collapsed white space, a match token by token near the cited
-lines, the rest of the file.
+lines, the rest of the file, all other files. Similarity only shows the nearest lines; it never makes a quote count.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from remit.evidence.model import Location, Quote
+from remit.evidence.code_tokens import (
+    CodeTokens,
+    QuoteTokens,
+    has_docstring,
+    has_two_quotation_marks,
+    may_omit_semicolons,
+)
+from remit.evidence.find_names import REACH
+from remit.evidence.model import CodeFacts, Location, QuoteMatching
 from remit.evidence.quote_text import quote_readings, without_notes
-from remit.evidence.symbols import REACH
+from remit.evidence.similarity import WindowMatcher, changed_tokens, first_difference
+from remit.evidence.token_match import FileTokens, TokenMatch, cost, find_tokens, is_too_large
 from remit.lazy import lazy_pattern
-from remit.workspace.files import Collapsed, SourceFile
-
-if TYPE_CHECKING:
-    from remit.evidence.token_match import FileTokens, TokenMatch
+from remit.workspace.files import Collapsed, SourceFile, Workspace
 
 #: Quotes with fewer characters than this are too common to be searched for elsewhere.
 MIN_MOVED = 10
@@ -41,6 +46,26 @@ _FEW_CHARACTERS = 4_000
 _BRACKETS = frozenset(")]}")
 _MARKS = frozenset("\"'")
 _NO_WORD = lazy_pattern(r"\W")
+#: A quote this similar to some lines is an altered quote of them.
+MIN_SIMILARITY = 0.90
+#: A suggestion for a quote that was not found: its minimum similarity and its maximum distance.
+MIN_GUESS = 0.50
+GUESS_REACH = 50
+#: Similar lines are searched for at most this many quotes of a result.
+MAX_GUESSED = 500
+#: Limits of the search in other files: characters in total, characters of one file, files, and quotes.
+MAX_SEARCHED = 64 * 1024 * 1024
+MAX_SEARCHED_FILE = 1024 * 1024
+MAX_SEARCHED_FILES = 20_000
+MAX_LOST = 100
+_PROSE = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".log")
+#: Endings of binary files, which are not opened.
+_NO_TEXT = (
+    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
+    *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
+)
+#: At most this many files of the same name are compared with a quote.
+_MAX_NAMESAKES = 20
 
 
 class QuoteMatch(msgspec.Struct, frozen=True, gc=False):
@@ -54,53 +79,98 @@ class QuoteMatch(msgspec.Struct, frozen=True, gc=False):
         return max(0, self.line - last, first - self.last)
 
 
-class QuoteChecker:
-    """Checks the quotes of one result."""
+class Quoted(msgspec.Struct):
+    """A quote that is searched for: its code and the cited lines. `match` and `found` are what the search found."""
+
+    text: str
+    line: int | None = None
+    end_line: int | None = None
+    match: QuoteMatching | None = None
+    found: Location | None = None
+    #: Whether it was found near the cited lines.
+    is_cited: bool = False
+
+
+class CodeFinder:
+    """Finds the quotes of one document, within limits that a normal document does not reach."""
 
     def __init__(self) -> None:
+        self._guesses_left = MAX_GUESSED
+        self._matcher = WindowMatcher()
         self._characters_left = MAX_SCANNED
         self._comparisons_left = MAX_COMPARED
         self._is_skipped = False
         self._tokens: OrderedDict[tuple[str, int, bool], FileTokens] = OrderedDict()
 
-    def check(self, quote: Quote, file: SourceFile) -> bool:
-        """Search for a quote near its location and then in the whole file; return whether it was found.
+    def look(self, text: str, file: SourceFile, line: int | None, end_line: int | None = None) -> CodeFacts:
+        """Return where code is in a file: near the cited lines, elsewhere, or which lines are most similar to it.
 
         The notes of its author at the ends of lines are left out if it is not found with them.
         """
         self._is_skipped = False
-        if self._search(quote, file):
-            return True
-        text = quote.text
-        quote.text = without_notes(text, file.text)
-        is_found = quote.text.strip() != "" and quote.text != text and self._search(quote, file)
-        quote.text = text
+        quote = Quoted(text, line, end_line)
+        is_found = self._search(quote, file)
+        plain = text if is_found else without_notes(text, file.text)
+        if not is_found and plain.strip() and plain != text:
+            quote = Quoted(plain, line, end_line)
+            is_found = self._search(quote, file)
+            quote.match = "annotated" if is_found else None
         if is_found:
-            quote.match = "annotated"
-        return is_found
+            return CodeFacts(
+                "cited" if quote.is_cited else "file", match=quote.match, found=quote.found, similarity=1.0
+            )
+        if self._is_skipped or self._characters_left <= 0 or self._comparisons_left <= 0:
+            return CodeFacts("skipped")
+        if not CodeTokens(text, file.path).words:
+            return CodeFacts("empty")
+        return self._most_similar(Quoted(text, line, end_line), file)
 
-    def _search(self, quote: Quote, file: SourceFile) -> bool:
+    def _search(self, quote: Quoted, file: SourceFile) -> bool:
         readings = quote_readings(quote.text)
         cited = cited_lines(quote, file)
         long = [pieces for pieces in readings if _size(pieces) >= MIN_MOVED]
         near = self._near(quote, file, readings, cited) if cited is not None else None
         if cited is not None and near is not None and not self._is_elsewhere(quote, file, long, near, cited):
-            quote.outcome, quote.similarity = "verified", 1.0
+            quote.is_cited = True
             if quote.line is not None and near.gap(*cited):
                 quote.found = Location(file.path, near.line)
             return True
         for pieces in long:
             if (moved := self.nearest(file, pieces, quote.line or 1)) is not None:
-                self._relocate(quote, file, moved.line)
-                quote.match = "whitespace"
+                quote.found, quote.match = Location(file.path, moved.line), "whitespace"
                 return True
-        if quote.line is not None and (other := self.by_tokens(quote, file, long, None)) is not None:
-            self._relocate(quote, file, other.line)
+        if quote.line is not None and (other := self._by_tokens(quote, file, long, None)) is not None:
+            quote.found = Location(file.path, other.line)
             return True
         return False
 
+    def _most_similar(self, quote: Quoted, file: SourceFile) -> CodeFacts:
+        """Return the lines near the location that are most similar to a quote that was not found."""
+        self._guesses_left -= 1
+        if self._guesses_left < 0 or not file.lines:
+            return CodeFacts("nowhere")
+        line = min(max(quote.line or 1, 1), len(file.lines))
+        last = max(line, min(quote.end_line or line, len(file.lines)))
+        low, high = (line - GUESS_REACH, last + GUESS_REACH) if quote.line is not None else (1, len(file.lines))
+        matches = [
+            (match, pieces)
+            for pieces in quote_readings(quote.text)
+            if (match := self._matcher.best_window(file, "\n".join(pieces), low, high, MIN_GUESS)) is not None
+        ]
+        if not matches:
+            return CodeFacts("nowhere")
+        best, pieces = max(matches, key=lambda match: match[0].similarity)
+        return CodeFacts(
+            "nowhere",
+            match="altered" if best.similarity >= MIN_SIMILARITY else None,
+            found=Location(file.path, best.line),
+            similarity=round(best.similarity, 4),
+            difference=first_difference(pieces, file, best),
+            changed_tokens=changed_tokens(pieces, file, best),
+        )
+
     def _is_elsewhere(
-        self, quote: Quote, file: SourceFile, long: list[list[str]], near: QuoteMatch, cited: tuple[int, int]
+        self, quote: Quoted, file: SourceFile, long: list[list[str]], near: QuoteMatch, cited: tuple[int, int]
     ) -> bool:
         """Return whether a quote that omits lines without a mark is in one piece elsewhere in the file.
 
@@ -113,12 +183,8 @@ class QuoteChecker:
             return False
         return any(len(pieces) == 1 and self.nearest(file, pieces, quote.line) is not None for pieces in long)
 
-    def _relocate(self, quote: Quote, file: SourceFile, line: int) -> None:
-        quote.outcome, quote.similarity = "relocated", 1.0
-        quote.found, quote.why = Location(file.path, line), f"it is at line {line}"
-
     def _near(
-        self, quote: Quote, file: SourceFile, readings: list[list[str]], cited: tuple[int, int]
+        self, quote: Quoted, file: SourceFile, readings: list[list[str]], cited: tuple[int, int]
     ) -> QuoteMatch | None:
         first, last = cited
         low, high = (first - REACH, last + REACH) if quote.line is not None else cited
@@ -132,21 +198,20 @@ class QuoteChecker:
             if best is not None:
                 quote.match = "exact" if quote.text.strip("\n") in file.text else "whitespace"
                 return best
-        found = self.by_tokens(quote, file, readings, cited)
-        return QuoteMatch(found.line, found.last) if found is not None else None
+        match = self._by_tokens(quote, file, readings, cited)
+        if match is None:
+            return None
+        # Lines that are omitted without a mark must be near the cited ones: elsewhere they may join other code.
+        is_marked = any(len(pieces) > 1 for pieces in readings)
+        if match.how == "condensed" and not is_marked and not low <= match.line <= high:
+            quote.match = None
+            return None
+        return QuoteMatch(match.line, match.last)
 
-    def by_tokens(
-        self, quote: Quote, file: SourceFile, readings: list[list[str]], cited: tuple[int, int] | None
+    def _by_tokens(
+        self, quote: Quoted, file: SourceFile, readings: list[list[str]], cited: tuple[int, int] | None
     ) -> TokenMatch | None:
         """Compare a quote token by token: with the lines around the cited ones, or with the whole file."""
-        from remit.evidence.code_tokens import (
-            QuoteTokens,
-            has_docstring,
-            has_two_quotation_marks,
-            may_omit_semicolons,
-        )  # late: as above
-        from remit.evidence.token_match import cost, find_tokens, is_too_large  # late import: as above
-
         around = cited or (quote.line or 1, quote.line or 1)
         reach = REACH if cited is not None else None
         has_marks = has_two_quotation_marks(file.path) and not _MARKS.isdisjoint(quote.text)
@@ -170,8 +235,6 @@ class QuoteChecker:
 
     def _file_tokens(self, file: SourceFile, around: tuple[int, int], *, relaxed: bool) -> FileTokens:
         """Return the tokens of a file, or those near some lines if the file is large."""
-        from remit.evidence.token_match import FileTokens
-
         first, last = 1, len(file.lines)
         if len(file.text) > _MAX_TOKENIZED:
             first, last = max(1, around[0] - _NEAR_LINES), min(last, around[0] + _NEAR_LINES)
@@ -215,11 +278,6 @@ class QuoteChecker:
         found = [_hit(collapsed, needles, [at]) for at in (*before, *after)]
         return min(found, key=lambda hit: abs(hit.line - wanted), default=None)
 
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether the last quote is too large, or the search limit for the quotes of this result is reached."""
-        return self._is_skipped or self._characters_left <= 0 or self._comparisons_left <= 0
-
     def _spend(self, characters: int) -> bool:
         self._characters_left -= characters
         return self._characters_left > 0
@@ -257,7 +315,7 @@ def _searched(file: SourceFile, pieces: list[str], low: int, high: int) -> Colla
     return file.collapsed_near(low, high, len(pieces[0]) + 2)
 
 
-def cited_lines(quote: Quote, file: SourceFile) -> tuple[int, int] | None:
+def cited_lines(quote: Quoted, file: SourceFile) -> tuple[int, int] | None:
     """Return the cited lines of a quote that exist in the file; None if none of them exists."""
     count = len(file.lines)
     if quote.line is None:
@@ -268,11 +326,6 @@ def cited_lines(quote: Quote, file: SourceFile) -> tuple[int, int] | None:
 
 def _size(pieces: list[str]) -> int:
     return sum(len("".join(piece.split())) for piece in pieces)
-
-
-def long_readings(quote: Quote) -> list[list[str]]:
-    """Return the readings of a quote that are long enough to be searched for elsewhere."""
-    return [pieces for pieces in quote_readings(quote.text) if _size(pieces) >= MIN_MOVED]
 
 
 def _hit(collapsed: Collapsed, needles: list[str], positions: list[int]) -> QuoteMatch:
@@ -306,3 +359,59 @@ def _ends_inside(text: str, needle: str, end: int) -> bool:
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
+
+
+class OtherFiles:
+    """Searches all other files for quotes that are not in their own file, in one pass over the tree."""
+
+    def __init__(self, workspace: Workspace, finder: CodeFinder) -> None:
+        self._workspace = workspace
+        self._finder = finder
+
+    def find(self, quotes: Sequence[tuple[str, str]], document: str = "") -> list[Location | None]:
+        """Return, for each path and code, the only other file that has the code, and its line there.
+
+        The document itself is not a source of its quotes, and prose is not a source of code.
+        """
+        wanted = [_Wanted(path, code) for path, code in quotes[:MAX_LOST]]
+        if any(one.readings for one in wanted):
+            for file in self._other_files():
+                if document and document in file.text:
+                    continue
+                is_prose = file.path.lower().endswith(_PROSE)
+                for one in wanted:
+                    is_source = file.path != one.path and (not is_prose or one.path.lower().endswith(_PROSE))
+                    if is_source and len(one.locations) < 2 and (location := self._locate(file, one)):
+                        one.locations.append(location)
+        found = [one.locations[0] if len(one.locations) == 1 else None for one in wanted]
+        return found + [None] * (len(quotes) - len(found))
+
+    def _other_files(self) -> Iterator[SourceFile]:
+        searched = skipped = 0
+        for path in self._workspace.paths[:MAX_SEARCHED_FILES]:
+            file = None if path.lower().endswith(_NO_TEXT) else self._workspace.read(path)
+            if not isinstance(file, SourceFile):
+                continue
+            if len(file.text) > MAX_SEARCHED_FILE:
+                skipped += len(file.text)
+            else:
+                searched += len(file.text)
+                yield file
+            if searched > MAX_SEARCHED or skipped > 4 * MAX_SEARCHED:
+                return
+
+    def _locate(self, file: SourceFile, wanted: _Wanted) -> Location | None:
+        for pieces, longest in wanted.readings:
+            if longest in file.text and (hit := self._finder.nearest(file, pieces, 1)) is not None:
+                return Location(file.path, hit.line)
+        return None
+
+
+class _Wanted:
+    """A quote that is searched for in other files, with the longest word of each of its readings."""
+
+    def __init__(self, path: str, code: str) -> None:
+        self.path = path
+        readings = [pieces for pieces in quote_readings(code) if _size(pieces) >= MIN_MOVED]
+        self.readings = [(pieces, max(" ".join(pieces).split(), key=len)) for pieces in readings]
+        self.locations: list[Location] = []

@@ -1,7 +1,7 @@
-"""Split a text into segments: small pieces, each with its line, section and block.
+"""Split a text into segments: small pieces, each with its line, section and block, and the tables and headings around.
 
-References and quotes are searched for in this stream, so that the same grammar reads a heading, a cell, a list
-entry and a paragraph. The whole text is read in order, with all headings and with the text around a result.
+Claims are searched for in this stream, so that the same grammar reads a heading, a cell, a list entry and a paragraph.
+The whole text is read in order, with all headings and with the text around a result.
 """
 
 from __future__ import annotations
@@ -15,45 +15,37 @@ import msgspec
 from msgspec.structs import replace
 
 from remit.contract.fences import read_fences
+from remit.contract.findings import tables
 from remit.contract.headings import block_key, column_index, fold
+from remit.contract.lines import plain_text
 from remit.contract.model import Code, Items, Row, Table
 from remit.contract.outline import Head, Node, read_outline
 from remit.contract.parse import Document
 from remit.contract.sections import Section
-from remit.evidence.line_numbers import LINE_WORDS
-from remit.evidence.tables import (
-    FILE_COLUMNS,
-    LINE_COLUMNS,
-    LINES_COLUMNS,
-    NUMBERS,
-    lines_of_keys,
-    lines_of_row,
-    number_columns,
-    spread_columns,
-)
-from remit.lazy import has_word, lazy_pattern
+from remit.lazy import either, has_word, lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
-#: `- **File**: a/b.py`, and `- **Lines**: 12-18` below it.
-_FILE_LINE = lazy_pattern(
-    r"[\s*_>\-+]*+(?:file|path|location|ファイル|文件|archivo|datei|fichier|arquivo|файл|파일)[*_]{0,2}\s?[:：]",
+#: A label that names the file of what follows: `- **File**: a/b.py`, `**Location:** a/b.py:12`, `位置：a/b.py`.
+_LABEL = lazy_pattern(
+    r"[\s*_>\-+]*+(?:<(?:files?|path)>|(?:(?:primary|main|affected|target|source)\s)?"
+    r"(?:files?(?:\s(?:path|name|location))?|paths?|locations?|datei|fichier|archivo|arquivo|ファイル|場所|文件|位置)"
+    r"(?:\(s\))?[*_]{0,2}\s?[:：])",
     re.IGNORECASE,
-    ("file", "path", "location", "ファイル", "文件", "archivo", "datei", "fichier", "arquivo", "файл", "파일"),
 )
-#: The first letters of such labels, here and in the scopes of files.
-_KEY_STARTS = frozenset("adflmpstADFLMPST<")
-#: One number after `Lines:` is the length of the file.
+#: `- **Lines**: 12-18` below such a label. One number after `Lines:` is the length of the file.
 _LINES_LINE = lazy_pattern(
-    rf"[\s*_>\-+]*+(?!(?:lines|líneas|lineas|linhas|zeilen|lignes|строк)[*_]{{0,2}}\s?[:：][*_\s~]*+\d++\W*$)"
-    rf"(?:lines?|行番号|行号|行|{LINE_WORDS})[*_]{{0,2}}\s?[:：][*_]{{0,2}}\s*+([^\n]{{1,80}})$",
+    r"[\s*_>\-+]*+(?!lines[*_]{0,2}\s?[:：][*_\s~]*+\d++\W*$)"
+    r"(?:lines?|行番号|行号|行)[*_]{0,2}\s?[:：][*_]{0,2}\s*+([^\n]{1,80})$",
     re.IGNORECASE,
 )
+#: A longer line is a sentence, not a label.
+_MAX_LABEL = 300
 #: A cell with the method of an HTTP request: its row is about an address.
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _METHOD = lazy_pattern(rf"[`*\s]*+(?:{'|'.join(_METHODS)})\b[`*]*+(?:\s*+$|\s++[`*]*+/|\s?[,/|])")
 #: Columns of addresses; a column Path has either files or addresses.
 _ROUTE_COLUMNS = frozenset(
-    {
+    [
         "path",
         "パス",
         "路径",
@@ -67,37 +59,28 @@ _ROUTE_COLUMNS = frozenset(
         "エンドポイント",
         "端点",
         "路由",
-    }
+    ]
 )
-_PROPOSAL_COLUMNS = frozenset(
-    """
-    fix fixes recommendation recommendations suggestion suggestions proposal solution solutions remedy remediation
-    mitigation action improvement refactoring after replacement alternative instead target patch патч
-    empfehlung lösung vorschlag recommandation correctif proposition recomendación solución propuesta sugerencia
-    recomendação solução correção sugestão raccomandazione soluzione рекомендация решение исправление предложение
-    修正 修正案 対策 改善案 提案 推奨 方案 建议 修复 改进 拆法 改法 修法 做法 권장 제안 개선안
-    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
-) | {"replaced by", "replace with", "new name", "change to", "should be"}
-#: `Suggested fix`, `优化建议`.
-_PROPOSAL_COLUMN = lazy_pattern(
-    r"\b(?:recommended|suggested|proposed|possible)\s|(?:建议|方案|对策|対策|措施|办法|改善案)$",
-    words=(
-        *("recommended", "suggested", "proposed", "possible"),
-        *("建议", "方案", "对策", "対策", "措施", "办法", "改善案"),
-    ),
+#: Columns of files and lines that results do not have.
+_FILE_COLUMNS = frozenset(["datei", "fichier", "archivo", "arquivo", "檔案", "文件名", "文件路径", "ファイル名"])
+_LINE_COLUMNS = frozenset(
+    ("line", "行", "行番号", "行号", "zeile", "line number", "line no.", "line #", "line(s)", "line range")
 )
-_PROPOSAL = lazy_pattern(
-    r"[\s*_]*+(?:create|add|extract|introduce|define|implement|write|replace|rename|use|move|split|新增|抽出|抽取|改为)\b",
-    re.IGNORECASE,
+_LINES_COLUMNS = frozenset(("lines", "行數", "zeilen"))
+#: A range or a list in a column Lines; one number is the length of the file.
+_SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
+#: A cell with nothing but lines. In a table without a column of files, they belong to a file above it.
+_NUMBERS = lazy_pattern(
+    either(r"`*~\s", "≈")
+    + rf"*+L?\d{{1,6}}(?:(?:\s?{either(',-', '–—')}\s?|\s(?:and|&)\s)L?\d{{1,6}}){{0,19}}[`*\s]*+$"
 )
+_CREATES = ("create", "new", "add", "作成", "新規", "创建", "新建")
 #: A code span with a pipe in it, which ends the cell in most programs that show Markdown, and the ends of cells.
 _CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 _CELL_ENDS = lazy_pattern(r"(?<!\\)\|")
 _FENCE = lazy_pattern(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 #: At most this many lines without text are skipped in a paragraph.
 _MAX_BLANK = 1_000
-_PRE = lazy_pattern(r"<pre[\s>]", re.IGNORECASE)
-_PRE_END = lazy_pattern(r"(?<!`)</pre>")
 _MARKER = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 
@@ -121,25 +104,17 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
     #: For a heading: its level. For a line of a list: how far it is indented, and whether an entry starts there.
     depth: int = 0
     starts_item: bool = False
-    #: For a cell: the head of its column if it may name a file.
+    #: For a cell: the head of its column.
     column: str = ""
     #: Whether its lines are those of a location next to it.
     states_lines: bool = False
     #: Whether it is in a column of addresses: a path is a file only if it looks like no address.
     may_be_route: bool = False
-    #: Whether it is in a column of proposals.
-    proposes: bool = False
 
 
-def may_start_key(text: str) -> bool:
-    """Return whether a line may start with a label that names a file: `- **File**: a/b.py`. Most lines do not."""
-    first = text.lstrip(" \t*_>-+")[:1]
-    return (first in _KEY_STARTS and (":" in text or "：" in text or "<" in text)) or first > "\x7f"
-
-
-def is_proposal(cell: Segment) -> bool:
-    """Return whether a cell proposes something: it is in a column of proposals, or begins like one."""
-    return cell.proposes or _PROPOSAL.match(cell.text) is not None
+def is_label(text: str) -> bool:
+    """Return whether a line names the file of what follows: `**File:** a/b.py`."""
+    return len(text) <= _MAX_LABEL and _LABEL.match(text) is not None
 
 
 def segments(document: Document) -> Iterator[Segment]:
@@ -153,39 +128,12 @@ def segments(document: Document) -> Iterator[Segment]:
             lines = _LINES_LINE.match(segment.text) if segment.group == pending.group else None
             yield replace(pending, is_location=True, lines=lines[1]) if lines else pending
             segment = replace(segment, states_lines=True) if lines else segment  # noqa: PLW2901
-        is_file = segment.kind in ("text", "item") and may_start_key(segment.text) and _FILE_LINE.match(segment.text)
+        is_file = segment.kind in ("text", "item") and is_label(segment.text)
         pending = segment if is_file else None
         if pending is None:
             yield segment
     if pending is not None:
         yield pending
-
-
-def without_output(pieces: list[Segment], text: str) -> list[Segment]:
-    """Leave out what is inside `<pre>` at the start of a line: it is a code block.
-
-    One that is not closed before the next heading, list or table is text. Fences inside are kept.
-    """
-    if "<pre" not in text or "</pre>" not in text:
-        return pieces
-    kept: list[Segment] = []
-    inside: list[Segment] = []
-    for piece in pieces:
-        if piece.kind == "code":
-            kept.append(piece)
-            inside = [] if _PRE_END.search(piece.text) else inside
-        elif piece.kind != "text":
-            kept += [*inside, piece]
-            inside = []
-        elif inside or _PRE.match(piece.text):
-            inside.append(piece)
-            if end := _PRE_END.search(piece.text):
-                rest = piece.text[end.end() :]
-                kept += [replace(piece, text=rest)] if rest.strip() else []
-                inside = []
-        else:
-            kept.append(piece)
-    return kept + inside
 
 
 def _segments(document: Document) -> Iterator[Segment]:
@@ -260,61 +208,31 @@ class _Walker:
             number += 1
 
     def _table(self, table: Table) -> Iterator[Segment]:
-        names = [fold(column) for column in table.columns]
-        locations = {
-            at
-            for at, column in enumerate(table.columns)
-            if names[at] in FILE_COLUMNS
-            or "file:line" in column.lower()
-            or column_index((column,), "location") is not None
-        }
-        numbered = number_columns(locations, table)
-        locations -= numbered
-        routes = [name in _ROUTE_COLUMNS for name in names]
-        proposals = [name in _PROPOSAL_COLUMNS or bool(_PROPOSAL_COLUMN.search(name)) for name in names]
-        spread = spread_columns(names, table)
-        # `Verified line`, next to a column of files.
-        qualified = frozenset(name for name in names if name.endswith(" line")) if locations else frozenset[str]()
-        has_lines = bool(numbered or qualified) or not (
-            LINE_COLUMNS.isdisjoint(names) and LINES_COLUMNS.isdisjoint(names)
-        )
-        keyed = lines_of_keys(table) if len(names) == 2 and not locations and not has_lines else {}
-        heads = [column if "." in column else "" for column in table.columns]
-        columns = list(zip((at in locations for at in range(len(names))), heads, routes, proposals, strict=True))
+        columns = _Columns(table)
         for row in table.rows:
-            cells = self._cells(row, len(names))
-            lines = lines_of_row(names, cells, spread, qualified) if has_lines else keyed.get(row.line, "")
-            if numbered:
-                lines = next((cells[at] for at in numbered if at < len(cells)), lines)
+            cells = self._cells(row, len(table.columns))
+            lines = columns.lines_of(row, cells)
             section, block = self.places.at(row.line)
             is_request = self._has_methods and any(map(_METHOD.match, cells))
-            # A row may have fewer cells than columns, or more.
-            for at, (cell, (is_location, head, is_route, proposes)) in enumerate(zip(cells, columns)):  # noqa: B905
+            for at, (cell, head) in enumerate(zip(cells, table.columns, strict=False)):
                 if not cell:
                     continue
-                text, states_lines = cell, False
-                if lines:
-                    is_location |= at == 1 and cell != lines and bool(keyed)  # noqa: PLW2901
-                    is_stated = cell == lines and lines not in cells[:at]
-                    is_line = not keyed and not locations and is_stated and NUMBERS.match(cell)
-                    text = f"line {cell}" if is_line else cell
-                    states_lines = has_lines and bool(locations) and is_stated
-                if keyed:
-                    states_lines |= cell in keyed.values()
+                is_location = columns.is_location(at, cell, lines)
+                is_stated = bool(lines) and cell == lines and lines not in cells[:at]
+                is_line = is_stated and not columns.locations and not columns.keyed and bool(_NUMBERS.match(cell))
                 yield Segment(
-                    "cell",
-                    text,
-                    row.line,
-                    section,
-                    block,
-                    self._group,
-                    row.line,
-                    is_location,
-                    lines if is_location else "",
+                    kind="cell",
+                    text=f"line {cell}" if is_line else cell,
+                    line=row.line,
+                    section=section,
+                    block=block,
+                    group=self._group,
+                    row=row.line,
+                    is_location=is_location,
+                    lines=lines if is_location else "",
                     column=head,
-                    states_lines=states_lines,
-                    may_be_route=is_route or is_request,
-                    proposes=proposes,
+                    states_lines=is_stated and bool(columns.locations or columns.keyed),
+                    may_be_route=is_request or fold(head) in _ROUTE_COLUMNS,
                 )
 
     def _cells(self, row: Row, count: int) -> tuple[str, ...]:
@@ -356,3 +274,113 @@ class _Walker:
             info = line.lstrip("`~ \t") if (mark := _FENCE.match(line)) is None else mark[2].strip()
             yield self._segment("code", body, number, info)
             done = span.end + span.is_closed
+
+
+class _Columns:
+    """Which columns of a table have files, and which have their lines."""
+
+    def __init__(self, table: Table) -> None:
+        self._names = [fold(column) for column in table.columns]
+        files = {at for at, column in enumerate(table.columns) if _is_file_column(column)}
+        numbered = {at for at in files if len(files) > 1 and _has_only_numbers(table, at)}
+        self._numbered = numbered if numbered != files else set()
+        self.locations = files - self._numbered
+        names = set(self._names)
+        self._has_lines = bool(self._numbered) or not (
+            names.isdisjoint(_LINE_COLUMNS) and names.isdisjoint(_LINES_COLUMNS)
+        )
+        self._has_lines |= bool(self.locations) and any(name.endswith(" line") for name in self._names)
+        #: `| File | a.py |` and `| Lines | 12-18 |`: the lines by the row of the file.
+        self.keyed = _keyed_lines(table) if len(self._names) == 2 and not self.locations and not self._has_lines else {}
+        lists = {at for at, name in enumerate(self._names) if name in _LINES_COLUMNS}
+        self._lists = {
+            at for at in lists if any(len(row.cells) > at and _SPREAD.match(row.cells[at]) for row in table.rows)
+        }
+
+    def is_location(self, at: int, cell: str, lines: str) -> bool:
+        """Return whether a cell names a file; the value of a key is one if the table states its lines."""
+        return at in self.locations or (bool(self.keyed) and bool(lines) and at == 1 and cell != lines)
+
+    def lines_of(self, row: Row, cells: tuple[str, ...]) -> str:
+        """Return what a row states about its lines: any number under Line, a range or a list under Lines."""
+        if not self._has_lines:
+            return self.keyed.get(row.line, "")
+        for at in self._numbered:
+            if at < len(cells):
+                return cells[at]
+        for at, (name, cell) in enumerate(zip(self._names, cells, strict=False)):
+            is_line = name in _LINE_COLUMNS or (at in self._lists and cell.strip("`*~+ ").isdigit())
+            is_line |= name.endswith(" line") and bool(self.locations) and bool(_NUMBERS.match(cell))
+            if is_line or (name in _LINES_COLUMNS and _SPREAD.match(cell)):
+                return cell
+        return ""
+
+
+def _is_file_column(column: str) -> bool:
+    is_known = fold(column) in _FILE_COLUMNS or column_index((column,), "location") is not None
+    return is_known or "file:line" in column.lower()
+
+
+def _has_only_numbers(table: Table, at: int) -> bool:
+    return all(len(row.cells) <= at or not row.cells[at] or _NUMBERS.match(row.cells[at]) for row in table.rows)
+
+
+def _keyed_lines(table: Table) -> dict[int, str]:
+    """Return the line of the row with the only file of a table of keys and values, and the lines that it states."""
+    files: list[int] = []
+    stated: list[str] = []
+    for row in table.rows:
+        key = row.cells[0].strip("*_ ") if len(row.cells) == 2 else ""
+        if key and _is_file_column(key):
+            files.append(row.line)
+        elif fold(key) in _LINE_COLUMNS | _LINES_COLUMNS:
+            stated.append(row.cells[1])
+    return {files[0]: stated[0]} if len(files) == len(stated) == 1 and _NUMBERS.match(stated[0]) else {}
+
+
+def located_tables(document: Document) -> Iterator[tuple[Table, str]]:
+    """Yield every table that has a location column, with the heading of its block or section."""
+    for section in document.outline.sections:
+        if section.key != "findings":
+            yield from ((table, section.heading) for table in section.tables() if _has_locations(table))
+        for block in section.blocks:
+            for part in block.content:
+                if isinstance(part, Table) and _has_locations(part):
+                    yield part, block.heading or section.heading
+
+
+def _has_locations(table: Table) -> bool:
+    return column_index(table.columns, "location") is not None
+
+
+def planned_rows(document: Document) -> Iterator[tuple[str, int]]:
+    """Yield the file cells, and their lines, of rows in which a design creates a file."""
+    for table in tables(document.result, "implementation_map"):
+        location, action = column_index(table.columns, "location"), column_index(table.columns, "action")
+        if location is None or action is None:
+            continue
+        for row in table.rows:
+            if plain_text(row.cells[action]).lower().startswith(_CREATES):
+                yield plain_text(row.cells[location]), row.line
+
+
+class Headings:
+    """The headings of a document and the labels below them, to find the context above a line."""
+
+    def __init__(self, pieces: list[Segment]) -> None:
+        self._lines: list[int] = []
+        self._chains: list[tuple[Segment, ...]] = []
+        chain: list[Segment] = []
+        for piece in pieces:
+            if piece.kind != "heading":
+                continue
+            while chain and chain[-1].depth >= piece.depth > 0:
+                chain.pop()
+            chain.append(piece)
+            self._lines.append(piece.line)
+            self._chains.append(tuple(chain))
+
+    def above(self, line: int) -> tuple[Segment, ...]:
+        """Return the headings above a line, the nearest last; a heading is above its own line."""
+        at = bisect_right(self._lines, line)
+        return self._chains[at - 1] if at else ()

@@ -1,0 +1,403 @@
+"""Find names in files: occurrences as whole words, and definitions with their bodies.
+
+Definitions come from tree-sitter grammars, which are loaded when the first definition is needed, else from patterns.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import stat
+import sys
+import time
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from remit.evidence.model import NameFacts
+from remit.lazy import lazy_pattern
+from remit.workspace.definitions import SEPARATOR, SourceDefinition, find_definitions
+from remit.workspace.file_index import ending_of
+from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
+from remit.workspace.manifests import plain_name
+
+if TYPE_CHECKING:
+    import re
+
+#: The maximum distance of a name or quote from the cited lines.
+REACH = 5
+#: The names of this many files are kept: each one counts as its characters and a fixed weight.
+_MAX_KEPT, _WEIGHT = 64 * 1024 * 1024, 1024 * 1024
+#: Seconds for parsing all files of a run. Then patterns are used.
+_RUN_SECONDS = 8.0
+#: Limits of the search in the whole checkout. What was read is kept for the next name.
+_MAX_SEARCHED_FILES = 20_000
+_MAX_SEARCHED_FILE = 1024 * 1024
+_MAX_SEARCHED = 128 * 1024 * 1024
+_PIECE = 4 * 1024 * 1024
+#: After this many names that are nowhere, one pass looks for all other names of the document.
+_MAX_SINGLE = 60
+#: Up to this many characters around a line are searched directly, and this many names of a file one by one.
+_SMALL = 20_000
+_FEW = 20
+_MAX_MANIFEST = 1024 * 1024
+_BINARY_PROBE = 8192
+
+_WORD = lazy_pattern(r"[\w$]+")
+#: In these languages, `$` is a mark before a name: `$total` is declared and `$this->total` is used.
+_BARE_WORD = lazy_pattern(r"\w+")
+_SIGILS = frozenset(("php", "phtml", "sh", "bash", "zsh", "ksh", "pl", "pm", "ps1", "psm1", "scss", "less", "sass"))
+#: Texts do not prove that a name of code exists, nor do data and files that tools write.
+_NOT_SEARCHED = frozenset(
+    """
+    md mdx markdown rst txt adoc org tex html htm log lock svg csv tsv jsonl ndjson map snap po diff patch sum
+    png jpg jpeg gif webp ico bmp pdf zip gz tgz bz2 xz zst 7z rar tar jar war class so dll dylib exe o a lib bin wasm
+    woff woff2 ttf otf eot mp3 mp4 mov avi wav ogg webm db sqlite sqlite3 pyc pkl npy npz parquet onnx pt docx xlsx
+    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+)
+#: Larger files of these kinds are data, not settings.
+_DATA, _MAX_SETTINGS = frozenset(("json", "xml", "yaml", "yml", "plist")), 64 * 1024
+
+#: How dependencies are written, by the name of the file.
+_NPM = lazy_pattern(r'"((?:@[\w.-]{1,100}/)?[\w.-]{1,100})"\s*+:\s*+"(?:[\^~<>=*\d]|workspace:|file:|npm:|git|latest)')
+_LOCKED = lazy_pattern(r'(?m)^name = "([\w.-]{1,100})"')
+_REQUIRED = lazy_pattern(r"[\"']([A-Za-z][\w.-]{0,100})\s?(?:\[[\w,\s-]{0,100}\]\s?)?(?:[<>=~!;@]|[\"'])")
+_MANIFESTS = {
+    **dict.fromkeys(("package.json", "composer.json"), _NPM),
+    "package-lock.json": lazy_pattern(r'"node_modules/((?:@[\w.-]{1,100}/)?[\w.-]{1,100})"'),
+    **dict.fromkeys(("pyproject.toml", "setup.py"), _REQUIRED),
+    "requirements.txt": lazy_pattern(r"(?m)^([A-Za-z][\w.-]{0,100})"),
+    "Cargo.toml": lazy_pattern(r'(?m)^"?([\w.-]{1,100})"?\s?=\s?(?:["\'][\^~<>=*\d]|\{)'),
+    **dict.fromkeys(("poetry.lock", "uv.lock", "Cargo.lock"), _LOCKED),
+    "go.mod": lazy_pattern(r"(?m)^\s*+(?:require\s)?(?:[\w.~-]{1,100}/){1,8}?([\w.-]{1,100})(?:/v\d+)?\sv\d"),
+    "Gemfile.lock": lazy_pattern(r"(?m)^ {4}([\w.-]{1,100}) \("),
+    "pom.xml": lazy_pattern(r"<artifactId>([\w.-]{1,100})<"),
+}
+_MAX_MANIFESTS = 60
+#: `import numpy as np`, `const fs = require("fs")`, `use serde::Serialize;`
+_IMPORT = lazy_pattern(
+    r"(?m)^\s{0,20}(?:(?:import|from|use|using|include|require\w{0,10}|#\s?include)\b([^\n]{1,300})|"
+    r"(?:const|let|var)\s([^\n=]{1,200})=\s?(?:require|import)\b)"
+)
+
+
+class NameFinder:
+    """Finds names in one tree of files. A file is parsed once, and the tree is read once for all names of a run.
+
+    `excluding` are paths that do not show that a name exists: the documents that are checked.
+    """
+
+    def __init__(self, workspace: Workspace, *, searches_all: bool = True, excluding: Collection[str] = ()) -> None:
+        self._workspace = workspace
+        self._searches_all = searches_all
+        self._files: OrderedDict[tuple[str, int], _FileNames] = OrderedDict()
+        self._asked: set[str] = set()
+        self._search = _Search(workspace, excluding)
+        self._seconds_left = _RUN_SECONDS
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Note the names that will be asked for: where there are many, one pass answers for all of them."""
+        self._asked.update(map(last_part, names))
+
+    def facts(
+        self, file: SourceFile, name: str, line: int | None, end_line: int | None, *, with_definitions: bool = True
+    ) -> NameFacts:
+        """Return where a name is: near the cited lines, elsewhere in the file, or anywhere in the checkout.
+
+        Without `with_definitions`, a name that occurs near the lines is not looked up in the definitions of the file.
+        """
+        names = self._names(file)
+        short = last_part(name)
+        low, high = (line - REACH, (end_line or line) + REACH) if line is not None else (1, len(file.lines))
+        near = names.near(short, low, high)
+        if near and not with_definitions:
+            return NameFacts(is_near=True, line=_nearest(near, line or 1))
+        uses = near or names.uses(short)
+        if not uses:
+            return NameFacts(
+                is_near=False, is_anywhere=self.is_anywhere(name), is_imported=self.is_imported(file, name)
+            )
+        meant = self._meant(file, name)
+        lines = tuple(sorted({one.line for one in meant if not one.is_extension}))
+        last = end_line or line
+        is_inside = last is not None and any(one.first_line <= last and (line or 0) <= one.last_line for one in meant)
+        is_defined = any(low <= number <= high for number in lines)
+        if near or is_inside:
+            nearest = _nearest([number for number in lines if low <= number <= high] or near or [*lines], line or 1)
+            return NameFacts(is_near=True, line=nearest, is_definition=is_defined, definitions=lines)
+        nearest = _nearest(lines, line or 1) or _nearest(uses, line or 1)
+        return NameFacts(is_near=False, line=nearest, is_definition=bool(lines), definitions=lines)
+
+    def locations(self, file: SourceFile, name: str) -> list[int]:
+        """Return the lines that define a name; without any, the lines on which it occurs."""
+        uses = self._names(file).uses(last_part(name))
+        return uses and (sorted({one.line for one in self._meant(file, name) if not one.is_extension}) or uses)
+
+    def definitions(self, file: SourceFile) -> dict[str, list[SourceDefinition]]:
+        """Return the definitions of a file by name."""
+        names = self._names(file)
+        if names.definitions is None:
+            started = time.monotonic()
+            names.definitions = find_definitions(file, can_parse=self._seconds_left > 0)
+            self._seconds_left -= time.monotonic() - started
+        return names.definitions
+
+    def is_anywhere(self, name: str) -> bool | None:
+        """Return whether a name occurs in the checkout, besides texts; None if not all of it could be searched."""
+        return self._search.has(last_part(name), self._asked) if self._searches_all else None
+
+    def is_imported(self, file: SourceFile, name: str) -> bool:
+        """Return whether a name is one of a dependency, of a module that the file imports, or of Python."""
+        first = SEPARATOR.split(name)[0]
+        if plain_name(first) in self._dependencies:
+            return True
+        is_python = ending_of(file.path) in ("py", "pyi", "ipynb")
+        if is_python and (hasattr(builtins, first) or first in sys.stdlib_module_names):
+            return True
+        imports = ("".join(part or "" for part in found.groups()) for found in _IMPORT.finditer(file.text[:_SMALL]))
+        return any(first in _WORD.findall(text) for text in imports)
+
+    @cached_property
+    def _dependencies(self) -> frozenset[str]:
+        """The names of the dependencies, as the manifests of the project state them."""
+        paths = [path for path in self._workspace.index.paths if path.count("/") < 2 and _manifest(path) in _MANIFESTS]
+        names: set[str] = set()
+        for path in paths[:_MAX_MANIFESTS]:
+            file = self._workspace.read(path)
+            if isinstance(file, SourceFile):
+                names.update(_MANIFESTS[_manifest(path)].findall(file.text[:_MAX_MANIFEST]))
+        return frozenset(plain_name(part) for name in names for part in (name, name.rpartition("/")[2]))
+
+    def _names(self, file: SourceFile) -> _FileNames:
+        key = file.path, hash(file.text)  # two commits have different files with the same path
+        names = self._files.get(key)
+        if names is None:
+            names = self._files[key] = _FileNames(file, self._asked)
+            while len(self._files) > 1 and sum(kept.weight for kept in self._files.values()) > _MAX_KEPT:
+                self._files.popitem(last=False)
+        return names
+
+    def _meant(self, file: SourceFile, name: str) -> list[SourceDefinition]:
+        """Return the definitions of a name; of a qualified one, those that belong to its owner, if there are any."""
+        definitions = self.definitions(file)
+        *_, owner, short = ("", *SEPARATOR.split(name.strip("?!")))
+        named = definitions.get(_bare(short, file), [])
+        if not owner or len(named) < 2:
+            return named
+        bodies = definitions.get(owner, [])
+        owned = [
+            one
+            for one in named
+            if owner in _WORD.findall(one.owner)
+            or any(body.first_line <= one.first_line and one.last_line <= body.last_line for body in bodies)
+        ]
+        return owned or named
+
+
+class _FileNames:
+    """The lines on which names occur in one file, and its definitions once they were asked for."""
+
+    def __init__(self, file: SourceFile, names: set[str]) -> None:
+        self._file = file
+        self._names = names
+        self._uses: dict[str, list[int]] = {}
+        self.weight = len(file.text) + _WEIGHT
+        self.definitions: dict[str, list[SourceDefinition]] | None = None
+
+    def near(self, name: str, low: int, high: int) -> list[int]:
+        """Return the lines from `low` to `high` on which a name occurs; they are searched alone if they are short."""
+        low = max(1, low)
+        around = self._file.lines[low - 1 : max(0, high)]
+        if len(around) > _SMALL or sum(map(len, around)) > _SMALL:
+            uses = self.uses(name)
+            return uses[bisect_left(uses, low) : bisect_right(uses, high)]
+        short, word = _bare(name, self._file), _word_of(self._file)
+        return [number for number, text in enumerate(around, low) if short in text and short in word.findall(text)]
+
+    def uses(self, name: str) -> list[int]:
+        """Return the lines on which a name occurs. After a few names, one pass finds all names of the document."""
+        if name not in self._uses:
+            if len(self._uses) >= _FEW and name in self._names:
+                self._uses |= self._all_uses()
+            else:
+                self._uses[name] = occurrences(self._file, name)
+        return self._uses[name]
+
+    def _all_uses(self) -> dict[str, list[int]]:
+        written = {name: _bare(name, self._file) for name in self._names}
+        lines: dict[str, list[int]] = {short: [] for short in written.values()}
+        word, wanted = _word_of(self._file), lines.keys()
+        for number, text in enumerate(self._file.lines, 1):
+            for short in wanted & set(word.findall(text)):
+                lines[short].append(number)
+        return {name: lines[short] for name, short in written.items()}
+
+
+class _Search:
+    """The search in all files of a tree. They are read once, as far as the names need it."""
+
+    def __init__(self, workspace: Workspace, excluding: Collection[str]) -> None:
+        self._workspace = workspace
+        self._excluding = excluding
+        self._pieces: list[bytes] = []
+        self._unread: Iterator[bytes] | None = None
+        self._is_complete = True
+        self._known: dict[str, bool] = {}
+        self._missing = 0
+
+    def has(self, name: str, asked: Collection[str]) -> bool | None:
+        """Return whether a name occurs; None if it does not and there is more than what may be read."""
+        if name not in self._known:
+            if self._missing >= _MAX_SINGLE and name in asked:
+                self._known |= self._have({one for one in asked if one not in self._known})
+            elif self._missing < _MAX_SINGLE * 2:
+                self._known[name] = self._has(name.strip("$?!").encode())
+                self._missing += not self._known[name]
+        return True if self._known.get(name) else False if self._is_complete and name in self._known else None
+
+    def _has(self, name: bytes) -> bool:
+        return bool(name) and any(_occurs(name, piece) for piece in self._all())
+
+    def _have(self, names: set[str]) -> dict[str, bool]:
+        import re  # late: the expression is for bytes, which no other module searches
+
+        words: set[bytes] = set()
+        wanted = {name: name.strip("$?!").encode() for name in names}
+        for piece in self._all():
+            words |= set(wanted.values()) & set(re.findall(rb"\w+", piece))
+        return {name: word in words for name, word in wanted.items()}
+
+    def _all(self) -> Iterator[bytes]:
+        """Yield the pieces that were read, then read on."""
+        yield from self._pieces
+        if self._unread is None:
+            self._unread = self._read()
+        for piece in self._unread:
+            self._pieces.append(piece)
+            yield piece
+
+    def _read(self) -> Iterator[bytes]:
+        """Yield the text of many files at a time; one search in it is much faster than one in each file."""
+        files: list[bytes] = []
+        size = total = 0
+        paths = [path for path in self._workspace.index.paths if self._is_searched(path)]
+        self._is_complete = len(paths) <= _MAX_SEARCHED_FILES
+        reader = _plain_reader(self._workspace)
+        for path in paths[:_MAX_SEARCHED_FILES]:
+            data = reader(path)
+            if len(data) > _MAX_SETTINGS and ending_of(path) in _DATA:
+                continue
+            files.append(data)
+            size += len(data)
+            if size >= _PIECE:
+                yield b"\n".join(files)
+                files, total, size = [], total + size, 0
+            if total + size > _MAX_SEARCHED:
+                self._is_complete = False
+                break
+        yield b"\n".join(files)
+
+    def _is_searched(self, path: str) -> bool:
+        return ending_of(path) not in _NOT_SEARCHED and path not in self._excluding
+
+
+def last_part(name: str) -> str:
+    """Return the last part of a qualified name: `total` of `Cart.total`."""
+    return SEPARATOR.split(name)[-1] or name
+
+
+def occurrences(file: SourceFile, name: str) -> list[int]:
+    """Return the lines on which a name occurs as a whole word, in order."""
+    text, short, word = file.text, _bare(name, file), _word_of(file)
+    lines: list[int] = []
+    number, counted = 1, 0
+    at = text.find(short) if short else -1
+    while at >= 0:
+        found = word.match(text, at)
+        end = found.end() if found else at + 1
+        if end == at + len(short) and not (at and word.match(text[at - 1])):
+            number += text.count("\n", counted, at)
+            counted = at
+            if not lines or lines[-1] != number:
+                lines.append(number)
+        at = text.find(short, end)
+    return lines
+
+
+def occurs_near(file: SourceFile, name: str, line: int | None, end_line: int | None) -> bool:
+    """Return whether a name occurs within reach of some lines, or anywhere if there is no line."""
+    short = last_part(name)
+    if line is None:
+        return bool(occurrences(file, short))
+    return bool(_FileNames(file, set()).near(short, line - REACH, (end_line or line) + REACH))
+
+
+def _bare(name: str, file: SourceFile) -> str:
+    """Return a name as it occurs in the words of a file."""
+    return name.strip("$?!") if ending_of(file.path) in _SIGILS else name.rstrip("?!")
+
+
+def _word_of(file: SourceFile) -> re.Pattern[str]:
+    return _BARE_WORD if ending_of(file.path) in _SIGILS else _WORD
+
+
+def _nearest(numbers: Sequence[int], line: int) -> int | None:
+    """Return the number nearest to a line, the smaller of two; `numbers` ascend."""
+    at = bisect_left(numbers, line)
+    return min(numbers[max(0, at - 1) : at + 1], key=lambda number: (abs(number - line), number), default=None)
+
+
+def _manifest(path: str) -> str:
+    name = path[path.rfind("/") + 1 :]
+    return "requirements.txt" if name.startswith("requirements") and name.endswith(".txt") else name
+
+
+def _occurs(name: bytes, data: bytes) -> bool:
+    """Return whether a name occurs as a whole word. Letters beyond ASCII around it are words of a comment."""
+    at = data.find(name)
+    while at >= 0:
+        end = at + len(name)
+        around = data[max(0, at - 1) : at] + data[end : end + 1]
+        if not any(byte < 128 and (chr(byte).isalnum() or byte == ord("_")) for byte in around):
+            return True
+        at = data.find(name, end)
+    return False
+
+
+def _plain_reader(workspace: Workspace) -> Callable[[str], bytes]:
+    """Return what reads a file without a place in the memory of the workspace; empty if it is large or no text."""
+    if not isinstance(workspace, WorkTree):
+        return lambda path: _text_bytes(workspace.read(path))
+    root = workspace.folder
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+    @cache
+    def is_inside(folder: str) -> bool:
+        return os.path.realpath(f"{root}/{folder}") == os.path.normpath(f"{root}/{folder}")
+
+    def read(path: str) -> bytes:
+        if not is_inside(path.rpartition("/")[0]):
+            return b""  # a link leads elsewhere
+        try:
+            opened = os.open(f"{root}/{path}", flags)
+        except OSError:
+            return b""
+        try:
+            about = os.fstat(opened)
+            is_read = stat.S_ISREG(about.st_mode) and about.st_size <= _MAX_SEARCHED_FILE
+            data = os.read(opened, about.st_size) if is_read else b""
+        except OSError:
+            data = b""
+        finally:
+            os.close(opened)
+        return b"" if b"\0" in data[:_BINARY_PROBE] else data
+
+    return read
+
+
+def _text_bytes(file: SourceFile | Absent) -> bytes:
+    if isinstance(file, Absent) or len(file.text) > _MAX_SEARCHED_FILE:
+        return b""
+    return file.text.encode("utf-8", "replace")

@@ -1,0 +1,307 @@
+"""Judge a claim: from its words and the facts about it to an outcome, a reliability and a reason.
+
+This is the only place that makes a `Judgement`. The outcome is what the checkout shows. The reliability states how far
+an accusation can be trusted; a signal of the text lowers it by one step and never changes the outcome.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, NamedTuple
+
+from remit.evidence.model import (
+    RELIABILITIES,
+    Claim,
+    CodeFacts,
+    Facts,
+    Judgement,
+    Location,
+    NameFacts,
+    Outcome,
+    Reliability,
+)
+
+#: Why a claim has its outcome, as a stable word. `remit.evidence.reasons` has the sentences.
+Reason = Literal[
+    "",
+    "name-is-there",
+    "definition-is-there",
+    "quote-is-there",
+    "location-only",
+    "code-not-compared",
+    "several-files",
+    "outdated",
+    "outdated-record",
+    "past-end",
+    "past-end-of-name",
+    "range-past-end",
+    "line-zero",
+    "range-backwards",
+    "missing-in-folder",
+    "missing-below-folder",
+    "missing-folders",
+    "missing-name",
+    "missing-path",
+    "missing-link",
+    "is-folder",
+    "outside",
+    "outside-machine",
+    "name-nowhere",
+    "name-not-in-file",
+    "name-elsewhere",
+    "definition-elsewhere",
+    "not-defined",
+    "quote-altered",
+    "quote-differs",
+    "quote-without-line",
+    "quote-elsewhere",
+    "quote-in-other-file",
+    "quote-missing-file",
+    "command-missing",
+    "test-missing",
+    "commit-missing",
+    "planned",
+    "other-repository",
+    "other-code-base",
+    "large",
+    "binary",
+    "special",
+    "forbidden",
+    "submodule",
+    "comments-only",
+    "too-large-to-compare",
+    "cannot-be-known",
+]
+#: Outcomes that accuse the text. A claim with one of them has a reliability.
+ACCUSING: frozenset[Outcome] = frozenset(
+    ("relocated", "outdated", "missing-file", "out-of-range", "outside", "mismatch", "contradicted")
+)
+#: Outcomes of a claim that holds.
+HOLDING: frozenset[Outcome] = frozenset(("verified", "exists", "abbreviated", "planned"))
+#: A range that ends at most this many lines past the end of its file is likely a miscount.
+_MISCOUNT = 2
+#: A quote with a line that differs in at most this many tokens is an altered quote.
+_FEW_TOKENS = 2
+
+
+class _Found(NamedTuple):
+    """What the facts show: the outcome, the reason, and the place that was found instead."""
+
+    outcome: Outcome
+    reason: Reason = ""
+    found: Location | None = None
+    last: int | None = None
+
+
+def judge(
+    claim: Claim,
+    facts: Facts,
+    *,
+    strict: bool,
+    signals: Sequence[str] = (),
+    least: Reliability = "likely",
+) -> Judgement:
+    """Return the judgement on a claim. In a `strict` text no word excuses anything.
+
+    `signals` are the names of the signals that fire. An accusation fails if its reliability is at least `least`.
+    """
+    outcome, reason, found, last = _found(claim, facts)
+    if facts.then is not None and outcome in ACCUSING and not strict:
+        reason = "outdated-record" if facts.is_of_record else "outdated"
+        outcome, found, last = "outdated", facts.then.found, None
+    if outcome not in ACCUSING:
+        return Judgement(outcome, reason=reason, found=found, found_end=last)
+    lowered = () if strict else tuple(signals)
+    reliability = "certain" if strict else _reliability(claim, reason, len(lowered))
+    fails = RELIABILITIES.index(reliability) <= RELIABILITIES.index(least)
+    return Judgement(outcome, reliability, reason, found, last, signals=lowered, fails=fails)
+
+
+def _reliability(claim: Claim, reason: Reason, lowered: int) -> Reliability:
+    # A signal of the text about an outdated claim explains it: it is history.
+    step = RELIABILITIES.index(_table()[reason]) + (2 * lowered if reason == "outdated" else lowered)
+    if reason == "name-nowhere" and "code" not in claim.notes:
+        step += 1  # a word that is not written as code may be none
+    if "carried" in claim.notes and not reason.startswith("outdated"):
+        # The file of the line is named elsewhere, or other files are near.
+        step = max(step, 2 if "far" in claim.notes or claim.others else 1)
+    return RELIABILITIES[min(step, len(RELIABILITIES) - 1)]
+
+
+@cache
+def _table() -> dict[str, Reliability]:
+    """Return the reliability of each reason. The file is part of the package."""
+    with open(os.path.join(os.path.dirname(__file__), "reliability.toml"), "rb") as file:  # noqa: PTH118, PTH120, PTH123 (pathlib is slow)
+        data = tomllib.load(file)
+    return {reason: reliability for reliability in RELIABILITIES for reason in data[reliability]}
+
+
+def _found(claim: Claim, facts: Facts) -> _Found:
+    if claim.kind in ("command", "test", "commit"):
+        return _of_known(claim, facts)
+    if facts.state != "file":
+        return _of_absent(claim, facts)
+    if facts.how == "several":
+        return _Found("ambiguous", "several-files")
+    found = _of_quote(claim, facts) if claim.kind == "quote" else _of_place(claim, facts)
+    if found.outcome in ("verified", "exists") and facts.how == "end" and claim.kind != "quote":
+        return found._replace(outcome="abbreviated", found=Location(facts.path, claim.line))
+    return found
+
+
+def _of_known(claim: Claim, facts: Facts) -> _Found:
+    """Judge a command, a test or a commit."""
+    if facts.is_known is None:
+        return _Found("unchecked", "cannot-be-known")
+    if facts.is_known:
+        return _Found("exists", "location-only")
+    if claim.kind == "test":
+        return _Found("missing-file" if facts.state == "missing" else "mismatch", "test-missing", facts.suggestion)
+    return _Found("mismatch", "command-missing" if claim.kind == "command" else "commit-missing")
+
+
+def _of_absent(claim: Claim, facts: Facts) -> _Found:
+    """Judge a claim whose file cannot be read."""
+    state = facts.state
+    if state == "elsewhere":
+        return _Found("unchecked", "other-code-base" if facts.path else "other-repository")
+    if state == "none":
+        return _Found("unchecked", "cannot-be-known")
+    if state == "outside":
+        is_of_machine = claim.path.startswith(("/", "~")) or claim.path[1:3] == ":/"
+        return _Found("outside", "outside-machine" if is_of_machine else "outside")
+    if state == "folder" and claim.line is None and claim.kind != "quote":
+        is_end = facts.how == "end"
+        return (
+            _Found("abbreviated", "location-only", Location(facts.path))
+            if is_end
+            else _Found("exists", "location-only")
+        )
+    if state in ("missing", "folder"):
+        return _of_missing(claim, facts)
+    return _Found("unchecked", _UNREADABLE.get(state, "cannot-be-known"))
+
+
+_UNREADABLE: dict[str, Reason] = {
+    "large": "large",
+    "binary": "binary",
+    "special": "special",
+    "forbidden": "forbidden",
+    "submodule": "submodule",
+}
+
+
+def _of_missing(claim: Claim, facts: Facts) -> _Found:
+    """Judge a claim whose file does not exist."""
+    if "create" in claim.notes:
+        return _Found("planned", "planned")
+    code = facts.code.found if facts.code is not None else None
+    found = code or facts.suggestion
+    if claim.kind == "quote":
+        return _Found(
+            "missing-file", "quote-missing-file" if claim.line is None else _missing_reason(claim, facts), found
+        )
+    if facts.state == "folder":
+        return _Found("missing-file", "is-folder", found)
+    return _Found("missing-file", _missing_reason(claim, facts), found)
+
+
+def _missing_reason(claim: Claim, facts: Facts) -> Reason:
+    if "/" not in claim.path.strip("/"):
+        return "missing-name"
+    if facts.folders == "none":
+        return "missing-folders"
+    if claim.line is None:
+        return "missing-link" if "link" in claim.notes else "missing-path"
+    return "missing-in-folder" if facts.folders == "all" else "missing-below-folder"
+
+
+def _of_place(claim: Claim, facts: Facts) -> _Found:
+    """Judge a path, a line, and the name or the quote at it."""
+    ranged = _of_range(claim, facts)
+    name, code = facts.name, facts.code
+    if ranged is not None:
+        if name is not None and name.line is not None and _is_name(claim, name):
+            return _Found("relocated", "name-elsewhere", Location(facts.path, name.line))
+        if code is not None and code.place in ("file", "other"):
+            return _Found("relocated", "quote-elsewhere", code.found)
+        return ranged
+    named = _of_name(claim, name, facts.path) if name is not None and _is_name(claim, name) else None
+    if code is not None:
+        found = _of_code(claim, code)
+        # A quote that is there does not make up for a name that is not.
+        return named if named is not None and found.outcome == "verified" and named.outcome in ACCUSING else found
+    return named or _Found("exists", "location-only")
+
+
+def _is_name(claim: Claim, name: NameFacts) -> bool:
+    """Return whether a plain word in brackets is a name: the file defines it."""
+    return "plain" not in claim.notes or bool(name.definitions)
+
+
+def _of_range(claim: Claim, facts: Facts) -> _Found | None:
+    """Return what is wrong with the cited lines; None if the file has them."""
+    line, last, count = claim.line, claim.end_line, facts.line_count
+    if line is None or count is None:
+        return None
+    if line < 1:
+        return _Found("out-of-range", "line-zero")
+    if last is not None and last < line:
+        return _Found("out-of-range", "range-backwards")
+    if max(line, last or 0) <= count:
+        return None
+    if line <= count and last is not None and last - count <= _MISCOUNT:
+        return _Found("out-of-range", "range-past-end", Location(facts.path, line), count)
+    return _Found("out-of-range", "past-end-of-name" if "bare" in claim.notes else "past-end")
+
+
+def _of_name(claim: Claim, name: NameFacts, path: str) -> _Found:
+    """Judge a name at a line that exists."""
+    if name.is_near and not ("defined" in claim.notes and claim.line is not None):
+        return _Found("verified", "name-is-there")
+    if name.is_near:
+        return _of_definition(claim, name, path)
+    if name.line is not None:
+        is_moved_definition = name.is_definition and "defined" in claim.notes
+        reason: Reason = "definition-elsewhere" if is_moved_definition else "name-elsewhere"
+        return _Found("relocated", reason, Location(path, name.line))
+    is_nowhere = name.is_anywhere is False and not name.is_imported
+    return _Found("mismatch", "name-nowhere" if is_nowhere else "name-not-in-file")
+
+
+def _of_definition(claim: Claim, name: NameFacts, path: str) -> _Found:
+    """Judge a name that, according to the text, is defined at a line near which it occurs."""
+    if name.is_definition or not name.definitions:
+        return _Found("verified", "definition-is-there" if name.is_definition else "name-is-there")
+    line = min(name.definitions, key=lambda number: abs(number - (claim.line or 1)))
+    return _Found("relocated", "definition-elsewhere", Location(path, line))
+
+
+def _of_quote(claim: Claim, facts: Facts) -> _Found:
+    """Judge quoted code whose file exists."""
+    if facts.code is None:
+        return _Found("unchecked", "cannot-be-known")
+    if facts.code.place == "nowhere" and (ranged := _of_range(claim, facts)) is not None:
+        return ranged
+    return _of_code(claim, facts.code)
+
+
+def _of_code(claim: Claim, code: CodeFacts) -> _Found:
+    if code.place == "cited":
+        return _Found("verified", "quote-is-there", code.found)
+    if code.place == "file":
+        return _Found("relocated", "quote-elsewhere", code.found)
+    if code.place == "other":
+        return _Found("relocated", "quote-in-other-file", code.found)
+    if code.place in ("empty", "skipped"):
+        reason: Reason = "comments-only" if code.place == "empty" else "too-large-to-compare"
+        return _Found(
+            "unchecked" if claim.kind == "quote" else "exists", reason if claim.kind == "quote" else "code-not-compared"
+        )
+    if claim.line is None:
+        return _Found("mismatch", "quote-without-line", code.found)
+    is_altered = code.changed_tokens is not None and code.changed_tokens <= _FEW_TOKENS
+    return _Found("mismatch", "quote-altered" if is_altered else "quote-differs", code.found)

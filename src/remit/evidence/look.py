@@ -1,0 +1,184 @@
+"""Look claims up: each claim and the checkout give facts. Facts are never overwritten, and nothing is judged here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from remit.evidence.find_code import CodeFinder, OtherFiles
+from remit.evidence.find_commands import CommandFinder
+from remit.evidence.find_files import FileFinder, other_code_base
+from remit.evidence.find_names import NameFinder
+from remit.evidence.model import REFERENCES, Claim, CodeFacts, Facts, Location, NameFacts
+from remit.workspace.files import SourceFile, Workspace
+
+#: Facts about a claim that cannot be looked up: there is no checkout.
+UNKNOWN = Facts()
+#: A name in a column may be one of several: `open, close`. The reader joins them with this sign.
+ALTERNATIVES = "|"
+
+
+class Looker:
+    """Looks up the claims of one document in one tree of files."""
+
+    def __init__(
+        self, workspace: Workspace, folder: str, files: FileFinder, names: NameFinder, commands: CommandFinder
+    ) -> None:
+        self._workspace = workspace
+        #: The document's own folder in the checkout.
+        self._folder = folder
+        self._files = files
+        self._names = names
+        self._commands = commands
+        self._code = CodeFinder()
+
+    def look(self, claims: Sequence[Claim], document: str = "", *, strict: bool = True) -> list[Facts]:
+        """Return the facts of each claim; `document` is the text itself, which is not a source of its quotes.
+
+        In a text that is not `strict`, most references to a folder that is not here are about another code base.
+        """
+        self._commands.prepare(claims)
+        self._names.prepare(name for claim in claims if claim.name and claim.kind == "name" for name in _names(claim))
+        # Sorted by file, so that each file is read once even if not all of them fit in memory.
+        order = sorted(range(len(claims)), key=lambda at: claims[at].path)
+        facts: list[Facts] = [UNKNOWN] * len(claims)
+        for at in order:
+            facts[at] = self._look(claims[at])
+        self._find_in_other_files(claims, facts, document)
+        if not strict:
+            self._mark_other_code(claims, facts)
+        return self._with_quotes(claims, facts)
+
+    def _look(self, claim: Claim) -> Facts:
+        if claim.kind in ("command", "test", "commit"):
+            return self._look_for_command(claim)
+        if claim.kind == "quote":
+            return self._look_for_code(claim)
+        facts = self._files.look(claim)
+        if claim.kind == "name":
+            facts = self._with_name(claim, facts)
+        return facts
+
+    def _look_for_command(self, claim: Claim) -> Facts:
+        found = self._commands.find(claim, self._folder)
+        if found.is_foreign:
+            return Facts(state="elsewhere", elsewhere="a program of another project")
+        suggestion = Location(found.suggestion) if found.suggestion else None
+        return Facts(state="file", path=found.where, is_known=found.is_known, suggestion=suggestion)
+
+    def _with_name(self, claim: Claim, facts: Facts) -> Facts:
+        """Add where the name is. Of several files, take the only one that has the name near the line."""
+        paths = facts.candidates if facts.how == "several" else (facts.path,) if facts.state == "file" else ()
+        found = [(path, name) for path in paths if (name := self._name_facts(claim, path)) is not None]
+        if facts.how != "several":
+            return replace(facts, name=found[0][1]) if found else facts
+        near = [(path, name) for path, name in found if name.is_near]
+        if len(near) != 1:
+            return facts
+        path, name = near[0]
+        file = self._workspace.read(path)
+        count = file.line_count if isinstance(file, SourceFile) else None
+        return replace(facts, path=path, how="end", candidates=(), line_count=count, name=name)
+
+    def _name_facts(self, claim: Claim, path: str) -> NameFacts | None:
+        """Return the facts about the name, or about the first of several names that is near the line."""
+        file = self._workspace.read(path)
+        if not isinstance(file, SourceFile):
+            return None
+        # A name near the line needs no definition, unless the claim is about one.
+        needs = not claim.notes.isdisjoint(("plain", "defined"))
+        every = [
+            self._names.facts(file, name, claim.line, claim.end_line, with_definitions=needs) for name in _names(claim)
+        ]
+        return next((facts for facts in every if facts.is_near), every[0])
+
+    def _look_for_code(self, claim: Claim) -> Facts:
+        """Return the facts about a quote: of several places that may be meant, the one at which it is."""
+        primary = self._files.look_up(claim.path, claim.line, claim.end_line)
+        best = self._compare(claim, primary, claim.line, claim.end_line)
+        for other in claim.others:
+            if best.code is not None and best.code.place == "cited":
+                return best
+            facts = self._files.look_up(other.path, other.line)
+            compared = self._compare(claim, facts, other.line, None)
+            if compared.code is not None and compared.code.place == "cited":
+                return replace(compared, code=replace(compared.code, cited=other))
+        lines = [line for line in (claim.line, claim.end_line, *(one.line for one in claim.others)) if line is not None]
+        is_one_file = bool(claim.others) and {one.path for one in claim.others} == {claim.path}
+        if is_one_file and lines and (best.code is None or best.code.place != "cited"):
+            # `a.py:12, 30` shows the lines from the first to the last.
+            whole = self._compare(claim, primary, min(lines), max(lines))
+            return whole if whole.code is not None and whole.code.place == "cited" else best
+        return best
+
+    def _compare(self, claim: Claim, facts: Facts, line: int | None, last: int | None) -> Facts:
+        """Add where the code is. Of several files, take the only one that has it at the line."""
+        paths = facts.candidates if facts.how == "several" else (facts.path,) if facts.state == "file" else ()
+        compared: list[tuple[str, CodeFacts]] = []
+        for path in paths:
+            file = self._workspace.read(path)
+            if isinstance(file, SourceFile):
+                compared.append((path, self._code.look(claim.code, file, line, last)))
+        if not compared:
+            return facts
+        if facts.how != "several":
+            return replace(facts, code=compared[0][1])
+        cited = [(path, code) for path, code in compared if code.place == "cited"]
+        if len(cited) != 1:
+            return facts
+        return replace(facts, path=cited[0][0], how="end", candidates=(), code=cited[0][1])
+
+    def _find_in_other_files(self, claims: Sequence[Claim], facts: list[Facts], document: str) -> None:
+        """Search all other files for quotes that are not in their own."""
+        lost = [at for at, claim in enumerate(claims) if claim.kind == "quote" and _is_lost(facts[at])]
+        if not lost:
+            return
+        finder = OtherFiles(self._workspace, self._code)
+        found = finder.find([(facts[at].path or claims[at].path, claims[at].code) for at in lost], document)
+        for at, location in zip(lost, found, strict=True):
+            if location is not None:
+                facts[at] = replace(
+                    facts[at], code=CodeFacts("other", match="whitespace", found=location, similarity=1.0)
+                )
+
+    def _mark_other_code(self, claims: Sequence[Claim], facts: list[Facts]) -> None:
+        """Mark the references to another code base: most references of the text share a folder that is not here."""
+        references = [(claim, own) for claim, own in zip(claims, facts, strict=True) if claim.kind in REFERENCES]
+        root = other_code_base(references, self._workspace)
+        if not root:
+            return
+        for at, claim in enumerate(claims):
+            is_missing = facts[at].state == "missing" and claim.path.strip("/").partition("/")[0] == root
+            if is_missing and claim.kind not in ("command", "test", "commit"):
+                facts[at] = Facts(state="elsewhere", path=claim.path, elsewhere=root)
+
+    def _with_quotes(self, claims: Sequence[Claim], facts: list[Facts]) -> list[Facts]:
+        """Add to each location what the comparison of its quote showed."""
+        quoted: dict[tuple[int, str, int | None], CodeFacts] = {}
+        for claim, own in zip(claims, facts, strict=True):
+            if claim.kind == "quote" and own.code is not None:
+                place = settled(claim, own)
+                quoted.setdefault((place.located_at, place.path, place.line), own.code)
+        if not quoted:
+            return facts
+        added = list(facts)
+        for at, claim in enumerate(claims):
+            code = quoted.get((claim.at, claim.path, claim.line)) if claim.kind in REFERENCES else None
+            if code is not None and facts[at].state in ("file", "missing"):
+                added[at] = replace(facts[at], code=code)
+        return added
+
+
+def settled(claim: Claim, facts: Facts) -> Claim:
+    """Return a quote with the one of several places at which its code is."""
+    cited = facts.code.cited if facts.code is not None and claim.kind == "quote" else None
+    return claim if cited is None else replace(claim, path=cited.path, line=cited.line, end_line=None)
+
+
+def _names(claim: Claim) -> list[str]:
+    return claim.name.split(ALTERNATIVES)
+
+
+def _is_lost(facts: Facts) -> bool:
+    return facts.state == "missing" or (facts.code is not None and facts.code.place == "nowhere")

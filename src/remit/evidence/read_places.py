@@ -1,0 +1,319 @@
+"""Read the places and paths of a text: each reference to a file becomes a claim, with the name next to it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import groupby, islice
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from remit.contract.lines import is_none_text
+from remit.evidence.document import Segment, is_label
+from remit.evidence.file_names import (
+    Exists,
+    has_known_ending,
+    has_odd_name,
+    is_placeholder,
+    is_source,
+    is_usual_name,
+    looks_like_route,
+)
+from remit.evidence.grammar import (
+    WrittenReference,
+    canonical_reference,
+    may_cite,
+    never_exists,
+    references_in,
+)
+from remit.evidence.line_ranges import is_in_string, lines_alone
+from remit.evidence.model import Claim, Location, Note, format_location
+from remit.evidence.read_lines import CarriedLine, LineReader
+from remit.evidence.read_names import NameMention, name_beside, name_of_row
+from remit.lazy import lazy_pattern
+from remit.workspace.files import Absent, Workspace
+from remit.workspace.paths import is_absolute, normalize_path
+
+#: A text without one of these names no file: a dot before a letter, a slash, `Makefile`.
+_NAMES_FILE = lazy_pattern(r"\.\w|[/\\]|file\b")
+#: A path in code marks that is a claim without a line: it has a slash and an ending, or a slash at its end.
+_CODE_SPAN = lazy_pattern(r"(?<!`)(`{1,2})(?!`)([^`\n]{3,300})\1(?!`)")
+_LINK = "]("
+#: The globs before a path: `*_test.go`, src/*-view.ts.
+_GLOBS = ("`*", "/*")
+_IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
+_ABOUT = lazy_pattern(r"[~≈]\s?L?\d|\b(?:around|near|about|approx)", re.IGNORECASE)
+_ESTIMATE = lazy_pattern(r"(?:[~≈]|\b(?:around|near|about|approx\.?|approximately)\s(?:lines?\s)?)$")
+#: A new name of a file: `a/b.py` → `c/d.py`.
+_ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
+#: The characters around a reference that can make it an example.
+_AROUND = 30
+_MAX_CELLS = 40
+#: A longer cell states more than that there is nothing.
+_MAX_NONE = 40
+
+
+def display_path(written: str, workspace: Workspace | None) -> str:
+    """Return a path as the output shows it: relative, with slashes; a path outside the checkout stays as written."""
+    inside = workspace.normal(written) if workspace is not None else normalize_path(written, "/")
+    return inside if inside is not None else written.replace("\\", "/")
+
+
+def table_rows(pieces: Iterable[Segment]) -> Iterator[list[Segment]]:
+    """Yield the segments of each table row, list and paragraph, without cells that say nothing. Code is alone."""
+    row: list[Segment] = []
+    key = (0, 0)
+    for piece in pieces:
+        own = (piece.row, 0) if piece.row else (0, piece.group)
+        if (own != key or piece.kind == "code") and row:
+            yield row
+            row = []
+        key = own
+        if piece.kind == "code":
+            yield [piece]
+        elif not _is_empty(piece.text):
+            row.append(piece)
+    if row:
+        yield row
+
+
+def _is_empty(text: str) -> bool:
+    """Return whether a text only states that there is nothing, without a remark in brackets."""
+    return len(text) < _MAX_NONE and is_none_text(text) and "(" not in text and "（" not in text
+
+
+class PlaceReader:
+    """Reads the references of one document. Each path is looked up once, only to see whether it names a file."""
+
+    def __init__(self, workspace: Workspace | None) -> None:
+        self._workspace = workspace
+        self.exists: Exists = _known_files(workspace)
+        self._shown: Callable[[str], str] = cache(lambda path: display_path(path, workspace))
+        self.lines = LineReader(self._named_files)
+
+    def read(self, segment: Segment, row: list[Segment]) -> list[Claim]:
+        """Return the references of one segment; `row` are the segments of its table row."""
+        if not segment.lines and (canonical := canonical_reference(segment.text)) is not None:
+            return self._claims(segment, [canonical], {}, row) if self._is_claim(segment, canonical) else []
+        written = self._written_in(segment)
+        carried = {line.written: line for line in self.lines.read(segment, written, row)}
+        if carried:
+            written = sorted([*written, *carried], key=attrgetter("start"))
+        return self._claims(segment, written, carried, row) if written else []
+
+    def _claims(
+        self,
+        segment: Segment,
+        written: list[WrittenReference],
+        carried: dict[WrittenReference, CarriedLine],
+        row: list[Segment],
+    ) -> list[Claim]:
+        claims: list[Claim] = []
+        in_row = name_of_row(row[:_MAX_CELLS], segment) if segment.row and segment.is_location else None
+        for (start, end), group in groupby(written, key=attrgetter("start", "end")):
+            listed = list(group)
+            name = name_beside(segment.text, start, end, listed[0].path) or (in_row if len(written) == 1 else None)
+            if name is not None and not _is_at(name, listed):
+                name = None
+            for number, reference in enumerate(listed):
+                claim = self._claim(segment, reference, carried.get(reference))
+                if number:
+                    claim = replace(claim, notes=claim.notes | {"listed"})
+                is_named = name is not None and number == len(listed) - 1
+                is_shown_alone = len(listed) > 1 or (bool(segment.lines) and claim.line is not None)
+                location = format_location(Location(claim.path, claim.line), claim.end_line)
+                label = location if is_shown_alone else claim.text.replace("`", "")
+                claims.append(replace(_with_name(claim, name) if is_named and name else claim, label=label))
+        return claims
+
+    def _claim(self, segment: Segment, reference: WrittenReference, carried: CarriedLine | None) -> Claim:
+        notes: set[Note] = set()
+        if "/" not in reference.path:
+            notes.add("bare")
+        if reference.is_link:
+            notes.add("link")
+        if segment.is_location:
+            notes.add("column")
+        if segment.kind in ("text", "item") and is_label(segment.text):
+            notes.add("label")
+        before = segment.text[max(0, reference.start - _AROUND) : reference.start]
+        if before.endswith("`") or reference.text.startswith("`"):
+            notes.add("marked")
+        if _ABOUT.search(reference.text) or _ESTIMATE.search(before):
+            notes.add("estimate")
+        if not reference.text.isascii() and any(unicodedata.category(one) == "Cf" for one in reference.text):
+            notes.add("hidden")
+        others: tuple[Location, ...] = ()
+        if carried is not None:
+            notes |= {"carried", "far"} if carried.is_far else {"carried"}
+            others = tuple(Location(self._shown(path), reference.line) for path in carried.others)
+        return Claim(
+            kind="path" if reference.line is None else "place",
+            text=reference.text,
+            at=segment.line,
+            segment=segment,
+            path=self._shown(reference.path),
+            line=reference.line,
+            end_line=reference.end_line,
+            notes=frozenset(notes),
+            others=others,
+            start=reference.start,
+            end=reference.end,
+        )
+
+    def _written_in(self, segment: Segment) -> list[WrittenReference]:
+        """Return the references of a segment that name their file."""
+        text = segment.text
+        may_name_path = segment.is_location or "`" in text or _LINK in text
+        if not may_name_path and not may_cite(text):
+            return []
+        written = references_in(text, self.exists, bare=may_name_path, is_sentence=not segment.is_location)
+        if segment.may_be_route:
+            written = [one for one in written if not looks_like_route(one.path) or self.exists(one.path.lstrip("/"))]
+        if segment.lines and len(written) == 1 and written[0].line is None:
+            stated = lines_alone(segment.lines)
+            written = [replace(written[0], line=line, end_line=last) for line, last in stated] or written
+        spans = None
+        kept = []
+        for one in written:
+            if one.line is None and not segment.is_location and not one.is_link:
+                spans = spans if spans is not None else _path_spans(text)
+                if (one.start, one.end) not in spans:
+                    continue
+            if self._is_claim(segment, one):
+                kept.append(one)
+        return kept
+
+    def _is_claim(self, segment: Segment, one: WrittenReference) -> bool:
+        """Return whether a path names a file. A placeholder, a glob and a route do so only if there is such a file."""
+        text = segment.text
+        if self.exists(one.path):
+            return True
+        before, after = text[max(0, one.start - _AROUND) : one.start], text[one.end : one.end + _AROUND]
+        if is_placeholder(one.path, before, after):
+            return False
+        is_end = one.line is None or one.path.startswith(("-", "_", "."))
+        if is_end and one.start > 1 and text.startswith(_GLOBS, one.start - 2):
+            return False
+        if one.line is None:
+            return self._is_path(segment, one)
+        path = one.path.replace("\\", "/")
+        if self._workspace is None or "/" not in path or "." in path.rpartition("/")[2]:
+            return True
+        # `svc/shop:80`, `origin/main:12` and `/api/v1/users:12` are not files.
+        if is_absolute(path) or path.startswith((".", "…")):
+            return (
+                not path.startswith("/") or _is_on_machine(path) or self._is_folder(path.strip("/").partition("/")[0])
+            )
+        return self._is_folder(path.partition("/")[0]) or bool(self._workspace.index.ending_with(path))
+
+    def _is_path(self, segment: Segment, one: WrittenReference) -> bool:
+        """Return whether a path without a line names a file; `RFC-053/097` and the new name of a moved file do not."""
+        if self._workspace is None:
+            return segment.is_location  # nothing can be looked up, but the row names a file
+        if _ARROW.search(segment.text, max(0, one.start - 12), one.start):
+            return False
+        path = one.path.replace("\\", "/")
+        if not segment.is_location and path.startswith(("~", "/")) and _is_on_machine(f"/{path.strip('~/')}"):
+            return False  # a path of a machine
+        if one.is_link:
+            return not path.startswith(("#", "{", "<")) and "?" not in path
+        if has_known_ending(path) or path.startswith("."):
+            return True
+        if is_absolute(path):
+            return segment.is_location and _is_on_machine(path)  # elsewhere, it is a path of a machine
+        return self._is_folder(path.partition("/")[0]) or bool(self._workspace.index.ending_with(path.strip("/")))
+
+    def _is_folder(self, name: str) -> bool:
+        found = self._workspace.read(name) if self._workspace is not None else None
+        return isinstance(found, Absent) and found.why != "missing"
+
+    def _named_files(self, segment: Segment) -> list[WrittenReference]:
+        """Return the files that a segment names, with or without a line."""
+        if not _NAMES_FILE.search(segment.text):
+            return []
+        written = references_in(segment.text, self.exists, bare=True, is_sentence=not segment.is_location)
+        return [one for one in written if self._is_named(segment.text, one)]
+
+    def _is_named(self, text: str, one: WrittenReference) -> bool:
+        if is_in_string(text, one.start, one.end):
+            return False
+        if self.exists(one.path):
+            return True
+        if one.line is None and _IMPORT.search(text, max(0, one.start - _AROUND), one.start):
+            return False
+        is_member = one.line is None and "/" not in one.path and one.path[-2:-1] == "."  # `point.h`
+        name = one.path.rpartition("/")[2]
+        return has_known_ending(one.path) and not name.startswith(".") and not is_member
+
+
+def _is_at(name: NameMention, listed: list[WrittenReference]) -> bool:
+    """Return whether a name is stated for one place: of several lines, the text does not say which one has it.
+
+    Next to a path without a line, only a name that is written as code is one, and only of a file with code.
+    """
+    if len(listed) > 1:
+        return False
+    return listed[0].line is not None or (name.is_code and is_source(listed[0].path))
+
+
+def _with_name(claim: Claim, name: NameMention) -> Claim:
+    """Return a claim about a name at a place."""
+    notes = set(claim.notes)
+    notes |= {"code"} if name.is_code else {"plain"} if name.is_plain else set()
+    notes |= {"defined"} if name.is_defined else set()
+    return replace(claim, kind="name", name=name.name, notes=frozenset(notes))
+
+
+def _path_spans(text: str) -> set[tuple[int, int]]:
+    """Return the spans of the paths that are all of a code span: with a slash and an ending, or a slash at the end."""
+    spans: set[tuple[int, int]] = set()
+    for span in _CODE_SPAN.finditer(text):
+        path = span[2].strip()
+        if "/" in path and " " not in path and (has_known_ending(path) or path.endswith("/")):
+            start = span.start(2) + span[2].index(path)
+            spans.add((start, start + len(path)))
+    return spans
+
+
+def _is_on_machine(path: str) -> bool:
+    """Return whether an absolute path starts with a folder that machines have: `/etc/passwd`."""
+    return path.split("/")[1:2] != [] and path.split("/")[1] in SYSTEM_FOLDERS
+
+
+#: Folders of a machine that absolute paths start with, and that a checkout may have, too.
+SYSTEM_FOLDERS = frozenset(
+    ("etc", "usr", "var", "proc", "sys", "dev", "root", "home", "Users", "boot", "run", "tmp", "mnt", "opt")
+)
+
+
+def _known_files(workspace: Workspace | None) -> Exists:
+    """Return a function that looks files up; one that only its name can show to be a file may be in any folder."""
+    if workspace is None:
+        return never_exists
+
+    @cache
+    def exists(path: str) -> bool:
+        if workspace.exists(path):
+            return True
+        return (is_usual_name(path) or has_odd_name(path)) and bool(workspace.index.ending_with(path))
+
+    return exists
+
+
+def place_claims(reader: PlaceReader, rows: Iterable[list[Segment]]) -> Iterator[list[Claim]]:
+    """Yield the claims of each row, list or paragraph; nothing for code."""
+    for row in rows:
+        if row[0].kind == "code":
+            continue
+        for segment in islice(row, 1) if row[0].row else ():
+            reader.lines.add(segment)
+        claims: list[Claim] = []
+        for segment in row:
+            if not segment.row:
+                reader.lines.add(segment)
+            claims += reader.read(segment, row)
+        yield claims

@@ -1,0 +1,208 @@
+"""Signals: words of the text itself around a claim that lower the reliability of an accusation by one step.
+
+Each signal is one function with an example of an accusation that it lowers, and a lie that it must not hide: the lie
+is still listed. Signals are asked only for accusations in texts that are not strict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from remit.evidence.document import Segment
+from remit.evidence.file_names import is_source
+from remit.evidence.model import Claim, Facts
+from remit.evidence.quote_text import is_code
+from remit.evidence.read_quotes import is_in_language
+from remit.evidence.signal_words import has_words, words
+from remit.lazy import lazy_pattern
+
+#: The part of a sentence around a claim that is searched for words.
+_CLAUSE = 80
+_NEAR = 40
+_CLAUSE_ENDS = lazy_pattern(r"[.;!?。；！？|]\s|[。；]|\s[-–—]\s")
+#: Folders of files that are built, installed or written at run time.
+_BUILT = frozenset(
+    [
+        "node_modules",
+        "dist",
+        "build",
+        "out",
+        "target",
+        "coverage",
+        ".next",
+        ".venv",
+        "venv",
+        "__pycache__",
+        "vendor",
+        ".cache",
+        "tmp",
+        "logs",
+        "generated",
+    ]
+)
+#: Names that stand for any other: `foo.py`, `MyComponent.tsx`, `your-plugin/index.ts`, `XXX.md`.
+_STANDS_FOR_OTHERS = lazy_pattern(
+    r"(?:^|[/_.-])(?:foo|bar|baz|my|your|some|xxx?|example|sample|name)(?:[/_.-]|(?=[A-Z])|$)|(?:^|/)My(?=[A-Z])|(?:^|/)[a-z]\.(?:\w+\.)?\w+$|[<>{}*]|NNN|YYYY"
+)
+_LOCAL = lazy_pattern(r"(?:^|/)(?:\.env(?:\.[\w.]+)?|[^/]*\.local(?:\.\w+)?)$")
+_LINK_ELSEWHERE = lazy_pattern(r"https?://|\bgithub\.com/|\b[\w.-]{2,40}/[\w.-]{2,40}@")
+#: A date in the name of a text: `2026-03-19-timeline.md`, `AUDIT 20260319`, `# Review (March 2026)`.
+_DATED = lazy_pattern(r"(?<!\d)20[1-4]\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01]))?)?(?!\d)")
+_NEW_CODE = lazy_pattern(r"(?m)(?://|#|--|/\*|<!--)\s*(?:[←⬅]\s*)?(?:NEW|ADD(?:ED)?|CHANGED?|新增|追加)\b")
+
+
+class Context(msgspec.Struct, frozen=True):
+    """A claim with the text around it."""
+
+    claim: Claim
+    facts: Facts
+    #: The headings above it, the nearest last.
+    headings: tuple[Segment, ...] = ()
+    #: The cells of its table row.
+    row: tuple[Segment, ...] = ()
+    #: The line above a fence, without its references.
+    label: str = ""
+    #: The path of the document in the checkout, and the title of the text.
+    document: str = ""
+    title: str = ""
+
+    @property
+    def before(self) -> str:
+        """The clause before the claim."""
+        text = self.claim.segment.text[: self.claim.start][-_CLAUSE:] if self.claim.kind != "quote" else ""
+        ends = [found.end() for found in _CLAUSE_ENDS.finditer(text)]
+        return text[ends[-1] :] if ends else text
+
+    @property
+    def after(self) -> str:
+        """The clause after the claim."""
+        text = self.claim.segment.text[self.claim.end :][:_CLAUSE] if self.claim.kind != "quote" else ""
+        end = _CLAUSE_ENDS.search(text)
+        return text[: end.start()] if end else text
+
+
+class Signal(msgspec.Struct, frozen=True):
+    """A named signal: an accusation that it lowers, and a lie that it must not hide."""
+
+    name: str
+    fires: Callable[[Context], bool]
+    #: A text in which it fires, and a false claim that stays listed although it fires.
+    example: str
+    lie: str
+
+
+def _proposed_label(context: Context) -> bool:
+    return context.claim.kind == "quote" and has_words(context.label, words("proposed"))
+
+
+def _proposed_heading(context: Context) -> bool:
+    return any(has_words(heading.text, words("proposed")) for heading in context.headings[-2:])
+
+
+def _record(context: Context) -> bool:
+    return not context.facts.is_of_record and is_record(context.document, context.title)
+
+
+def _created(context: Context) -> bool:
+    near = f"{context.before[-_NEAR:]} {context.after[:_NEAR]}"
+    cells = any(has_words(cell.text, words("create")) for cell in context.row if len(cell.text) <= _NEAR)
+    heading = context.claim.line is None and any(has_words(one.text, words("create")) for one in context.headings[-1:])
+    return cells or heading or has_words(near, words("create"))
+
+
+def _removed(context: Context) -> bool:
+    heading = any(has_words(one.text, words("remove")) for one in context.headings[-1:])
+    return heading or has_words(f"{context.before[-_NEAR:]} {context.after[:_NEAR]}", words("remove"))
+
+
+def _called_absent(context: Context) -> bool:
+    return has_words(f"{context.before} {context.after}", words("absent"))
+
+
+def _other_project(context: Context) -> bool:
+    texts = (context.before, context.after, *(heading.text for heading in context.headings[-2:]))
+    return any(has_words(text, words("other")) or bool(_LINK_ELSEWHERE.search(text)) for text in texts)
+
+
+def _estimate(context: Context) -> bool:
+    return "estimate" in context.claim.notes
+
+
+def _example(context: Context) -> bool:
+    heading = any(has_words(one.text, words("example")) for one in context.headings[-1:])
+    return heading or has_words(context.before[-_NEAR:], words("example"))
+
+
+def _past(context: Context) -> bool:
+    return any(has_words(heading.text, words("past")) for heading in context.headings[-2:])
+
+
+def _written_by_program(context: Context) -> bool:
+    return context.claim.line is None and has_words(
+        f"{context.before[-_NEAR:]} {context.after[:_NEAR]}", words("output")
+    )
+
+
+def _built(context: Context) -> bool:
+    return context.claim.kind != "quote" and not _BUILT.isdisjoint(context.claim.path.lower().split("/")[:-1])
+
+
+def _local(context: Context) -> bool:
+    return _LOCAL.search(context.claim.path) is not None
+
+
+def _ignored(context: Context) -> bool:
+    return context.facts.is_ignored
+
+
+def _stands_for_others(context: Context) -> bool:
+    return _STANDS_FOR_OTHERS.search(context.claim.path) is not None
+
+
+def _not_code(context: Context) -> bool:
+    is_fence = context.claim.kind == "quote" and context.claim.segment.kind == "code"
+    return is_fence and is_source(context.claim.path) and not is_code(context.claim.code)
+
+
+def _other_language(context: Context) -> bool:
+    claim = context.claim
+    return claim.kind == "quote" and claim.segment.kind == "code" and not is_in_language(claim.segment, claim.path)
+
+
+def _new_lines(context: Context) -> bool:
+    return context.claim.kind == "quote" and _NEW_CODE.search(context.claim.code) is not None
+
+
+SIGNALS = (
+    Signal("proposed-label", _proposed_label, "Fix it in `a/b.py:3`:", "Fix for the invented `a/ghost.py:3`:"),
+    Signal("proposed-heading", _proposed_heading, "## Proposed changes to the loader", "## Solution in a/ghost.py:3"),
+    Signal("record", _record, "# Plan: the new cache, `a/cache.py`", "# Audit: the bug in `a/ghost.py:3`"),
+    Signal("created", _created, "Create `a/new.py`", "the new code in `a/ghost.py:3`"),
+    Signal("removed", _removed, "`a/old.py` was removed", "removed the check in `a/ghost.py:3`"),
+    Signal("called-absent", _called_absent, "`a/b.md` is missing", "the check is missing in `a/ghost.py:3`"),
+    Signal("other-project", _other_project, "upstream `lib/store.c:3`", "the upstream bug in `a/ghost.py:3`"),
+    Signal("estimate", _estimate, "around line 300 of `a/b.py`", "around line 9000 of `a/b.py`"),
+    Signal("example", _example, "for example `a/users.py`", "for example `a/ghost.py:3`"),
+    Signal("past", _past, "## Changelog: `a/b.py:3`", "## History of `a/ghost.py:3`"),
+    Signal("written-by-program", _written_by_program, "writes `out/report.json`", "it generates `a/ghost.py`"),
+    Signal("built", _built, "`dist/app.js`", "`build/ghost.py:3`"),
+    Signal("local", _local, "`config/.env`", "`config/.env.ghost:3`"),
+    Signal("ignored", _ignored, "`logs/` in `.gitignore`, and in the text", "`logs/ghost.py:3`"),
+    Signal("stands-for-others", _stands_for_others, "`src/MyComponent.tsx`", "`src/my-ghost.ts:3`"),
+    Signal("not-code", _not_code, "a drawing below `a/b.py:3`", "sentences below `a/b.py:3`"),
+    Signal("other-language", _other_language, "a JSON answer below `a/b.py:3`", "Go code below `a/b.py:3`"),
+    Signal("new-lines", _new_lines, "`x = 1  # NEW` below `a/b.py:3`", "invented code with `# NEW`"),
+)
+
+
+def is_record(document: str, title: str) -> bool:
+    """Return whether a text is a record of a moment, by its path or title: a date, a plan, a report, a review."""
+    names = (document.replace("_", " "), title)
+    return any(_DATED.search(name) or has_words(name, words("plan") + words("record")) for name in names)
+
+
+def signals_of(context: Context) -> tuple[str, ...]:
+    """Return the names of the signals that fire for an accusation."""
+    return tuple(signal.name for signal in SIGNALS if signal.fires(context))
