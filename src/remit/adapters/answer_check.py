@@ -13,10 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.checking import Verdict, check
+from remit.api import check
+from remit.checking import Verdict
+from remit.clients.transcripts.tool_outputs import grep_hits, shell_hits
 from remit.errors import RemitError, UsageError
 from remit.evidence.receipts import Receipt
-from remit.evidence.tool_outputs import grep_hits, shell_hits
 from remit.lazy import lazy_pattern
 from remit.rules.instructions import instructions
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 from psycopg.types.json import Jsonb
 
-from remit.acceptance import Judgement, claims_with_code, judge_report
+from remit.acceptance import ReportJudgement, claims_with_code, judge_report
 from remit.checking import Options
 from remit.demo.sessions import write_sessions
 from remit.demo.shop import REVIEWERS, ShopProblem, draw_problems, draw_review, review_document, write_checkout
@@ -62,7 +62,7 @@ class _Work(NamedTuple):
     agent: str
     prompt: str
     text: str
-    judgement: Judgement
+    judgement: ReportJudgement
     receipts: tuple[Receipt, ...]
     brief: Brief
     definition: dict[str, Any]
@@ -125,7 +125,7 @@ def _draw_week(root: Path, seed: int, now: datetime) -> _Week:
     return _Week(root, seed, now, single, reviews)
 
 
-def _judge_sample(root: Path, kind: str, edits: tuple[tuple[str, str], ...]) -> tuple[str, Judgement]:
+def _judge_sample(root: Path, kind: str, edits: tuple[tuple[str, str], ...]) -> tuple[str, ReportJudgement]:
     text = sample_text(kind)
     for old, new in edits:
         text = text.replace(old, new)
@@ -133,7 +133,7 @@ def _judge_sample(root: Path, kind: str, edits: tuple[tuple[str, str], ...]) -> 
 
 
 def _single(
-    chance: random.Random, task: tuple[Any, ...], judged: tuple[str, Judgement], at: datetime, day: int
+    chance: random.Random, task: tuple[Any, ...], judged: tuple[str, ReportJudgement], at: datetime, day: int
 ) -> _Work:
     agent, prompt = task[:2]
     model = _OPUS if chance.random() < 0.25 else _SONNET
@@ -145,7 +145,7 @@ def _work(
     agent: str,
     prompt: str,
     text: str,
-    judgement: Judgement,
+    judgement: ReportJudgement,
     receipts: tuple[Receipt, ...],
     model: str,
     at: datetime,

@@ -37,7 +37,7 @@ from remit.unconfirmed import settle, watch
 if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
 
-    from remit.acceptance import Judgement
+    from remit.acceptance import ReportJudgement
     from remit.dispatch.toolset import Calls
     from remit.evidence.receipts import Receipt
     from remit.ledger.items import NewItem
@@ -320,7 +320,7 @@ def apply_limits(brief: Brief, settings: Settings) -> Brief:
     return brief if tools == brief.tools else msgspec.structs.replace(brief, tools=tools)
 
 
-def _review_items(judgement: Judgement, job: Job, brief: Brief, root: Path) -> list[NewItem]:
+def _review_items(judgement: ReportJudgement, job: Job, brief: Brief, root: Path) -> list[NewItem]:
     from remit.ledger.items import AgentVersion, ItemOrigin
     from remit.ledger.recorded_merge import items_of_report
 
@@ -331,7 +331,7 @@ def _review_items(judgement: Judgement, job: Job, brief: Brief, root: Path) -> l
 
 def _judge(
     report: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
-) -> tuple[Judgement, dict[str, Any]]:
+) -> tuple[ReportJudgement, dict[str, Any]]:
     """Return the judgement of a report; and its facts for the ledger, and its claims with the code they cite."""
     from remit.acceptance import claims_with_code, judge_report
     from remit.checking import Options

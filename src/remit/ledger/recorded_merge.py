@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from remit.acceptance import Judgement
+from remit.acceptance import ReportJudgement
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.ledger.dismissing import stored_dismissals
@@ -59,7 +59,7 @@ def record_of(
 
 
 def items_of_report(
-    judgement: Judgement, agent: str, origin: ItemOrigin, root: Path, version: AgentVersion
+    judgement: ReportJudgement, agent: str, origin: ItemOrigin, root: Path, version: AgentVersion
 ) -> list[NewItem]:
     """Return the items of a report that is not part of a merge: of its findings, or of itself if it was rejected."""
     workspace = open_sources(root).workspace

@@ -21,7 +21,8 @@ from remit.contract.kinds import slug
 from remit.contract.lines import plain_text
 from remit.contract.model import STATUSES, Content, Table, Text
 from remit.contract.render import free_text
-from remit.evidence.model import OUTCOMES, Outcome, Quote, Reference
+from remit.evidence.model import OUTCOMES, Checked, Outcome
+from remit.evidence.reasons import explain
 from remit.merging.collect import collect_sections, looks_for_issues
 from remit.merging.model import (
     CONFLICT_KINDS,
@@ -103,24 +104,24 @@ class _FindingClaims:
     """The references and quotes that belong to each finding."""
 
     def __init__(self, verdict: Verdict, details: list[FindingDetail]) -> None:
-        self._by_line: dict[int, list[Reference]] = defaultdict(list)
+        self._by_line: dict[int, list[Checked]] = defaultdict(list)
         for reference in verdict.evidence.references:
             self._by_line[reference.at].append(reference)
         starts = sorted((detail.line, detail.id.upper()) for detail in details)
         lines = [line for line, _ in starts]
-        self._quotes: dict[str, list[Quote]] = defaultdict(list)
+        self._quotes: dict[str, list[Checked]] = defaultdict(list)
         for quote in verdict.evidence.quotes:
             at = bisect_right(lines, quote.at)
             if at:
                 self._quotes[starts[at - 1][1]].append(quote)
 
-    def reference(self, finding: Finding) -> Reference | None:
+    def reference(self, finding: Finding) -> Checked | None:
         """Return the location that a finding states."""
         on_line = self._by_line.get(finding.line, [])
         in_cell = [reference for reference in on_line if reference.text in finding.location]
         return (in_cell or on_line or [None])[0]  # type: ignore[list-item]
 
-    def quotes(self, finding: Finding) -> list[Quote]:
+    def quotes(self, finding: Finding) -> list[Checked]:
         """Return the quotes of a finding under Issue Details."""
         return self._quotes.get(finding.id.upper(), []) if finding.id else []
 
@@ -169,14 +170,14 @@ def _marks(verdict: Verdict, outcomes: list[Outcome], *, unscored: bool) -> Iter
         yield "relocated"
 
 
-def _failure(reference: Reference | None, quotes: list[Quote]) -> str:
+def _failure(reference: Checked | None, quotes: list[Checked]) -> str:
     """Return why the evidence failed; empty if it did not."""
     if reference is not None and reference.outcome in _FAILED:
-        return reference.why or OUTCOMES[reference.outcome]
+        return explain(reference) or OUTCOMES[reference.outcome]
     lost = next((quote for quote in quotes if quote.outcome in _FAILED), None)
     if lost is None:
         return ""
-    return QUOTE_LOST if lost.outcome == "mismatch" else lost.why or OUTCOMES[lost.outcome]
+    return QUOTE_LOST if lost.outcome == "mismatch" else explain(lost) or OUTCOMES[lost.outcome]
 
 
 def _score(stated: float | None) -> tuple[float, bool]:
@@ -196,10 +197,10 @@ def is_verified(outcomes: list[Outcome]) -> bool | None:
     """Return whether the evidence holds; None if nothing could be checked."""
     if any(outcome in _FAILED for outcome in outcomes):
         return False
-    return True if any(outcome in ("verified", "abbreviated", "relocated") for outcome in outcomes) else None
+    return True if any(outcome in ("verified", "exists", "abbreviated", "relocated") for outcome in outcomes) else None
 
 
-def _final_location(reference: Reference | None, quotes: list[Quote]) -> tuple[str | None, int | None, int | None]:
+def _final_location(reference: Checked | None, quotes: list[Checked]) -> tuple[str | None, int | None, int | None]:
     """Return the location of a finding after relocation of its reference or its quote."""
     if reference is None:
         return None, None, None
@@ -213,12 +214,12 @@ def _final_location(reference: Reference | None, quotes: list[Quote]) -> tuple[s
     return moved.path, moved.line, end
 
 
-def _first_fingerprint(quotes: list[Quote], workspace: Workspace | None) -> str:
+def _first_fingerprint(quotes: list[Checked], workspace: Workspace | None) -> str:
     for quote in quotes:
-        code = distinct_code(quote.text)
+        code = distinct_code(quote.code)
         if quote.outcome in _FAILED or not code or workspace is None:
             continue
-        file = workspace.read(quote.found.path if quote.found else quote.path)
+        file = workspace.read(quote.found.path if quote.found else quote.file)
         mark = fingerprint(code, file) if isinstance(file, SourceFile) else ""
         if mark:
             return mark

@@ -12,7 +12,7 @@ from remit.contract.headings import block_key, column_index
 from remit.contract.lines import entries, is_none_text, plain_text
 from remit.contract.model import Block, Content, Result, Table, Text
 from remit.contract.render import free_text
-from remit.evidence.model import Outcome, Reference
+from remit.evidence.model import Checked, Outcome
 from remit.merging.content import (
     AgentBlocker,
     AgentError,
@@ -99,12 +99,12 @@ def _emphasis_removed(text: str) -> str:
 class _References:
     """The references of a result by line."""
 
-    def __init__(self, references: Iterable[Reference]) -> None:
-        self._by_line: dict[int, list[Reference]] = defaultdict(list)
+    def __init__(self, references: Iterable[Checked]) -> None:
+        self._by_line: dict[int, list[Checked]] = defaultdict(list)
         for reference in references:
             self._by_line[reference.row or reference.at].append(reference)
 
-    def in_cell(self, cell: str, line: int) -> Reference | None:
+    def in_cell(self, cell: str, line: int) -> Checked | None:
         """Return the first reference of a cell."""
         return next((one for one in self._by_line.get(line, ()) if one.text and one.text in cell), None)
 

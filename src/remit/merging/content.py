@@ -226,7 +226,7 @@ def _cited_once(references: Iterable[CitedLocation]) -> tuple[CitedLocation, ...
     listed = []
     for same in found.values():
         citations = sorted({citation for one in same for citation in one.citations}, key=msgspec.structs.astuple)
-        best = min(same, key=lambda one: (one.outcome != "verified", one.outcome, one.location))
+        best = min(same, key=lambda one: (one.outcome not in ("verified", "exists"), one.outcome, one.location))
         agents = tuple(sorted({citation.agent for citation in citations}))
         listed.append(msgspec.structs.replace(best, agents=agents, citations=tuple(citations)))
     return tuple(sorted(listed, key=lambda one: (one.path is None, one.path or "", one.line or 0, one.location)))

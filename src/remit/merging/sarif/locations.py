@@ -8,9 +8,9 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from remit.evidence.model import OUTCOMES, Outcome, Quote
-from remit.evidence.quotes import QuoteChecker
-from remit.evidence.references import display_path
+from remit.evidence.find_code import CodeFinder, Quoted
+from remit.evidence.model import OUTCOMES, Outcome
+from remit.evidence.read_places import display_path
 from remit.merging.adjust import QUOTE_LOST, is_verified
 from remit.merging.sarif.values import MAX_DETAILS, MAX_NAME, as_dict, as_list, as_text, item_at
 from remit.workspace.files import Absent, SourceFile, Workspace
@@ -159,7 +159,7 @@ def snippet_of(physical: dict[str, Any]) -> str:
 
 
 def region_outcome(
-    quote: Quote, file: SourceFile | Absent, quotes: QuoteChecker, *, is_broken: bool, is_current: bool
+    quote: Quoted, file: SourceFile | Absent, finder: CodeFinder, *, is_broken: bool, is_current: bool
 ) -> Outcome:
     """Check the location of a result. `is_broken`: see `region_of`.
 
@@ -174,10 +174,12 @@ def region_outcome(
     # A tool that misses something at the end of a file reports the line after the last one.
     inside = not is_broken and last <= max(1, len(file.lines) + is_current)
     if is_current or not quote.text.strip():
-        return "verified" if inside else "out-of-range"
-    is_found = quotes.check(quote, file)
+        return "exists" if inside else "out-of-range"
+    code = finder.look(quote.text, file, quote.line, quote.end_line)
+    is_found = code.place in ("cited", "file")
+    quote.found = code.found if is_found else None
     if inside:
-        return quote.outcome if is_found else "mismatch"
+        return "verified" if code.place == "cited" else "relocated" if is_found else "mismatch"
     return "relocated" if is_found and quote.found is not None else "out-of-range"
 
 

@@ -16,8 +16,8 @@ import msgspec
 
 from remit.contract.kinds import slug
 from remit.errors import UsageError
-from remit.evidence.model import Outcome, Quote
-from remit.evidence.quotes import QuoteChecker
+from remit.evidence.find_code import CodeFinder, Quoted
+from remit.evidence.model import Outcome
 from remit.merging.adjust import distinct_code, fingerprint, is_verified, penalty
 from remit.merging.content import Sections
 from remit.merging.model import Opinion, Report, ReportedFinding
@@ -111,7 +111,7 @@ class _Reader:
         self._workspace = workspace
         self._categories = CategoryMap(categories)
         self._stem = stem
-        self._quotes = QuoteChecker() if workspace is not None else None
+        self._quotes = CodeFinder() if workspace is not None else None
         self._results = MAX_RESULTS
         self._words = _MAX_WORDS
         self._counted = _MAX_COUNTED
@@ -237,16 +237,16 @@ class _Reader:
         opinion = msgspec.structs.replace(claim.stated.opinion, line=line)
         return claim._replace(stated=msgspec.structs.replace(claim.stated, opinion=opinion, end_line=end_line))
 
-    def _checked(self, claim: _Claim, file: SourceFile | Absent, quotes: QuoteChecker) -> ReportedFinding:
+    def _checked(self, claim: _Claim, file: SourceFile | Absent, quotes: CodeFinder) -> ReportedFinding:
         stated, stated_opinion, end_line = claim.stated, claim.stated.opinion, claim.stated.end_line
-        quote = Quote(path=stated.path or "", line=stated_opinion.line, end_line=end_line, at=0, text=claim.snippet)
+        quote = Quoted(claim.snippet, stated_opinion.line, end_line)
         outcome = region_outcome(quote, file, quotes, is_broken=claim.is_broken, is_current=self._is_current)
         if claim.is_package and is_verified([outcome]) is False:
             outcome = "unchecked"
         line = stated_opinion.line
-        if outcome == "verified" and line is not None and isinstance(file, SourceFile):
+        if outcome in ("verified", "exists") and line is not None and isinstance(file, SourceFile):
             line = min(line, max(1, len(file.lines)))
-        if outcome == "verified" and end_line is not None and isinstance(file, SourceFile):
+        if outcome in ("verified", "exists") and end_line is not None and isinstance(file, SourceFile):
             end_line = min(end_line, len(file.lines))
             end_line = end_line if line is not None and end_line > line else None
         if outcome == "relocated" and quote.found is not None and quote.found.line is not None:
@@ -275,11 +275,12 @@ class _Reader:
             fingerprint=stated.fingerprint or self._code_mark(quote, file, outcome),
         )
 
-    def _code_mark(self, quote: Quote, file: SourceFile | Absent, outcome: Outcome) -> str:
+    def _code_mark(self, quote: Quoted, file: SourceFile | Absent, outcome: Outcome) -> str:
         """Return the fingerprint of a snippet that was found. The snippet of a current run is not looked up."""
-        return self._fingerprint(quote, file) if outcome in ("verified", "relocated") and not self._is_current else ""
+        is_found = outcome in ("verified", "exists", "relocated") and not self._is_current
+        return self._fingerprint(quote, file) if is_found else ""
 
-    def _fingerprint(self, quote: Quote, file: SourceFile | Absent) -> str:
+    def _fingerprint(self, quote: Quoted, file: SourceFile | Absent) -> str:
         code = distinct_code(quote.text)
         if not isinstance(file, SourceFile) or not code or self._counted < 0:
             return ""
