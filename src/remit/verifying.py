@@ -1,8 +1,8 @@
-"""Verify any text that cites code, and correct its references: full paths and the right lines.
+"""Correct the references of any text that cites code: full paths and the right lines.
 
 A reference is corrected where there is exactly one truth, and only its own characters are replaced. The corrected text
-is checked again, and a correction that does not lead to a verified reference is dropped, so that a document never gets
-worse.
+is checked again, and a correction that does not lead to a reference that holds is dropped, so that a document never
+gets worse.
 """
 
 from __future__ import annotations
@@ -11,25 +11,22 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import relpath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from remit.checking import Options, Verdict, check_text, read_source, sources_for
+from remit.checking import Options, Verdict, check_text
 from remit.contract.model import SCHEMA
 from remit.contract.parse import MAX_BYTES
 from remit.errors import UsageError
 from remit.evidence.claims import HOLDING, claims_of
-from remit.evidence.model import Location, Quote, Reference
+from remit.evidence.find_names import NameFinder
+from remit.evidence.model import Checked, Location
 from remit.evidence.sources import Sources
-from remit.evidence.symbols import SymbolFinder
 from remit.lazy import lazy_pattern
 from remit.workspace.atomic_write import replace_file
 from remit.workspace.files import SourceFile, Workspace
 
-if TYPE_CHECKING:
-    from remit.checking import Receipts
-
 #: The options of a verification.
-OPTIONS = Options(profile="claims", use_named_commit=True)
+OPTIONS = Options(profile="claims", with_history=True)
 #: Corrections are checked and reduced at most this often; then none is made.
 _MAX_ROUNDS = 3
 _NUMBER = lazy_pattern(r"\d+")
@@ -54,30 +51,6 @@ class Fixed(NamedTuple):
     verdicts: list[Verdict]
 
 
-def verify(
-    text_or_path: str | bytes | Path,
-    *,
-    repo: str | Path | None = None,
-    rev: str | None = None,
-    receipts: Receipts = None,
-) -> Verdict:
-    """Return whether the claims of any text hold: a check with the profile `claims`. A string is the text itself.
-
-    Claims are checked against the commit `rev` of the checkout `repo`, else the commit that the text names, else the
-    files on disk.
-    """
-    is_path = isinstance(text_or_path, Path)
-    source = read_source(text_or_path) if isinstance(text_or_path, Path) else text_or_path
-    sources = sources_for(Path(repo) if repo is not None else None, rev, receipts)
-    try:
-        verdicts = check_text(source, str(text_or_path) if is_path else "-", OPTIONS, sources)
-    finally:
-        sources.close()
-    if len(verdicts) > 1:
-        raise UsageError(f"the text contains {len(verdicts)} results in JSON; `remit.check_all` checks each of them")
-    return verdicts[0]
-
-
 def fix_text(text: str, path: str, options: Options, sources: Sources) -> Fixed:
     """Correct a text. Line ends and all other characters stay as they are."""
     before = check_text(text, path, options, sources)
@@ -87,7 +60,7 @@ def fix_text(text: str, path: str, options: Options, sources: Sources) -> Fixed:
             break
         corrected, applied = _apply(text, fixes)
         after = check_text(corrected, path, options, sources)
-        good = [fix for fix in applied if _is_verified(fix, after)]
+        good = [fix for fix in applied if _holds(fix, after)]
         if len(good) == len(fixes) and _failures(after) <= _failures(before) and _count(after) == _count(before):
             return Fixed(corrected, good, after)
         fixes = good if len(good) < len(fixes) else []
@@ -126,18 +99,19 @@ def _count(verdicts: list[Verdict]) -> int:
     return sum(len(claims_of(verdict.evidence)) for verdict in verdicts)
 
 
-def _is_verified(fix: Fix, verdicts: list[Verdict]) -> bool:
+def _holds(fix: Fix, verdicts: list[Verdict]) -> bool:
+    """Return whether a corrected reference names its file in full, and what it states is there."""
     return any(
         reference.at == fix.line
-        and reference.outcome == "verified"
-        and (reference.path, reference.line) == (fix.target.path, fix.target.line)
+        and reference.outcome in ("verified", "exists")
+        and (reference.file, reference.line) == (fix.target.path, fix.target.line)
         for verdict in verdicts
         for reference in verdict.evidence.references
     )
 
 
 def _proposals(verdict: Verdict, sources: Sources) -> Iterator[Fix]:
-    workspace = sources.at(verdict.revision.commit)
+    workspace = sources.workspace
     if workspace is None:
         return
     finder = _TruthFinder(verdict, workspace)
@@ -159,18 +133,19 @@ class _TruthFinder:
     """Finds the only location that a failed reference can mean."""
 
     def __init__(self, verdict: Verdict, workspace: Workspace) -> None:
-        references = verdict.evidence.references
         self._workspace = workspace
         self._quotes = verdict.evidence.quotes
-        self._symbols = SymbolFinder(reference.symbol for reference in references if reference.symbol)
+        self._names = NameFinder(workspace)
 
-    def truth(self, reference: Reference) -> Location | None:
+    def truth(self, reference: Checked) -> Location | None:
         """Return the location that is meant, or None if there is not exactly one."""
         found = reference.found
         if found is None:
             return None
-        if reference.outcome == "abbreviated":
+        if reference.outcome == "abbreviated" or (reference.outcome == "outdated" and reference.line is None):
             return Location(found.path, reference.line)
+        if reference.outcome == "outdated":  # the place today, followed through the history
+            return found if found.line is not None else None
         if reference.outcome == "missing-file":
             return self._same_path(reference, found)
         file = self._workspace.read(found.path)
@@ -179,10 +154,10 @@ class _TruthFinder:
         if reference.is_quote_location:
             quotes = [quote for quote in self._quotes if quote.found == found and quote.outcome == "relocated"]
             return found if quotes and all(_occurs_once(quote, file) for quote in quotes) else None
-        only = reference.symbol and self._symbols.locations(file, reference.symbol) == [found.line]
+        only = reference.symbol and self._names.locations(file, reference.symbol) == [found.line]
         return found if only else None
 
-    def _same_path(self, reference: Reference, found: Location) -> Location | None:
+    def _same_path(self, reference: Checked, found: Location) -> Location | None:
         """Return the file whose path differs only in case, if there is exactly one and it has the line."""
         wanted = reference.path.lower()
         same = [
@@ -193,12 +168,12 @@ class _TruthFinder:
         return found if same == [found.path] and found.line == reference.line else None
 
 
-def _occurs_once(quote: Quote, file: SourceFile) -> bool:
-    words = " ".join(quote.text.split())
+def _occurs_once(quote: Checked, file: SourceFile) -> bool:
+    words = " ".join(quote.code.split())
     return bool(words) and file.collapsed.text.count(words) == 1
 
 
-def _rewritten(reference: Reference, target: Location, path: str) -> str | None:
+def _rewritten(reference: Checked, target: Location, path: str) -> str | None:
     """Return a reference with another path and line, in the form in which it is written; None if that is unclear."""
     text = reference.text
     span = _path_span(text, reference, target)
@@ -217,9 +192,9 @@ def _rewritten(reference: Reference, target: Location, path: str) -> str | None:
     return before + path + after
 
 
-def _path_span(text: str, reference: Reference, target: Location) -> tuple[int, int] | None:
+def _path_span(text: str, reference: Checked, target: Location) -> tuple[int, int] | None:
     """Return where the path is in a written reference: it ends with the name of the cited or of the found file."""
-    for name in (reference.path.rpartition("/")[2], target.path.rpartition("/")[2]):
+    for name in (path.rstrip("/").rpartition("/")[2] for path in (reference.path, target.path)):
         at = text.find(name)
         if name and at >= 0 and text.find(name, at + 1) < 0:
             start = at

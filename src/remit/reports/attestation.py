@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from remit.checking import Options, Verdict
-from remit.evidence.claims import claims_of
+from remit.evidence.claims import HOLDING, claims_of
 from remit.merging.model import SCALE, Merge, MergeSettings
 from remit.rules.catalog import every_rule
 
@@ -97,17 +97,18 @@ def merge_policy(options: Options, settings: MergeSettings, filters: Mapping[str
 def check_properties(verdicts: Sequence[Verdict], options: Options) -> list[str]:
     """Return the properties that hold for all verdicts; none without a verdict.
 
-    With a choice of rules, a verdict is not one of the profile.
+    With a choice of rules, or if likely accusations do not fail, a verdict is not one of the profile.
     """
     if not verdicts:
         return []
     claims = [claim for verdict in verdicts for claim in claims_of(verdict.evidence)]
-    profiles = {"custom"} if options.select or options.ignore else {verdict.profile for verdict in verdicts}
+    is_custom = bool(options.select or options.ignore) or options.least == "certain"
+    profiles = {"custom"} if is_custom else {verdict.profile for verdict in verdicts}
     is_accepted = all(verdict.accepted for verdict in verdicts)
     held = {
         **{f"ACCEPTED_{profile.upper()}": is_accepted for profile in profiles},
         "NO_VIOLATIONS": not any(verdict.violations for verdict in verdicts),
-        "CLAIMS_VERIFIED": bool(claims) and all(claim.outcome == "verified" for claim in claims),
+        "CLAIMS_VERIFIED": bool(claims) and all(claim.outcome in HOLDING for claim in claims),
         "RECEIPTS_CHECKED": is_accepted and all(verdict.evidence.has_receipts for verdict in verdicts),
     }
     return [f"{_PREFIX}_{name}" for name, is_held in held.items() if is_held]

@@ -9,6 +9,8 @@ import msgspec
 
 from remit.checking import Verdict
 from remit.evidence.claims import claims_of, claims_text
+from remit.evidence.model import Reliability
+from remit.reports.accusations import message_of, rule_of, worth_a_look
 from remit.reports.layout import escape_control
 from remit.reports.shapes import FixShape, check_shape
 from remit.rules.base import Violation
@@ -60,12 +62,15 @@ def merge_json_parts(merge: Merge) -> Iterator[str]:
     return json_parts(shell, {"findings": merge.findings, "dropped": merge.dropped})
 
 
-def check_github(verdicts: Sequence[Verdict], *, require_claims: bool = False) -> str:
-    """Return one workflow command per violation; empty without any. `require_claims`: a text without claims fails."""
-    return "\n".join(line for verdict in verdicts for line in _lines(verdict, require_claims=require_claims))
+def check_github(verdicts: Sequence[Verdict], *, require_claims: bool = False, only: Reliability = "look") -> str:
+    """Return one workflow command per violation, and a notice for what is worth a look; empty without any.
+
+    `require_claims`: a text without claims fails. `only` leaves out accusations that are less reliable.
+    """
+    return "\n".join(line for verdict in verdicts for line in _lines(verdict, only, require_claims=require_claims))
 
 
-def _lines(verdict: Verdict, *, require_claims: bool) -> Iterator[str]:
+def _lines(verdict: Verdict, only: Reliability, *, require_claims: bool) -> Iterator[str]:
     if require_claims and verdict.accepted and _has_no_claims(verdict):
         yield f"::error file={_property(verdict.path)},line=1,title=no claims found::{_data(NO_CLAIMS)}"
     for violation in verdict.violations:
@@ -74,6 +79,12 @@ def _lines(verdict: Verdict, *, require_claims: bool) -> Iterator[str]:
         yield (
             f"::{_COMMAND[violation.level]} file={_property(verdict.path)},line={violation.line},"
             f"title={_property(title)}::{_data(message)}"
+        )
+    for entry in worth_a_look(claims_of(verdict.evidence), only):
+        title = f"worth a look ({rule_of(entry)})"
+        yield (
+            f"::notice file={_property(verdict.path)},line={entry.at},"
+            f"title={_property(title)}::{_data(message_of(entry))}"
         )
 
 
@@ -89,8 +100,17 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def check_junit(verdicts: Sequence[Verdict], command: str = "check", *, require_claims: bool = False) -> str:
-    """Return the report as one `testsuites` document. `require_claims`: a text without claims fails."""
+def check_junit(
+    verdicts: Sequence[Verdict],
+    command: str = "check",
+    *,
+    require_claims: bool = False,
+    only: Reliability = "look",
+) -> str:
+    """Return the report as one `testsuites` document. `require_claims`: a text without claims fails.
+
+    What is worth a look is output of the case. `only` leaves out accusations that are less reliable.
+    """
     from xml.etree import ElementTree  # late: slow to load and seldom needed
 
     failed = sum(not verdict.accepted or (require_claims and _has_no_claims(verdict)) for verdict in verdicts)
@@ -112,10 +132,16 @@ def check_junit(verdicts: Sequence[Verdict], command: str = "check", *, require_
         if not verdict.accepted:
             failure = ElementTree.SubElement(case, "failure", {"type": verdict.verdict, "message": _message(verdict)})
             failure.text = text
-        elif text:
-            ElementTree.SubElement(case, "system-out").text = text
+        advice = text if verdict.accepted else ""
+        if output := "\n".join(filter(None, (advice, *_look_lines(verdict, only)))):
+            ElementTree.SubElement(case, "system-out").text = output
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
+
+
+def _look_lines(verdict: Verdict, only: Reliability) -> Iterator[str]:
+    for entry in worth_a_look(claims_of(verdict.evidence), only):
+        yield escape_control(f"worth a look: {rule_of(entry)}, line {entry.at}: {message_of(entry)}")
 
 
 def _with_help(violation: Violation) -> str:

@@ -11,9 +11,20 @@ import msgspec
 from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
 from remit.contract.model import SCHEMA, STATUSES, Result
 from remit.contract.profiles import Level
-from remit.evidence.claims import claims_of, count_outcomes
-from remit.evidence.model import Difference, Location, Outcome, QuoteMatching, Seen
+from remit.evidence.claims import ClaimEntry, claims_of, count_outcomes, count_reliabilities
+from remit.evidence.model import (
+    Checked,
+    ClaimKind,
+    Difference,
+    Location,
+    Outcome,
+    QuoteMatching,
+    Reliability,
+    Seen,
+    Then,
+)
 from remit.evidence.revisions import Revision
+from remit.reports.accusations import why_text
 
 if TYPE_CHECKING:
     from remit.merging.model import MergedFinding
@@ -30,6 +41,36 @@ class ViolationShape(msgspec.Struct):
     help: str
 
 
+class ThenShape(msgspec.Struct):
+    """A commit at which a claim held, and its day."""
+
+    commit: str
+    date: str
+
+
+class ClaimShape(msgspec.Struct):
+    """A checkable statement of the text, and the outcome of its check."""
+
+    kind: ClaimKind
+    text: str
+    #: The line of the document.
+    at: int
+    path: str
+    line: int | None
+    end_line: int | None
+    #: The symbol, command, test or commit.
+    name: str
+    outcome: Outcome
+    #: How far an accusation can be trusted; null for a claim that is not accused.
+    reliability: Reliability | None
+    #: A stable word for the reason, and the reason as a sentence.
+    reason: str
+    why: str
+    found: Location | None
+    #: For an outdated claim: when it held.
+    then: ThenShape | None
+
+
 class ReferenceShape(msgspec.Struct):
     """A location that the result cites, and the outcome of its check."""
 
@@ -43,6 +84,9 @@ class ReferenceShape(msgspec.Struct):
     at: int
     #: For an ambiguous reference: up to five of the files that may be meant.
     candidates: Sequence[str] = ()
+    reliability: Reliability | None = None
+    reason: str = ""
+    then: ThenShape | None = None
 
 
 class QuoteShape(msgspec.Struct):
@@ -54,10 +98,14 @@ class QuoteShape(msgspec.Struct):
     found: Location | None
     similarity: float | None
     at: int
-    #: How the quote compares with the file, if it was found there.
+    #: How the quote compares with the file, if it was found there; `how` is the same.
     match: QuoteMatching | None = None
     #: For a mismatch: the first line that differs, quoted and actual.
     difference: Difference | None = None
+    how: QuoteMatching | None = None
+    reliability: Reliability | None = None
+    reason: str = ""
+    then: ThenShape | None = None
 
 
 class ChangeShape(msgspec.Struct):
@@ -97,12 +145,16 @@ class ResultShape(msgspec.Struct):
     references: list[ReferenceShape]
     quotes: list[QuoteShape]
     changes: list[ChangeShape]
-    #: The commit that the claims were checked against, and what named it.
+    #: Every claim in the order of the text; a quote and its location are one claim.
+    claims: list[ClaimShape]
+    #: The commit that the claims were checked against; null for the files on disk.
     revision: Revision
     #: The lines of the file with text that are not part of the result; only their claims are checked.
     lines_outside: int = 0
     #: The findings that a person dismissed. They change nothing in the verdict.
     dismissed: Sequence[DismissedShape] = ()
+    #: What the history cannot show; empty if it could be asked, or was not.
+    history_problem: str = ""
 
 
 class SummaryShape(msgspec.Struct):
@@ -113,9 +165,11 @@ class SummaryShape(msgspec.Struct):
     revise: int
     reject: int
     violations: dict[Level, int]
-    #: The number of claims: references, quotes with their locations, changed files and test runs.
+    #: The number of claims: the lists `claims` of all results together.
     claims: int
     claims_by_outcome: dict[Outcome, int]
+    #: The number of accusations of each reliability.
+    claims_by_reliability: dict[Reliability, int]
     #: The checkout that claims were checked against; null without a checkout.
     repository: str | None = None
 
@@ -168,34 +222,87 @@ def _result(verdict: Verdict, dismissed: Sequence[MergedFinding] = ()) -> Result
         violations=[ViolationShape(v.rule, v.code, v.level, v.line, v.message, v.help) for v in verdict.violations],
         overrides=verdict.overrides,
         not_run=verdict.not_run,
-        references=[
-            ReferenceShape(r.display_text, r.path, r.line, r.end_line, r.outcome, r.found, r.seen, r.at, r.candidates)
-            for r in verdict.evidence.references
-        ],
-        quotes=[
-            QuoteShape(q.path, q.line, q.outcome, q.found, q.similarity, q.at, q.match, q.difference)
-            for q in verdict.evidence.quotes
-        ],
+        claims=[_claim(entry) for entry in claims_of(verdict.evidence)],
+        references=[_reference(reference) for reference in verdict.evidence.references],
+        quotes=[_quote(quote) for quote in verdict.evidence.quotes],
         changes=[ChangeShape(c.path, c.claim, c.outcome) for c in verdict.evidence.changes],
         revision=verdict.revision,
+        history_problem=verdict.evidence.history_problem,
         lines_outside=verdict.document.lines_outside if verdict.document.has_content else 0,
         dismissed=[DismissedShape(f.id, f.path, f.line, f.title, f.reason or "", f.fingerprint) for f in dismissed],
     )
+
+
+def _claim(entry: ClaimEntry) -> ClaimShape:
+    return ClaimShape(
+        kind=entry.kind,
+        text=entry.text,
+        at=entry.at,
+        path=entry.path,
+        line=entry.line,
+        end_line=entry.end_line,
+        name=entry.name,
+        outcome=entry.outcome,
+        reliability=entry.reliability,
+        reason=entry.reason,
+        why=why_text(entry),
+        found=entry.found,
+        then=_then(entry.then),
+    )
+
+
+def _reference(reference: Checked) -> ReferenceShape:
+    return ReferenceShape(
+        text=reference.display_text,
+        path=reference.path,
+        line=reference.line,
+        end_line=reference.end_line,
+        outcome=reference.outcome,
+        found=reference.found,
+        seen=reference.opened,
+        at=reference.at,
+        candidates=reference.candidates,
+        reliability=reference.reliability,
+        reason=reference.reason,
+        then=_then(reference.then),
+    )
+
+
+def _quote(quote: Checked) -> QuoteShape:
+    return QuoteShape(
+        path=quote.path,
+        line=quote.line,
+        outcome=quote.outcome,
+        found=quote.found,
+        similarity=quote.similarity,
+        at=quote.at,
+        how=quote.match,
+        match=quote.match,
+        difference=quote.difference,
+        reliability=quote.reliability,
+        reason=quote.reason,
+        then=_then(quote.then),
+    )
+
+
+def _then(then: Then | None) -> ThenShape | None:
+    return ThenShape(then.commit, then.date) if then is not None else None
 
 
 def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
     """Return counts over all verdicts."""
     decisions = Counter(verdict.verdict for verdict in verdicts)
     levels = Counter(violation.level for verdict in verdicts for violation in verdict.violations)
-    outcomes = count_outcomes([claim for verdict in verdicts for claim in claims_of(verdict.evidence)])
+    claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
     return SummaryShape(
         results=len(verdicts),
         accept=decisions["accept"],
         revise=decisions["revise"],
         reject=decisions["reject"],
         violations={"L1": levels["L1"], "L2": levels["L2"], "L3": levels["L3"]},
-        claims=sum(outcomes.values()),
-        claims_by_outcome=outcomes,
+        claims=len(claims),
+        claims_by_outcome=count_outcomes(claims),
+        claims_by_reliability=count_reliabilities(claims),
     )
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from remit.checking import Decision, Verdict
 from remit.contract.profiles import Level
-from remit.evidence.claims import HOLDING, Claim, claims_of, count_outcomes
+from remit.evidence.claims import HOLDING, ClaimEntry, claims_of, count_outcomes
 from remit.evidence.model import Location, Outcome, format_location
+from remit.reports.accusations import cited_text, found_text, why_text
 from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
 from remit.rules.base import Violation
 from remit.workspace.files import SourceFile, Workspace
@@ -24,15 +25,19 @@ STYLES: dict[Decision, str] = {"accept": "bold green", "revise": "bold yellow", 
 LEVEL_STYLES: dict[Level, str] = {"L1": "bold red", "L2": "yellow", "L3": "cyan"}
 OUTCOME_STYLES: dict[Outcome, str] = {
     "verified": "green",
+    "exists": "green",
     "abbreviated": "green",
     "ambiguous": "yellow",
     "planned": "cyan",
     "unchecked": "dim",
+    "unseen": "yellow",
     "relocated": "yellow",
+    "outdated": "yellow",
     "missing-file": "bold red",
     "out-of-range": "bold red",
     "outside": "bold red",
     "mismatch": "bold red",
+    "contradicted": "bold red",
 }
 #: Lines of source before and after a suggestion.
 _AROUND = 2
@@ -170,18 +175,18 @@ def claim_lines(verdict: Verdict, workspace: Workspace | None, columns: int, *, 
     if not claims:
         return
     yield from _counted(count_outcomes(claims), columns)
-    for claim in claims:
-        if every or not (claim.outcome in HOLDING or claim.has_failed_quote):
-            yield from _row(claim, columns)
-            if claim.found is not None and workspace is not None and claim.outcome != "verified":
-                yield from _excerpt(claim.found, workspace, columns)
+    for entry in claims:
+        if every or entry.outcome not in HOLDING:
+            yield from _row(entry, columns)
+            if entry.found is not None and workspace is not None and entry.outcome != "verified":
+                yield from _excerpt(entry.found, workspace, columns)
 
 
 def _counted(counts: dict[Outcome, int], columns: int) -> Iterator[Line]:
     """Yield the number of claims of each outcome, the most frequent first."""
     line, used = [Piece("  claims  ", "bold")], 10
     for outcome, number in sorted(counts.items(), key=lambda entry: -entry[1]):
-        text = f"{number} {outcome}"
+        text = f"{number} exist" if outcome == "exists" and number > 1 else f"{number} {outcome}"
         if used > 10:
             line.append(Piece(", "))
             used += 2
@@ -193,19 +198,23 @@ def _counted(counts: dict[Outcome, int], columns: int) -> Iterator[Line]:
     yield line
 
 
-def _row(claim: Claim, columns: int) -> Iterator[Line]:
-    head = f"    line {claim.at:<4} "
+def _row(entry: ClaimEntry, columns: int) -> Iterator[Line]:
+    """Yield a claim, its reason and what was found. What is only worth a look is dim."""
+    is_dim = entry.reliability is not None and not entry.fails
+    head = f"    line {entry.at:<4} "
     margin, room = " " * (len(head) + 1), max(columns - len(head) - 2, 24)
     yield [
         Piece(head, "dim"),
-        Piece(f"{claim.outcome:<13} ", OUTCOME_STYLES[claim.outcome]),
-        Piece(shorten_text(escape_control(claim.what), max(room - 13, 24))),
+        Piece(f"{entry.outcome:<13} ", "dim" if is_dim else OUTCOME_STYLES[entry.outcome]),
+        Piece(shorten_text(escape_control(cited_text(entry)), max(room - 13, 24)), "dim" if is_dim else ""),
     ]
-    for row in wrap_text(escape_control(claim.note), columns, len(margin)) if claim.note else ():
+    why = why_text(entry)
+    if is_dim:
+        why = f"worth a look: {why}"
+    for row in wrap_text(escape_control(why), columns, len(margin)) if why else ():
         yield [Piece(row, "dim")]
-    if claim.found is not None:
-        found = escape_control(format_location(claim.found, claim.found_end))
-        yield [Piece(margin), Piece(shorten_text(f"→ {found}", room), "yellow")]
+    if found := found_text(entry):
+        yield [Piece(margin), Piece(shorten_text(f"→ {escape_control(found)}", room), "dim" if is_dim else "yellow")]
 
 
 def _excerpt(found: Location, workspace: Workspace, columns: int) -> Iterator[Line]:

@@ -1,16 +1,17 @@
-"""Print what `remit verify` found: the claims that fail, each with the nearest truth, and one line that counts them."""
+"""Print what `remit verify` found: what fails, what is worth a look, and one line that counts the claims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from remit.checking import Verdict
 from remit.contract.profiles import Level
-from remit.evidence.claims import FAILING, HOLDING, Claim, claims_of, claims_text, count_outcomes
-from remit.evidence.model import format_location
+from remit.evidence.claims import ACCUSING, HOLDING, ClaimEntry, claims_of, claims_text, summary_parts
+from remit.evidence.model import Reliability
 from remit.lazy import lazy_pattern
-from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
+from remit.reports.accusations import cited_text, found_text, is_shown, message_of, rule_of, why_text, worth_a_look
+from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
 from remit.reports.text import OUTCOME_STYLES
 from remit.rules.base import Violation
 
@@ -20,55 +21,111 @@ if TYPE_CHECKING:
 _SARIF_LEVELS: dict[Level, str] = {"L1": "error", "L2": "warning", "L3": "note"}
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 #: Rules whose violations are not the outcome of one claim.
-_OTHER_RULES = frozenset({"unreadable", "self-conflict", "no-tool-calls", "change-unseen"})
+_OTHER_RULES = frozenset({"unreadable", "self-conflict", "no-tool-calls"})
+#: Outcomes that neither hold nor accuse the text, and that the text can avoid.
+_UNDECIDED = frozenset({"ambiguous", "unseen"})
+_SUMMARY_STYLES: dict[str, str] = {
+    **{outcome: style for outcome, style in OUTCOME_STYLES.items()},  # noqa: C416 (the keys become plain strings)
+    "wrong": "bold red",
+    "worth a look": "yellow",
+}
 _MARGIN = 4
-#: At most this many problems of a document are listed, unless all claims are.
+#: On a terminal, at most this many entries of a group are listed, unless all claims are.
 _MAX_SHOWN = 50
+#: A reason is cut after this many columns; it may contain long lines of code.
+_MAX_WHY = 400
 _PLAIN = lazy_pattern(r"[\w ,.;:()/%+\-]*")
+EXAMPLES = (
+    "a claim is, for example, `src/app.py:12`, `run()` in `src/app.py:12`, a fenced quote below its location, "
+    "a link to a file, `make test`, or `tests/test_app.py::test_run`"
+)
 
 
 class Entry(NamedTuple):
-    """One problem: the document and its line, what is wrong, the words of the document, the reason and the truth."""
+    """One line of the report: the document and its line, the outcome, the words of the document, the reason."""
 
     path: str
     line: int
     label: str
     style: str
     what: str
-    note: str = ""
+    why: str = ""
     found: str = ""
     #: A line of the text and the line of the code that it should be.
     difference: tuple[str, str] | None = None
+    is_dim: bool = False
 
     @property
     def truth(self) -> str:
-        """The reason and the nearest truth in one line."""
-        return " ".join(filter(None, (self.note, f"→ {self.found}" if self.found else "")))
+        """The reason and what was found instead."""
+        return " ".join(filter(None, (self.why, f"→ {self.found}" if self.found else "")))
+
+    @property
+    def short_truth(self) -> str:
+        """The same without the lines that differ, which are shown below it."""
+        return self._replace(why=self.why.partition("; the quote has")[0]).truth if self.difference else self.truth
 
 
-def entries_of(verdict: Verdict, *, every: bool = False) -> Iterator[Entry]:
-    """Yield what does not hold in a document and what could not be decided, in document order; with `every`, all."""
-    found = [_of_violation(verdict, one) for one in verdict.violations if one.rule in _OTHER_RULES]
-    found += (_of_claim(verdict, one) for one in claims_of(verdict.evidence) if every or _is_reported(one))
-    yield from sorted(found, key=lambda entry: entry.line)
+class Group(NamedTuple):
+    """Entries of the same reliability. The first group has no heading."""
+
+    heading: str
+    entries: list[Entry]
 
 
-def _is_reported(claim: Claim) -> bool:
-    holds = claim.outcome in HOLDING or claim.outcome == "abbreviated"
-    return not (holds or claim.has_failed_quote or claim.is_silent)
+def groups_of(verdicts: Sequence[Verdict], only: Reliability = "look", *, every: bool = False) -> list[Group]:
+    """Return what the report lists: certain and likely accusations, what is worth a look, what is not decided.
+
+    `only` leaves out accusations that are less reliable; with `every`, the other claims are the last group.
+    """
+    listed = [(verdict, entry) for verdict in verdicts for entry in claims_of(verdict.evidence)]
+    accused = {
+        reliability: [_of_claim(verdict, entry) for verdict, entry in listed if entry.reliability == reliability]
+        for reliability in ("certain", "likely", "look")
+    }
+    undecided = [_of_claim(*pair) for pair in listed if _is_undecided(pair[1])]
+    others = [_of_claim(*pair) for pair in listed if every and not _is_accused_or_undecided(pair[1])]
+    violations = [
+        _of_violation(verdict, violation)
+        for verdict in verdicts
+        for violation in verdict.violations
+        if violation.rule in _OTHER_RULES
+    ]
+    groups = [
+        Group("", [*violations, *accused["certain"]]),
+        Group("likely wrong", accused["likely"] if only != "certain" else []),
+        Group(
+            "worth a look",
+            [entry._replace(style="yellow", is_dim=True) for entry in accused["look"]] if only == "look" else [],
+        ),
+        Group("not decided", undecided),
+        Group("other claims", others),
+    ]
+    return [group for group in groups if group.entries]
 
 
-def _of_claim(verdict: Verdict, claim: Claim) -> Entry:
-    is_shown = claim.found is not None and claim.outcome != "verified"
-    location = format_location(claim.found, claim.found_end) if claim.found is not None and is_shown else ""
-    entry = Entry(
-        verdict.path, claim.at, claim.outcome, OUTCOME_STYLES[claim.outcome], claim.what, claim.note, location
+def _is_undecided(entry: ClaimEntry) -> bool:
+    return entry.reliability is None and entry.outcome in _UNDECIDED
+
+
+def _is_accused_or_undecided(entry: ClaimEntry) -> bool:
+    return entry.reliability is not None or entry.outcome in _UNDECIDED
+
+
+def _of_claim(verdict: Verdict, entry: ClaimEntry) -> Entry:
+    listed = Entry(
+        verdict.path,
+        entry.at,
+        entry.outcome,
+        OUTCOME_STYLES[entry.outcome],
+        cited_text(entry),
+        why_text(entry),
+        found_text(entry),
     )
-    differs = claim.difference
-    if differs is None or not differs.actual or claim.outcome != "mismatch":
-        return entry
-    note, _, _ = claim.note.partition("; the quote has")
-    return entry._replace(note=note, difference=(differs.quoted.strip(), differs.actual.strip()))
+    differs = entry.difference
+    if differs is None or not differs.actual or entry.outcome != "mismatch":
+        return listed
+    return listed._replace(difference=(differs.quoted.strip(), differs.actual.strip()))
 
 
 def _of_violation(verdict: Verdict, violation: Violation) -> Entry:
@@ -77,53 +134,84 @@ def _of_violation(verdict: Verdict, violation: Violation) -> Entry:
 
 
 def verify_lines(
-    verdicts: Sequence[Verdict], columns: int, *, every: bool = False, fixes: Sequence[FixShape] = ()
+    verdicts: Sequence[Verdict],
+    columns: int | None = None,
+    *,
+    root: str = "",
+    every: bool = False,
+    only: Reliability = "look",
+    fixes: Sequence[FixShape] = (),
 ) -> Iterator[Line]:
-    """Yield the lines of the report."""
+    """Yield the lines of the report. Without `columns`, for a pipe, each entry is one line of any length.
+
+    `root` is the checkout. `every` lists all claims, and `only` leaves out accusations that are less reliable.
+    """
     for fix in fixes:
         yield from _entry(Entry(fix.path, fix.line, "fixed", "green", fix.old, found=fix.new), columns)
-    for verdict in verdicts:
-        entries = list(entries_of(verdict, every=every))
-        shown = entries if every else entries[:_MAX_SHOWN]
+    for number, group in enumerate(groups_of(verdicts, only, every=every)):
+        if group.heading and (number or group.heading != "other claims"):
+            yield [Piece(f"{group.heading} ({len(group.entries):,})", "bold")]
+        shown = group.entries if every or columns is None else group.entries[:_MAX_SHOWN]
         for entry in shown:
             yield from _entry(entry, columns)
-        if len(shown) < len(entries):
-            yield [Piece(f"{len(entries) - len(shown):,} more; `--claims` shows all", "yellow")]
-        if len(verdicts) > 1 and not claims_of(verdict.evidence) and not verdict.document.refusal:
-            yield [Piece(escape_control(verdict.path), "bold"), Piece("  no claims found", "yellow")]
-    claims = [claim for verdict in verdicts for claim in claims_of(verdict.evidence)]
+        if len(shown) < len(group.entries):
+            yield [Piece(f"{len(group.entries) - len(shown):,} more; `--claims` shows all", "yellow")]
+    yield from _without_claims(verdicts)
+    claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
     if not all(verdict.document.refusal for verdict in verdicts):
         yield from _summary(claims, columns)
-    yield from _not_checked(verdicts, columns)
+        yield from _hidden(claims, only)
+    notes = _notes(verdicts)
+    if root:
+        where = ", ".join(dict.fromkeys(map(revision_text, verdicts)))
+        notes.append(f"checked against {escape_control(root)}, {where}")
+    yield from (_dim(row) for text in notes for row in _wrapped(text, columns))
 
 
-def _summary(claims: Sequence[Claim], columns: int) -> Iterator[Line]:
+def _without_claims(verdicts: Sequence[Verdict]) -> Iterator[Line]:
+    """Yield the name of each text without claims, if there are several texts."""
+    for verdict in verdicts if len(verdicts) > 1 else ():
+        if not claims_of(verdict.evidence) and not verdict.document.refusal:
+            yield [Piece(escape_control(verdict.path), "bold"), Piece("  no claims found", "yellow")]
+
+
+def _summary(claims: Sequence[ClaimEntry], columns: int | None) -> Iterator[Line]:
     text = claims_text(claims)
-    if display_width(text) > columns or not claims:
-        yield from ([Piece(row, "bold" if claims else "bold yellow")] for row in wrap_text(text, columns))
+    if not claims:
+        yield [Piece(text, "bold yellow")]
+        yield from (_dim(row) for row in _wrapped(EXAMPLES, columns))
+        return
+    if columns is not None and display_width(text) > columns:
+        yield from ([Piece(row, "bold")] for row in wrap_text(text, columns))
         return
     head, _, _ = text.partition(":")
     line = [Piece(f"{head}: ", "bold")]
-    for index, (outcome, number) in enumerate(count_outcomes(claims).items()):
-        line.append(Piece((", " if index else "") + f"{number} {outcome}", OUTCOME_STYLES[outcome]))
+    for index, (part, word) in enumerate(summary_parts(claims)):
+        line.append(Piece((", " if index else "") + part, _SUMMARY_STYLES.get(word, "")))
     yield line
 
 
-def _entry(entry: Entry, columns: int) -> Iterator[Line]:
-    place, what = f"{escape_control(entry.path)}:{entry.line}", escape_control(entry.what)
-    head = [Piece(place, "bold"), Piece("  "), Piece(entry.label, entry.style)]
-    used = display_width(place) + 2 + len(entry.label)
-    if used + 2 + display_width(what) <= columns:
-        yield [*head, Piece(f"  {what}")]
+def _hidden(claims: Sequence[ClaimEntry], only: Reliability) -> Iterator[Line]:
+    number = sum(entry.reliability is not None and not is_shown(entry, only) for entry in claims)
+    if number:
+        yield _dim(f"--only {only} hides {format_count(number, 'less reliable accusation')}")
+
+
+def _entry(entry: Entry, columns: int | None) -> Iterator[Line]:
+    """Yield an entry. The document, its line, the outcome and the claim are always on one line."""
+    place, what = escape_control(f"{entry.path}:{entry.line}"), escape_control(entry.what)
+    truth = escape_control(shorten_text(entry.truth if columns is None else entry.short_truth, _MAX_WHY))
+    head = [Piece(place, "dim" if entry.is_dim else "bold"), Piece("  "), Piece(entry.label, entry.style)]
+    head.append(Piece(f"  {what}", "dim" if entry.is_dim else ""))
+    if columns is None:
+        yield [*head, Piece(f"  {truth}" if truth else "")]
+        return
+    used = sum(display_width(piece.text) for piece in head)
+    if truth and used + 2 + display_width(truth) > columns:
+        yield head
+        yield from (_dim(row) for row in wrap_text(truth, columns, _MARGIN))
     else:
-        yield head if used <= columns else [Piece(shorten_text(place, columns), "bold")]
-        yield from ([Piece(row)] for row in wrap_text(what, columns, _MARGIN))
-    truth = escape_control(entry.truth)
-    parts = (
-        [truth] if display_width(truth) + _MARGIN <= columns else [entry.note, f"→ {entry.found}" * bool(entry.found)]
-    )
-    for part in filter(None, parts):
-        yield from ([Piece(row, "dim")] for row in wrap_text(escape_control(part), columns, _MARGIN))
+        yield [*head, Piece(f"  {truth}" if truth else "", "dim")]
     if entry.difference is not None:
         quoted, actual = map(escape_control, entry.difference)
         yield from _changed_lines(quoted, actual, columns)
@@ -143,40 +231,81 @@ def _changed_lines(quoted: str, actual: str, columns: int) -> Iterator[Line]:
         yield [Piece(f"{' ' * _MARGIN}{sign} {shorten_text(part, room)}", style)]
 
 
-def _not_checked(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
-    """Yield what could not be checked although its source was given, each reason once."""
+def _dim(text: str) -> Line:
+    return [Piece(text, "dim")]
+
+
+def _wrapped(text: str, columns: int | None) -> list[str]:
+    return wrap_text(text, columns) if columns is not None else [text]
+
+
+def _notes(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return what could not be checked although its source was given, and what the history lacks, each once."""
     reasons = {skipped.why for verdict in verdicts for skipped in verdict.not_run}
-    for why in sorted(reason for reason in reasons if not reason.startswith("no receipts were given")):
-        yield from ([Piece(row, "dim")] for row in wrap_text(f"not checked: {escape_control(why)}", columns))
+    unchecked = sorted(reason for reason in reasons if not reason.startswith("no receipts were given"))
+    return [*(f"not checked: {escape_control(why)}" for why in unchecked), *history_problems(verdicts)]
+
+
+def history_problems(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return why the history could not be asked, each reason once."""
+    problems = (verdict.evidence.history_problem for verdict in verdicts)
+    return [escape_control(problem) for problem in dict.fromkeys(problems) if problem]
 
 
 def revision_text(verdict: Verdict) -> str:
-    """Return which files a document was checked against: `commit 1a2b3c4d5e6f (frontmatter)`, or the files on disk."""
+    """Return which files a document was checked against: the files on disk, or `commit 1a2b3c4d5e6f (--rev)`.
+
+    The commit that a text states is only its date.
+    """
     revision = verdict.revision
     if revision.commit is not None:
         return f"commit {revision.commit[:12]} ({revision.source})"
-    absent = f"; the repository has no commit {escape_control(revision.absent[:12])}" if revision.absent else ""
-    return f"the files on disk{absent}"
+    if not revision.absent:
+        return "the files on disk"
+    stated = escape_control(revision.absent[:12])
+    return f"the files on disk; the text states the commit {stated}, which the repository does not have"
 
 
-def verify_markdown(verdicts: Sequence[Verdict], root: str, fixes: Sequence[FixShape] = ()) -> str:
+def verify_markdown(
+    verdicts: Sequence[Verdict], root: str, fixes: Sequence[FixShape] = (), *, only: Reliability = "look"
+) -> str:
     """Return the report as Markdown, for example for a comment on a pull request. Untrusted text is code."""
-    claims = [claim for verdict in verdicts for claim in claims_of(verdict.evidence)]
-    fails = any(claim.outcome in FAILING for claim in claims) or not all(verdict.accepted for verdict in verdicts)
-    icon = "❌" if fails else "✅" if claims else "⚪"
-    lines = [f"**{icon} {claims_text(claims)}**", ""]
-    rows = [entry for verdict in verdicts for entry in entries_of(verdict)]
-    if rows:
-        lines += ["| document | outcome | claim | truth |", "|---|---|---|---|"]
+    claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
+    lines = [f"**{_icon(verdicts, claims)} {claims_text(claims)}**", ""]
+    for heading, group in _tables(groups_of(verdicts, only)):
+        lines += [f"**{heading} ({len(group):,})**", ""] if heading else []
+        lines += ["| document | outcome | claim | reason |", "|---|---|---|---|"]
         lines += [
-            f"| {_code(f'{row.path}:{row.line}')} | {row.label} | {_code(row.what)} | {_truth(row)} |" for row in rows
+            f"| {_code(f'{row.path}:{row.line}')} | {row.label} | {_code(row.what)} | {_reason(row)} |" for row in group
         ]
         lines.append("")
     lines += [f"- fixed {_code(f'{fix.path}:{fix.line}')}: {_code(fix.old)} → {_code(fix.new)}" for fix in fixes]
     lines += [""] if fixes else []
     where = ", ".join(dict.fromkeys(revision_text(verdict) for verdict in verdicts))
     lines.append(f"Checked against {_code(root)}, {where}.")
+    lines += [f"{_plain(problem)}." for problem in history_problems(verdicts)]
     return "\n".join(lines)
+
+
+def _tables(groups: Iterable[Group]) -> Iterator[tuple[str, list[Entry]]]:
+    """Yield the tables: what fails without a heading, then what is worth a look, then what is not decided."""
+    groups = list(groups)
+    failing = [entry for group in groups if group.heading in ("", "likely wrong") for entry in group.entries]
+    if failing:
+        yield "", failing
+    for group in groups:
+        if group.heading not in ("", "likely wrong"):
+            yield group.heading.capitalize(), group.entries
+
+
+def _icon(verdicts: Sequence[Verdict], claims: Sequence[ClaimEntry]) -> str:
+    """Return the sign of the report. A check mark needs a claim that was looked up, and that all claims hold."""
+    if any(entry.fails for entry in claims) or not all(verdict.accepted for verdict in verdicts):
+        return "❌"
+    if any(entry.outcome in ACCUSING or entry.outcome in _UNDECIDED for entry in claims):
+        return "⚠️"
+    is_confirmed = any(entry.outcome in ("verified", "exists", "abbreviated") for entry in claims)
+    return "✅" if is_confirmed and all(entry.outcome in HOLDING for entry in claims) else "⚪"
 
 
 def _code(text: str) -> str:
@@ -184,22 +313,28 @@ def _code(text: str) -> str:
     return f"`{escape_control(text).replace('`', chr(39)).replace('|', chr(92) + '|').strip() or ' '}`"
 
 
-def _truth(entry: Entry) -> str:
-    changed = f": {_code(entry.difference[0])} is {_code(entry.difference[1])}" if entry.difference else ""
-    return _plain(entry.truth) + changed
+def _reason(entry: Entry) -> str:
+    if entry.difference is None:
+        return _plain(entry.truth)
+    return f"{_plain(entry.short_truth)}: {_code(entry.difference[0])} is {_code(entry.difference[1])}"
 
 
 def _plain(text: str) -> str:
     return text if _PLAIN.fullmatch(text) and text.isascii() else _code(text) if text else ""
 
 
-def verify_sarif(verdicts: Sequence[Verdict], version: str, *, require_claims: bool = False) -> str:
-    """Return the report as SARIF 2.1.0: a result for each violation, located in the document.
+def verify_sarif(
+    verdicts: Sequence[Verdict], version: str, *, require_claims: bool = False, only: Reliability = "look"
+) -> str:
+    """Return the report as SARIF 2.1.0: a result for each violation, and a note for what is worth a look.
 
     `require_claims`: a notification for each text without claims, which is why the command fails.
     """
-    violations = [(verdict, violation) for verdict in verdicts for violation in verdict.violations]
-    rules = sorted({violation.rule for _, violation in violations})
+    claims = [claims_of(verdict.evidence) for verdict in verdicts]
+    found = [_sarif_violation(verdict, violation) for verdict in verdicts for violation in verdict.violations]
+    for verdict, own in zip(verdicts, claims, strict=True):
+        found += [_sarif_note(verdict, entry) for entry in worth_a_look(own, only)]
+    rules = sorted({result["ruleId"] for result in found})
     from remit.rules.catalog import find  # late: only this format needs it
 
     driver = {
@@ -210,24 +345,36 @@ def verify_sarif(verdicts: Sequence[Verdict], version: str, *, require_claims: b
     run: dict[str, Any] = {
         "tool": {"driver": driver},
         "automationDetails": {"id": "remit-verify/"},
-        "results": [_sarif_result(verdict, violation, rules) for verdict, violation in violations],
-        "properties": {"claims": claims_text([c for verdict in verdicts for c in claims_of(verdict.evidence)])},
+        "results": [{**result, "ruleIndex": rules.index(result["ruleId"])} for result in found],
+        "properties": {"claims": claims_text([entry for own in claims for entry in own])},
     }
+    if problems := history_problems(verdicts):
+        run["properties"]["history"] = "; ".join(problems)
     from remit.reports.formats import NO_CLAIMS, format_json  # late: only this format needs it
 
-    if empty := [verdict for verdict in verdicts if require_claims and not claims_of(verdict.evidence)]:
+    empty = [verdict for verdict, own in zip(verdicts, claims, strict=True) if require_claims and not own]
+    if empty:
         notes = [{"level": "error", "message": {"text": NO_CLAIMS}, "locations": [_location(one, 1)]} for one in empty]
         run["invocations"] = [{"executionSuccessful": True, "exitCode": 1, "toolExecutionNotifications": notes}]
     return format_json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _sarif_result(verdict: Verdict, violation: Violation, rules: list[str]) -> dict[str, Any]:
+def _sarif_violation(verdict: Verdict, violation: Violation) -> dict[str, Any]:
+    level = _SARIF_LEVELS[violation.level]
+    return _sarif_result(verdict, violation.line, violation.rule, level, violation.message)
+
+
+def _sarif_note(verdict: Verdict, entry: ClaimEntry) -> dict[str, Any]:
+    result = _sarif_result(verdict, entry.at, rule_of(entry), "note", f"worth a look: {message_of(entry)}")
+    return {**result, "properties": {"reliability": entry.reliability, "reason": entry.reason}}
+
+
+def _sarif_result(verdict: Verdict, line: int, rule: str, level: str, message: str) -> dict[str, Any]:
     return {
-        "ruleId": violation.rule,
-        "ruleIndex": rules.index(violation.rule),
-        "level": _SARIF_LEVELS[violation.level],
-        "message": {"text": escape_control(violation.message).replace("](", "] (")},
-        "locations": [_location(verdict, violation.line)],
+        "ruleId": rule,
+        "level": level,
+        "message": {"text": escape_control(message).replace("](", "] (")},
+        "locations": [_location(verdict, line)],
     }
 
 

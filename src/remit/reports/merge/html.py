@@ -73,7 +73,7 @@ _VERDICT_CHIPS = {"accept": "good", "revise": "warn", "reject": "bad"}
 _EVIDENCE_CHIPS = {True: "good", False: "bad", None: ""}
 _LEGEND = {
     "Confidence": "0 to 100, after the evidence was checked and the agents' scores were combined",
-    "Location verified": "the cited location and the quoted code exist; this does not mean that the finding is true",
+    "Location exists": "the cited location exists, and the quoted code, if any; this does not make the finding true",
     "Evidence failed": "the location, or what was quoted from it, does not exist",
     "Unchecked": "it could not be checked: there was no checkout, or the file cannot be read",
     "agreed, confirmed": "two agents, or three or more, report it",

@@ -245,7 +245,9 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
         yield KeyReference(item=item, location=worst.place, relevance=lines.neutralize(relevance))
     cited = [one for one in merge.sections.references if (one.path or "") not in files]
     for one in cited[: _MAX_ENTRIES - min(len(files), _MAX_FILES)]:
-        place = lines.cite(one) if one.outcome in ("verified", "relocated", "abbreviated", "unchecked") else ""
+        place = (
+            lines.cite(one) if one.outcome in ("verified", "exists", "relocated", "abbreviated", "unchecked") else ""
+        )
         if place:
             first = one.citations[0]
             relevance = safe_text(f"{first.relevance or 'cited'} ({', '.join(one.agents)})")

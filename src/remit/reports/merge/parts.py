@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple, Protocol
 
-from remit.evidence.grammar import Exists, looks_like_file, references_in
-from remit.evidence.line_mentions import without_line_mentions
-from remit.evidence.written import WrittenReference
+from remit.evidence.file_names import Exists, looks_like_file
+from remit.evidence.grammar import WrittenReference, references_in
+from remit.evidence.read_lines import without_line_mentions
 from remit.merging.conflicts import name_of
 from remit.merging.model import (
     NOT_COUNTED,
@@ -31,7 +31,7 @@ MAX_WHY = 120
 #: The most cited lines of an excerpt: a range may be as long as its file.
 MAX_CITED = 12
 MAX_COLUMNS = 240
-EVIDENCE = {True: "location verified", False: "evidence failed", None: "unchecked"}
+EVIDENCE = {True: "location exists", False: "evidence failed", None: "unchecked"}
 #: Display text of flags that need one.
 _FLAGS = {"unscored": "no score given"}
 #: The most characters of an opinion's details that are read.

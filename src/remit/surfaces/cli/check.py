@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.checking import Options, Verdict, check_text, read_source
+from remit.clients.transcripts import read_transcripts
 from remit.configuration import Configuration, load
 from remit.contract.parse import MAX_BYTES
 from remit.dispatch.verdict_events import emit_verdicts
@@ -79,7 +80,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     sources = open_sources(
         root,
         rev=flags["rev"],
-        transcripts=flags["transcript"],
+        transcripts=read_transcripts(flags["transcript"]),
         receipts=flags["receipts"],
         rerun=flags["rerun"],
     )
@@ -116,7 +117,7 @@ def _options(flags: dict[str, Any], settings: Configuration) -> Options:
         select=flags["select"] or tuple(settings["check.select"]),
         ignore=flags["ignore"] or tuple(settings["check.ignore"]),
         scope=flags["scope"],
-        use_named_commit=(flags["profile"] or settings["profile"]) == "claims",
+        with_history=(flags["profile"] or settings["profile"]) == "claims",
     ).validated()
 
 

@@ -24,6 +24,11 @@ def columns() -> int:
     return max(40, min(width, 140))
 
 
+def terminal_columns() -> int | None:
+    """Return the width of the terminal; None for a pipe, in which no line is wrapped."""
+    return columns() if sys.stdout.isatty() else None
+
+
 def print_lines(lines: Iterable[Line]) -> None:
     """Print styled lines, with colours on a terminal."""
     if not sys.stdout.isatty():

@@ -78,7 +78,7 @@ def check_document(folders: Folders, body: CheckBody) -> CheckShape:
         overrides=tuple(configured["check.overrides"].items()),
         select=tuple(configured["check.select"]),
         ignore=tuple(configured["check.ignore"]),
-        use_named_commit=profile == "claims",
+        with_history=profile == "claims",
     ).validated()
     return _checked(folders, body, options)
 
