@@ -43,7 +43,8 @@ _PROCESS_FOLDERS = ("tests/clients/real/", "tests/dispatch/crash/")
 #: The mark of a module whose tests all start programs.
 _PROCESS_MODULE = re.compile(r"^pytestmark = .*\bpytest\.mark\.process\b", re.MULTILINE)
 #: Programs that any test may start: a git or shell command on a small checkout takes a few milliseconds.
-_CHEAP_PROGRAMS = frozenset({"bash", "git", "sh"})
+#: `os.fork`: a source file is parsed in a copy of the process.
+_CHEAP_PROGRAMS = frozenset({"bash", "git", "sh", "os.fork"})
 
 #: Modules that take long, the longest first: a process that starts one last keeps the others waiting.
 _LONG_MODULES = (

@@ -68,7 +68,7 @@ def test_the_committed_figures_are_those_of_a_new_run(answers: list[score.Answer
 
 
 def test_the_page_on_accuracy_has_these_figures(answers: list[score.Answer]) -> None:
-    page = (ROOT / "docs/accuracy.md").read_text(encoding="utf-8")
+    page = figures.PAGE.read_text(encoding="utf-8")
     assert score.table(score.figures(LABELS, answers) + GENERATED()) in page
 
 
@@ -120,6 +120,8 @@ def test_a_tool_that_accepts_everything_is_not_precise() -> None:
     accepting = [answer._replace(outcome="verified") for answer in perfect()]
     assert share("altered", accepting) == 1.0
     assert share("verified", accepting) < 0.75
+    hinting = [answer._replace(outcome="mismatch", reliability="look") for answer in perfect()]
+    assert share("faithful", hinting) == 0.0
     assert share("read", accepting) == 1.0
 
 

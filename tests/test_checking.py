@@ -162,9 +162,13 @@ class TestProfiles:
         "no-tool-calls": "L1",
         "test-run-unseen": "L1",
         "change-unseen": "L1",
-        "symbol-missing": "L2",
+        "symbol-missing": "L1",
         "reference-relocated": "L2",
+        "reference-outdated": "L2",
         "quote-relocated": "L2",
+        "command-missing": "L2",
+        "test-missing": "L2",
+        "commit-missing": "L2",
         "self-conflict": "L2",
     }
 
@@ -408,6 +412,26 @@ class TestEvidence:
         assert remit.check(path, repo=TREE).accepted
         assert remit.check(path, repo=str(TREE)).path == str(path)
         assert remit.check(GENERIC, repo=TREE, receipts=[]).verdict == "revise"
+
+    @pytest.mark.parametrize("function", ["check", "check_all", "verify"])
+    def test_the_python_functions_read_transcripts_and_files_of_receipts(self, function: str, tmp_path: Path) -> None:
+        def seen_in(receipts: Path | str) -> str:
+            found = getattr(remit, function)(GENERIC, repo=TREE, receipts=receipts)
+            (one,) = found if isinstance(found, list) else [found]
+            return ", ".join(sorted({str(reference.opened) for reference in one.evidence.references}))
+
+        (tmp_path / "receipts.json").write_text('{"receipts": []}', encoding="utf-8")
+        (tmp_path / "no-calls.jsonl").write_text('{"type": "user", "message": {"content": "hello"}}', encoding="utf-8")
+        (tmp_path / "unknown.jsonl").write_text("{}", encoding="utf-8")
+        assert [seen_in(tmp_path / name) for name in ("receipts.json", "no-calls.jsonl")] == ["no", "no"]
+        assert seen_in(str(tmp_path / "unknown.jsonl")) == "None"
+
+    @pytest.mark.parametrize("function", ["check", "check_all", "verify"])
+    def test_the_python_functions_report_the_first_source_that_is_missing(self, function: str, tmp_path: Path) -> None:
+        transcript = tmp_path / "none.jsonl"
+        for repo, message in ((TREE, f"{transcript}: No such file"), (tmp_path / "none", "none: not a folder")):
+            with pytest.raises(UsageError, match=re.escape(message)):
+                getattr(remit, function)(GENERIC, repo=repo, receipts=transcript)
 
     def test_a_scope_of_one_file_excuses_a_single_source(self) -> None:
         text = sample_text("verification").replace("app/session.py:10", "app/login.py:14")

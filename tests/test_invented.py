@@ -153,7 +153,7 @@ def line_of(words: str) -> int:
 
 #: Rule, level, line of the report, and words of the message.
 RUN = ("test-run-unseen", "L1", line_of("All 12 tests pass"), "the receipts contain no test command")
-STALE = ("reference-relocated", "L2", line_of("shop/prices.py:6"), "discounted is at line 21")
+STALE = ("reference-relocated", "L2", line_of("shop/prices.py:6"), "`discounted` is at line 21")
 INVENTED = ("reference-missing-file", "L1", line_of("shop/coupons.py:18"), "there is no such file")
 ALTERED = ("quote-mismatch", "L1", line_of("total = round("), "the quote is not at shop/orders.py:10")
 UNOPENED = ("reference-unseen", "L2", line_of("shop/stock.py:6"), "shop/stock.py is cited but was never opened")

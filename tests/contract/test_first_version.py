@@ -32,7 +32,7 @@ CODE = {
     "src/middleware/jwt.ts": {15: "export function JWTMiddleware() {"},
     "src/config/auth.ts": {12: "export const auth = {};"},
     "src/config/jwt.ts": {5: "export const jwt = {", 8: "const JWT_SECRET = 'hardcoded-secret-key-123'; // CRITICAL"},
-    "src/models/user.ts": {12: "export interface User {"},
+    "src/models/user.ts": {12: "export class UserModel {"},
     "src/routes/auth.ts": {78: "routes.use(auth);"},
     "src/routes/index.ts": {45: "routes.use(users);"},
     "src/services/index.ts": {8: "export * from './user';"},

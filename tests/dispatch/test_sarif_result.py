@@ -66,7 +66,7 @@ def test_output_of_real_programs_is_accepted(path: str) -> None:
     assert refused(text) == []
     evidence = verdict_on(text).evidence
     assert evidence.references
-    assert {claim.outcome for claim in (*evidence.references, *evidence.quotes)} == {"verified"}
+    assert {claim.outcome for claim in (*evidence.references, *evidence.quotes)} <= {"verified", "exists"}
 
 
 @pytest.mark.parametrize("kind", ["review", "generic"])
@@ -213,7 +213,7 @@ def test_a_line_with_a_secret_is_cited_and_not_quoted(tmp_path: Path) -> None:
     assert "AKIA" not in text
     assert "run(command)" in text
     assert redact(text) == text
-    assert {claim.outcome for claim in verdict_on(text, root=tmp_path).evidence.references} == {"verified"}
+    assert {claim.outcome for claim in verdict_on(text, root=tmp_path).evidence.references} <= {"verified", "exists"}
     assert refused(text, tmp_path) == []
 
 

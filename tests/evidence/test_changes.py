@@ -13,11 +13,10 @@ import pytest
 from remit.checking import Verdict, check_text
 from remit.contract.model import Result
 from remit.contract.parse import parse
-from remit.evidence.changes import ChangeChecker, run_claims
+from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
 from remit.evidence.model import ChangeClaim, RunClaim
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
 from remit.evidence.sources import Sources, open_sources
-from remit.evidence.test_runs import settle_runs
 from remit.rules.examples import TREE, sample_text
 from remit.workspace.commit import Commit
 from remit.workspace.files import Workspace, WorkTree

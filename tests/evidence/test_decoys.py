@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from corpus.tree import evidence_of
-
-from remit.checking import Options, check_text
-from remit.evidence.sources import Sources
-from remit.workspace.files import WorkTree
+from corpus.tree import evidence_in, write
 
 FILES = (
     *("src/app.py", "src/store.py", "src/server.js", "src/web/view.tsx", "docs/guide.md", "README.md", "package.json"),
@@ -323,18 +319,14 @@ headline 12
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("tree")
-    for path in FILES:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text("value = 1\n" * 300, encoding="utf-8")
-    return root
+    return write(tmp_path_factory.mktemp("tree"), dict.fromkeys(FILES, "value = 1\n" * 300))
 
 
 def lines_in(text: str, tree: Path) -> list[str]:
     """Return the references with a line, and the quotes."""
-    (verdict,) = check_text(text, "-", Options(profile="claims"), Sources(workspace=WorkTree(tree)))
-    found = [one.text for one in verdict.evidence.references if one.line is not None]
-    return [*found, *(one.path for one in verdict.evidence.quotes)]
+    evidence = evidence_in(text, tree)
+    found = [one.text for one in evidence.references if one.line is not None]
+    return [*found, *(one.path for one in evidence.quotes)]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -362,18 +354,3 @@ def test_text_that_is_not_a_reference_is_not_taken_for_one(place: str, tree: Pat
 )
 def test_text_that_is_similar_and_is_a_reference_is_read(text: str, tree: Path) -> None:
     assert lines_in(text, tree) != []
-
-
-def test_a_stack_trace_below_a_location_is_not_a_quote(tree: Path) -> None:
-    trace = "TypeError: x\n    at open (src/server.js)\n    at main (index.js)"
-    assert lines_in(f"It fails in `src/app.py:12`:\n\n```\n{trace}\n```", tree) == ["src/app.py:12"]
-    code = "open(server)\nat = main(index)"
-    assert lines_in(f"It fails in `src/app.py:12`:\n\n```\n{code}\n```", tree) == ["src/app.py:12", "src/app.py"]
-
-
-def test_a_port_before_the_name_of_a_server_is_not_a_line(tmp_path: Path) -> None:
-    (tmp_path / "main.go").write_text("x\n" * 5_000)
-    for text in ("- `main.go` — start a `:9091` metrics HTTP server", "- `main.go` opens `:4321` port"):
-        assert not evidence_of(text, tmp_path).references
-    (found,) = evidence_of("- `main.go` — see `:4321` for the server", tmp_path).references
-    assert found.line == 4321

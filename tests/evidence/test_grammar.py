@@ -7,15 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from corpus.tree import evidence_of, format_expected
+from corpus.tree import evidence_of, format_expected, location, write
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from remit.evidence.file_names import EXTENSIONS, unwrap
-from remit.evidence.grammar import looks_like_file, never_exists, references_in
-from remit.evidence.line_numbers import lines_alone
-from remit.evidence.written import WrittenReference, cursor_reference
+from remit.evidence.file_names import EXTENSIONS, looks_like_file, unwrap
+from remit.evidence.grammar import WrittenReference, cursor_reference, never_exists, references_in
+from remit.evidence.line_ranges import lines_alone
 from remit.workspace.paths import normalize_path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
@@ -23,7 +22,15 @@ from reference_decoys import DECOYS
 from reference_forms import FILES, FORMS, ROOT, Example
 
 EXAMPLES = [example for table in (FORMS, DECOYS) for examples in table.values() for example in examples]
-PROSE = [example for examples in FORMS.values() for example in examples if not example.in_column]
+WHOLE = [example for example in EXAMPLES if example.is_whole]
+#: The forms of `src/app.py:12`, without those of a path of the examples' own checkout.
+PLAIN = [
+    example.text
+    for examples in FORMS.values()
+    for example in examples
+    if example.found == ("src/app.py:12",) and example.text.isascii() and not example.in_column
+    if not example.text.startswith("_") and ROOT not in example.text
+]
 
 
 def exists(path: str) -> bool:
@@ -36,7 +43,7 @@ def shown(written: WrittenReference) -> str:
     return format_expected(path, written.line, written.end_line)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.text)
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if not one.is_whole], ids=lambda example: example.text)
 def test_an_example_is_read_as_its_table_states(example: Example) -> None:
     found = references_in(example.text, exists, bare=example.in_column)
     assert tuple(map(shown, found)) == example.found
@@ -48,8 +55,7 @@ def test_every_form_in_the_contract_has_an_example() -> None:
     texts = {example.text for example in EXAMPLES}
     for text in ("src/app.py:12", "src/app.py:12-18", "src/app.py:12:5", "src/app.py#L12-L18", "line 12 of src/app.py"):
         assert text in texts
-    for heading in ("Several references", "Names of all kinds", "A location column"):
-        assert heading in FORMS
+    assert {"Several references", "Names of all kinds", "A location column", "A whole file"} <= FORMS.keys()
     assert all(example.found for examples in FORMS.values() for example in examples)
     assert not any(example.found for examples in DECOYS.values() for example in examples)
     assert len({(example.text, example.in_column) for example in EXAMPLES}) == len(EXAMPLES)
@@ -57,11 +63,7 @@ def test_every_form_in_the_contract_has_an_example() -> None:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("examples")
-    for path in FILES:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text("", encoding="utf-8")
-    return root
+    return write(tmp_path_factory.mktemp("examples"), dict.fromkeys(FILES, ""))
 
 
 #: The contexts of a line of text in a document; pipes in a table are escaped.
@@ -74,39 +76,41 @@ CONTAINERS: dict[str, Callable[[str], str]] = {
     "block quote": lambda text: f"> {text}",
     "cell": lambda text: f"| Item | Note |\n|---|---|\n| a | {text.replace('|', chr(92) + '|')} |",
     "bold": lambda text: f"**Note**: {text}",
-    "between fences": lambda text: f"```\nx\n```\n{text}\n```\ny\n```",
+    "between fences": lambda text: f"```\nx\n```\n{text}\n\nWords.\n```\ny\n```",
 }
-PLAIN = [
-    example.text
-    for example in PROSE
-    if example.found == ("src/app.py:12",) and example.text.isascii() and not example.text.startswith("_")
-]
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_a_form_counts_in_every_part_of_a_document(container: str, tree: Path) -> None:
     missed = []
     for text in PLAIN:
-        found = evidence_of(CONTAINERS[container](text), tree).references
-        places = [(one.path, one.line) for one in found]
-        # An absolute path of the examples' own checkout is outside of this one.
-        if places != [("src/app.py", 12)] and ROOT not in text:
+        places = [location(one) for one in evidence_of(CONTAINERS[container](text), tree).references]
+        if places != ["src/app.py:12"]:
             missed.append((text, places))
     assert missed == []
     assert len(PLAIN) > 80
 
 
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("example", WHOLE, ids=lambda example: example.text)
+def test_a_whole_file_counts_in_code_marks_and_as_the_target_of_a_link(
+    example: Example, container: str, tree: Path
+) -> None:
+    found = evidence_of(CONTAINERS[container](example.text), tree).references
+    assert [(location(one), one.outcome) for one in found] == [(place, "exists") for place in example.found]
+
+
 @pytest.mark.parametrize(
     "heading", ["File", "File:Line", "Location", "Path", "Files", "場所", "ファイル:行", "文件", "位置"]
 )
-def test_a_bare_path_counts_in_a_location_column(heading: str, tree: Path) -> None:
-    body = f"| Item | {heading} | Note |\n|---|---|---|\n| a | `src/app.py` | src/other.py |\n"
-    assert [(one.path, one.line) for one in evidence_of(body, tree).references] == [("src/app.py", None)]
+def test_every_path_counts_in_a_location_column(heading: str, tree: Path) -> None:
+    body = f"| Item | {heading} | Note |\n|---|---|---|\n| a | src/app.py | src/other.py |\n"
+    assert [location(one) for one in evidence_of(body, tree).references] == ["src/app.py"]
 
 
-@pytest.mark.parametrize("heading", ["Item", "Component", "Example", "Pattern", "Notes", "Purpose"])
-def test_a_bare_path_counts_in_no_other_column(heading: str, tree: Path) -> None:
-    assert evidence_of(f"| {heading} | Note |\n|---|---|\n| `src/app.py` | b |\n", tree).references == []
+@pytest.mark.parametrize("heading", ["Item", "Component", "Pattern", "Notes", "Purpose"])
+def test_a_path_without_code_marks_counts_in_no_other_column(heading: str, tree: Path) -> None:
+    assert evidence_of(f"| {heading} | Note |\n|---|---|\n| src/app.py | b |\n", tree).references == []
 
 
 @pytest.mark.parametrize(
@@ -125,7 +129,7 @@ def test_a_bare_path_counts_in_no_other_column(heading: str, tree: Path) -> None
     ],
 )
 def test_nothing_inside_a_fence_is_a_reference(fence: str, tree: Path) -> None:
-    for text in ("x src/app.py:12", "x line 12 of src/app.py", "x [a](src/app.py#L12)"):
+    for text in ("x src/app.py:12", "x line 12 of src/app.py", "x [a](src/app.py#L12)", "x `src/app.py`"):
         assert evidence_of(fence.format(text), tree).references == []
 
 
@@ -133,26 +137,21 @@ def test_nothing_inside_a_fence_is_a_reference(fence: str, tree: Path) -> None:
 def test_a_decoy_is_not_a_reference_in_a_document(examples: tuple[Example, ...], tree: Path) -> None:
     for example in examples:
         heading = "Location" if example.in_column else "Note"
-        body = f"| Item | {heading} |\n|---|---|\n| a | {example.text} |\n"
-        assert evidence_of(body, tree).references == [], example.text
+        found = evidence_of(f"| Item | {heading} |\n|---|---|\n| a | {example.text} |\n", tree).references
+        assert [one for one in found if one.line is not None or "`src/app.py`" not in example.text] == [], example.text
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "redis", "example.com", "node", ".env", "LICENSE"])
 def test_a_name_that_does_not_look_like_a_file_counts_only_if_it_exists(name: str) -> None:
-    assert references_in(f"{name}:12") == []
-    found = references_in(f"{name}:12", lambda path: path == name)[0]
-    assert (found.path, found.line, found.end_line) == (name, 12, None)
-    assert references_in(name, lambda path: path == name, bare=True)[0].path == name
-    assert references_in(name, bare=True) == []
+    assert references_in(f"{name}:12") == references_in(name, bare=True) == []
+    for text, bare, line in ((f"{name}:12", False, 12), (name, True, None)):
+        (found,) = references_in(text, lambda path: path == name, bare=bare)
+        assert (found.path, found.line, found.end_line) == (name, line, None)
 
 
-def test_a_known_ending_marks_a_file() -> None:
-    assert looks_like_file("app.py")
-    assert looks_like_file("src/anything")
-    assert not looks_like_file("example.com")
-    assert not looks_like_file(".env")
-    assert not looks_like_file("")
-    assert not looks_like_file("12/34")
+def test_a_known_ending_or_a_slash_marks_a_file() -> None:
+    assert all(map(looks_like_file, ("app.py", "src/anything")))
+    assert not any(map(looks_like_file, ("example.com", ".env", "", "12/34")))
     assert {"py", "ts", "go", "rs", "java", "md", "yml", "toml", "svelte"} <= EXTENSIONS
 
 
@@ -161,56 +160,116 @@ def test_the_editor_form_with_lines_first_is_read() -> None:
     assert cursor_reference("python") is None
 
 
-def test_brackets_around_a_path_are_distinguished_from_brackets_in_it() -> None:
-    def inner(path: str) -> str:
-        first, end = unwrap(path)
-        return path[first:end]
-
-    assert inner("(a/b.py)") == "a/b.py"
-    assert inner("([a/b.py") == "a/b.py"
-    assert inner("(shop)/[id]/page.tsx") == "(shop)/[id]/page.tsx"
-    assert inner("((shop)/page.tsx") == "(shop)/page.tsx"
-    assert inner("[[...slug]]/page.tsx]") == "[[...slug]]/page.tsx"
-    assert inner("a/b.py(line") == "a/b.py"
-    assert inner("open(Shop.java") == "Shop.java"
-    assert inner("{}") == ""
-
-
-def test_lines_without_a_path_are_read() -> None:
-    assert lines_alone("12") == ((12, None),)
-    assert lines_alone("`L12-L18`") == ((12, 18),)
-    assert lines_alone("L12–18, ~L40（多处）") == ((12, 18), (40, None))
-    assert lines_alone("12 of 18") == ()
-    assert lines_alone("L12-18") == ((12, 18),)
-    assert lines_alone("12, 15 and 20-25") == ((12, None), (15, None), (20, 25))
-    assert lines_alone("lines 12 to 18") == ((12, 18),)
-    assert lines_alone("12 lines") == ()
-    assert lines_alone("many") == ()
-
-
-def test_a_list_of_lines_may_be_long() -> None:
-    numbers = ",".join(str(number) for number in range(1, 2000))
-    assert [one.line for one in references_in(f"a/b.py:{numbers}")] == list(range(1, 2000))
-    assert len(references_in(f"a/b.py の{numbers.replace(',', '、')}行目")) == 1999
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        ("(a/b.py)", "a/b.py"),
+        ("([a/b.py", "a/b.py"),
+        ("(shop)/[id]/page.tsx", "(shop)/[id]/page.tsx"),
+        ("((shop)/page.tsx", "(shop)/page.tsx"),
+        ("[[...slug]]/page.tsx]", "[[...slug]]/page.tsx"),
+        ("a/b.py(line", "a/b.py"),
+        ("open(Shop.java", "Shop.java"),
+        ("{}", ""),
+    ],
+)
+def test_brackets_around_a_path_are_distinguished_from_brackets_in_it(written: str, path: str) -> None:
+    first, end = unwrap(written)
+    assert written[first:end] == path
 
 
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("`a/b.py` Lines 18, 34, 7, 66", [18, 34, 7, 66]),
-        ("`a/b.py` (lines 18, 7 and 12)", [18, 7, 12]),
-        ("`a/b.py` lines 12, 3 tests fail", [12]),
-        ("`a/b.py` lines 12, 30, 4 tests fail", [12, 30]),
+        ("12", ((12, None),)),
+        ("`L12-L18`", ((12, 18),)),
+        ("L12–18, ~L40（多处）", ((12, 18), (40, None))),
+        ("12, 15 and 20-25", ((12, None), (15, None), (20, 25))),
+        ("lines 12 to 18", ((12, 18),)),
+        ("12 of 18", ()),
+        ("12 lines", ()),
+        ("many", ()),
     ],
 )
-def test_the_lines_of_a_list_may_have_any_order(text: str, lines: list[int]) -> None:
-    assert [one.line for one in references_in(text)] == lines
+def test_lines_without_a_path_are_read(text: str, lines: tuple[tuple[int, int | None], ...]) -> None:
+    assert lines_alone(text) == lines
 
 
-def test_the_lines_of_a_list_share_their_words() -> None:
+def test_a_list_of_lines_may_be_long_and_its_lines_share_their_words() -> None:
     """Each line of a list has the words of the whole list; a copy for each would take quadratic memory."""
-    first, *others = references_in("`a/b.py:1` " + "and `:2` " * 3)
-    assert [(one.line, one.text is first.text) for one in others] == [(2, True)] * 3
+    numbers = ",".join(str(number) for number in range(1, 2000))
+    found = references_in(f"a/b.py:{numbers}")
+    assert [one.line for one in found] == list(range(1, 2000))
+    assert all(one.text is found[0].text for one in found)
+    assert len(references_in(f"a/b.py の{numbers.replace(',', '、')}行目")) == 1999
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Lists in any order, and a count at their end
+        ("`a/b.py` Lines 18, 34, 7, 66", "a/b.py:18 a/b.py:34 a/b.py:7 a/b.py:66"),
+        ("`a/b.py` lines 12, 30, 4 tests fail", "a/b.py:12 a/b.py:30"),
+        ("app.py:84,42", "app.py:84 app.py:42"),
+        ("app.py:84,5", "app.py:84"),
+        ("app.py Lines 12-18 (setup) and 30-34", "app.py:12-18 app.py:30-34"),
+        ("app.py lines 12-18 (setup) and 3 tests", "app.py:12-18"),
+        # A line in brackets directly before its path
+        ("It is set (line 75 hosts/one.nix), too", "hosts/one.nix:75"),
+        ("a/b.py (line 3 c/d.py)", "c/d.py:3"),
+        ("a/b.py (line 3), c/d.py", "a/b.py:3"),
+        ("on line 75 hosts/one.nix is read", ""),
+        ("(line 12 and/or 13)", ""),
+        # German, French, Spanish and Portuguese words
+        ("app.py línea 12", "app.py:12"),
+        ("app.py, Z. 12", "app.py:12"),
+        ("`app.py`, Zeilen 12 und 18", "app.py:12 app.py:18"),
+        ("Siehe a/b.py, Zeilen 12 bis 18.", "a/b.py:12-18"),
+        ("app.py (lignes 12 à 18)", "app.py:12-18"),
+        ("línea 12 de app.py", "app.py:12"),
+        ("app.py (linhas 12-18)", "app.py:12-18"),
+        # Chinese lists; a number of lines is not a line
+        ("app.py 第 12, 18、20-25 行", "app.py:12 app.py:18 app.py:20-25"),
+        ("app.py 12, 18 行", ""),
+        ("app.py Zeilen: 120", ""),
+        ("app.py 120 líneas", ""),
+        ("x.csv lines=5", ""),
+        # The end of a sentence
+        ("See a/b.py, lines 12 through 18.", "a/b.py:12-18"),
+        ("See `a/b.py` at lines 12 - 18.", "a/b.py:12-18"),
+        # A file of a machine, a built-in module, a command with two files
+        ("[it](file:///home/u/shop/src/a.py#L12)", "/home/u/shop/src/a.py:12"),
+        ("[it](file:///C:/shop/src/a.py#L12)", "C:/shop/src/a.py:12"),
+        ("[it](https://host/home/u/shop/src/a.py#L12)", ""),
+        ("line 1 of /etc/hosts", "/etc/hosts:1"),
+        ("at node:internal/errors:496:5 and `node:fs/promises:12` in src/app.ts:3", "src/app.ts:3"),
+        ("`/usr/bin/run.py -x /home/me/b.py:3`", "/home/me/b.py:3"),
+        # Braces
+        ("chainsync_{client,server}.rs:12", "chainsync_client.rs:12 chainsync_server.rs:12"),
+        ("{a,b}:12 and {red,green}", ""),
+        # A link whose visible text names another place than its target: a reader sees only the text
+        ("[src/app.py:12](src/store.py#L12)", "src/store.py:12 src/app.py:12"),
+        ("[app.py:12](src/app.py#L40)", "src/app.py:40 app.py:12"),
+        ("[app.py:12](src/app.py#L12)", "src/app.py:12"),
+    ],
+)
+def test_a_reference_is_distinguished_from_the_words_around_it(text: str, expected: str) -> None:
+    assert list(map(shown, references_in(text))) == expected.split()
+
+
+def test_a_link_with_a_very_long_label_is_not_read_as_a_link() -> None:
+    (found,) = references_in(f"[{'word ' * 300}](src/app.py:12)", exists)
+    assert (shown(found), found.text) == ("src/app.py:12", "src/app.py:12")
+
+
+@pytest.mark.parametrize(
+    "text", ["[`{0}#L3`]({0}#L3)", "[{0}:3]({0}:3)", "[app]({0}#L3)", "[app](<{0}#L3>)", "`{0}:3`"]
+)
+def test_a_path_of_another_machine_may_have_a_space(text: str, tmp_path: Path) -> None:
+    write(tmp_path, {"src/app.js": "one\n" * 5})
+    path = "/Users/me/New project/src/app.js"
+    (found,) = evidence_of(text.format(path), tmp_path).references
+    assert (found.path, found.line, found.outcome) == ("src/app.js", 3, "exists")
 
 
 # --- Properties
@@ -221,18 +280,9 @@ NAMES = st.text(st.sampled_from("abcXYZ019_-.+@$é設"), min_size=1, max_size=12
 PATHS = st.lists(NAMES, min_size=2, max_size=5).map("/".join).map(lambda path: f"src/{path}.py")
 FORM = st.sampled_from(
     [
-        "{path}:{line}",
-        "`{path}:{line}`",
-        "see {path}:{line}.",
-        "({path}:{line})",
-        "{path}:{line}:7",
-        "{path}#L{line}",
-        "{path}(line {line})",
-        "{path}, line {line}",
-        "line {line} of {path}",
-        "`{path}` の{line}行目",
-        "`{path}` 第{line}行",
-        "[x]({path}#L{line})",
+        *("{path}:{line}", "`{path}:{line}`", "see {path}:{line}.", "({path}:{line})", "{path}:{line}:7"),
+        *("{path}#L{line}", "{path}(line {line})", "{path}, line {line}", "line {line} of {path}"),
+        *("`{path}` の{line}行目", "`{path}` 第{line}行", "[x]({path}#L{line})"),
     ]
 )
 
@@ -244,24 +294,6 @@ def test_any_path_and_line_is_read_in_any_form(path: str, line: int, form: str) 
     assert [(one.path, one.line) for one in found] == [(path, line)], text
 
 
-def test_a_link_with_a_very_long_label_is_not_read_as_a_link() -> None:
-    (found,) = references_in(f"[{'word ' * 300}](src/app.py:12)", exists)
-    assert (shown(found), found.text) == ("src/app.py:12", "src/app.py:12")
-
-
-def test_braces_that_are_not_files_are_not_references() -> None:
-    assert references_in("{a,b}:12 and {red,green}", exists, bare=True) == []
-
-
-@given(st.text(max_size=200), st.booleans(), st.booleans())
-def test_any_text_can_be_read(text: str, bare: bool, there: bool) -> None:
-    line = text.replace("\n", " ")
-    for one in references_in(line, (lambda _: True) if there else never_exists, bare=bare):
-        assert 0 <= one.start < one.end <= len(line)
-        assert one.path
-        assert one.line is None or 0 <= one.line <= 999_999_999
-
-
 MARKS = (
     *("a/b.py", "a.py", ":", "12", "-", " ", "`", "(", ")", "[", "](", "#L", ",", "line ", "of ", "の", "行", "{", "}"),
     *("*", "and ", "http://", "\\", "=", "…", "/", "L1", "~", "第", "、", "@", "<", ">", "|", "'", '"', "to ", "."),
@@ -269,67 +301,24 @@ MARKS = (
 PIECES = st.lists(st.sampled_from(MARKS), max_size=30).map("".join)
 
 
-@given(PIECES, st.booleans())
-def test_any_mixture_of_marks_can_be_read(text: str, bare: bool) -> None:
-    for one in references_in(text, lambda path: path == "a.py", bare=bare):
-        assert 0 <= one.start < one.end <= len(text)
-        assert bare or one.line is not None
+@given(st.one_of(st.text(max_size=200), PIECES), st.booleans(), st.sampled_from([never_exists, lambda _: True]))
+def test_any_text_can_be_read(text: str, bare: bool, known: Callable[[str], bool]) -> None:
+    line = text.replace("\n", " ")
+    for one in references_in(line, known, bare=bare):
+        assert 0 <= one.start < one.end <= len(line)
+        assert one.path
+        assert (bare and one.line is None) or 0 <= (one.line or 0) <= 999_999_999
 
 
 # --- Hostile texts: each is read in one go; what is not linear would not come back.
 
 UNITS = (
     *"a/.:1[](){}`*#L- \\@=%~$+_,|<>…あ行第の",
-    *(
-        "a.py:1 ",
-        "a.py:1,",
-        "a.py:1, ",
-        "a.py#L1,",
-        "line 1 of ",
-        "lines 1, 2 of ",
-        "a.py 1、1、",
-        "1、",
-        "1 、",
-        "a.py の1行と",
-    ),
-    *(
-        "[a](",
-        "[a](b.py) ",
-        "[a[b]",
-        "](",
-        "[a](b(c)",
-        "{a,b}",
-        "{a,",
-        "a.py(1,",
-        "a.py[1",
-        "a.py@1",
-        "`a b.py:1` ",
-        "` `",
-    ),
-    *(
-        "http://a",
-        "a:1:1:1",
-        "::a:1",
-        "../",
-        "a.pyあ",
-        "あa.py",
-        "docker a/b:1 ",
-        "x.com/a:1 ",
-        "a=",
-        "\\_",
-        "a%41.py:1 ",
-    ),
-    *(
-        "a.py:1 to ",
-        "a.py:1`–`",
-        "a.py:1:1-1:",
-        "12th line of ",
-        "a.py:1 (b(",
-        "`f()` ",
-        "a.py:1_",
-        "\u202e",
-        "\x00\x1b[31m",
-    ),
+    *("a.py:1 ", "a.py:1,", "a.py:1, ", "a.py#L1,", "line 1 of ", "lines 1, 2 of ", "a.py 1、1、", "1、", "1 、"),
+    *("a.py の1行と", "[a](", "[a](b.py) ", "[a[b]", "](", "[a](b(c)", "{a,b}", "{a,", "a.py(1,", "a.py[1", "a.py@1"),
+    *("`a b.py:1` ", "` `", "http://a", "a:1:1:1", "::a:1", "../", "a.pyあ", "あa.py", "docker a/b:1 ", "x.com/a:1 "),
+    *("a=", "\\_", "a%41.py:1 ", "a.py:1 to ", "a.py:1`–`", "a.py:1:1-1:", "12th line of ", "a.py:1 (b(", "`f()` "),
+    *("a.py:1_", "\u202e", "\x00\x1b[31m"),
 )
 
 
@@ -353,7 +342,6 @@ def test_invisible_marks_are_not_part_of_a_path(character: str) -> None:
     [
         "C:\\x:1 ",
         "see `src/app.py:1,2,3` and line 4 of src/b.py; ",
-        "src/app.py:1 src/app.py:2 ",
         "第12行 src/app.py の3行目 ",
         "src/app.py:" + ",".join(map(str, range(1, 200))) + "; ",
     ],
@@ -361,123 +349,15 @@ def test_invisible_marks_are_not_part_of_a_path(character: str) -> None:
 def test_a_long_line_that_repeats_itself_has_the_same_references_each_time(part: str) -> None:
     """What was found is kept for text that occurs again: the answers are those of a short line, moved."""
     count = 30_000 // len(part) + 2
-    size = len(references_in(part * 3)) // 3
-    found = references_in(part * count)
     expected = references_in(part * 3)
+    size = len(expected) // 3
+    found = references_in(part * count)
     assert size > 0
     assert len(found) == size * count
-    for number in (1, count // 2, count - 2):
-        own = [replace(one, start=one.start - number * len(part), end=one.end - number * len(part)) for one in found]
-        middle = [replace(one, start=one.start - len(part), end=one.end - len(part)) for one in expected]
-        assert own[number * size : (number + 1) * size] == middle[size : 2 * size]
 
+    def moved(references: list[WrittenReference], number: int) -> list[WrittenReference]:
+        shift = number * len(part)
+        own = references[number * size : (number + 1) * size]
+        return [replace(one, start=one.start - shift, end=one.end - shift) for one in own]
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("It is set (line 75 hosts/one.nix), too", [("hosts/one.nix", 75)]),
-        ("a/b.py (line 3 c/d.py)", [("c/d.py", 3)]),
-        ("a/b.py (line 3), c/d.py", [("a/b.py", 3)]),
-        ("on line 75 hosts/one.nix is read", []),
-        ("(line 12 and/or 13)", []),
-    ],
-)
-def test_a_line_in_brackets_may_stand_directly_before_its_path(text: str, expected: list[tuple[str, int]]) -> None:
-    assert [(one.path, one.line) for one in references_in(text)] == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
-        ("[it](file:///home/u/shop/src/a.py#L12)", "/home/u/shop/src/a.py"),
-        ("[it](file:///C:/shop/src/a.py#L12)", "C:/shop/src/a.py"),
-    ],
-)
-def test_a_link_to_a_file_of_a_machine_is_an_absolute_path(text: str, path: str) -> None:
-    assert [(one.path, one.line) for one in references_in(text)] == [(path, 12)]
-    assert references_in(text.replace("file://", "https://host")) == []
-
-
-# --- Lines in other languages, and lists of them
-
-
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ("app.py línea 12", ["app.py:12"]),
-        ("`app.py` (líneas 12-18)", ["app.py:12-18"]),
-        ("app.py, l. 12", ["app.py:12"]),
-        ("app.py (Zeile 12-18)", ["app.py:12-18"]),
-        ("app.py, Z. 12", ["app.py:12"]),
-        ("`app.py`, Zeilen 12 und 18", ["app.py:12", "app.py:18"]),
-        ("app.py Zeilen 12 bis 18", ["app.py:12-18"]),
-        ("app.py (строка 12)", ["app.py:12"]),
-        ("app.py строки 12-18", ["app.py:12-18"]),
-        ("app.py (lignes 12 à 18)", ["app.py:12-18"]),
-        ("app.py linhas 12 e 18", ["app.py:12", "app.py:18"]),
-        ("app.py 12행", ["app.py:12"]),
-        ("app.py 12-18줄", ["app.py:12-18"]),
-        ("`app.py`의 12번째 줄", ["app.py:12"]),
-        ("línea 12 de app.py", ["app.py:12"]),
-        ("Zeile 12 in app.py", ["app.py:12"]),
-        ("строка 12 в app.py", ["app.py:12"]),
-        ("app.py 第 12, 18、20-25 行", ["app.py:12", "app.py:18", "app.py:20-25"]),
-        ("app.py 第 12, 18 行", ["app.py:12", "app.py:18"]),
-        ("app.py:84,42", ["app.py:84", "app.py:42"]),
-        ("app.py Lines 12-18 (setup) and 30-34", ["app.py:12-18", "app.py:30-34"]),
-        ("app.py, lines 12-18 (x), 30-34 (y) and 40-44", ["app.py:12-18", "app.py:30-34", "app.py:40-44"]),
-        ("app.py, Zeile 12, 3 Tests", ["app.py:12"]),
-        # A page, a number of lines, a column
-        ("app.py, стр. 12", []),
-        ("app.py 120줄", []),
-        ("app.py 12, 18 行", []),
-        ("app.py Zeilen: 120", []),
-        ("app.py 120 líneas", []),
-        ("app.py:84,5", ["app.py:84"]),
-        ("app.py lines 12-18 (setup) and 3 tests", ["app.py:12-18"]),
-    ],
-)
-def test_lines_in_other_languages_and_their_lists_are_read(written: str, expected: list[str]) -> None:
-    assert list(map(shown, references_in(written))) == expected
-
-
-def test_a_built_in_module_of_node_is_not_a_file() -> None:
-    assert references_in("at node:internal/errors:496:5 and `node:fs/promises:12`") == []
-    assert [one.path for one in references_in("at node:internal/errors:496 in src/app.ts:12")] == ["src/app.ts"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[`{0}#L3`]({0}#L3)",
-        "[{0}:3]({0}:3)",
-        "[app]({0}#L3)",
-        "[app](<{0}#L3>)",
-        "`{0}:3`",
-    ],
-)
-def test_a_path_of_another_machine_may_have_a_space(text: str, tmp_path: Path) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src/app.js").write_text("one\n" * 5)
-    found = evidence_of(text.format("/Users/me/New project/src/app.js"), tmp_path).references
-    assert [(one.path, one.line, one.outcome) for one in found] == [("src/app.js", 3, "verified")]
-
-
-def test_a_command_with_two_files_is_not_a_path_with_a_space() -> None:
-    assert [one.path for one in references_in("`/usr/bin/run.py -x /home/me/b.py:3`", lambda path: False)] == [
-        "/home/me/b.py"
-    ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "See a/b.py, lines 12 to 18.",
-        "See a/b.py, lines 12 through 18.",
-        "See `a/b.py` at lines 12 - 18.",
-        "Siehe a/b.py, Zeilen 12 bis 18.",
-        "Ver a/b.py, líneas 12 a 18.",
-    ],
-)
-def test_a_range_may_end_its_sentence(text: str) -> None:
-    assert [(one.line, one.end_line) for one in references_in(text)] == [(12, 18)]
+    assert [moved(found, number) for number in (1, count // 2, count - 2)] == [moved(expected, 1)] * 3

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from remit import check
 from remit.checking import Options, check_text
 from remit.errors import UsageError
 from remit.evidence import sources
-from remit.evidence.receipts import RERUN, Receipt
+from remit.evidence.receipts import RERUN, Receipt, Transcript
 from remit.evidence.sources import open_sources, open_workspace, rerun_command
 from remit.rules.examples import TREE, sample_text
 from remit.workspace.files import WorkTree
@@ -66,13 +67,36 @@ def test_a_repository_that_is_not_a_folder_is_a_usage_error(tmp_path: Path, name
 
 def test_receipts_and_transcripts_are_combined(tmp_path: Path) -> None:
     receipts = write(tmp_path / "r.json", {"receipts": [{"tool": "Read", "path": "a.py"}]})
-    block = {"type": "tool_use", "id": "1", "name": "Glob", "input": {}}
-    transcript = write(tmp_path / "t.jsonl", {"type": "assistant", "message": {"content": [block]}})
+    transcript = Transcript("t.jsonl", receipts=(Receipt(tool="Glob"),))
     index = open_sources(
         tmp_path, receipts=[receipts], transcripts=[transcript], records=[Receipt(tool="Read", path="b.py")]
     ).receipts
     assert index is not None
     assert (index.count, index.touched) == (3, {"a.py", "b.py"})
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_an_unknown_transcript_makes_all_receipts_useless(tmp_path: Path, is_known: bool) -> None:
+    both = [Transcript("a.jsonl", is_known=is_known), Transcript("b.jsonl", receipts=(Receipt(tool="Glob"),))]
+    opened = open_sources(tmp_path, transcripts=iter(both), records=[])
+    assert (opened.receipts is not None) is is_known
+    assert opened.receipts_problem == ("" if is_known else "a.jsonl: unknown transcript format")
+
+
+def test_a_transcript_without_calls_is_a_source(tmp_path: Path) -> None:
+    index = open_sources(tmp_path, transcripts=iter([Transcript("t.jsonl")])).receipts
+    assert index is not None
+    assert index.count == 0
+    assert open_sources(tmp_path, transcripts=iter(())).receipts is None
+
+
+def test_no_transcript_is_read_before_the_checkout_is_open(tmp_path: Path) -> None:
+    def no_transcript() -> Iterator[Transcript]:
+        pytest.fail("a transcript was read")
+        yield Transcript("t.jsonl")
+
+    with pytest.raises(UsageError, match=r"not a folder"):
+        open_sources(tmp_path / "none", transcripts=no_transcript())
 
 
 def test_the_last_snapshot_is_used(tmp_path: Path) -> None:

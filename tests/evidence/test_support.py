@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from remit.checking import check_text
-from remit.evidence.model import Evidence, Outcome, Quote, Reference
+from remit.evidence.document import Segment
+from remit.evidence.model import Checked, Claim, ClaimKind, Evidence, Facts, Judgement, Outcome
 from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import Sources, open_sources
 from remit.evidence.support import band, is_above, supported_confidence
@@ -18,16 +19,21 @@ ROOT = "/home/dev/shop"
 RAN = Receipt(tool="Bash", arguments={"command": "python -m pytest"}, exit=0)
 
 
-def reference(outcome: Outcome, path: str = "a.py") -> Reference:
-    return Reference(text=path, path=path, line=1, end_line=None, at=1, outcome=outcome)
+def checked_claim(kind: ClaimKind, outcome: Outcome, path: str) -> Checked:
+    segment = Segment("text", path, 1, None, None, 1)
+    return Checked(Claim(kind, path, 1, segment, path, 1), Facts(state="file", path=path), Judgement(outcome))
 
 
-def quote(outcome: Outcome, path: str = "a.py") -> Quote:
-    return Quote(path=path, line=1, end_line=None, at=1, text="x", outcome=outcome)
+def reference(outcome: Outcome, path: str = "a.py") -> Checked:
+    return checked_claim("place", outcome, path)
 
 
-def score(references: list[Reference], *receipts: Receipt, quotes: tuple[Quote, ...] = ()) -> float | None:
-    return supported_confidence(Evidence(references=references, quotes=list(quotes)), ReceiptIndex(receipts, ROOT))
+def quote(outcome: Outcome, path: str = "a.py") -> Checked:
+    return checked_claim("quote", outcome, path)
+
+
+def score(references: list[Checked], *receipts: Receipt, quotes: tuple[Checked, ...] = ()) -> float | None:
+    return supported_confidence(Evidence(checked=[*references, *quotes]), ReceiptIndex(receipts, ROOT))
 
 
 READ = Receipt(tool="Read", path="a.py")
@@ -41,6 +47,8 @@ GOOD, MOVED, BAD = reference("verified"), reference("relocated"), reference("mis
         ([GOOD], (), (READ, RAN), 100.0),
         # r = 1, q = r, x = 0
         ([GOOD], (), (READ,), 85.0),
+        ([reference("exists")], (), (READ,), 85.0),
+        ([reference("abbreviated")], (), (READ,), 85.0),
         # r = (1 + 1/2) / 2 = 3/4, q = r: 45 + 18.75
         ([GOOD, MOVED], (), (READ,), 63.75),
         # r = (1 + 1/2 + 0) / 3 = 1/2, q = r: 30 + 12.5 + 15
@@ -69,7 +77,7 @@ GOOD, MOVED, BAD = reference("verified"), reference("relocated"), reference("mis
     ],
 )
 def test_supported_confidence_is_as_computed_by_hand(
-    references: list[Reference], quotes: tuple[Quote, ...], receipts: tuple[Receipt, ...], expected: float
+    references: list[Checked], quotes: tuple[Checked, ...], receipts: tuple[Receipt, ...], expected: float
 ) -> None:
     assert score(references, *receipts, quotes=quotes) == expected
 

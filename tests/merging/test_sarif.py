@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import UsageError
-from remit.evidence.model import Quote
+from remit.evidence.document import Segment
+from remit.evidence.model import Checked, Claim, Facts, Judgement
 from remit.merging import adjust
 from remit.merging.merge import merge_reports
 from remit.merging.model import MergeSettings, Report, ReportedFinding
@@ -623,7 +624,9 @@ def test_a_very_long_snippet_is_compared_by_its_first_lines(repository: WorkTree
 
 def test_a_snippet_gives_the_fingerprint_that_a_quote_of_a_result_gives(repository: WorkTree) -> None:
     tree = repository
-    quote = Quote(path="src/a.py", line=9, end_line=None, at=0, text=f"  {code(9)}  ", outcome="verified")
+    fence = Segment("code", code(9), 1, None, None, 1)
+    claim = Claim("quote", "src/a.py:9", 1, fence, path="src/a.py", line=9, code=f"  {code(9)}  ")
+    quote = Checked(claim, Facts(state="file", path="src/a.py"), Judgement("verified"))
     expected = adjust._first_fingerprint([quote], tree)
     assert expected
     assert before(quoted(f"{code(9)}\n", 9), tree).fingerprint == expected

@@ -216,7 +216,7 @@ def test_the_standard_variables_choose_the_signals() -> None:
 
 @pytest.mark.parametrize(
     ("command", "text"),
-    [("check", "# Not a result\n"), ("verify", "See `one.py:3`.\n"), ("merge", "# Not a result\n")],
+    [("check", "# Not a result\n"), ("verify", "See `one.md:3`.\n"), ("merge", "# Not a result\n")],
 )
 def test_each_verdict_of_a_command_is_an_event(receiver: Receiver, tmp_path: Path, command: str, text: str) -> None:
     paths = [tmp_path / "one.md", tmp_path / "two.md"]

@@ -28,7 +28,7 @@ def test_an_annotation_names_the_lines_the_agents_and_their_scores() -> None:
     one = finding("QA-002", severity="critical", place=PLACES[1], agents=("a", "b"), flags=("agreed",), score=96.5)
     assert merge_github(merge_of(one, agents=(AgentReport("a", "SUCCESS", "accept"),))) == (
         "::error file=examples/shop/shop/payments.py,line=40,endLine=42,title=critical%2C 96.5%3A QA-002 A bug::"
-        "2 of 2 agents, location verified, agreed. a: critical, 96.5; b: critical, 96.5"
+        "2 of 2 agents, location exists, agreed. a: critical, 96.5; b: critical, 96.5"
     )
 
 
@@ -52,7 +52,7 @@ def test_a_conflict_is_annotated_at_the_lines_of_its_finding() -> None:
     assert text.splitlines()[1] == (
         f"::warning file={PLACES[1][0]},line=40,endLine=42,title=score conflict%3A QA-001 A bug::far apart"
     )
-    assert "location verified, disputed. " in text
+    assert "location exists, disputed. " in text
 
 
 def test_no_findings_give_no_output() -> None:

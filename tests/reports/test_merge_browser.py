@@ -116,7 +116,7 @@ ADDRESSES = {
     "#agent=nobody": "1,2,3,4",
     "#flag=agreed": "1",
     "#flag=unchecked": "3",
-    "#severity=important,minor&agent=qa-engineer&flag=location verified": "2",
+    "#severity=important,minor&agent=qa-engineer&flag=location exists": "2",
     "#q=needle": "2",
     "#q=no+such+words": "",
     "#finding-3": "1,2,3,4",
@@ -124,7 +124,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(
-    "address", ["", "#severity=critical", "#severity=important,minor&agent=qa-engineer&flag=location verified"]
+    "address", ["", "#severity=critical", "#severity=important,minor&agent=qa-engineer&flag=location exists"]
 )
 def test_the_address_chooses_what_is_shown(merge: Merge, tmp_path: Path, address: str) -> None:
     shown = show(merge_html(merge, sources().workspace), tmp_path, address)

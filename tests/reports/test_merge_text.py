@@ -56,7 +56,7 @@ def test_a_finding_shows_title_location_confidence_and_agents() -> None:
     agents = tuple(AgentReport(name, "SUCCESS", "accept") for name in "abc")
     text = written(merge_of(one, agents=agents), 140)
     assert "  critical   96.5  SEC-001  Pasted SQL\n" in text
-    assert "      examples/shop/shop/catalog.py:63   location verified · 2 of 3 agents · quality · agreed\n" in text
+    assert "      examples/shop/shop/catalog.py:63   location exists · 2 of 3 agents · quality · agreed\n" in text
     assert "      critical   96.5  a SEC-001\n      critical   96.5  b SEC-001\n" in text
 
 
@@ -108,7 +108,7 @@ def test_one_agents_failed_evidence_is_shown_with_its_opinion_if_anothers_holds(
     other = finding(agents=("b",), said={"evidence": "the file has 3 lines"}).opinions
     both = msgspec.structs.replace(finding(agents=("a", "b")), opinions=(*one, *other))
     text = written(merge_of(both), 120)
-    assert "location verified · 2 of 2" in text
+    assert "location exists · 2 of 2" in text
     assert "b QA-001 · evidence failed: the file has 3 lines\n" in text
 
 

@@ -57,8 +57,15 @@ def test_a_rule_finds_nothing_in_an_example_without_its_subject(profile: str, mo
     assert {example: broken(example) for example in every} == found
 
 
+#: Rules about the history of a repository, which the project of the examples does not have: tests/evidence shows them.
+WITHOUT_EXAMPLE = {"reference-outdated", "commit-missing"}
+
+
 @pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
 def test_a_rule_has_a_bad_example_that_names_it(rule: type[Rule]) -> None:
+    if rule.name in WITHOUT_EXAMPLE:
+        assert (*rule.good, *rule.bad) == ()
+        return
     assert any(rule.name in example.expect for example in rule.bad)
     assert not any(example.expect for example in rule.good)
 

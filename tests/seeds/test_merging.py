@@ -112,7 +112,7 @@ def test_key_references_are_listed_once_with_the_agents_that_cite_them(remit: Re
     assert len(locations) == len(set(locations))
     (shared,) = [one for one in references if one["location"] == "examples/shop/shop/cart.py:61"]
     assert shared["agents"] == ["backend-specialist", "code-architect"]
-    assert shared["outcome"] == "verified"
+    assert shared["outcome"] == "exists"
 
 
 def test_two_designs_of_one_file_are_shown_side_by_side(remit: Remit, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ _FILES = (
     "gate/test_gate_writes.py",
     "evidence/test_receipts.py",
     "evidence/test_changes.py",
-    "evidence/test_transcripts.py",
+    "clients/transcripts/test_transcripts.py",
     "dispatch/tools/test_command_patterns.py",
     "dispatch/tools/test_bash.py",
 )

@@ -166,6 +166,14 @@ def test_a_choice_of_rules_is_not_the_profile(shop: Path) -> None:
     assert "REMIT_ACCEPTED_V2" not in found
 
 
+def test_a_verdict_that_hides_likely_accusations_is_not_one_of_the_profile(shop: Path) -> None:
+    Path("good.md").write_text("See `app/login.py:1`.", encoding="utf-8")
+    found = properties(attested("verify", "good.md", "--only", "certain", code=0))
+    assert "REMIT_ACCEPTED_CUSTOM" in found
+    assert "REMIT_ACCEPTED_CLAIMS" not in found
+    assert "REMIT_ACCEPTED_CLAIMS" in properties(attested("verify", "good.md", "--only", "likely", code=0))
+
+
 def test_a_changed_checkout_is_not_the_commit(shop: Path) -> None:
     Path("good.md").write_text("See `app/login.py:1`.", encoding="utf-8")
     with Path("app/login.py").open("a", encoding="utf-8") as file:

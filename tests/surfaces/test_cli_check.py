@@ -138,14 +138,16 @@ def test_files_folders_standard_input_and_several_results_in_a_file_are_all_chec
         ("-", "review", "revise"),
     ]
     summary = json.loads(ran.out)["summary"]
+    outcomes = summary.pop("claims_by_outcome")
+    assert (set(outcomes), sum(outcomes.values())) == ({"verified", "exists"}, 44)
     assert summary == {
         "results": 7,
         "accept": 6,
         "revise": 1,
         "reject": 0,
         "violations": {"L1": 0, "L2": 1, "L3": 0},
-        "claims": 43,
-        "claims_by_outcome": {"verified": 43},
+        "claims": 44,
+        "claims_by_reliability": {},
         "repository": "tree",
     }
 
@@ -157,11 +159,15 @@ def test_the_keys_of_the_json_report_are_exactly_those_that_others_build_on(desk
     assert report["schema"] == "remit.check/1"
     result = report["results"][0]
     words = "path agent kind profile status verdict confidence violations overrides not_run references quotes changes"
-    assert list(result) == [*words.split(), "revision", "lines_outside", "dismissed"]
+    assert list(result) == [*words.split(), "claims", "revision", "lines_outside", "dismissed", "history_problem"]
+    claims = "kind text at path line end_line name outcome reliability reason why found then"
+    assert [list(claim) for claim in result["claims"]] == [claims.split()] * len(result["claims"])
+    assert result["claims"]
     assert list(result["violations"][0]) == ["rule", "code", "level", "line", "message", "help"]
     references = ["text", "path", "line", "end_line", "outcome", "found", "seen", "at", "candidates"]
-    assert list(result["references"][0]) == references
-    assert list(result["quotes"][0]) == ["path", "line", "outcome", "found", "similarity", "at", "match", "difference"]
+    assert list(result["references"][0]) == [*references, "reliability", "reason", "then"]
+    quotes = ["path", "line", "outcome", "found", "similarity", "at", "match", "difference", "how"]
+    assert list(result["quotes"][0]) == [*quotes, "reliability", "reason", "then"]
     assert list(result["confidence"]) == ["claimed", "verified", "inferred", "supported"]
     assert list(result["not_run"][0]) == ["rule", "why"]
     assert result["references"][0]["seen"] is None
@@ -349,7 +355,8 @@ def test_claims_can_be_checked_against_a_commit_instead_of_the_files_on_disk(tmp
 def test_claims_shows_every_claim_also_those_that_hold(desk: Path) -> None:
     command = ["check", "good.md", "--repo", "tree"]
     short, full = run_many(desk, command, [*command, "--claims"])
-    assert "verified      app/session.py:10" in full.out
+    assert "exists        app/session.py:10" in full.out
+    assert "verified      quote from app/session.py:10" in full.out
     assert "app/session.py:10" not in short.out
 
 

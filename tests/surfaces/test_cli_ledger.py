@@ -85,7 +85,7 @@ def test_any_text_can_be_recorded(run: Run, store: Store, tmp_path: Path) -> Non
     assert run("verify", "audit.md", "--record")[0] == 1
     row = store.row("SELECT source, verdict, claims, invented, outcomes FROM remit.ledger")
     assert (row["source"], row["claims"], row["invented"]) == ("verify", 2, 1)
-    assert row["outcomes"] == {"verified": 1, "missing-file": 1}
+    assert row["outcomes"] == {"exists": 1, "missing-file": 1}
 
 
 def test_the_export_has_verdicts_and_decided_opinions(run: Run, store: Store, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ DECOYS = (
     "Run `docker run acme/shop:12` with node:20.",
     "See https://example.com/lib/{name}:12 for more.",
     "At 10:15:30, with a ratio of 3:1, in std::vector.",
-    "The file `{path}` as a whole, and line 12 of something.",
+    "The file {path} as a whole, and line 12 of something.",
     "example.com:443, python:3.12 and timeout:30",
     "```\n{path}:999999 in a fence\n```",
 )
@@ -151,17 +151,15 @@ def _right(file: Source, random_: random.Random) -> Iterator[Claim]:
     yield _reference("a range", form, file.path, line, last, random_)
     if not spaced:
         text = random_.choice(LIST_FORMS).format(p=file.path, a=line, b=last)
-        labels = (Label((file.path, line, None), "verified"), Label((file.path, last, None), "verified"))
+        labels = (Label((file.path, line, None), "exists"), Label((file.path, last, None), "exists"))
         yield Claim("a list", _framed(text, random_), labels)
     table = f"| Item | File |\n|---|---|\n| a | `{file.path}` |"
-    yield Claim("a bare path", table, (Label((file.path, None, None), "verified"),))
+    yield Claim("a bare path", table, (Label((file.path, None, None), "exists"),))
 
 
-def _reference(
-    kind: str, form: str, path: str, line: int, last: int | None, random_: random.Random, *, shown: str = ""
-) -> Claim:
+def _reference(kind: str, form: str, path: str, line: int, last: int | None, random_: random.Random) -> Claim:
     text = form.format(p=path, a=line, b=last)
-    return Claim(kind, _framed(text, random_), (Label((shown or path, line, last), "verified"),))
+    return Claim(kind, _framed(text, random_), (Label((path, line, last), "exists"),))
 
 
 def _out_of_range(file: Source, random_: random.Random) -> Iterator[Claim]:
@@ -169,14 +167,15 @@ def _out_of_range(file: Source, random_: random.Random) -> Iterator[Claim]:
     if " " in file.path:
         return
     form = random_.choice(LINE_FORMS)
-    for line, found in ((count + random_.choice((1, 2, 100, 10_000)), count), (0, 1)):
-        label = Label((file.path, line, None), "out-of-range", (file.path, found))
+    for line in (count + random_.choice((1, 2, 100, 10_000)), 0):
+        label = Label((file.path, line, None), "out-of-range")
         yield Claim("past the end" if line else "line 0", _framed(form.format(p=file.path, a=line), random_), (label,))
     form = random_.choice(RANGE_FORMS)
     line = random_.randint(2, count)
-    label = Label((file.path, line, count + 3), "out-of-range", (file.path, line))
+    line -= str(line).strip("0") == "1"  # `100-99` is read as `100-199`
+    label = Label((file.path, line, count + 3), "out-of-range")
     yield Claim("an end past the end", _framed(form.format(p=file.path, a=line, b=count + 3), random_), (label,))
-    label = Label((file.path, line, line - 1), "out-of-range", (file.path, line))
+    label = Label((file.path, line, line - 1), "out-of-range")
     yield Claim("a reversed range", _framed(form.format(p=file.path, a=line, b=line - 1), random_), (label,))
 
 
@@ -201,7 +200,9 @@ def _nowhere(tree: Tree, file: Source, random_: random.Random) -> Iterator[Claim
     if folder and not form.startswith("./"):
         foreign = form.format(p=f"/home/me/work/{file.path}", a=line)
         own = random.Random(line)
-        yield Claim("a foreign root", _framed(foreign, own), (Label((file.path, line, None), "verified"),))
+        yield Claim(
+            "a foreign root", _framed(foreign, own), (Label((f"/home/me/work/{file.path}", line, None), "exists"),)
+        )
 
 
 def _wrong(
@@ -226,17 +227,15 @@ def _symbols(file: Source, random_: random.Random) -> Iterator[Claim]:
         return
     count = len(file.lines)
     name, line = random_.choice(sorted(file.definitions.items()))
-    shapes = (
-        "`{p}:{a}` ({s})",
-        "{p}:{a} (`{s}()`)",
-        "{p}#L{a} ({s})",
-        "| Entry | File:Line |\n|---|---|\n| `{s}()` | {p}:{a} |",
-    )
+    shapes = ["{p}:{a} (`{s}()`)", "| Function | File:Line |\n|---|---|\n| `{s}()` | {p}:{a} |"]
+    if re.fullmatch(r"[A-Za-z]{3,}(?:_[a-z]+)+|[a-z]+[A-Z]\w+", name):  # written like a name
+        shapes += ["`{p}:{a}` ({s})", "{p}#L{a} ({s})"]
     shape = random_.choice(shapes)
     near = min(count, max(1, line + random_.randint(-5, 5)))
     yield _symbol("a symbol in reach", shape, file, near, name, "verified", None)
     uses = file.lines_with(name)
-    far = [number for number in range(1, count + 1) if all(abs(number - use) > 5 for use in uses)]
+    body = range(line, file.ends[name] + 1)
+    far = [n for n in range(2, count + 1) if n not in body and all(abs(n - use) > 5 for use in uses)]
     if far:
         yield _symbol("a moved symbol", shape, file, random_.choice(far), name, "relocated", (file.path, line))
         yield _symbol("a symbol past the end", shape, file, count + 50, name, "relocated", (file.path, line))
@@ -351,9 +350,7 @@ def _quote(
     path, line, last = location
     placing = random_.choice([placing for placing in PLACINGS if placing.fits(text)])
     written = placing.write(f"{path}:{line}" + (f"-{last}" if last is not None else ""), text)
-    references = (Label(location, of_reference or outcome, ... if outcome == "mismatch" else found),)
-    if outcome == "verified":
-        references = (Label(location, "verified"),)
+    references = (Label(location, of_reference or outcome, found),)
     return Claim(kind, written, references, (Label(location, outcome, found),))
 
 
@@ -382,7 +379,6 @@ NUMBERINGS: tuple[Callable[[int, str], str], ...] = (
     lambda number, line: f"{number:>5}→{line}",
     lambda number, line: f"{number:>4} │ {line}",
     lambda number, line: f"L{number}: {line}",
-    lambda number, line: f"{number:04d}  {line}",
 )
 ELLIPSES = ("...", "    # ...", "# ... existing code ...", "    …", "[...]", "// ...", "    ... (more) ...")
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from corpus.claims import Claim, Label
 from corpus.tree import HEAD, evidence_of
 
-from remit.evidence.model import Quote, Reference
+from remit.evidence.model import Checked
 
 
 class Answer(NamedTuple):
@@ -29,10 +29,10 @@ class Answer(NamedTuple):
         return self.label[:2] == self.actual[:2] and found
 
 
-def actual_label(one: Reference | Quote) -> Label:
+def actual_label(one: Checked) -> Label:
     """Return the actual outcome in the form of a label."""
     found = (one.found.path, one.found.line) if one.found is not None else None
-    return Label((one.path, one.line, one.end_line), one.outcome, found)
+    return Label((one.claim.path, one.line, one.end_line), one.outcome, found)
 
 
 def check_claims(claims: Sequence[Claim], tree: Path, *, kind: str = "generic") -> list[Answer]:

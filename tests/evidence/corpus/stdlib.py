@@ -47,6 +47,7 @@ class Source:
     def definitions(self) -> dict[str, int]:
         """The line of each function and class that is defined exactly once, by name."""
         found: dict[str, list[int]] = {}
+        self.ends: dict[str, int] = {}
         try:
             tree = ast.parse("\n".join(self.lines))
         except (SyntaxError, ValueError):
@@ -54,12 +55,13 @@ class Source:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 found.setdefault(node.name, []).append(node.lineno)
+                self.ends[node.name] = node.end_lineno or node.lineno
         whole = "\n".join(self.lines)
         once = {name: lines[0] for name, lines in found.items() if len(lines) == 1}
         return {
             name: line
             for name, line in once.items()
-            if len(re.findall(rf"\b(?:def|class|type|module|package|object|sub)\s+{name}\b", whole)) == 1
+            if len(re.findall(rf"\b(?:(?:def|class|type|module|package|object|sub)\s+{name}|{name}\s*=)", whole)) == 1
             and name in self.lines[line - 1]
         }
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from remit.contract.kinds import KINDS
-from remit.contract.parse import parse
-from remit.evidence.gather import gather
-from remit.evidence.model import Evidence, Location, Quote, Reference
+from remit.contract.parse import parse, parse_whole
+from remit.evidence.find_code import CodeFinder
+from remit.evidence.gather import Asked, gather
+from remit.evidence.model import Checked, CodeFacts, Evidence
 from remit.evidence.sources import Sources
-from remit.workspace.files import Workspace, WorkTree
+from remit.workspace.files import SourceFile, Workspace, WorkTree
 
 _APP = {
     1: '"""The way in."""',
@@ -82,35 +84,73 @@ FILES: dict[str, tuple[int, dict[int, str]]] = {
 
 def plant(root: Path) -> Path:
     """Write the small tree to a folder."""
-    for path, (count, lines) in FILES.items():
-        file = root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("".join(f"{lines.get(number, '')}\n" for number in range(1, count + 1)), encoding="utf-8")
-    return root
+    return write(
+        root,
+        {
+            path: "".join(f"{lines.get(number, '')}\n" for number in range(1, count + 1))
+            for path, (count, lines) in FILES.items()
+        },
+    )
 
 
 HEAD = "## Some Agent Result\n\n### Status\nSUCCESS\n\n### Summary\nLooked at it. Found it.\n\n### Findings\n\n"
 
 
+def write(root: Path, files: Mapping[str, str]) -> Path:
+    """Write files, by path, to a folder and return it."""
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8", newline="")
+    return root
+
+
+def numbered(count: int) -> str:
+    """Return a file with this many lines, each with its number."""
+    return "".join(f"value_{number} = {number}\n" for number in range(1, count + 1))
+
+
 def evidence_of(body: str, tree: Path | Workspace | None, *, kind: str = "generic", head: str = HEAD) -> Evidence:
-    """Return the evidence for a result with this body."""
-    workspace = WorkTree(tree) if isinstance(tree, Path) else tree
+    """Return the evidence for a result with this body: a strict text."""
     (document,) = parse(head + body)
-    return gather(document, KINDS[kind], Sources(workspace=workspace))
+    return gather(document, KINDS[kind], Sources(workspace=_workspace(tree)))
+
+
+def evidence_in(text: str, tree: Path | Workspace | None, path: str = "", asked: Asked = Asked()) -> Evidence:  # noqa: B008 (frozen)
+    """Return the evidence for a text that is not a result, in a file of the tree if it has a path."""
+    (document,) = parse_whole(text)
+    return gather(document, KINDS["generic"], Sources(workspace=_workspace(tree)), path, asked)
+
+
+def _workspace(tree: Path | Workspace | None) -> Workspace | None:
+    return WorkTree(tree) if isinstance(tree, Path) else tree
 
 
 def format_expected(path: str, line: int | None, end_line: int | None = None) -> str:
     """Return a location as the expectations write it."""
-    if line is None:
-        return path
-    return f"{path}:{line}" + (f"-{end_line}" if end_line is not None else "")
+    return path if line is None else f"{path}:{line}" + (f"-{end_line}" if end_line is not None else "")
 
 
-def shown(claim: Reference | Quote) -> str:
+def location(checked: Checked) -> str:
+    """Return the cited location: `path:line-last`."""
+    return format_expected(checked.path, checked.line, checked.end_line)
+
+
+def shown(checked: Checked) -> str:
     """Return `path:line outcome`, with `> path:line` if something was found."""
-    found = f" > {_location(claim.found)}" if claim.found is not None else ""
-    return f"{format_expected(claim.path, claim.line, claim.end_line)} {claim.outcome}{found}"
+    found = f" > {format_expected(checked.found.path, checked.found.line)}" if checked.found is not None else ""
+    return f"{location(checked)} {checked.outcome}{found}"
 
 
-def _location(location: Location) -> str:
-    return format_expected(location.path, location.line)
+def references(body: str, tree: Path | Workspace | None, **options: str) -> list[str]:
+    """Return the references of a result, each as `path:line outcome > found`."""
+    return [shown(checked) for checked in evidence_of(body, tree, **options).references]
+
+
+def quotes(body: str, tree: Path | Workspace | None, **options: str) -> list[str]:
+    """Return the quotes of a result, each as `path:line outcome > found`."""
+    return [shown(checked) for checked in evidence_of(body, tree, **options).quotes]
+
+
+def look(code: str, lines: list[str], line: int | None, end_line: int | None = None, path: str = "a.py") -> CodeFacts:
+    """Return where code is in a file with these lines."""
+    return CodeFinder().look(code, SourceFile(path, "\n".join([*lines, ""]).encode()), line, end_line)

@@ -57,7 +57,7 @@ def test_the_reference_client_uses_the_tools_within_its_role(site: RunningSite, 
         assert len((await client.list_tools()).tools) == 10
         found = await client.call_tool("verify_text", {"text": "See `app/login.py:1` and `app/none.py:1`."})
         assert found.structured_content
-        assert found.structured_content["summary"]["claims_by_outcome"] == {"verified": 1, "missing-file": 1}
+        assert found.structured_content["summary"]["claims_by_outcome"] == {"exists": 1, "missing-file": 1}
         shown = await client.call_tool("get_job", {"job": job})
         assert shown.structured_content
         assert shown.structured_content["agent"] == "lister"

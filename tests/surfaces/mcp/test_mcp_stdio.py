@@ -118,7 +118,7 @@ def test_the_reference_client_works_with_it(tmp_path: Path) -> None:
             text = "See `app/login.py:1` and `app/invented.py:3`."
             answer = await client.call_tool("verify_text", {"text": text})
             assert answer.structured_content
-            assert answer.structured_content["summary"]["claims_by_outcome"] == {"verified": 1, "missing-file": 1}
+            assert answer.structured_content["summary"]["claims_by_outcome"] == {"exists": 1, "missing-file": 1}
             refused = await client.call_tool("verify_text", {"text": text, "repo": str(tmp_path)})
             assert refused.is_error
             assert "is outside of" in refused.content[0].text  # type: ignore[union-attr]

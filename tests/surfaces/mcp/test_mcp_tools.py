@@ -121,13 +121,13 @@ def test_the_schema_of_an_answer_is_the_schema_of_the_command() -> None:
 def test_a_text_is_verified_against_the_clients_root(tmp_path: Path, era: str) -> None:
     text = "See `app/login.py:1` and `app/invented.py:3`."
     found = call(server(tmp_path), "verify_text", {"text": text}, mode=era, **giving(project()))
-    assert found["summary"]["claims_by_outcome"] == {"verified": 1, "missing-file": 1}
+    assert found["summary"]["claims_by_outcome"] == {"exists": 1, "missing-file": 1}
     assert found["summary"]["repository"] == str(project())
 
 
 def test_without_roots_the_current_folder_is_used() -> None:
     found = call(server(project()), "verify_text", {"text": "See `app/login.py:1`."})
-    assert found["summary"]["claims_by_outcome"] == {"verified": 1}
+    assert found["summary"]["claims_by_outcome"] == {"exists": 1}
     empty = call(server(project()), "verify_text", {"text": "See `app/login.py:1`."}, **giving())
     assert empty["summary"]["repository"] == str(project())
 
@@ -144,7 +144,7 @@ def test_a_document_is_read_from_a_file_in_the_roots(tmp_path: Path) -> None:
     (tmp_path / "answer.md").write_text("See `answer.md:1`.", encoding="utf-8")
     found = call(server(tmp_path), "verify_text", {"path": "answer.md"})
     assert found["results"][0]["path"] == "answer.md"
-    assert found["summary"]["claims_by_outcome"] == {"verified": 1}
+    assert found["summary"]["claims_by_outcome"] == {"exists": 1}
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -24,7 +24,6 @@ from remit.reports.shapes import check_shape
 from remit.surfaces.server.app import OPERATIONS
 from remit.surfaces.server.operations import PREFIX, openapi_document
 from remit.testing import project, result
-from remit.verifying import verify
 
 
 @pytest.fixture(scope="module")
@@ -183,8 +182,8 @@ def test_the_claims_of_a_text_are_verified(site: RunningSite, api: httpx.Client,
     answer = api.post("/verify", json={"text": text})
     assert_fits(document, "/verify", "post", answer)
     found = {one["path"]: one["outcome"] for one in answer.json()["results"][0]["references"]}
-    assert found == {"app/login.py": "verified", "app/missing.py": "missing-file"}
-    assert verify(text, repo=site.folder)
+    assert found == {"app/login.py": "exists", "app/missing.py": "missing-file"}
+    assert remit.verify(text, repo=site.folder)
 
 
 def test_documents_are_merged(api: httpx.Client, document: dict[str, Any]) -> None:

@@ -1,0 +1,610 @@
+"""Commands are looked up in the files of their tools, tests in test files, commits in git."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from remit.contract.parse import parse_whole
+from remit.evidence.document import segments
+from remit.evidence.find_commands import CommandFacts, CommandFinder
+from remit.evidence.model import Claim
+from remit.evidence.read_commands import command_claims
+from remit.workspace.commit import Commit
+from remit.workspace.files import WorkTree
+
+
+def read(text: str) -> list[Claim]:
+    pieces = [segment for document in parse_whole(text) for segment in segments(document)]
+    return [claim for segment in pieces for claim in command_claims(segment)]
+
+
+def write(root: Path, files: dict[str, str]) -> WorkTree:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, "utf-8")
+    return WorkTree(root)
+
+
+def package(*scripts: str, **more: object) -> str:
+    return json.dumps({"scripts": dict.fromkeys(scripts, "vite build"), **more})
+
+
+def look(tree: WorkTree, text: str, folder: str = "") -> CommandFacts:
+    """The facts about the only claim of a text."""
+    (claim,) = read(text if "`" in text else f"Run `{text}`.")
+    return CommandFinder(tree).find(claim, folder)
+
+
+def known(tree: WorkTree, text: str, folder: str = "") -> bool | None:
+    return look(tree, text, folder).is_known
+
+
+# package.json
+
+
+def test_a_script_of_package_json_exists(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"package.json": package("build", "test:e2e")})
+    assert look(tree, "npm run build") == CommandFacts(is_known=True, where="package.json")
+    assert look(tree, "npm run test:e2") == CommandFacts(False, "package.json", "test:e2e")
+    for line in ("npm test", "pnpm run lint", "pnpm test", "yarn lint", "yarn workspace web lint", "bun run lint"):
+        assert known(tree, line) is False, line
+
+
+def test_without_any_file_of_the_tool_nothing_is_known(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"main.go": "package main"})
+    for line in ("npm run x", "make x", "just x", "task x", "tox -e x", "nox -s x", "cargo run --bin x"):
+        assert look(tree, line) == CommandFacts(), line
+
+
+def test_a_stated_folder_decides(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"package.json": package("lint"), "web/package.json": package("dev"), "web/src/a.ts": ""})
+    assert look(tree, "cd web && npm run dev").where == "web/package.json"
+    assert look(tree, "npm --prefix web run lint") == CommandFacts(False, "web/package.json")
+    assert known(tree, "cd web/src && npm run dev") is True
+    # The folder has no package.json: something may make one there.
+    assert known(tree, "cd web/src && npm run build") is None
+
+
+def test_a_folder_is_also_looked_up_from_the_document(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"apps/web/package.json": package("dev"), "package.json": package()})
+    assert known(tree, "cd web && npm run dev", "apps") is True
+    assert known(tree, "cd web && npm run lint", "apps") is False
+    assert known(tree, "cd ../apps/web && npm run lint", "apps") is False
+
+
+def test_a_folder_that_is_not_here_is_another_project(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"package.json": package("dev", name="@acme/Shop-Front")})
+    assert known(tree, "cd other && npm run lint") is None
+    assert known(tree, "cd /srv/other && npm run lint") is None
+    assert known(tree, "cd other && npm run dev") is True
+    assert known(tree, "cd shop-front && npm run lint") is False
+    assert known(tree, f"cd {tmp_path.name} && npm run lint") is False
+
+
+def test_without_a_folder_the_script_of_any_package_counts(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"package.json": package("lint"), "packages/ui/package.json": package("storybook")})
+    assert look(tree, "npm run storybook").where == "packages/ui/package.json"
+    assert look(tree, "npm run lint", "packages/ui").where == "package.json"
+    assert look(tree, "npm run bench", "packages/ui") == CommandFacts(False, "packages/ui/package.json")
+    assert known(tree, "cd packages/ui && pnpm -w run lint") is True
+    assert known(tree, "npm run storybook -w @acme/ui") is True
+    assert known(tree, "npm run bench --workspace ui") is False
+
+
+def test_a_package_of_an_example_does_not_decide(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"examples/a/package.json": package("dev"), ".tools/package.json": package("dev")})
+    assert known(tree, "npm run lint") is None
+    tree = write(tmp_path, {"web/package.json": package("dev")})
+    assert look(WorkTree(tmp_path), "npm run lint") == CommandFacts(False, "web/package.json")
+
+
+def test_a_program_of_a_dependency_is_foreign(tmp_path: Path) -> None:
+    scripts = {"check": "cross-env CI=1 tsc -p . && biome lint src", "dev": "vite dev"}
+    development = {"vitest": "1", "@changesets/cli": "2", "@nestjs/cli": "1"}
+    tree = write(
+        tmp_path,
+        {
+            "package.json": json.dumps({"scripts": scripts, "devDependencies": development, "bin": {"shop": "a.js"}}),
+            "cli/package.json": json.dumps({"name": "@acme/shopctl", "bin": "cli.js"}),
+        },
+    )
+    for name in ("vitest", "changeset", "nest", "tsc", "biome", "shop", "shopctl"):
+        assert look(tree, f"yarn {name}").is_foreign, name
+        assert look(tree, f"yarn run {name}").is_foreign, name
+        assert look(tree, f"npm run {name}").is_known is False, name
+    # `lint` is an argument of a program, not a program.
+    assert look(tree, "pnpm lint").is_known is False
+    assert look(tree, "pnpm test").is_known is False
+
+
+def test_npm_starts_server_js_without_a_script(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"package.json": package()})
+    assert known(tree, "npm start") is False
+    assert known(write(tmp_path, {"server.js": ""}), "npm start") is None
+    assert known(tree, "npm run env") is None
+    assert known(tree, "bun run src/index.ts") is None
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "null", '{"scripts": ', "[" * 100_000])
+def test_a_package_json_that_cannot_be_read_decides_nothing(tmp_path: Path, text: str) -> None:
+    assert known(write(tmp_path, {"package.json": text}), "npm run build") is None
+
+
+@pytest.mark.parametrize(
+    "text", ['{"scripts": []}', '{"scripts": {"a": 1}, "bin": 3, "dependencies": "x"}', "\ufeff{}"]
+)
+def test_odd_values_in_package_json_declare_nothing(tmp_path: Path, text: str) -> None:
+    assert known(write(tmp_path, {"package.json": text}), "yarn build") is False
+
+
+# make
+
+MAKEFILE = """\
+-include local.mk
+include mk/common.mk # shared
+flags := a:b
+image = shop:latest
+ifdef CI
+.PHONY: all \\
+  clean
+all build: $(OBJECTS)
+\tnot: a target
+install:: all
+grouped other&: x
+release: VERSION = 1
+%.o: %.c
+docs-%: docs
+$(BIN)/tool: x
+$(info a note: hidden)
+# comment: hidden
+"""
+
+
+def test_the_targets_of_a_makefile_exist(tmp_path: Path) -> None:
+    tree = write(
+        tmp_path, {"Makefile": MAKEFILE, "mk/common.mk": "lint:\n\truff\ninclude mk/deep.mk\n", "mk/deep.mk": "deep:\n"}
+    )
+    for name in ("all", "build", "clean", "install", "grouped", "other", "release", "lint", "deep"):
+        assert look(tree, f"make {name}") == CommandFacts(is_known=True, where="Makefile"), name
+    for name in ("flags", "image", "ifdef", "hidden", "not", "lnit"):
+        assert known(tree, f"make {name}") is False, name
+    assert look(tree, "make lnit").suggestion == "lint"
+    for name in ("main.o", "docs-html", "out/tool"):
+        assert known(tree, f"make {name}") is None, name
+
+
+@pytest.mark.parametrize(
+    "line", ["include $(RULES)", "include missing.mk", "$(eval $(call rule,a))", ".DEFAULT:\n\techo", "%: Makefile"]
+)
+def test_a_makefile_that_computes_targets_decides_nothing(tmp_path: Path, line: str) -> None:
+    assert known(write(tmp_path, {"Makefile": f"all:\n{line}\n"}), "make lint") is None
+
+
+@pytest.mark.parametrize("name", ["CMakeLists.txt", "configure.ac", "Makefile.in", "lint", "lint.c", "lint/a.txt"])
+def test_make_may_build_what_no_rule_names(tmp_path: Path, name: str) -> None:
+    assert known(write(tmp_path, {"Makefile": "all:\n", name: ""}), "make lint") is None
+
+
+def test_make_uses_the_folder_and_the_file_that_are_stated(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"Makefile": "all:\n", "docs/Makefile": "html:\n", "docs/a/x.rst": "", "ci.mk": "check:\n"})
+    assert known(tree, "make -C docs html") is True
+    assert known(tree, "make -C docs all") is False
+    assert known(tree, "cd docs/a && make all") is None
+    assert known(tree, "make -f ci.mk check") is True
+    assert known(tree, "make -f ci.mk bundle") is False
+    assert known(tree, "make -f gone.mk bundle") is False
+    assert known(tree, "make html") is True
+
+
+def test_a_folder_that_the_text_names_may_be_where_make_runs(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"Makefile": "all:\n", "site/docs/Makefile": "%:\n\tsphinx-build\n"})
+    assert known(tree, "Go to `site/docs` and run `make html`.") is None
+    assert known(tree, "Run `make html`.") is False
+
+
+def test_included_files_that_include_each_other_are_read_once(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"Makefile": "include a.mk\n", "a.mk": "include Makefile\ninclude a.mk\nlint:\n"})
+    assert known(tree, "make lint") is True
+    assert known(tree, "make test") is False
+
+
+# just and task
+
+JUSTFILE = """\
+set shell := ["bash", "-c"]
+export NAME := "a"
+alias b := build
+import 'ci.just'
+mod web
+# note: hidden
+@build target='x:y' *args: lint
+    echo inner: hidden
+[private]
+lint:
+"""
+
+
+def test_the_recipes_of_a_justfile_exist(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"justfile": JUSTFILE, "ci.just": "check:\n", "web/src/a.ts": ""})
+    for name in ("build", "b", "lint", "check"):
+        assert known(tree, f"just {name}") is True, name
+    assert known(tree, "cd web/src && just lint") is True
+    assert known(tree, "just web") is None
+    assert known(tree, "just web::dev") is None
+    for name in ("shell", "hidden", "inner", "note", "deploy"):
+        assert known(tree, f"just {name}") is False, name
+
+
+def test_a_justfile_with_an_import_that_is_not_here_decides_nothing(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"justfile": 'import "gone.just"\nlint:\n'})
+    assert known(tree, "just lint") is True
+    assert known(tree, "just test") is None
+
+
+TASKFILE = """\
+version: "3"
+vars:
+  NAME: x
+includes:
+  docs: ./docs
+tasks:
+  # note:
+  build:
+    desc: "a"
+    aliases: [b, "bb"]
+    cmds:
+      - task: inner
+  "db:migrate":
+    aliases:
+      - migrate
+  start:*:
+    cmds: []
+"""
+
+
+def test_the_tasks_of_a_taskfile_exist(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"Taskfile.yml": TASKFILE})
+    for name in ("build", "b", "bb", "db:migrate", "migrate"):
+        assert known(tree, f"task {name}") is True, name
+    for name in ("docs:html", "docs", "start:web"):
+        assert known(tree, f"task {name}") is None, name
+    for name in ("inner", "desc", "cmds", "NAME2", "deploy"):
+        assert known(tree, f"task {name}") is False, name
+
+
+@pytest.mark.parametrize(
+    "text", ["tasks: {build: x}\n", "includes:\n  a:\n    taskfile: b\n    flatten: true\ntasks:\n"]
+)
+def test_a_taskfile_that_cannot_be_read_by_line_decides_nothing(tmp_path: Path, text: str) -> None:
+    assert known(write(tmp_path, {"Taskfile.yaml": text}), "task build") is None
+
+
+# tox and nox
+
+TOX = """\
+[tox]
+min_version = 4
+envlist =
+    py{311,312}-{unit,e2e}
+    lint, docs # checked
+
+[testenv]
+deps =
+    slow: pytest-timeout
+
+[testenv:release]
+commands = x
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tox.ini", TOX),
+        ("setup.cfg", TOX.replace("[tox]", "[tox:tox]")),
+        ("pyproject.toml", f'[tool.tox]\nlegacy_tox_ini = """\n{TOX}"""\n'),
+        (
+            "tox.toml",
+            'env_list = ["py311-unit", "lint", "docs", "slow", "py312-e2e"]\n[env.release]\n[env.unit]\n[env.e2e]\n',
+        ),
+    ],
+)
+def test_the_environments_of_tox_exist(tmp_path: Path, path: str, text: str) -> None:
+    tree = write(tmp_path, {path: text})
+    for name in ("py311-unit", "py312-e2e", "lint", "docs", "release", "py", "py313", "pypy3", "py310-slow", "3.13"):
+        assert known(tree, f"tox -e {name}") is True, name
+    for name in ("typing", "py311-windows", "checked"):
+        facts = look(tree, f"tox -e {name}")
+        assert (facts.is_known, facts.where) == (False, path), name
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tox.ini", "[tox]\nenvlist = {[base]envs}, lint\n"),
+        ("tox.toml", 'env_list = [{product = [["a"], ["b"]]}]\n'),
+        ("tox.toml", "env_list = ["),
+        ("pyproject.toml", "[project]\nname = 'x'\n"),
+        ("pyproject.toml", "[project"),
+        ("setup.cfg", "[metadata]\nname = x\n"),
+    ],
+)
+def test_a_file_that_does_not_list_the_environments_decides_nothing(tmp_path: Path, path: str, text: str) -> None:
+    assert known(write(tmp_path, {path: text}), "tox -e typing") is None
+
+
+NOXFILE = """\
+import nox
+
+@nox.session(python=["3.11", "3.12"])
+@nox.parametrize("django", ["4", "5"])
+def tests(session):
+    pass
+
+@nox.session(name="type-check")
+def types(session):
+    pass
+
+def helper():
+    pass
+"""
+
+
+def test_the_sessions_of_nox_exist(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"noxfile.py": NOXFILE})
+    assert known(tree, "nox -s tests") is True
+    assert known(tree, "nox -s type-check") is True
+    assert known(tree, "nox -s tests-3.12") is None
+    assert look(tree, "nox -s test") == CommandFacts(False, "noxfile.py", "tests")
+    assert known(tree, "nox -s helper") is False
+    computed = write(tmp_path, {"noxfile.py": NOXFILE + "for name in names:\n    nox.session(make(name), name=name)\n"})
+    assert known(computed, "nox -s helper") is None
+
+
+# Programs and modules
+
+PYPROJECT = (
+    '[project]\nname = "shop"\n[project.scripts]\nserve = "shop:main"\n[tool.poetry.scripts]\nold = "shop:old"\n'
+)
+
+
+def test_uv_run_finds_scripts_of_the_project(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"pyproject.toml": PYPROJECT, "scripts/seed.py": "", "web/tool/a.py": ""})
+    assert look(tree, "uv run serve") == CommandFacts(is_known=True, where="pyproject.toml")
+    assert known(tree, "poetry run old") is True
+    assert look(tree, "uv run pytest").is_foreign
+    assert known(tree, "uv run scripts/seed.py") is True
+    assert known(tree, "uv run seed.py", "scripts") is True
+    assert known(tree, "uv run scripts/sed.py") is False
+    assert known(tree, "uv run tool/a.py") is None
+    assert known(tree, "uv run example.py") is None
+    assert known(tree, "uv run --directory web tool/a.py") is True
+    assert known(tree, "uv run --directory gone tool/a.py") is None
+    assert look(write(tmp_path, {"pyproject.toml": "["}), "uv run serve").is_foreign
+
+
+def test_python_runs_modules_of_the_project(tmp_path: Path) -> None:
+    files = ("src/shop/__init__.py", "src/shop/server.py", "src/shop/fast.pyx", "jobs/daily.py", "http/__init__.py")
+    deep = ("services/pay/setup.py", "services/pay/pay/__init__.py", "bench/django/__init__.py")
+    tree = write(tmp_path, dict.fromkeys((*files, *deep), "") | {"pyproject.toml": PYPROJECT})
+    for name in ("shop", "shop.server", "shop.fast", "jobs.daily", "pay"):
+        assert known(tree, f"python -m {name}") is True, name
+    assert look(tree, "python -m shop.sever") == CommandFacts(False, "src/shop/__init__.py", "shop.server")
+    assert look(tree, "python -m jobs.weekly").is_known is False
+    assert look(tree, "python -m pay.worker").is_known is False
+    for name in ("http.server", "pytest", "django.core", "venv"):
+        assert look(tree, f"python -m {name}", "bench/x").is_foreign, name
+    assert look(tree, "cd gone && python -m shop.sever").is_foreign
+
+
+def test_cargo_runs_programs_of_any_package_of_the_workspace(tmp_path: Path) -> None:
+    tree = write(
+        tmp_path,
+        {
+            "Cargo.toml": '[workspace]\nmembers = ["a"]\n',
+            "a/Cargo.toml": '[package]\nname = "shop"\n[[bin]]\nname = "importer"\npath = "x.rs"\n',
+            "a/src/bin/export.rs": "",
+            "a/src/bin/audit/main.rs": "",
+            "docs/b.md": "",
+        },
+    )
+    for name in ("shop", "importer", "export", "audit"):
+        assert known(tree, f"cargo run --bin {name}") is True, name
+    assert look(tree, "cargo run --bin exports") == CommandFacts(False, "Cargo.toml", "export")
+    assert known(write(tmp_path, {"Cargo.toml": "["}), "cargo run --bin exports") is None
+
+
+# Tests
+
+TEST_FILE = """\
+from base import test_shared, Base
+
+class TestCart:
+    def test_adds(self): ...
+
+class TestDerived(Base):
+    async def test_own(self): ...
+
+class TestPlain(unittest.TestCase):
+    pass
+
+def test_login(): ...
+"""
+
+
+def test_a_test_is_defined_in_its_file(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"tests/test_auth.py": TEST_FILE})
+    for name in ("test_login", "TestCart", "TestCart::test_adds", "TestDerived::test_own"):
+        assert look(tree, f"See `tests/test_auth.py::{name}`.") == CommandFacts(True, "tests/test_auth.py"), name
+    assert look(tree, "`tests/test_auth.py::test_logi`") == CommandFacts(False, "tests/test_auth.py", "test_login")
+    assert known(tree, "`tests/test_auth.py::TestCart::test_gone`") is False
+    assert known(tree, "`tests/test_auth.py::TestPlain::test_gone`") is False
+    assert known(tree, "`tests/test_auth.py::TestDerived::test_inherited`") is None
+    assert known(tree, "`tests/test_auth.py::test_shared`") is None
+    assert known(tree, "`tests/test_auth.py` (`test_gone`)") is False
+
+
+def test_the_file_of_a_test_is_found_like_other_paths(tmp_path: Path) -> None:
+    tree = write(
+        tmp_path, {"api/tests/test_auth.py": TEST_FILE, "web/tests/test_auth.py": "", "api/tests/test_b.py": ""}
+    )
+    assert known(tree, "`tests/test_auth.py::test_login`") is True
+    assert look(tree, "`tests/test_auth.py::test_login`", "web") == CommandFacts(False, "web/tests/test_auth.py")
+    moved = look(tree, "`api/unit/test_auth.py::test_login`")
+    assert moved == CommandFacts(False, suggestion="api/tests/test_auth.py::test_login")
+    assert look(tree, "`tests/test_gone.py::test_login`") == CommandFacts(is_known=False)
+    assert known(tree, "`/etc/test_auth.py::test_login`") is None
+    (tmp_path / "test_data.py").write_bytes(b"\0")
+    assert known(WorkTree(tmp_path), "`test_data.py::test_login`") is None
+
+
+def test_a_file_with_tests_that_are_not_written_in_it_decides_nothing(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"test_a.py": "from base import *\n", "test_b.py": "globals()[name] = make()\n"})
+    assert known(tree, "`test_a.py::test_login`") is None
+    assert known(tree, "`test_b.py::test_login`") is None
+
+
+def test_tests_of_other_languages_are_words_of_their_file(tmp_path: Path) -> None:
+    tree = write(tmp_path, {"auth_test.go": "func TestLogin(t *testing.T) {}\n"})
+    assert known(tree, "`auth_test.go` — `TestLogin`") is True
+    assert known(tree, "`auth_test.go` — `TestLog`") is False
+
+
+def test_a_method_is_looked_up_in_the_file_of_its_class(tmp_path: Path) -> None:
+    tree = write(
+        tmp_path,
+        {
+            "src/test/java/shop/CartTest.java": "class CartTest {\n  void adds() {}\n}\nclass InnerTest {}\n",
+            "src/test/java/shop/DerivedIT.java": "class DerivedIT extends Base {}\n",
+            "test/user_login_test.rb": 'class UserLoginTest < Base\n  test "expired session" do\n',
+        },
+    )
+    assert look(tree, "`CartTest#adds`") == CommandFacts(True, "src/test/java/shop/CartTest.java")
+    assert known(tree, "`shop.CartTest#adds`") is True
+    assert known(tree, "`CartTest#gone`") is False
+    assert known(tree, "`InnerTest#adds`") is True
+    assert known(tree, "`InnerTest#gone`") is False
+    assert known(tree, "`GoneTest#adds`") is False
+    assert known(tree, "`DerivedIT#inherited`") is None
+    assert known(tree, "`UserLoginTest#test_expired_session`") is None
+    assert known(write(tmp_path / "other", {"a.py": ""}), "`GoneTest#adds`") is None
+    (tmp_path / "BinTest.java").write_bytes(b"\0")
+    assert known(WorkTree(tmp_path), "`BinTest#adds`") is None
+
+
+# Commits
+
+
+def git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit_files(root: Path, files: dict[str, str]) -> str:
+    write(root, files)
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "--allow-empty", "-m", "x", "--date", "2026-01-01T00:00:00")
+    return git(root, "rev-parse", "HEAD")
+
+
+def commit_claims(*names: str) -> list[Claim]:
+    """Claims with these names, which need not look like a hash."""
+    (claim,) = read("commit 1183ca7")
+    return [Claim("commit", name, 1, claim.segment, name=name) for name in names]
+
+
+def test_commits_of_the_repository_exist(tmp_path: Path) -> None:
+    full = commit_files(tmp_path, {"a.txt": "x"})
+    blob = git(tmp_path, "rev-parse", "HEAD:a.txt")
+    claims = commit_claims(full, full[:7], blob, "0" * 39 + "1")
+    finder = CommandFinder(WorkTree(tmp_path))
+    finder.prepare(claims)
+    assert [finder.find(claim).is_known for claim in claims] == [True, True, False, False]
+    assert CommandFinder(Commit(tmp_path, "HEAD")).find(claims[0]).is_known is True
+
+
+def test_without_history_a_commit_cannot_be_known(tmp_path: Path) -> None:
+    (claim,) = commit_claims("0" * 39 + "1")
+    write(tmp_path / "plain", {"a.txt": "x"})
+    assert CommandFinder(WorkTree(tmp_path / "plain")).find(claim).is_known is None
+    commit_files(tmp_path / "origin", {"a.txt": "x"})
+    full = commit_files(tmp_path / "origin", {"a.txt": "y"})
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{tmp_path}/origin", "shallow")
+    finder = CommandFinder(WorkTree(tmp_path / "shallow"))
+    assert finder.find(claim).is_known is None
+    assert finder.find(*commit_claims(full)).is_known is True
+    assert CommandFinder(WorkTree(tmp_path / "origin")).find(claim).is_known is False
+
+
+def test_all_commits_are_asked_for_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = commit_files(tmp_path, {"a.txt": "x"})
+    claims = commit_claims(*(full[:length] for length in range(7, 40)))
+    finder = CommandFinder(WorkTree(tmp_path))
+    finder.prepare(claims)
+    monkeypatch.setenv("PATH", "")
+    assert all(finder.find(claim).is_known for claim in claims)
+    assert CommandFinder(WorkTree(tmp_path)).find(claims[0]).is_known is None
+
+
+# Claims that are not commands, and limits
+
+
+def test_a_claim_that_names_no_command_is_not_known(tmp_path: Path) -> None:
+    (claim,) = read("Run `make all`.")
+    finder = CommandFinder(write(tmp_path, {"Makefile": "all:\n"}))
+    for code in ("make 'all", "ls all"):
+        other = Claim("command", "x", 1, claim.segment, name="all", code=code)
+        assert finder.find(other) == CommandFacts()
+    assert finder.find(Claim("path", "x", 1, claim.segment)) == CommandFacts()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("Makefile", "a" + " " * 900_000 + "b: c\n", "make x"),
+        ("Makefile", "$(A)%x:\n" * 100_000, "make x"),
+        ("Makefile", "include a.mk " * 70_000, "make x"),
+        ("Makefile", "$(" * 400_000 + ":", "make x"),
+        ("justfile", ("a" + " " * 500) * 1_800, "just x"),
+        ("justfile", "mod a\n" * 150_000, "just x"),
+        ("Taskfile.yml", "tasks:\n" + "  a:\n" * 150_000, "task x"),
+        ("Taskfile.yml", "tasks:\n  " + "a:" * 450_000, "task x"),
+        ("tox.ini", "[tox]\nenvlist = " + "{a,b}" * 150_000, "tox -e x"),
+        ("tox.ini", "[tox]\nenvlist = " + "{a," * 300_000, "tox -e x"),
+        ("tox.ini", "[tox]\nenvlist = a" + " " * 900_000 + "b\n", "tox -e x"),
+        ("noxfile.py", "@session\n" * 100_000, "nox -s x"),
+        ("package.json", json.dumps({"scripts": {"a": "npx " * 200_000}}), "yarn x"),
+        ("pyproject.toml", "a = " + "[" * 100_000, "uv run x"),
+        ("test_a.py", "class " * 150_000, "`test_a.py::test_x`"),
+        ("test_a.py", "class A" + " " * 900_000, "`test_a.py::test_x`"),
+    ],
+)
+def test_a_hostile_file_is_read_in_linear_time(tmp_path: Path, path: str, text: str, line: str) -> None:
+    tree = write(tmp_path, {path: text})
+    started = time.process_time()
+    look(tree, line)
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.slow
+def test_many_missing_commands_are_looked_up_in_linear_time(tmp_path: Path) -> None:
+    rules = "".join(f"target-{number}:\n" for number in range(5_000))
+    tree = write(tmp_path, {"Makefile": rules, "test_a.py": "def test_a(): ...\n" * 20_000})
+    claims = read("\n\n".join(f"`make missing-{number}` and `test_a.py::test_{number}`" for number in range(3_000)))
+    finder = CommandFinder(tree)
+    started = time.process_time()
+    assert {finder.find(claim).is_known for claim in claims} == {False}
+    assert len(claims) == 6_000
+    assert time.process_time() - started < 20
+
+
+def test_a_file_that_is_too_large_decides_nothing(tmp_path: Path) -> None:
+    assert known(write(tmp_path, {"Makefile": "all:\n" + "#" * 1_000_000}), "make x") is None
+    assert known(write(tmp_path, {"test_a.py": "#" * 1_000_001}), "`test_a.py::test_x`") is None

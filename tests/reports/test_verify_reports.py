@@ -1,0 +1,428 @@
+"""The reports of `remit verify`: their order, one line for each claim, and the reason of every accusation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from support.verify_commands import FILES, TOTAL
+
+from remit.checking import Verdict, check_text
+from remit.evidence.claims import ClaimEntry, claims_of, claims_text
+from remit.evidence.model import OUTCOMES, Reliability
+from remit.evidence.sources import Sources
+from remit.reports import accusations
+from remit.reports.accusations import cited_text, rule_of, worth_a_look
+from remit.reports.formats import check_github, check_json, check_junit
+from remit.reports.layout import display_width, escape_control, plain_lines
+from remit.reports.shapes import check_shape
+from remit.reports.text import OUTCOME_STYLES, check_text_lines
+from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
+from remit.rules.catalog import BY_NAME
+from remit.verifying import OPTIONS
+from remit.workspace.files import WorkTree
+
+#: In this order: worth a look, likely, it holds, worth a look, certain, certain.
+MIXED = """\
+See `lib/ghost.ts` first, and `src/app/cart.py:2-33` after it.
+
+The price is in `src/app/prices.py:4`, the tax in `web/tax.ts`.
+It is rounded in `src/app/price.py:9` and `src/app/prices.py:80`.
+"""
+#: A path that most terminals cannot show in one line.
+LONG = f"src/app/{'deep/' * 40}file.py"
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    root = tmp_path_factory.mktemp("shop")
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return Sources(workspace=WorkTree(root))
+
+
+def checked(
+    sources: Sources, text: str, path: str = "a.md", *, least: Reliability = "likely", history: bool = False
+) -> list[Verdict]:
+    return check_text(text, path, replace(OPTIONS, least=least, with_history=history), sources)
+
+
+def shown(verdicts: Sequence[Verdict], columns: int | None = None, **more: object) -> list[str]:
+    return plain_lines(verify_lines(verdicts, columns, **more)).split("\n")  # type: ignore[arg-type]
+
+
+def claims_in(verdicts: Sequence[Verdict]) -> list[ClaimEntry]:
+    return [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
+
+
+# The order
+
+
+def test_what_fails_comes_first_then_what_is_likely_and_then_what_is_worth_a_look(sources: Sources) -> None:
+    assert shown(checked(sources, MIXED)) == [
+        "a.md:4  missing-file  src/app/price.py:9  there is no such file in this folder → src/app/prices.py",
+        "a.md:4  out-of-range  src/app/prices.py:80  the file has 5 lines",
+        "likely wrong (1)",
+        "a.md:1  out-of-range  src/app/cart.py:2-33  the file has 32 lines → src/app/cart.py:2-32",
+        "worth a look (2)",
+        "a.md:1  missing-file  lib/ghost.ts  there is no such file, and none of its folders is here",
+        "a.md:3  missing-file  web/tax.ts  there is no such file, and none of its folders is here",
+        "6 claims: 1 exists, 3 wrong, 2 worth a look",
+    ]
+
+
+def test_the_order_is_by_reliability_over_all_texts(sources: Sources) -> None:
+    first = checked(sources, "`lib/ghost.ts` and `src/app/cart.py:2-33`\n", "one.md")
+    second = checked(sources, "`src/app/prices.py:80`\n", "two.md")
+    lines = [line.split("  ")[0] for line in shown([*first, *second])]
+    assert lines[:5] == ["two.md:1", "likely wrong (1)", "one.md:1", "worth a look (1)", "one.md:1"]
+
+
+def test_claims_that_hold_come_last_and_only_on_request(sources: Sources) -> None:
+    verdicts = checked(sources, MIXED)
+    assert not [line for line in shown(verdicts) if "  exists  " in line]
+    lines = shown(verdicts, every=True)
+    assert lines[7:10] == [
+        "other claims (1)",
+        "a.md:3  exists  src/app/prices.py:4  the line exists",
+        "6 claims: 1 exists, 3 wrong, 2 worth a look",
+    ]
+
+
+def test_claims_that_were_not_checked_are_listed_only_on_request(sources: Sources) -> None:
+    text = "As in https://github.com/o/other/blob/main/src/x.py#L4.\n"
+    verdicts = checked(sources, text)
+    assert [entry.outcome for entry in claims_in(verdicts)] == ["unchecked"]
+    assert shown(verdicts) == ["1 claim: 1 unchecked"]
+    assert shown(verdicts, every=True)[0].startswith("a.md:1  unchecked  https://github.com/o/other/")
+
+
+def test_an_ambiguous_path_is_listed_but_does_not_fail(sources: Sources) -> None:
+    assert sources.workspace is not None
+    root = sources.workspace.root
+    (root / "web").mkdir()
+    (root / "web/cart.py").write_text("x = 1\n" * 9)
+    verdicts = checked(Sources(workspace=WorkTree(root)), "`cart.py:4`\n")
+    (root / "web/cart.py").unlink()
+    (root / "web").rmdir()
+    assert verdicts[0].accepted
+    lines = shown(verdicts)
+    assert lines[0] == "not decided (1)"
+    assert lines[1].startswith("a.md:1  ambiguous  cart.py:4  several files end with this path: ")
+    assert verify_markdown(verdicts, ".").startswith("**⚠️ 1 claim: 1 ambiguous**")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("`src/app/cart.py:4`", "the line exists"),
+        ("`src/app/cart.py:4-6`", "the lines exist"),
+        ("`src/app/cart.py`", "the path exists"),
+        ("`src/app/cart.py:4` (add)", "the name is there"),
+        (f"`src/app/cart.py:31`:\n{TOTAL}", "the quote is there"),
+    ],
+)
+def test_the_report_states_what_was_compared(sources: Sources, text: str, why: str) -> None:
+    (line, _) = shown(checked(sources, f"{text}\n"), every=True)
+    assert line.endswith(f"  {why}")
+
+
+def test_the_words_of_a_line_without_a_file_are_shown_with_the_file(sources: Sources) -> None:
+    verdicts = checked(sources, "In `src/app/prices.py`, line 90 rounds.\n")
+    accused = [entry for entry in claims_in(verdicts) if entry.line == 90]
+    assert [cited_text(entry) for entry in accused if "src/app/prices.py" not in cited_text(entry)] == []
+    assert accused
+
+
+# One line for each claim
+
+
+def one_line_each(verdicts: Sequence[Verdict], lines: Sequence[str]) -> list[ClaimEntry]:
+    """The accused claims that have no line with the document, its line, the outcome and the cited words."""
+    missing = []
+    for verdict in verdicts:
+        for entry in claims_of(verdict.evidence):
+            start = f"{escape_control(verdict.path)}:{entry.at}  {entry.outcome}  {escape_control(cited_text(entry))}"
+            if entry.reliability is not None and not any(line.startswith(start) for line in lines):
+                missing.append(entry)
+    return missing
+
+
+@pytest.mark.parametrize("columns", [None, 40, 80, 140, 200])
+def test_a_long_path_is_on_one_line_with_its_line_and_outcome(sources: Sources, columns: int | None) -> None:
+    name = f"docs/{'long-' * 40}name.md"
+    verdicts = checked(sources, f"{MIXED}`{LONG}:3` and `src/app/{'漢' * 60}.py:3`\n", name)
+    assert sum(entry.reliability is not None for entry in claims_in(verdicts)) == 7
+    assert one_line_each(verdicts, shown(verdicts, columns)) == []
+
+
+_PART = st.text(st.sampled_from("abcxyzäßéñ漢字コード_-0123456789"), min_size=1, max_size=60).filter(
+    lambda part: part[0].isalpha()
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    parts=st.lists(_PART, min_size=1, max_size=8),
+    line=st.integers(0, 10**6),
+    columns=st.one_of(st.none(), st.integers(40, 200)),
+    name=st.text(st.sampled_from("ab/\x1b\u202e \t漢"), min_size=1, max_size=80),
+)
+def test_path_line_and_outcome_of_an_accused_claim_are_never_apart(
+    sources: Sources, parts: list[str], line: int, columns: int | None, name: str
+) -> None:
+    text = f"`src/app/{'/'.join(parts)}.py:{line}`, `lib/{parts[0]}.ts`, `src/app/cart.py:{line + 40}`\n"
+    verdicts = checked(sources, text, name)
+    assert any(entry.reliability is not None for entry in claims_in(verdicts))
+    assert one_line_each(verdicts, shown(verdicts, columns)) == []
+
+
+@pytest.mark.parametrize("columns", [40, 80, 140])
+def test_reasons_and_code_are_wrapped_to_the_terminal(sources: Sources, columns: int) -> None:
+    code = f"value = [{'1, ' * 60}3]"
+    text = f"{MIXED}\n`src/app/cart.py:31`:\n{TOTAL.replace('sum', 'max')}\n"
+    text += f"`src/app/prices.py:5`:\n```python\n{code}\n```\n"
+    lines = shown(checked(sources, text), columns)
+    continued = [line for line in lines if not line.startswith("a.md:")]
+    assert max(map(display_width, continued)) <= columns
+    assert [line for line in continued if line.startswith("    ")]
+
+
+def test_a_terminal_shows_the_line_of_the_quote_above_the_line_of_the_code(sources: Sources) -> None:
+    lines = shown(checked(sources, f"`src/app/cart.py:31`:\n{TOTAL.replace('sum', 'max')}"), 80)
+    assert lines[2:4] == [
+        "    - return max(line.price for line in cart.lines)",
+        "    + return sum(line.price for line in cart.lines)",
+    ]
+
+
+def test_a_difference_at_the_end_of_a_long_line_is_visible(sources: Sources) -> None:
+    assert sources.workspace is not None
+    line = "def f(): return " + "a + " * 30 + "one"
+    (sources.workspace.root / "long.py").write_text(f"{line}\n")
+    quote = f"`long.py:1`\n```python\n{line.replace('one', 'two')}\n```\n"
+    lines = shown(checked(Sources(workspace=WorkTree(sources.workspace.root)), quote), 80)
+    assert [row[-3:] for row in lines if row.startswith(("    - …", "    + …"))] == ["two", "one"]
+
+
+def test_a_terminal_shows_at_most_fifty_of_a_group_and_a_pipe_all(sources: Sources) -> None:
+    text = "\n".join(f"- `src/app/none{number}.py:1`" for number in range(70))
+    verdicts = checked(sources, text)
+    lines = shown(verdicts, 80)
+    assert sum("  missing-file  " in line for line in lines) == 50
+    assert "20 more; `--claims` shows all" in lines
+    assert sum("  missing-file  " in line for line in shown(verdicts, 80, every=True)) == 70
+    assert sum("  missing-file  " in line for line in shown(verdicts)) == 70
+
+
+def test_a_very_long_reason_is_cut(tmp_path: Path) -> None:
+    for letter in "abcde":
+        folder = tmp_path / (letter * 200)
+        folder.mkdir()
+        (folder / "long.py").write_text("x = 1\n")
+    verdicts = checked(Sources(workspace=WorkTree(tmp_path)), "`long.py:1`\n")
+    (line,) = [line for line in shown(verdicts) if "  ambiguous  " in line]
+    assert 400 < len(line) < 500
+    assert line.endswith("…")
+
+
+# How often such accusations are right
+
+
+def test_a_line_that_is_worth_a_look_states_how_often_such_accusations_are_right(
+    sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accusations, "share_text", {"missing-folders": "right in 6 of 10"}.get)
+    verdicts = checked(sources, MIXED.replace("`web/tax.ts`", "taxes"))
+    (line,) = [line for line in shown(verdicts) if "lib/ghost.ts" in line]
+    assert line.endswith("there is no such file, and none of its folders is here (right in 6 of 10)")
+    for report in (check_github(verdicts), check_junit(verdicts), verify_markdown(verdicts, "."), check_json(verdicts)):
+        assert report.count("(right in 6 of 10)") == 1
+
+
+# The reason in every format
+
+REASON = "there is no such file, and none of its folders is here"
+
+
+def test_every_accusation_has_its_reason_in_every_format(sources: Sources) -> None:
+    text = f"{MIXED}`src/app/cart.py:31`:\n{TOTAL.replace('sum', 'max')}"
+    verdicts = checked(sources, text)
+    accused = [entry for entry in claims_in(verdicts) if entry.reliability is not None]
+    assert len(accused) == 6
+    junit = "".join(ElementTree.fromstring(check_junit(verdicts)).itertext())
+    sarif = json.loads(verify_sarif(verdicts, "1"))["runs"][0]["results"]
+    messages = [result["message"]["text"] for result in sarif]
+    markdown = verify_markdown(verdicts, ".")
+    for entry in accused:
+        assert entry.why
+        assert entry.why.replace("%", "%25") in check_github(verdicts)
+        assert entry.why in junit
+        assert any(entry.why in message for message in messages)
+        assert entry.why.partition("; the quote has")[0] in markdown
+    listed = json.loads(check_json(verdicts))["results"][0]["claims"]
+    assert [one["why"] for one in listed if one["reliability"]] == [entry.why for entry in accused]
+    assert [one["reason"] for one in listed if one["reliability"]] == [entry.reason for entry in accused]
+    assert all(one["reason"] for one in listed)
+
+
+def test_what_is_worth_a_look_is_a_notice_on_github(sources: Sources) -> None:
+    lines = check_github(checked(sources, MIXED)).split("\n")
+    assert [line.split(" ")[0] for line in lines] == ["::error"] * 3 + ["::notice"] * 2
+    assert lines[3] == (
+        f"::notice file=a.md,line=1,title=worth a look (reference-missing-file)::lib/ghost.ts: {REASON}"
+    )
+
+
+def test_what_is_worth_a_look_is_a_note_in_sarif_under_the_rule_that_would_fire(sources: Sources) -> None:
+    run = json.loads(verify_sarif(checked(sources, "`lib/ghost.ts`\n"), "1"))["runs"][0]
+    (result,) = run["results"]
+    assert (result["level"], result["ruleId"]) == ("note", "reference-missing-file")
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "reference-missing-file"
+    assert result["message"]["text"] == f"worth a look: lib/ghost.ts: {REASON}"
+    assert result["properties"] == {"reliability": "look", "reason": "missing-folders"}
+
+
+def test_what_is_worth_a_look_is_output_of_the_case_in_junit(sources: Sources) -> None:
+    for text, tags in ((MIXED, ["failure", "system-out"]), ("`lib/ghost.ts`\n", ["system-out"])):
+        (case,) = ElementTree.fromstring(check_junit(checked(sources, text))).iter("testcase")
+        assert [part.tag for part in case] == tags
+        lines = (case[-1].text or "").split("\n")
+        assert lines[0] == f"worth a look: reference-missing-file, line 1: lib/ghost.ts: {REASON}"
+
+
+def test_markdown_has_a_second_table_for_what_is_worth_a_look(sources: Sources) -> None:
+    report = verify_markdown(checked(sources, MIXED), ".")
+    failing, _, look = report.partition("**Worth a look (2)**")
+    assert "lib/ghost.ts" not in failing
+    assert f"| `a.md:1` | missing-file | `lib/ghost.ts` | {REASON} |" in look
+    assert report.startswith("**❌ 6 claims: 1 exists, 3 wrong, 2 worth a look**")
+
+
+@pytest.mark.parametrize(
+    ("text", "icon"),
+    [
+        ("`src/app/cart.py:4`", "✅"),
+        ("`src/app/cart.py:4` (add)", "✅"),
+        ("`cart.py:4`", "✅"),
+        ("`src/app/cart.py:4` and `lib/ghost.ts`", "⚠️"),
+        ("`src/app/cart.py:4` and https://github.com/o/other/blob/main/src/x.py#L4", "⚪"),
+        ("https://github.com/o/other/blob/main/src/x.py#L4", "⚪"),
+        ("Nothing.", "⚪"),
+        ("`src/app/cart.py:99`", "❌"),
+    ],
+)
+def test_markdown_has_a_check_mark_only_if_every_claim_holds(sources: Sources, text: str, icon: str) -> None:
+    assert verify_markdown(checked(sources, f"{text}\n"), ".").startswith(f"**{icon} ")
+
+
+@pytest.mark.parametrize("only", ["certain", "likely"])
+def test_less_reliable_accusations_are_hidden_in_every_format(sources: Sources, only: Reliability) -> None:
+    verdicts = checked(sources, MIXED, least=only)
+    junit, sarif = check_junit(verdicts, only=only), verify_sarif(verdicts, "1", only=only)
+    github, markdown = check_github(verdicts, only=only), verify_markdown(verdicts, ".", only=only)
+    for report in (junit, sarif, github, markdown, "\n".join(shown(verdicts, only=only))):
+        assert "lib/ghost.ts" not in report
+        assert ("cart.py:2-33" in report) == (only == "likely")
+        assert "src/app/price.py:9" in report
+    hidden = {"certain": 3, "likely": 2}[only]
+    assert f"--only {only} hides {hidden} less reliable accusations" in shown(verdicts, only=only)
+
+
+def test_a_note_on_hidden_accusations_needs_a_hidden_accusation(sources: Sources) -> None:
+    assert not [line for line in shown(checked(sources, "`src/app/price.py:9`\n"), only="certain") if "--only" in line]
+
+
+# The shapes
+
+
+def test_every_claim_has_the_documented_fields(sources: Sources) -> None:
+    report = json.loads(check_json(checked(sources, f"{MIXED}`src/app/cart.py:31`:\n{TOTAL}")))
+    (result,) = report["results"]
+    fields = "kind text at path line end_line name outcome reliability reason why found then"
+    assert [set(claim) for claim in result["claims"]] == [set(fields.split())] * 7
+    assert [claim["at"] for claim in result["claims"]] == sorted(claim["at"] for claim in result["claims"])
+    assert {"reliability", "reason", "then"} <= set(result["references"][0])
+    (quote,) = result["quotes"]
+    assert (quote["how"], quote["match"], quote["reason"]) == ("exact", "exact", "quote-is-there")
+
+
+def test_the_summary_counts_claims_by_outcome_and_accusations_by_reliability(sources: Sources) -> None:
+    verdicts = checked(sources, MIXED)
+    summary = check_shape(verdicts).summary
+    assert summary.claims == 6
+    assert summary.claims_by_outcome == {"exists": 1, "missing-file": 3, "out-of-range": 2}
+    assert summary.claims_by_reliability == {"certain": 2, "likely": 1, "look": 2}
+    assert claims_text(claims_in(verdicts)) == "6 claims: 1 exists, 3 wrong, 2 worth a look"
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "rule"),
+    [
+        ("place", "missing-file", "reference-missing-file"),
+        ("place", "out-of-range", "reference-out-of-range"),
+        ("path", "outside", "reference-outside"),
+        ("name", "mismatch", "symbol-missing"),
+        ("name", "relocated", "reference-relocated"),
+        ("quote", "mismatch", "quote-mismatch"),
+        ("quote", "relocated", "quote-relocated"),
+        ("quote", "missing-file", "reference-missing-file"),
+        ("quote", "outdated", "reference-outdated"),
+        ("command", "mismatch", "command-missing"),
+        ("test", "missing-file", "test-missing"),
+        ("commit", "mismatch", "commit-missing"),
+        ("change", "contradicted", "change-unseen"),
+        ("run", "contradicted", "test-run-unseen"),
+    ],
+)
+def test_every_accusation_belongs_to_a_rule(kind: str, outcome: str, rule: str) -> None:
+    assert rule_of(ClaimEntry(kind, "x", 1, outcome)) == rule  # type: ignore[arg-type]
+    assert rule in BY_NAME
+
+
+def test_the_rule_of_a_failing_claim_is_the_rule_that_it_violates(sources: Sources) -> None:
+    text = f"{MIXED}`src/app/cart.py:4` (total)\n`src/app/cart.py:31`:\n{TOTAL.replace('sum', 'max')}"
+    verdicts = checked(sources, text, least="look")
+    assert worth_a_look(claims_in(verdicts)) == []
+    violated = sorted(violation.rule for verdict in verdicts for violation in verdict.violations)
+    assert sorted(rule_of(entry) for entry in claims_in(verdicts) if entry.fails) == violated
+
+
+def test_every_outcome_has_a_style() -> None:
+    assert set(OUTCOME_STYLES) == set(OUTCOMES)
+
+
+# `remit check`
+
+
+def test_the_report_of_a_check_marks_what_is_only_worth_a_look(sources: Sources) -> None:
+    verdicts = checked(sources, MIXED)
+    lines = list(check_text_lines(verdicts, 80))
+    (at,) = [number for number, line in enumerate(lines) if line and line[-1].text == "lib/ghost.ts"]
+    assert [piece.style for piece in lines[at]] == ["dim", "dim", "dim"]
+    assert f"worth a look: {REASON}" in " ".join(plain_lines(lines).split())
+
+
+def test_nothing_of_a_text_reaches_a_report_raw(sources: Sources) -> None:
+    text = "`src/app/\x1b[31mred.py:3`, `lib/\u202ex.ts` and src/\x9bx.py:1\n"
+    verdicts = checked(sources, text, "a\x1b[2J.md")
+    reports = [check_github(verdicts), check_junit(verdicts), verify_markdown(verdicts, "."), *shown(verdicts)]
+    reports += shown(verdicts, 80)
+    assert claims_in(verdicts)
+    assert [report for report in reports if re.search("[\x1b\x9b\u202e]", report)] == []
+
+
+def test_the_report_of_a_text_without_claims_shows_what_would_be_one(sources: Sources) -> None:
+    for columns in (None, 80):
+        lines = shown(checked(sources, "Fine.\n"), columns)
+        assert lines[0] == "no claims found"
+        assert lines[1].startswith("a claim is, for example, `src/app.py:12`, ")
+        assert columns is None or max(map(len, lines)) <= columns

@@ -1,0 +1,238 @@
+"""`remit verify --fix` corrects a reference where exactly one location can be meant, and nothing else."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+
+import jsonschema
+import pytest
+from support.verify_commands import AUDIT, TOTAL, Ran, Remit, command_runner, commit, git, make_project
+
+from remit.reports.shapes import check_schema
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return make_project(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def remit(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
+    return command_runner(monkeypatch, capsys)
+
+
+def fixed(remit: Remit, project: Path, text: str | bytes, *more: str) -> tuple[Ran, bytes]:
+    """Correct a text that is not committed; return what was printed and the text after it."""
+    file = project / "doc.md"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    ran = remit("verify", "doc.md", "--fix", *more)
+    return ran, file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("`src/app/cart.py:4` (total)\n", "`src/app/cart.py:31` (total)\n"),
+        ("See src/app/cart.py#L4 (total).\n", "See src/app/cart.py#L31 (total).\n"),
+        ("`src/app/cart.py:4-5` (total)\n", "`src/app/cart.py:31-32` (total)\n"),
+        ("`src/app/Cart.py:4`\n", "`src/app/cart.py:4`\n"),
+        ("`cart.py:4` and `app/prices.py:4-5`\n", "`src/app/cart.py:4` and `src/app/prices.py:4-5`\n"),
+        ("`.../cart.py:4`, line 5 of cart.py\n", "`src/app/cart.py:4`, line 5 of src/app/cart.py\n"),
+        ("`cart.py:4` (total)\n", "`src/app/cart.py:31` (total)\n"),
+        ("[`cart.py:4`](cart.py#L4) adds.\n", "[`cart.py:4`](src/app/cart.py#L4) adds.\n"),
+        ("| File | Line |\n|---|---|\n| cart.py | 4 |\n", "| File | Line |\n|---|---|\n| src/app/cart.py | 4 |\n"),
+        (
+            f"`src/app/cart.py:4`:\n{TOTAL}",
+            f"`src/app/cart.py:31`:\n{TOTAL}",
+        ),
+    ],
+)
+def test_what_has_one_truth_is_corrected(remit: Remit, project: Path, before: str, after: str) -> None:
+    ran, text = fixed(remit, project, before)
+    assert text.decode() == after
+    assert ran.code == 0
+    assert re.match(r"doc\.md:\d  fixed  ", ran.out)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        AUDIT,  # a missing file and a line past the end have no truth, only a suggestion
+        "`src/app/cart.py:4`\n",
+        "`src/app/cart.py:9` (x)\n",
+        "Nothing is cited.\n",
+        "`src/app/cart.py:99` `src/app/none.py:1` ```\n",
+    ],
+)
+def test_what_has_no_or_several_truths_stays(remit: Remit, project: Path, text: str) -> None:
+    ran, after = fixed(remit, project, text)
+    assert after.decode() == text
+    assert "fixed" not in ran.out
+
+
+def test_a_path_that_several_files_end_with_stays(remit: Remit, project: Path) -> None:
+    (project / "src/web").mkdir()
+    (project / "src/web/cart.py").write_text("x = 1\n" * 50)
+    ran, after = fixed(remit, project, "`cart.py:4`\n")
+    assert after == b"`cart.py:4`\n"
+    assert "ambiguous" in ran.out
+
+
+@pytest.mark.parametrize("text", ["`OrderStore:4`", "(OrderStore:4)", "Run `docker run OrderStore:4`, OrderStore:4"])
+def test_a_class_in_place_of_its_file_stays(text: str, remit: Remit, project: Path) -> None:
+    (project / "src/OrderStore.ts").write_text("let x = 1;\n" * 50)
+    assert fixed(remit, project, f"{text}\n")[1].decode() == f"{text}\n"
+    assert fixed(remit, project, "`OrderStore.ts:4`\n")[1] == b"`src/OrderStore.ts:4`\n"
+
+
+def test_the_target_of_a_link_stays_relative_to_the_document(remit: Remit, project: Path) -> None:
+    (project / "docs").mkdir()
+    (project / "docs/page.md").write_text("[x](cart.py#L4) and `cart.py:5`\n")
+    assert remit("verify", "docs/page.md", "--fix").code == 0
+    text = (project / "docs/page.md").read_text()
+    assert text == "[x](../src/app/cart.py#L4) and `src/app/cart.py:5`\n"
+
+
+def test_a_symbol_with_two_definitions_stays(remit: Remit, project: Path) -> None:
+    twice = "x = 1\n" * 20 + "def run():\n    pass\n" + "x = 1\n" * 20 + "def run():\n    pass\n"
+    (project / "src/app/twice.py").write_text(twice)
+    text = "`src/app/twice.py:2` (run)\n"
+    assert fixed(remit, project, text)[1].decode() == text
+
+
+def test_a_quote_that_occurs_twice_stays(remit: Remit, project: Path) -> None:
+    (project / "src/app/twice.py").write_text(
+        "x = 1\n" * 20 + "value = compute(1)\n" + "x = 1\n" * 9 + "value = compute(1)\n"
+    )
+    text = "`src/app/twice.py:2`:\n```python\nvalue = compute(1)\n```\n"
+    assert fixed(remit, project, text)[1].decode() == text
+
+
+def test_the_same_reference_twice_on_a_line_with_one_meaning_is_not_guessed(remit: Remit, project: Path) -> None:
+    text = "`src/app/cart.py:4` (total) and `src/app/cart.py:4` (add)\n"
+    assert fixed(remit, project, text)[1].decode() == text
+
+
+def test_line_ends_the_byte_order_mark_and_permissions_stay(remit: Remit, project: Path) -> None:
+    (project / "doc.md").write_bytes(b"")
+    (project / "doc.md").chmod(0o640)
+    _, text = fixed(remit, project, b"\xef\xbb\xbfOne\r\n`src/app/cart.py:4` (total)\r\nno end")
+    assert text == b"\xef\xbb\xbfOne\r\n`src/app/cart.py:31` (total)\r\nno end"
+    assert stat.S_IMODE((project / "doc.md").stat().st_mode) == 0o640
+    assert [file.name for file in project.iterdir() if file.name.startswith(".remit-")] == []
+
+
+def test_a_link_to_the_file_stays_a_link(remit: Remit, project: Path) -> None:
+    (project / "real.md").write_text("`src/app/cart.py:4` (total)\n")
+    (project / "doc.md").symlink_to("real.md")
+    remit("verify", "doc.md", "--fix")
+    assert (project / "doc.md").is_symlink()
+    assert (project / "real.md").read_text() == "`src/app/cart.py:31` (total)\n"
+
+
+def test_a_second_run_changes_nothing(remit: Remit, project: Path) -> None:
+    _, once = fixed(remit, project, "`src/app/cart.py:4` (total) and `src/app/none.py:1`\n")
+    ran, twice = fixed(remit, project, once)
+    assert once == twice
+    assert "fixed" not in ran.out
+
+
+def test_a_file_without_a_correction_is_not_written(remit: Remit, project: Path) -> None:
+    (project / "doc.md").write_text(AUDIT)
+    before = (project / "doc.md").stat()
+    remit("verify", "doc.md", "--fix")
+    after = (project / "doc.md").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_json_lists_the_corrections(remit: Remit, project: Path) -> None:
+    ran, _ = fixed(remit, project, "`src/app/cart.py:4` (total)\n", "--format", "json")
+    assert ran.json["fixes"] == [{"path": "doc.md", "line": 1, "old": "src/app/cart.py:4", "new": "src/app/cart.py:31"}]
+    jsonschema.validate(ran.json, check_schema())
+
+
+def test_standard_input_cannot_be_fixed(remit: Remit) -> None:
+    ran = remit("verify", "-", "--fix", given=b"`src/app/cart.py:4`")
+    assert (ran.code, ran.err) == (2, "remit: --fix writes files; it cannot change standard input\n")
+
+
+def test_text_that_is_not_utf8_is_rejected_and_not_written(remit: Remit, project: Path) -> None:
+    ran, after = fixed(remit, project, b"caf\xe9 `src/app/cart.py:4` (total)\n")
+    assert (ran.code, after) == (1, b"caf\xe9 `src/app/cart.py:4` (total)\n")
+
+
+# What moved since it was written
+
+
+def moved(project: Path, page: str) -> Path:
+    """Commit a page about the cart, then rename the cart and add two lines at its top."""
+    file = project / "docs/page.md"
+    file.parent.mkdir()
+    file.write_text(page)
+    commit(project, "page")
+    git(project, "mv", "src/app/cart.py", "src/app/basket.py")
+    commit(project, "rename")
+    basket = project / "src/app/basket.py"
+    basket.write_text('"""The basket."""\n\n' + basket.read_text())
+    commit(project, "describe")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("`src/app/cart.py:31` (total)\n", "`src/app/basket.py:33` (total)\n"),
+        ("`src/app/cart.py:4`\n", "`src/app/basket.py:6`\n"),
+        ("`src/app/cart.py:4-6`\n", "`src/app/basket.py:6-8`\n"),
+        ("See `src/app/cart.py`.\n", "See `src/app/basket.py`.\n"),
+        ("See [the cart](../src/app/cart.py).\n", "See [the cart](../src/app/basket.py).\n"),
+        ("See [the cart](../src/app/cart.py#L4).\n", "See [the cart](../src/app/basket.py#L6).\n"),
+        (f"`src/app/cart.py:31`:\n{TOTAL}", f"`src/app/basket.py:33`:\n{TOTAL}"),
+    ],
+)
+def test_what_moved_since_it_was_written_is_followed(remit: Remit, project: Path, before: str, after: str) -> None:
+    file = moved(project, before)
+    assert [one["outcome"] for one in outcomes(remit)] == ["outdated"]
+    ran = remit("verify", "docs/page.md", "--fix")
+    assert (file.read_text(), ran.code) == (after, 0)
+    assert ran.lines[0].startswith("docs/page.md:1  fixed  ")
+    assert {one["outcome"] for one in outcomes(remit)} <= {"verified", "exists"}
+
+
+def outcomes(remit: Remit) -> list[dict[str, str]]:
+    report = remit("verify", "docs/page.md", "--format", "json").json
+    found: list[dict[str, str]] = report["results"][0]["claims"]
+    return found
+
+
+def test_a_second_run_changes_nothing_of_what_moved(remit: Remit, project: Path) -> None:
+    file = moved(project, "`src/app/cart.py:31` (total), `cart.py:4` and `src/app/none.py:1`\n")
+    remit("verify", "docs/page.md", "--fix")
+    once = file.read_text()
+    ran = remit("verify", "docs/page.md", "--fix")
+    assert "`src/app/basket.py:33` (total)" in once
+    assert file.read_text() == once
+    assert "fixed" not in ran.out
+
+
+def test_a_file_that_was_removed_has_no_new_location(remit: Remit, project: Path) -> None:
+    (project / "page.md").write_text("`src/app/prices.py:4`\n")
+    commit(project)
+    git(project, "rm", "-q", "src/app/prices.py")
+    commit(project)
+    ran = remit("verify", "page.md", "--fix")
+    assert (project / "page.md").read_text() == "`src/app/prices.py:4`\n"
+    assert ran.lines[0].startswith("page.md:1  outdated  src/app/prices.py:4  true in ")
+
+
+def test_a_quote_that_has_changed_keeps_its_location(remit: Remit, project: Path) -> None:
+    file = moved(project, f"`src/app/cart.py:31`:\n{TOTAL}")
+    basket = project / "src/app/basket.py"
+    basket.write_text(basket.read_text().replace("sum(line.price", "max(line.cost"))
+    commit(project)
+    before = file.read_text()
+    ran = remit("verify", "docs/page.md", "--fix")
+    assert ran.code == 1
+    assert file.read_text() == before
