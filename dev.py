@@ -408,6 +408,12 @@ def bench(extra: list[str]) -> None:
     run_python("bench", ["bench/run.py", *extra])
 
 
+def accuracy(extra: list[str]) -> None:
+    """Measure the answers on the labelled corpus; --documents DIR counts those on the documents of a checkout."""
+    prepare(DEV)
+    run_python("accuracy", ["bench/accuracy/compare.py", "counts", *extra])
+
+
 def docs(extra: list[str]) -> None:
     """Write the generated pages and build the documentation site in site/."""
     prepare(DEV)
@@ -469,7 +475,7 @@ def clean(_: list[str]) -> None:
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     command.__name__: command
-    for command in (run, test, quick, check, coverage, bench, docs, fuzz, frameworks, mutants, lock, clean)
+    for command in (run, test, quick, check, coverage, bench, accuracy, docs, fuzz, frameworks, mutants, lock, clean)
 }
 
 

@@ -10,7 +10,7 @@ from measure import Bench, medians, ratio, seconds
 
 from remit.checking import check_text
 from remit.contract.parse import parse
-from remit.evidence.segments import segments
+from remit.evidence.document import segments
 from remit.rules.examples import sample_text
 
 _DIGIT = re.compile(r"\d")

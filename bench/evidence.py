@@ -15,9 +15,9 @@ from pathlib import Path
 from measure import Bench, ratio
 
 from remit.checking import Options, check_text
+from remit.clients.transcripts.reading import read_transcript
 from remit.contract.parse import parse
 from remit.evidence.sources import Sources, open_sources
-from remit.evidence.transcripts import read_transcript
 
 _LINES = 400
 

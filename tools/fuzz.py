@@ -29,11 +29,11 @@ from hypothesis import strategies as st  # noqa: E402
 
 from remit.checking import Options, check_text  # noqa: E402
 from remit.clients.hooks.payload import NEEDED, Unreadable, missing, parse  # noqa: E402
+from remit.clients.transcripts.reading import read_transcript  # noqa: E402
 from remit.configuration import load  # noqa: E402
 from remit.contract.parse import parse as parse_document  # noqa: E402
 from remit.contract.render import render  # noqa: E402
 from remit.errors import RemitError  # noqa: E402
-from remit.evidence.transcripts import read_transcript  # noqa: E402
 from remit.merging.sarif.read import read_sarif  # noqa: E402
 from remit.orchestrate.plan_file import read_plan  # noqa: E402
 from remit.registry.plugins import load_plugins  # noqa: E402

@@ -97,7 +97,13 @@ DECOYS: dict[str, tuple[Example, ...]] = {
         "src/app.py::login",
         found="",
     ),
-    "Bare paths in prose": each("src/app.py", "`src/app.py` holds the login", "see [app.py](src/app.py)", found=""),
+    "Whole files in a sentence": each(
+        "src/app.py without code marks",
+        "`app.py` without a folder",
+        "`src/app` without an ending",
+        "`python src/app.py` as a command",
+        found="",
+    ),
     "A location column": (
         in_column("N/A"),
         in_column("n/a (configuration only)"),

@@ -36,8 +36,10 @@ class Example(NamedTuple):
 
     text: str
     found: tuple[str, ...]
-    #: Whether the text is in a location column (File, File:Line, Location), where a bare path counts.
+    #: Whether the text is in a location column (File, File:Line, Location), where every path counts.
     in_column: bool = False
+    #: Whether it names a whole file in a sentence: only the reader of a document decides that.
+    is_whole: bool = False
 
 
 def each(*texts: str, found: str) -> tuple[Example, ...]:
@@ -178,7 +180,7 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "[app.py:12](https://github.com/acme/shop/blob/main/src/app.py#L12)",
             found="src/app.py:12",
         ),
-        Example("[app.py:12](src/app.py#L99)", ("src/app.py:99",)),
+        Example("[app.py:12](src/app.py#L99)", ("src/app.py:99", "app.py:12")),
         Example("[src/a.py:1](src/a.py#L1) and [src/b.py:2](src/b.py#L2)", ("src/a.py:1", "src/b.py:2")),
         Example("[page.tsx:3](app/(shop)/[slug]/page.tsx#L3)", ("app/(shop)/[slug]/page.tsx:3",)),
     ),
@@ -352,6 +354,11 @@ FORMS: dict[str, tuple[Example, ...]] = {
         Example("a/b.py:12->c/d.py:13", ("a/b.py:12", "c/d.py:13")),
         Example("a/b.py:12 / c/d.py:13", ("a/b.py:12", "c/d.py:13")),
         Example("a/b.py:12, c/d.py:13 and line 3 of e/f.py", ("a/b.py:12", "c/d.py:13", "e/f.py:3")),
+    ),
+    "A whole file": (
+        Example("`src/app.py` holds the login", ("src/app.py",), is_whole=True),
+        Example("see [app.py](src/app.py)", ("src/app.py",), is_whole=True),
+        Example("the code below `src/`", ("src",), is_whole=True),
     ),
     "A location column": (
         in_column("src/app.py", "src/app.py"),

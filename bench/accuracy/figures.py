@@ -1,4 +1,4 @@
-"""Run Remit on the corpus, and write its figures to `figures.json` and to the table of `docs/accuracy.md`."""
+"""Run Remit on the corpus, and write its figures to `figures.json` and to the table of `HISTORY.md`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import mutations  # noqa: E402 (the path must be known first)
 import remit_answers  # noqa: E402
 import score  # noqa: E402
 
-PAGE = HERE.parents[1] / "docs/accuracy.md"
+PAGE = HERE / "HISTORY.md"
 _MARK = "<!-- figures of bench/accuracy -->\n\n"
 _TABLE = re.compile(re.escape(_MARK) + r".*?\n\n", re.DOTALL)
 

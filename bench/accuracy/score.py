@@ -4,8 +4,9 @@
 
 ANSWERS is a JSON list. Each member is the answer for one document: `{"document": "a01.md", "references": [{"line": 3,
 "cited": [12, 18], "outcome": "verified"}], "quotes": [{"line": 7, "outcome": "mismatch"}]}`. `line` is the line of the
-document, for a quote its first code line; `cited` is the first and the last cited line (null without one). Reports of
-`remit verify --format json` (`remit.check/1`) are accepted as well. Standard library only.
+document, for a quote its first code line; `cited` is the first and the last cited line (null without one). With
+`"reliability": "look"` a wrong outcome is a hint, not an accusation. Reports of `remit verify --format json`
+(`remit.check/1`) are accepted as well. Standard library only.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "corpus"
-HOLDING = frozenset({"verified", "abbreviated", "planned"})
+HOLDING = frozenset({"verified", "exists", "abbreviated", "planned"})
 ACCUSING = frozenset({"missing-file", "out-of-range", "outside", "mismatch"})
 #: A claim may be reported this many lines away from its label.
 _NEAR = 2
@@ -47,6 +48,13 @@ class Answer(NamedTuple):
     kind: str
     cited: tuple[int, int] | None
     outcome: str
+    #: How far the tool trusts its own accusation; `look` is not an accusation, but a hint.
+    reliability: str | None = None
+
+    @property
+    def accuses(self) -> bool:
+        """Whether the tool states that the claim is wrong."""
+        return self.outcome in ACCUSING and self.reliability != "look"
 
 
 class Pair(NamedTuple):
@@ -114,9 +122,16 @@ def read_answers(data: Any) -> list[Answer]:
             for one in document.get("references", ()):
                 cited = one["cited"] if "cited" in one else [one["line"], one["end_line"]]
                 line = one["at"] if "at" in one else one["line"]
-                found.append(Answer(name, line, "reference", _span(cited), one["outcome"]))
+                found.append(Answer(name, line, "reference", _span(cited), one["outcome"], one.get("reliability")))
             found += (
-                Answer(name, one["at"] if "at" in one else one["line"], "quote", None, one["outcome"])
+                Answer(
+                    name,
+                    one["at"] if "at" in one else one["line"],
+                    "quote",
+                    None,
+                    one["outcome"],
+                    one.get("reliability"),
+                )
                 for one in document.get("quotes", ())
             )
     return found
@@ -183,7 +198,7 @@ def figures(labels: list[Label], answers: list[Answer]) -> list[Figure]:
             "texts that are not references, taken for one",
             min(sum(answer.kind == "reference" for answer in extra), len(decoys)),
             len(decoys),
-            -0.001,
+            -0.02,
         ),
         Figure(
             "verified",
@@ -207,9 +222,7 @@ def _labelled(pairs: list[Pair], kind: str) -> list[tuple[Label, Answer | None]]
 
 
 def _true_accusations(pairs: list[Pair]) -> Figure:
-    accused = [
-        one.label for one in pairs if one.answer and one.answer.kind == "reference" and one.answer.outcome in ACCUSING
-    ]
+    accused = [one.label for one in pairs if one.answer and one.answer.kind == "reference" and one.answer.accuses]
     hits = sum(label is not None and bool(label.outcomes & ACCUSING) for label in accused)
     return Figure("accusations", "accusations that are true", hits, len(accused), 0.95)
 
@@ -221,7 +234,7 @@ def _outcome_figures(
     holds = [answer for label, answer in references if label.outcomes <= HOLDING]
     altered = [answer for label, answer in quotes if "mismatch" in label.outcomes]
     faithful = [answer for label, answer in quotes if label.outcomes <= HOLDING]
-    accused = [answer for answer in extra if answer.kind == "quote" and answer.outcome in ACCUSING]
+    accused = [answer for answer in extra if answer.kind == "quote" and answer.accuses]
     return [
         Figure(
             "recognised",
@@ -240,9 +253,9 @@ def _outcome_figures(
         Figure(
             "faithful",
             "faithful quotes and proposals that are accused",
-            sum(answer is not None and answer.outcome in ACCUSING for answer in faithful) + len(accused),
+            sum(answer is not None and answer.accuses for answer in faithful) + len(accused),
             len(faithful) + len(accused),
-            -0.05,
+            -0.08,
         ),
     ]
 
