@@ -43,7 +43,7 @@ def test_the_client_connects_and_lists_the_tools(begun: dict[str, Any]) -> None:
 
 def test_the_model_gets_the_verdict_on_a_text(stage: Stage, begun: dict[str, Any]) -> None:
     found = json.loads(stage.results("verify-it")["toolu_verified"])
-    assert found["summary"]["claims_by_outcome"] == {"verified": 1, "missing-file": 1}
+    assert found["summary"]["claims_by_outcome"] == {"exists": 1, "missing-file": 1}
     assert found["summary"]["repository"] == str(stage.project.resolve())
 
 
