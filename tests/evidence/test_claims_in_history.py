@@ -105,3 +105,8 @@ def test_the_name_of_a_file_that_exists_is_not_a_signal(verify: Verify, tmp_path
     (tmp_path / "build/name.py").write_text("x = 1\n", encoding="utf-8")
     (entry,) = verify("See `build/name.py:99`.\n")
     assert (entry.reason, entry.reliability) == ("past-end", "certain")
+
+
+def test_a_path_of_the_machine_is_not_an_accusation_in_a_guide(verify: Verify) -> None:
+    entries = verify("Settings are in `~/.config/shop/app.toml` and `/etc/shop.toml:3`.\n")
+    assert [(entry.outcome, entry.reliability) for entry in entries] == [("unchecked", None), ("outside", "look")]

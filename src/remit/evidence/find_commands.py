@@ -136,7 +136,8 @@ class CommandFinder:
         for path, declared in (*deciding, *others):
             if command.name in declared.names or (command.runner == "tox" and has_environment(declared, command.name)):
                 return CommandFacts(is_known=True, where=path)
-        deciding = deciding or [(path, declared) for path, declared in others if not _is_aside(path)]
+        # A project that keeps its tool in one folder; a file further down is that of a sample or of another project.
+        deciding = deciding or [pair for pair in others if pair[0].count("/") <= 1 and not _is_aside(pair[0])]
         if not deciding or folder is None or (search.stated and posixpath.dirname(deciding[0][0]) != folder):
             return _UNKNOWN
         where = deciding[0][0]

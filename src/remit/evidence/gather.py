@@ -264,7 +264,7 @@ def _claim_dates(document: Document, sources: Sources, path: str, asked: Asked) 
 
     def look(workspace: Workspace, claims: Sequence[Claim]) -> list[Facts]:
         looker = looker_for(workspace, sources, document.whole_text, claims, path)
-        return looker.look(claims, document.text.strip())
+        return looker.look(claims, in_other_files=False)
 
     name = _document_name(sources.workspace, path)
     return ClaimDates(sources.history, name or None, asked.stated, look)

@@ -111,6 +111,8 @@ def judge(
     outcome, reason, found, last = _found(claim, facts)
     if "hidden" in claim.notes and outcome not in ACCUSING:
         outcome, reason, found, last = "missing-file", "hidden-characters", None, None
+    if reason == "outside-machine" and claim.line is None and not strict:
+        outcome = "unchecked"  # `~/.config/app.toml` in a guide states nothing about the checkout
     if facts.then is not None and outcome in ACCUSING and not strict:
         reason = "outdated-record" if facts.is_of_record else "outdated"
         outcome, found, last = "outdated", facts.then.found, None

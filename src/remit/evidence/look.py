@@ -33,10 +33,13 @@ class Looker:
         self._commands = commands
         self._code = CodeFinder()
 
-    def look(self, claims: Sequence[Claim], document: str = "", *, strict: bool = True) -> list[Facts]:
+    def look(
+        self, claims: Sequence[Claim], document: str = "", *, strict: bool = True, in_other_files: bool = True
+    ) -> list[Facts]:
         """Return the facts of each claim; `document` is the text itself, which is not a source of its quotes.
 
         In a text that is not `strict`, most references to a folder that is not here are about another code base.
+        Quotes that are not in their file are searched for `in_other_files`.
         """
         self._commands.prepare(claims)
         self._names.prepare(name for claim in claims if claim.name and claim.kind == "name" for name in _names(claim))
@@ -45,7 +48,8 @@ class Looker:
         facts: list[Facts] = [UNKNOWN] * len(claims)
         for at in order:
             facts[at] = self._look(claims[at])
-        self._find_in_other_files(claims, facts, document)
+        if in_other_files:
+            self._find_in_other_files(claims, facts, document)
         if not strict:
             self._mark_other_code(claims, facts)
         return self._with_quotes(claims, facts)

@@ -27,6 +27,8 @@ _SHELLS = frozenset(
     bash bash-session console fish ksh sh sh-session shell shell-session shellscript shellsession terminal zsh
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
+#: A call or a pattern of permissions, which is not a command line: `Bash(npm test)`.
+_CALL = lazy_pattern(r"\s*+\w++\(")
 _SPAN = lazy_pattern(r"(?<!`)`{1,2}([^`\n]{3,300})`{1,2}(?!`)|<code>([^<\n]{3,300})</code>")
 #: `$ `, `(venv) user@host:~$ `, `PS C:\> `. A line `> tsc` is what npm prints.
 _PROMPT = lazy_pattern(r"\s*+(?:\([\w.\-]{1,40}\) ?)?(?:[\w.@:~/\-]{0,80}[$%❯➜]|(?:PS )?[A-Z]:[^>\n]{0,80}>) ++(?=\S)")
@@ -98,7 +100,8 @@ def _line_claims(segment: Segment, line: str, folder: str, at: int, start: int) 
 
 
 def _simple_commands(line: str) -> list[SimpleCommand]:
-    return simple_commands(_CHOICE.sub("…", line)) if len(line) <= _MAX_LINE else []
+    is_line = len(line) <= _MAX_LINE and _CALL.match(line) is None
+    return simple_commands(_CHOICE.sub("…", line)) if is_line else []
 
 
 def _has_prompt(text: str) -> bool:
