@@ -131,7 +131,7 @@ def _rotated(items: list[pytest.Item], part: int, cases: int) -> list[pytest.Ite
     for item in items:
         function = _function(item)
         mark = item.get_closest_marker("rotating")
-        parts = max(mark.args[0] if mark else 1, sizes[function] // cases if cases else 1)
+        parts = max(min(mark.args[0], sizes[function]) if mark else 1, sizes[function] // cases if cases else 1)
         if (places[function] + part) % parts == 0:
             kept.append(item)
         places[function] += 1
