@@ -77,6 +77,8 @@ _NOT_TRACED = (
 )
 #: Tests that are slow without starting programs.
 _SLOW_TESTS = frozenset(Path(__file__).with_name("slow_tests.txt").read_text("utf-8").splitlines())
+#: A test with the mark `slow` runs one case in three, unless it has the mark `rotating`.
+_PARTS_OF_SLOW_TESTS = 3
 #: The number of the part that tests with the mark `rotating` run; without it they run all their cases.
 _PART = os.environ.get("REMIT_TEST_PART", "")
 #: Where a run notes how many tests did not run, by reason; tools/all_tests.py reads it.
@@ -125,13 +127,14 @@ def _function(item: pytest.Item) -> str:
 
 
 def _rotated(items: list[pytest.Item], part: int, cases: int) -> list[pytest.Item]:
-    """Return the tests of a part: every n-th case of a test with the mark `rotating(n)`, or about `cases` of each."""
+    """Return the tests of a part: every n-th case of a rotating test, or about `cases` of each test."""
     sizes, places = Counter(map(_function, items)), Counter[str]()
     kept = []
     for item in items:
         function = _function(item)
         mark = item.get_closest_marker("rotating")
-        parts = max(min(mark.args[0], sizes[function]) if mark else 1, sizes[function] // cases if cases else 1)
+        parts = mark.args[0] if mark else _PARTS_OF_SLOW_TESTS if item.get_closest_marker("slow") else 1
+        parts = max(min(parts, sizes[function]), sizes[function] // cases if cases else 1)
         if (places[function] + part) % parts == 0:
             kept.append(item)
         places[function] += 1
