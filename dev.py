@@ -52,7 +52,7 @@ SMOKE_TESTS = (
 )
 
 #: The tests of the inner loop: no database, no other processes, no inputs at a limit. tests/conftest.py sets the marks.
-QUICK_TESTS = ["-m", "not database and not process and not slow", "--cases", "12"]
+QUICK_TESTS = ["-m", "not database and not process and not slow", "--parts", "4"]
 #: The tests whose coverage is measured: the others would need twice the time with it and cover hardly anything more.
 MEASURED_TESTS = ["-m", "not database and not process"]
 IN_PARALLEL = ["--numprocesses", str(os.cpu_count() or 1), "--dist", "worksteal"]
@@ -396,14 +396,24 @@ def prepare_npm_clients() -> None:
         run_python("npm", ["tools/npm_clients.py"])
 
 
+def changed_tests() -> list[str]:
+    """Return options for the tests of the packages and files that differ from the last commit."""
+    command = ["git", "status", "--porcelain", "--no-renames", "--untracked-files=all"]
+    status = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    paths = [line[3:] for line in status.splitlines() if line.endswith(".py")]
+    folders = {path.replace("src/remit/", "tests/").rpartition("/")[0] for path in paths if path.startswith("src/")}
+    tests = {path for path in paths if path.startswith("tests/")}
+    return [option for path in sorted(folders | tests) for option in ("--whole", path)]
+
+
 def quick(extra: list[str]) -> None:
-    """Run the static checks and the tests that need neither a database nor processes, about 12 cases of each test."""
+    """Run the static checks and fast tests: all of changed packages and files, a quarter of the others."""
     started = time.monotonic()
     prepare(DEV)
     os.environ.setdefault("HYPOTHESIS_PROFILE", "quick")
     os.environ.setdefault("REMIT_TEST_PART", str(datetime.datetime.now(datetime.UTC).toordinal()))
     with static_checks():
-        pytest([*QUICK_TESTS, *IN_PARALLEL, "--quiet", *extra])
+        pytest([*QUICK_TESTS, *changed_tests(), *IN_PARALLEL, "--quiet", *extra])
     report(f"passed in {time.monotonic() - started:.0f} s")
 
 

@@ -89,8 +89,9 @@ _not_run: Counter[str] = Counter()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option of `dev.py quick`."""
-    parser.addoption("--cases", type=int, default=0, help="run about this many cases of each test, others every day")
+    """Add the options of `dev.py quick`."""
+    parser.addoption("--parts", type=int, default=1, help="run one test in so many, others every day")
+    parser.addoption("--whole", action="append", default=[], help="run all tests whose path begins with this")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -117,7 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("no_cover")
     yield
     if _PART:
-        items[:] = _rotated(items, int(_PART), config.option.cases)
+        items[:] = _rotated(items, int(_PART), config.option.parts, tuple(config.option.whole))
     places = {name: place for place, name in enumerate(_LONG_MODULES)}
     items.sort(key=lambda item: next((places[name] for name in places if item.nodeid.startswith(name)), len(places)))
 
@@ -126,16 +127,16 @@ def _function(item: pytest.Item) -> str:
     return item.nodeid.partition("[")[0]
 
 
-def _rotated(items: list[pytest.Item], part: int, cases: int) -> list[pytest.Item]:
-    """Return the tests of a part: every n-th case of a rotating test, or about `cases` of each test."""
+def _rotated(items: list[pytest.Item], part: int, parts: int, whole: tuple[str, ...]) -> list[pytest.Item]:
+    """Return the tests of a part: every n-th case of a rotating test, and one in `parts` of all others."""
     sizes, places = Counter(map(_function, items)), Counter[str]()
     kept = []
-    for item in items:
+    for place, item in enumerate(items):
         function = _function(item)
         mark = item.get_closest_marker("rotating")
-        parts = mark.args[0] if mark else _PARTS_OF_SLOW_TESTS if item.get_closest_marker("slow") else 1
-        parts = max(min(parts, sizes[function]), sizes[function] // cases if cases else 1)
-        if (places[function] + part) % parts == 0:
+        rotating = mark.args[0] if mark else _PARTS_OF_SLOW_TESTS if item.get_closest_marker("slow") else 1
+        is_in_part = (places[function] + part) % min(rotating, sizes[function]) == 0 and (place + part) % parts == 0
+        if is_in_part or (whole and item.nodeid.startswith(whole)):
             kept.append(item)
         places[function] += 1
     if len(items) > len(kept):
