@@ -11,6 +11,7 @@ import gc
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 
@@ -74,11 +75,23 @@ _NOT_TRACED = (
     *("tests/adapters/", "tests/demo/", "tests/dispatch/", "tests/docs/", "tests/ledger/", "tests/orchestrate/"),
     *("tests/publishing/", "tests/store/", "tests/surfaces/", "tests/test_accuracy.py", "tests/test_structure.py"),
 )
-#: Where a run with `-m` notes the modules of which it runs every test; tools/all_tests.py reads it.
-_COMPLETE_MODULES = "remit/complete_modules"
+#: Tests that are slow without starting programs.
+_SLOW_TESTS = frozenset(Path(__file__).with_name("slow_tests.txt").read_text("utf-8").splitlines())
+#: A test with the mark `slow` runs one case in three, unless it has the mark `rotating`.
+_PARTS_OF_SLOW_TESTS = 3
+#: The number of the part that tests with the mark `rotating` run; without it they run all their cases.
+_PART = os.environ.get("REMIT_TEST_PART", "")
+#: Where a run notes how many tests did not run, by reason; tools/all_tests.py reads it.
+_NOT_RUN = "remit/not_run"
 
 _started: list[str] = []
-_deselected: set[str] = set()
+_not_run: Counter[str] = Counter()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of `dev.py quick`."""
+    parser.addoption("--parts", type=int, default=1, help="run one test in so many, others every day")
+    parser.addoption("--whole", action="append", default=[], help="run all tests whose path begins with this")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -90,18 +103,69 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if is_left_out else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a database, start processes or are not traced, and run the long ones first."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Mark tests by what they need, leave out cases of other parts, and run the long modules first."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & _DATABASE_FIXTURES:
             item.add_marker(pytest.mark.database)
         if fixtures & _PROCESS_FIXTURES or item.nodeid.startswith(_PROCESS_FOLDERS):
             item.add_marker(pytest.mark.process)
+        if _function(item) in _SLOW_TESTS:
+            item.add_marker(pytest.mark.slow)
         if item.nodeid.startswith(_NOT_TRACED):
             item.add_marker("no_cover")
+    yield
+    if _PART:
+        items[:] = _rotated(items, int(_PART), config.option.parts, tuple(config.option.whole))
     places = {name: place for place, name in enumerate(_LONG_MODULES)}
     items.sort(key=lambda item: next((places[name] for name in places if item.nodeid.startswith(name)), len(places)))
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _rotated(items: list[pytest.Item], part: int, parts: int, whole: tuple[str, ...]) -> list[pytest.Item]:
+    """Return the tests of a part: every n-th case of a rotating test, and one in `parts` of all others."""
+    sizes, places = Counter(map(_function, items)), Counter[str]()
+    kept = []
+    for place, item in enumerate(items):
+        function = _function(item)
+        mark = item.get_closest_marker("rotating")
+        rotating = mark.args[0] if mark else _PARTS_OF_SLOW_TESTS if item.get_closest_marker("slow") else 1
+        is_in_part = (places[function] + part) % min(rotating, sizes[function]) == 0 and (place + part) % parts == 0
+        if is_in_part or (whole and item.nodeid.startswith(whole)):
+            kept.append(item)
+        places[function] += 1
+    if len(items) > len(kept):
+        _not_run[f"not in part {part}"] += len(items) - len(kept)
+    return kept
+
+
+def pytest_report_header() -> str:
+    """Name the part that runs."""
+    return f"part {_PART}: REMIT_TEST_PART={_PART} repeats it" if _PART else "all cases"
+
+
+def pytest_testnodedown(node: object) -> None:
+    """Take over what a process of xdist left out; each of them collects the same tests."""
+    _not_run.update(getattr(node, "workeroutput", {}).get(_NOT_RUN, {}) if not _not_run else {})
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Note what did not run and why."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[_NOT_RUN] = dict(_not_run)
+        return
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    for report in reporter.stats.get("skipped", ()) if reporter else ():
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        _not_run[reason.removeprefix("Skipped: ")] += 1
+    if config.cache is not None and not config.option.lf:
+        config.cache.set(_NOT_RUN, dict(_not_run))
 
 
 class _Units(LoadScopeScheduling):
@@ -127,22 +191,8 @@ def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Non
         yield
 
 
-def _module(item: pytest.Item) -> str:
-    """Return the path of a test's module; `item.location` would take a millisecond."""
-    return item.nodeid.partition("::")[0]
-
-
-def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Remember the modules of which not every test is run."""
-    _deselected.update(map(_module, items))
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note the complete modules; spare the garbage collector what lives until the end: the tests and their imports."""
-    config = session.config
-    if config.option.markexpr and config.cache is not None:
-        complete = set(map(_module, session.items)) - _deselected
-        config.cache.set(_COMPLETE_MODULES, sorted(complete))
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what lives until the end: the tests and their imports."""
     gc.collect()
     gc.freeze()
 

@@ -178,3 +178,17 @@ def test_names_of_test_modules_are_unique() -> None:
     """Without packages, pytest imports only one of two test modules with the same name."""
     names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_each_test_in_the_list_of_slow_tests_exists() -> None:
+    tests = [
+        row
+        for row in (SOURCE.parent / "tests/slow_tests.txt").read_text("utf-8").splitlines()
+        if not row.startswith("#")
+    ]
+    missing = []
+    for test in tests:
+        path, *_, name = test.split("::")
+        if not (SOURCE.parent / path).is_file() or f"def {name}(" not in (SOURCE.parent / path).read_text("utf-8"):
+            missing.append(test)
+    assert missing == []

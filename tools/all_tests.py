@@ -1,32 +1,30 @@
-"""Run all tests in parallel, in two parts; `dev.py test` calls this.
+"""Run all tests in parallel; `dev.py test` calls this.
 
-The tests that need neither a database nor other processes come first, and their coverage is measured. The other tests
-would need 40 to 80 % more processor time with it and cover hardly anything more.
+Tests with the mark `rotating` run a part of their cases. The part is a number, by default that of the day, so that
+consecutive days run everything; `--part NUMBER` repeats a run, and `--all` runs all cases.
 
 Tests that fail are run once more, alone: a busy machine can be too slow for a test that waits for many processes,
-while a defect fails again. Tests that then pass are reported as flaky, and more than three modules with such tests fail
-the run: the tests of a module share what is set up, so that one cause makes all of them fail.
+while a defect fails again. Tests that then pass are reported as flaky, and more than three of them fail the run.
 """
 
 from __future__ import annotations
 
+import argparse
+import datetime
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
-import coverage_report
-
 ROOT = Path(__file__).resolve().parent.parent
-LAST_FAILED = ROOT / ".pytest_cache/v/cache/lastfailed"
-#: The modules of which the first part runs every test; tests/conftest.py writes it.
-COMPLETE_MODULES = ROOT / ".pytest_cache/v/remit/complete_modules"
-COVERAGE = ("--cov", "--cov-report=")
-FAST_TESTS = "not database and not process and not slow"
-OTHER_TESTS = "database or process or slow"
-#: Processes take single tests from each other.
-SINGLE_TESTS = ("--dist", "worksteal")
+CACHE = ROOT / ".pytest_cache/v"
+LAST_FAILED = CACHE / "cache/lastfailed"
+#: How many tests did not run, by reason; tests/conftest.py writes it.
+COUNTS = CACHE / "remit/not_run"
+#: The same as a sentence, for the last line of dev.py.
+NOT_RUN = ROOT / ".cache/not_run.txt"
 #: A process runs all tests of a module, in the order of tests/conftest.py: what they share takes long to set up.
 WHOLE_MODULES = ("--dist", "loadscope", "--no-loadscope-reorder")
 #: Tests that are run by name, `dev.py test tests/network`: a minute of failing links, with servers of the system.
@@ -37,35 +35,33 @@ MAX_RETRIED = 40
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests; return 0 if they pass and cover enough of the code. Arguments go to pytest."""
+    """Run the tests; return 0 if they pass. Other arguments go to pytest."""
+    parser = argparse.ArgumentParser(description="Run all tests.")
+    parser.add_argument("--all", action="store_true", help="run all cases of the rotating tests")
+    parser.add_argument("--part", type=int, default=datetime.datetime.now(datetime.UTC).toordinal())
+    options, others = parser.parse_known_args(arguments)
+    os.environ["REMIT_TEST_PART"] = "" if options.all else str(options.part)
     LAST_FAILED.unlink(missing_ok=True)
-    COMPLETE_MODULES.unlink(missing_ok=True)
-    processors = os.cpu_count() or 1
-    # Programs of npm (400 MB), which only the second part needs, are installed during the first.
-    with subprocess.Popen([sys.executable, str(ROOT / "tools/npm_clients.py")], cwd=ROOT):
-        codes = [run_in_parallel(processors, *SINGLE_TESTS, "-m", FAST_TESTS, *COVERAGE, *arguments)]
-    # Two processes more than processors, since these tests wait. Each has a database server, so there is a limit.
-    # Each would need ten seconds to import the modules of which no test is left.
-    done = [f"--ignore={path}" for path in read_json(COMPLETE_MODULES)]
-    processes = min(processors + 2, 12)
-    codes.append(run_in_parallel(processes, *WHOLE_MODULES, "-m", OTHER_TESTS, *done, *BY_NAME, *arguments))
-    failed, flaky = last_failed(), set[str]()
-    if max(codes) == 1 and 0 < len(failed) <= MAX_RETRIED:
+    COUNTS.unlink(missing_ok=True)
+    # Two processes more than processors, since many tests wait. Each has a database server, so there is a limit.
+    processes = min((os.cpu_count() or 1) + 2, 12)
+    code = run_pytest("--numprocesses", str(processes), *WHOLE_MODULES, *BY_NAME, "--quiet", *others)
+    not_run = describe_not_run()
+    NOT_RUN.parent.mkdir(exist_ok=True)
+    NOT_RUN.write_text(not_run, encoding="utf-8")
+    failed, flaky = set(read_json(LAST_FAILED)), set[str]()
+    if code == 1 and 0 < len(failed) <= MAX_RETRIED:
         print(f"\nrunning {len(failed)} failed tests again, alone ...", flush=True)
-        codes = [run_pytest("--last-failed", "--verbose", *COVERAGE, "--cov-append", *arguments)]
-        flaky = failed - last_failed()
-    covered = coverage_report.main(["--floor"]) == 0
+        os.environ["REMIT_TEST_PART"] = ""
+        code = run_pytest("--last-failed", "--verbose", *others)
+        flaky = failed - set(read_json(LAST_FAILED))
     if flaky:
         print(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
-    is_stable = len({test.partition("::")[0] for test in flaky}) <= MAX_FLAKY
-    if not is_stable:
-        print(f"more than {MAX_FLAKY} modules with flaky tests fail the run")
-    return 0 if max(codes) == 0 and covered and is_stable else 1
-
-
-def run_in_parallel(processes: int, *arguments: str) -> int:
-    """Run pytest in several processes and return its exit code."""
-    return run_pytest("--numprocesses", str(processes), *arguments)
+    if len(flaky) > MAX_FLAKY:
+        print(f"more than {MAX_FLAKY} flaky tests fail the run")
+        code = code or 1
+    print(not_run)
+    return code
 
 
 def run_pytest(*arguments: str) -> int:
@@ -73,14 +69,16 @@ def run_pytest(*arguments: str) -> int:
     return abs(subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=ROOT, check=False).returncode)
 
 
-def last_failed() -> set[str]:
-    """Return the tests that failed when they were last run."""
-    return set(read_json(LAST_FAILED))
+def describe_not_run() -> str:
+    """Return a line with the number of tests that did not run, by reason."""
+    counts = Counter(read_json(COUNTS))
+    reasons = "; ".join(f"{count} ({reason})" for reason, count in counts.most_common())
+    return f"not run: {reasons or 'none'}; {len(BY_NAME)} folder by name only (tests/network)"
 
 
-def read_json(path: Path) -> list[str]:
-    """Return the strings that pytest's cache has in a file, none without the file."""
-    return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
+def read_json(path: Path) -> dict[str, int]:
+    """Return what pytest's cache has in a file, nothing without the file."""
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import sys
 import tarfile
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,7 +52,7 @@ def _home(client: str, package: dict[str, str]) -> Path:
 
 
 def install(client: str, package: dict[str, str], target: Path) -> None:
-    """Download a package, compare its digest and unpack it. Raises OSError, or ValueError for another digest."""
+    """Download a package, compare its digest and unpack it. Raises OSError, ValueError or TarError if that fails."""
     npm = shutil.which("npm")
     if npm is None:
         raise OSError("npm is not installed")
@@ -70,11 +70,31 @@ def install(client: str, package: dict[str, str], target: Path) -> None:
             if package["integrity"] != f"sha512-{digest}":
                 raise ValueError(f"{name} has another digest than {LOCK.name} states")
         inside = Path(scratch, "unpacked")
-        with tarfile.open(archives[0]) as archive:
-            archive.extractall(inside, filter="data")
+        unpack(archives[0], inside)
         archives[0].unlink()
         shutil.rmtree(target, ignore_errors=True)
         (inside / "package").rename(target)
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """Unpack files and folders. Raises ValueError for a link, a device or a path out of the target.
+
+    `tarfile` can check this only since Python 3.11.4, and Debian 12 has 3.11.2.
+    """
+    with tarfile.open(archive) as opened:
+        for member in opened:
+            name = PurePosixPath(member.name)
+            if not (member.isfile() or member.isdir()) or name.is_absolute() or ".." in name.parts:
+                raise ValueError(f"{archive.name} has the member {member.name!r}, which is not unpacked")
+            path = target / name
+            content = opened.extractfile(member)
+            if content is None:
+                path.mkdir(parents=True, exist_ok=True)
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with content, path.open("wb") as file:
+                shutil.copyfileobj(content, file)
+            path.chmod(0o755 if member.mode & 0o111 else 0o644)
 
 
 def _newest(package: dict[str, str]) -> str:
@@ -90,7 +110,7 @@ def _ensure(client: str, package: dict[str, str], target: Path) -> str:
         return ""
     try:
         install(client, package, target)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
+    except (OSError, ValueError, tarfile.TarError, subprocess.SubprocessError) as error:
         return f"{client} cannot be installed ({error}): its tests are skipped"
     return ""
 

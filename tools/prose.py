@@ -2,13 +2,16 @@
 
 `python tools/prose.py [PATH...]` checks files and folders, by default everything: Markdown pages, comments,
 docstrings, the messages in the code, the names of tests. It prints `file:line: message` for each problem and exits
-with 1 if there is one. Code blocks, `code`, "quoted text" and examples of bad input are not checked.
+with 1 if there is one. Code blocks, `code`, "quoted text" and examples of bad input are not checked. A file without
+problems is not read again until it, this program or its list changes.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
+import json
 import re
 import sys
 import tomllib
@@ -18,6 +21,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = Path(__file__).with_name("prose_words.toml")
+#: The digests of files without problems.
+CACHE = ROOT / ".cache/prose.json"
 
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md")
 FOLDERS = ("docs", "examples", "src", "tests", "tools", "bench", "dev.py")
@@ -42,6 +47,8 @@ _QUOTED = re.compile(r'"[^"\n]{1,120}"|“[^”]{1,200}”')
 _LINK_TARGET = re.compile(r"(?<=\])\([^()\s]*\)")
 _HTML = re.compile(r"<!--.*?-->|\{[{%#].*?[}%#]\}|<(script|style)\b.*?</\1>|<[^<>]{1,300}>", re.DOTALL)
 _PROSE = re.compile(r"[A-Za-z]{2,}[,.:;]? [A-Za-z]")
+#: Nodes without a text below them, half of all.
+_LEAVES = (ast.Name, ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
 
 
 class Phrase(NamedTuple):
@@ -201,7 +208,8 @@ class PythonTexts:
 
     def _visit_children(self, node: ast.AST) -> None:
         for child in ast.iter_child_nodes(node):
-            self._visit(child)
+            if not isinstance(child, _LEAVES):
+                self._visit(child)
 
     def _visit_definition(self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -302,6 +310,20 @@ def default_paths() -> list[Path]:
     return [path for name in (*PAGES, *FOLDERS) if (path := ROOT / name).exists()]
 
 
+def digest_of(path: Path) -> str:
+    """Return a digest of a file, of this program and of the list."""
+    parts = (file.read_bytes() for file in (path, WORDS, Path(__file__)))
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def read_cache() -> set[str]:
+    """Return the digests of files without problems."""
+    try:
+        return set(json.loads(CACHE.read_bytes()))
+    except (OSError, ValueError):
+        return set()
+
+
 def main(arguments: list[str]) -> int:
     """Print the problems; the exit code is 1 if there is one and 2 if a path does not exist."""
     parser = argparse.ArgumentParser(prog="prose.py", description=str(__doc__).split("\n", 1)[0])
@@ -312,12 +334,23 @@ def main(arguments: list[str]) -> int:
             print(f"prose.py: {path} does not exist", file=sys.stderr)
             return 2
     style, count, files = load_style(), 0, 0
+    known, checked = read_cache(), set[str]()
     for file in files_in([path.resolve() for path in paths]):
         files += 1
+        digest = digest_of(file)
+        if digest in known:
+            checked.add(digest)
+            continue
         shown = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
-        for problem in check_file(file, style):
-            count += 1
+        problems = check_file(file, style)
+        count += len(problems)
+        for problem in problems:
             print(f"{shown}:{problem.line}: {problem.message}")
+        if not problems:
+            checked.add(digest)
+    if checked - known:
+        CACHE.parent.mkdir(exist_ok=True)
+        CACHE.write_text(json.dumps(sorted(checked)), encoding="utf-8")
     print(f"{count} problems in {files} files", file=sys.stderr)
     return 1 if count else 0
 

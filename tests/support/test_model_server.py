@@ -34,7 +34,7 @@ from support.model_process import RemoteServer, model_process
 from support.model_server import ModelServer
 from support.script import Script, Unscripted
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.rotating(5)]
 
 T = TypeVar("T")
 WIRES = ("anthropic", "responses", "chat")

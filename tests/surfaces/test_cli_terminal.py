@@ -92,6 +92,7 @@ def working(remit: Commands, *words: str) -> Iterator[subprocess.Popen[str]]:
             worker.send_signal(signal.SIGTERM)
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("command", ["run", "worker"])
 def test_no_library_advertises_on_the_terminal(remit: Commands, command: str) -> None:
     if command == "worker":

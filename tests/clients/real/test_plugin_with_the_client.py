@@ -12,6 +12,8 @@ import pytest
 from real_client import Stage, binary, under_contract
 from scripts import BAD, GOOD, GOOD_WORDS, INVENTED, call, delegate, does, edit, reads, says
 
+pytestmark = pytest.mark.rotating(2)
+
 _PLUGIN = ".remit/claude-code/plugin"
 #: 234 lines in three files: counted twice they would be more than a lookup's 300.
 _PATHS = ("shop/auth.py", "shop/account.py", "shop/checkout.py")
@@ -33,18 +35,10 @@ _CONVERSATIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def both(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Stage]]:
-    with contextlib.ExitStack() as stages:
-        yield {
-            case: stages.enter_context(_session(tmp_path_factory.mktemp("plugin"), beside=case != "alone"))
-            for case in _CASES
-        }
-
-
-@pytest.fixture(params=_CASES)
-def stage(both: dict[str, Stage], request: pytest.FixtureRequest) -> Stage:
-    return both[request.param]
+@pytest.fixture(scope="module", params=_CASES)
+def stage(client: None, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    with _session(tmp_path_factory.mktemp("plugin"), beside=request.param != "alone") as made:
+        yield made
 
 
 @contextlib.contextmanager
