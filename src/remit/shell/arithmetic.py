@@ -6,9 +6,7 @@ as `a[$(command)]` then runs a command. Only values that are certainly numbers a
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.words import ShellState, Word
+from remit.shell.words import ShellState, Word
 
 PROBLEM = "it calculates with a value that is not known"
 _NAME_START = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")

@@ -6,13 +6,8 @@ from remit.shell import arithmetic
 from remit.shell.command import RUN_TIME_NAME, Command, Effects, Reader
 from remit.shell.programs.table import apply_effects, is_program
 from remit.shell.reading_time import READING, NotShell
-from remit.shell.syntax import parse
-from remit.shell.words import MAX_CHOICES, Argument, ShellState, bindings, expand
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.syntax import Node
-    from remit.shell.words import Token, Word
+from remit.shell.syntax import Node, parse
+from remit.shell.words import MAX_CHOICES, Argument, ShellState, Token, Word, bindings, expand
 
 #: How deep command lines may be nested in others.
 _MAX_DEPTH = 6

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from remit.shell.command import Command
 from remit.shell.options import CommandOptions
 from remit.shell.programs.lists import FORMATTERS, HARMLESS, RUNNERS
+from remit.shell.programs.python import read_python
 from remit.shell.words import Argument
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from remit.shell.command import Command
 
 #: Modules of Python that write no source files.
 _MODULES_TEXT = """
@@ -99,8 +97,6 @@ def run_python(command: Command, _: str, args: list[Argument]) -> None:
 
 
 def _run_code(command: Command, code: str) -> None:
-    from remit.shell.programs.python import read_python  # late: the parser of Python is slow to load
-
     read_python(command, code)
 
 

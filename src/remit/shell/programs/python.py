@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from remit.shell.command import Command
 from remit.shell.words import Argument
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.command import Command
 
 _MAX_CODE = 20_000
 #: Modules whose functions do nothing to files if they are called with plain values.

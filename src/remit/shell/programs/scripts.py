@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
+from remit.shell.command import Command
 from remit.shell.options import CommandOptions
 from remit.shell.words import Argument
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.command import Command
 
 # Not compiled: a line needs one or two of them.
 _RANGE = r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from remit.globs import is_glob
 from remit.shell import arithmetic
-from remit.shell.command import INSTALLED_FOLDERS, is_open
+from remit.shell.command import INSTALLED_FOLDERS, Command, is_open
 from remit.shell.options import CommandOptions
+from remit.shell.programs import editors, interpreters, viewers
+from remit.shell.programs.git import run_git
 from remit.shell.programs.known_options import unknown_option
 from remit.shell.programs.lists import (
     EDITORS,
@@ -27,13 +31,7 @@ from remit.shell.programs.lists import (
 )
 from remit.shell.words import Argument
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from remit.shell.command import Command
-
-    Handler = Callable[[Command, str, list[Argument]], None]
+Handler = Callable[[Command, str, list[Argument]], None]
 
 #: The name of a script of the project. Like the tasks of `make`, it may do anything; its effects are compared later.
 TASK = "a script of the project"
@@ -202,20 +200,12 @@ def _remit_command(args: list[Argument]) -> str:
 def _handler(name: str) -> Handler | None:
     """Return the function that adds the effects of a program. Its module is loaded only when it is needed."""
     if name in READERS or name in VIEWERS:
-        from remit.shell.programs import viewers
-
         return viewers.show if name in READERS else viewers.HANDLERS[name]
     if name in INTERPRETERS:
-        from remit.shell.programs import interpreters
-
         return interpreters.HANDLERS[name]
     if name == "git":
-        from remit.shell.programs.git import run_git
-
         return run_git
     if name in WRITERS or name in FORMATTERS or name in RUNNERS or name in EDITORS:
-        from remit.shell.programs import editors
-
         return editors.handler(name)
     return None
 
