@@ -53,9 +53,9 @@ _UPDATE = (
     " confidence = ?, members = ?, is_dismissed = ?, data = ? WHERE at = ?"
 )
 Change = Callable[[MergedFinding], MergedFinding]
-_decode_row = msgspec.json.Decoder(ReportedFinding).decode
-_decode_finding = msgspec.json.Decoder(MergedFinding).decode
-_encode = msgspec.json.Encoder().encode
+_decode_row = msgspec.msgpack.Decoder(ReportedFinding).decode
+_decode_finding = msgspec.msgpack.Decoder(MergedFinding).decode
+_encode_packed = msgspec.msgpack.Encoder().encode
 
 
 class StoredDrafts:
@@ -89,7 +89,7 @@ class StoredDrafts:
                 yield rows
                 rows = []
             last = path
-            rows.append(_decode_row(data))
+            rows.append(_decode_row(data) if data[:1] != b"{" else msgspec.json.decode(data, type=ReportedFinding))
         if rows:
             yield rows
 
@@ -254,7 +254,7 @@ def severities_of(findings: Sequence[MergedFinding]) -> Counter[Severity | None]
 
 def decoded(own_id: str, data: bytes) -> MergedFinding:
     """Return a stored finding with the id that it was given."""
-    finding = _decode_finding(data)
+    finding = _decode_finding(data) if data[:1] != b"{" else msgspec.json.decode(data, type=MergedFinding)
     return finding if finding.id == own_id else msgspec.structs.replace(finding, id=own_id)
 
 
@@ -275,6 +275,14 @@ def _columns(finding: MergedFinding) -> tuple[object, ...]:
         "dismissed" in finding.flags,
         _encode(finding),
     )
+
+
+def _encode(value: ReportedFinding | MergedFinding) -> bytes:
+    """Return a row or a finding as bytes. Lines of an earlier merge may be too large for the fast format."""
+    try:
+        return _encode_packed(value)
+    except OverflowError:
+        return msgspec.json.encode(value)
 
 
 def _path_key(row: ReportedFinding) -> bytes:
