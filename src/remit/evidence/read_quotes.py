@@ -22,7 +22,7 @@ from remit.evidence.line_ranges import MAX_COMMENT, line_in_comment
 from remit.evidence.model import Claim, Location, Note
 from remit.evidence.quote_text import quote_readings
 from remit.evidence.read_places import display_path
-from remit.evidence.signal_words import is_short, is_title, words
+from remit.evidence.signal_words import is_short, is_title, without_code, words
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Workspace
 from remit.workspace.languages import is_written_in
@@ -178,7 +178,7 @@ def _words_above(above: int, around: Surroundings) -> str:
     text = around.text(above)
     for place in around.places.get(above, ()):
         text = text.replace(place.text, " ")
-    return text.strip()
+    return without_code(text).strip()
 
 
 def _outside(fence: Segment, above: int, around: Surroundings) -> tuple[Note, list[Claim]]:

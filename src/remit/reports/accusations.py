@@ -59,7 +59,8 @@ def why_text(entry: ClaimEntry) -> str:
         exists = _THINGS.get(entry.kind) or ("the path" if entry.line is None else "the line")
         is_range = entry.line is not None and entry.end_line is not None
         return " · ".join(filter(None, ("the lines exist" if is_range else f"{exists} exists", entry.why)))
-    share = share_text(entry.reason) if entry.reliability == "look" else ""
+    # The counts are those of all accusations with this reason; a signal makes this one another case.
+    share = share_text(entry.reason) if entry.reliability == "look" and not entry.signals else ""
     return f"{entry.why} ({share})" if share else entry.why
 
 
