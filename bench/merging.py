@@ -13,7 +13,7 @@ from measure import Bench, medians
 
 from remit.merging.agree import combine
 from remit.merging.conflicts import conflicts_of
-from remit.merging.grouping import Grouped, group_findings
+from remit.merging.grouping import group_findings
 from remit.merging.merge import merge_reports, row_order
 from remit.merging.model import Merge, MergeSettings, Opinion, Report, ReportedFinding
 
@@ -74,15 +74,15 @@ def _merge(reports: tuple[Report, ...]) -> Merge:
     return merge_reports(reports, MergeSettings())
 
 
-def _sort(reports: tuple[Report, ...]) -> Grouped:
-    """Sort rows by file and line, which shows those that may agree. They are compared when they are read."""
-    return group_findings([row for report in reports for row in report.rows], row_order)
+def _sort(reports: tuple[Report, ...]) -> list[list[int]]:
+    """Sort rows by file and line, and compare those that may agree."""
+    return list(group_findings([row for report in reports for row in report.rows], row_order))
 
 
 def _agree(reports: tuple[Report, ...]) -> int:
     """The same, and what rows on the same lines need: a comparison, and a finding and its conflicts if they agree."""
     rows = [row for report in reports for row in report.rows]
-    groups = ([rows[at] for at in numbers] for numbers in group_findings(rows, row_order).several)
+    groups = ([rows[at] for at in numbers] for numbers in group_findings(rows, row_order))
     return sum(len(conflicts_of(combine(members, MergeSettings(), 10))) for members in groups)
 
 

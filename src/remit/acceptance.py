@@ -5,28 +5,22 @@ Jobs and hooks both decide here. A report may contain several results; it is as 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from remit.checking import check_text
+from remit.checking import Decision, Options, Verdict, check_text
 from remit.contract.feedback import correction_text, strip_control_characters
-from remit.contract.outcome import reported_failure
+from remit.contract.outcome import ReportedFailure, reported_failure
+from remit.evidence.model import Checked
 from remit.evidence.reasons import explain
+from remit.evidence.receipts import Receipt, Transcript
 from remit.evidence.sources import open_sources
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from remit.checking import Decision, Options, Verdict
-    from remit.contract.outcome import ReportedFailure
-    from remit.evidence.model import Checked
-    from remit.evidence.receipts import Receipt, Transcript
-    from remit.rules.base import Violation
-    from remit.workspace.files import SourceFile
+from remit.rules.base import Violation
+from remit.workspace.files import SourceFile, WorkTree
 
 _FROM_BEST_TO_WORST = ("accept", "revise", "reject")
 #: Lines of partial output that are handed on.
@@ -123,8 +117,6 @@ def claims_with_code(verdicts: Sequence[Verdict], repo: str | os.PathLike[str]) 
 
     The code is stored because a page that shows it later may be on another host, and the files may have changed.
     """
-    from remit.workspace.files import SourceFile, WorkTree
-
     tree = WorkTree(repo)
     found = []
     for reference in [one for verdict in verdicts for one in verdict.evidence.references][:_MAX_CLAIMS]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from remit.checking import Options, Verdict, check_text, looks_like_path, read_source
 from remit.clients.transcripts import read_transcripts
 from remit.errors import UsageError
+from remit.evidence.receipts import Receipt
 from remit.evidence.sources import Sources, open_sources
 from remit.verifying import OPTIONS
 
-if TYPE_CHECKING:
-    from remit.evidence.receipts import Receipt
-
-    #: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
-    Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
+#: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
+Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
 
 
 def check(  # noqa: PLR0913 - the options of a check, all by name
@@ -112,8 +109,6 @@ def _sources_for(repo: Path | None, rev: str | None, receipts: Receipts) -> Sour
         return open_sources(repo, rev=rev, receipts=[path])
     if receipts is None:
         return open_sources(repo, rev=rev)
-    from remit.evidence.receipts import Receipt  # late import: few checks have receipts
-
     try:
         records = [msgspec.convert(receipt, Receipt) for receipt in receipts]
     except msgspec.ValidationError as error:

@@ -6,14 +6,17 @@ and whether it is accepted. This module derives the answer to the last one from 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, get_args
+from pathlib import Path
+from typing import Literal, get_args
 
 import msgspec
 
+from remit.contract.feedback import correction_text, strip_control_characters
 from remit.contract.kinds import KINDS, kind_of, slug
 from remit.contract.model import Score
-from remit.contract.parse import Document, parse, parse_whole
+from remit.contract.parse import MAX_BYTES, Document, parse, parse_whole
 from remit.contract.profiles import PROFILES, Level
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.gather import Asked, gather
@@ -22,9 +25,6 @@ from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources
 from remit.rules.base import Case, Fault, Need, Rule, Violation
 from remit.rules.catalog import BY_CODE, BY_NAME, entries_for, expand, find, rules_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: A longer string is not a path.
 _MAX_PATH = 1000
@@ -126,16 +126,11 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def correction(self) -> str:
         """The text that asks the agent to fix the violations and to resend the result; empty if it is accepted."""
-        from remit.contract.feedback import correction_text, strip_control_characters
-
         return "" if self.accepted else strip_control_characters(correction_text(msgspec.to_builtins(self.violations)))
 
 
 def looks_like_path(text: str) -> bool:
     """Return whether a string was meant as a path, with a warning: a text may look like one, too."""
-    import warnings
-    from pathlib import Path
-
     if "\n" in text or len(text) >= _MAX_PATH or not Path(text).suffix or "\0" in text:
         return "\0" in text  # refused later
     warnings.warn("a string will be read as text: pass pathlib.Path(...) for a file", DeprecationWarning, stacklevel=4)
@@ -203,8 +198,6 @@ def read_source(path: Path) -> bytes:
     """Return the content of a file, at most one byte more than the limit; raise UsageError if it cannot be read."""
     if "\0" in str(path):
         raise UsageError(f"{str(path)!r} contains a NUL character, which a path cannot have")
-    from remit.contract.parse import MAX_BYTES
-
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import os
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from remit.errors import ConfigurationError, did_you_mean
-from remit.lazy import digest, lazy_pattern
+from remit.lazy import lazy_pattern
 from remit.unconfirmed import removed_settings, unconfirmed_since
 
 #: The most characters of a TOML document, and parts of a dotted key: the library takes quadratic time for the latter.
@@ -199,7 +201,7 @@ def settings_digests(start: Path) -> dict[str, str]:
 
 
 def _digest_of(table: Mapping[str, Any]) -> str:
-    return digest(repr(sorted(table.items())).encode())
+    return sha256(repr(sorted(table.items())).encode()).hexdigest()[:32]
 
 
 def _find_variable(setting: Setting, environment: Mapping[str, str]) -> str | None:
@@ -270,8 +272,6 @@ def _load(file: Path) -> dict[str, Any]:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse a TOML document. Raises ValueError, also for a size or a key that would take the library minutes."""
-    import tomllib  # late: most runs have no configuration file
-
     if len(text) > MAX_TOML:
         raise ValueError(f"larger than {MAX_TOML:,} characters")
     if _LONG_KEY.search(text):

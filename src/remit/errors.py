@@ -10,9 +10,7 @@ An invalid *document* is never an exception: it is data, a `Violation` in a `Ver
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 
 class RemitError(Exception):
@@ -37,7 +35,7 @@ class EnvironmentBroken(RemitError):
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return `, did you mean 'x'?` for the choice that is most similar to a word; empty if none is similar."""
-    import difflib  # late: only an error message needs it
+    import difflib  # late: the hook loads this module before every tool call
 
     near = difflib.get_close_matches(word.lower(), list(choices), n=1, cutoff=0.6)
     return f", did you mean {near[0]!r}?" if near else ""

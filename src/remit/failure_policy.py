@@ -17,24 +17,18 @@ The module uses the standard library only, because the gate runs before every to
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
-
-    FailureStep = Literal["retry", "fall-back", "gap", "escalate"]
-
 MAX_CORRECTIONS = 1
 MAX_RETRIES = 1
 #: Files that may be read in place of a failed delegation, and lines of each.
 FALLBACK_FILES = 3
 FALLBACK_LINES = 200
 #: The steps in their order.
-STEPS: tuple[FailureStep, ...] = ("retry", "fall-back", "gap", "escalate")
+STEPS: tuple[str, ...] = ("retry", "fall-back", "gap", "escalate")
 #: What an orchestrator has to do before it reads files in place of a failed delegation.
 RETRY_FIRST = "retry the failed delegation once with a reduced scope"
 
 #: Step -> why it follows, for the record of a plan.
-_REASONS: dict[FailureStep, str] = {
+_REASONS: dict[str, str] = {
     "retry": "it is retried once with a reduced scope",
     "fall-back": "it was loading context, so a few lines are read in its place",
     "gap": "it is not critical, so the work goes on without it",
@@ -42,7 +36,7 @@ _REASONS: dict[FailureStep, str] = {
 }
 _LOADER_GAP = "it was loading context, so the work goes on without it"
 #: Step -> what an orchestrator that is a model has to do.
-_INSTRUCTIONS: dict[FailureStep, str] = {
+_INSTRUCTIONS: dict[str, str] = {
     "retry": "Send {agent} the task again, once, with a reduced scope. If that fails too: ",
     "fall-back": "if it was to load context, read what you need within the limits of a fallback; ",
     "gap": "if the result is not critical, continue and state in your answer what is missing; ",
@@ -62,7 +56,7 @@ def can_retry(retries: int) -> bool:
 
 def next_step(
     *, critical: bool, loads_context: bool, retries: int, has_fallback: bool = False, is_recoverable: bool = True
-) -> FailureStep:
+) -> str:
     """Return the step that follows a failure. The same values always give the same step."""
     if (critical or loads_context) and is_recoverable and not has_fallback and can_retry(retries):
         return "retry"
@@ -71,7 +65,7 @@ def next_step(
     return "escalate" if critical and not loads_context else "gap"
 
 
-def explain_step(step: FailureStep, failure: str, retries: int, *, loads_context: bool = False) -> str:
+def explain_step(step: str, failure: str, retries: int, *, loads_context: bool = False) -> str:
     """Return the reason for a step: the failure, and why this step follows it."""
     failures = f"{retries + 1} time{'s' * (retries > 0)}"
     reason = _LOADER_GAP if step == "gap" and loads_context else _REASONS[step]

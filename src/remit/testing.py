@@ -9,6 +9,7 @@ assert check(testing.result("review"), repo=testing.project()).verdict == "accep
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,6 @@ def definition(
 
 
 def _as_text(fields: Mapping[str, Any]) -> str:
-    import json
-
     head = "\n".join(f"{name}: {json.dumps(value)}" for name, value in fields.items() if name != "body")
     return f"---\n{head}\n---\n{fields.get('body', '')}"
 

@@ -8,6 +8,7 @@ noticed even if its worker is killed.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -108,7 +109,7 @@ def _above(start: Path) -> set[str]:
 @contextlib.contextmanager
 def _locked() -> Iterator[None]:
     """Hold the lock of the lists: several workers write them."""
-    import fcntl  # late: every process loads the settings, few write the lists
+    import fcntl  # late: Windows has no such module
 
     folder = state_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,8 +121,6 @@ def _locked() -> Iterator[None]:
 def _read(name: str) -> dict[str, dict[str, Any]]:
     try:
         with (state_folder() / name).open("rb") as opened:
-            import json  # late, here and below: every process loads the settings, and few find such a list
-
             listed = json.loads(opened.read(_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
@@ -130,8 +129,6 @@ def _read(name: str) -> dict[str, dict[str, Any]]:
 
 
 def _write(name: str, listed: Mapping[str, Mapping[str, Any]]) -> None:
-    import json
-
     file = state_folder() / name
     draft = file.with_name(f"{name}.{os.getpid()}")
     try:

@@ -37,8 +37,9 @@ from remit.registry import api
 from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import load_plugin
 from remit.registry.tools import OFFERED, AllowList
+from remit.reports.agents import brief_schema
 from remit.reports.jobs import job_schema
-from remit.reports.shapes import brief_schema, check_schema, result_schema
+from remit.reports.shapes import check_schema, result_schema
 from remit.surfaces.cli.group import remit
 from remit.testing import definition
 

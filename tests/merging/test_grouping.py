@@ -17,10 +17,9 @@ from remit.merging.titles import SAME_TITLE, folded_title, title_similarity
 
 
 def grouped(rows: list[ReportedFinding], window: int = 0) -> list[list[ReportedFinding]]:
-    found = group_findings(rows, row_order, window)
-    several = list(found.several)
+    several = list(group_findings(rows, row_order, window))
     joined = {number for numbers in several for number in numbers}
-    alone = [[number] for number in found.order if number not in joined]
+    alone = [[number] for number in range(len(rows)) if number not in joined]
     return [[rows[number] for number in numbers] for numbers in (*alone, *several)]
 
 
@@ -130,7 +129,7 @@ def test_rows_of_different_agents_are_split_as_those_of_any_agents(
 
 def test_a_line_number_may_have_any_size() -> None:
     rows = [at(2**70), at(2**70), at(2**70 + 9), at(3)]
-    assert [[one.opinion.line for one in members] for members in grouped(rows)] == [[3], [2**70 + 9], [2**70, 2**70]]
+    assert [[one.opinion.line for one in members] for members in grouped(rows)] == [[2**70 + 9], [3], [2**70, 2**70]]
     reports = [Report(agent=one.opinion.agent, status="SUCCESS", verdict=None, rows=(one,)) for one in rows]
     merged = merge_reports(reports, MergeSettings())
     assert [finding.line for finding in merged.findings] == [2**70, 3, 2**70 + 9]

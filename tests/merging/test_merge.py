@@ -461,7 +461,7 @@ def test_another_input_loses_no_row_and_hides_no_critical_finding(before: list[R
 @given(reports())
 def test_a_finding_has_at_most_one_problem_of_an_agent(given_reports: list[Report]) -> None:
     rows = [row for report in given_reports for row in report.rows]
-    for numbers in group_findings(rows, row_order).several:
+    for numbers in group_findings(rows, row_order):
         by_agent: dict[str, list[ReportedFinding]] = {}
         for member in (rows[number] for number in numbers):
             by_agent.setdefault(member.opinion.agent, []).append(member)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from remit.contract.findings import Severity
 from remit.merging.api import merge_inputs, merge_stream
-from remit.merging.arranging import arrange
 from remit.merging.drafts import StoredDrafts, StoredFindings
 from remit.merging.inputs import Input
 from remit.merging.merge import hide_baseline, only_changed, revise
@@ -121,7 +120,6 @@ def test_findings_are_read_by_position_and_in_parts() -> None:
     assert [finding.line for finding in findings[2400:][50:60]] == lines[2450:2460]
     assert [finding.line for finding in findings[:10:3]] == lines[:10:3]
     assert (len(findings[5:3]), list(findings[5:3]), len(findings[2400:9999])) == (0, [], 100)
-    assert arrange(list(findings)).kept == tuple(findings)
     with pytest.raises(IndexError):
         findings[2500]
     assert findings[2400:].tally().rows == 100  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ from remit.errors import ConfigurationError, UsageError
 from remit.registry.models import TABLE
 from remit.registry.resolve import RequestRefused
 from remit.registry.tools import ALIASES, CATALOGUE, OFFERED, AllowList, find_tool
-from remit.reports.shapes import brief_schema
+from remit.reports.agents import brief_schema
 from remit.rules.instructions import instructions
 from remit.testing import registry
 

@@ -147,7 +147,7 @@ def test_without_the_filter_the_probe_finds_that_root_could_make_such_files(monk
 
 def fact(monkeypatch: pytest.MonkeyPatch, allow_tools: str, problem: str) -> HealthFact:
     monkeypatch.setenv("REMIT_ALLOW_TOOLS", allow_tools)
-    monkeypatch.setattr(sandbox, "root_problem", lambda: problem)
+    monkeypatch.setattr("remit.dispatch.health.root_problem", lambda: problem)
     return _sandbox(load_settings(load(Path("/"))))
 
 

@@ -33,7 +33,6 @@ _STATUS_HEADING = lazy_pattern(
 _STATUS_LABEL = lazy_pattern(
     rf"(?:[-*+][ \t]+)?[*_]{{0,3}}(?:{_NAMES})[*_]{{0,3}}[ \t]*[:：][\s*_`]*+(?:{'|'.join(STATUSES)})\b",
     re.IGNORECASE,
-    tuple(name.lower() for name in SECTIONS["status"]),
 )
 _WRAP_INFO = frozenset({"", "md", "markdown", "text", "txt"})
 _MAX_HEADING = 300

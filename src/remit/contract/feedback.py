@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping, Sequence
 
 from remit.lazy import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-    from typing import Any
 
 MAX_VIOLATIONS = 30
 #: Limits of one framed result; the rest is in a file.
@@ -53,12 +49,12 @@ def agent_title(agent: str) -> str:
     return " ".join(word.upper() if word.lower() in _ACRONYMS else word[:1].upper() + word[1:] for word in words)
 
 
-def correction_text(violations: Sequence[Mapping[str, Any]]) -> str:
+def correction_text(violations: Sequence[Mapping[str, object]]) -> str:
     """Return the request to resend the complete result, followed by its violations."""
     return "\n".join([_CORRECTION, "", *violation_lines(violations)])
 
 
-def violation_lines(violations: Sequence[Mapping[str, Any]], limit: int = MAX_VIOLATIONS) -> list[str]:
+def violation_lines(violations: Sequence[Mapping[str, object]], limit: int = MAX_VIOLATIONS) -> list[str]:
     """Return at most `limit` lines, one for each blocking violation, or for each violation if none blocks."""
     blocking = [one for one in violations if one.get("level") != "L3"] or violations
     lines = [
@@ -76,7 +72,7 @@ def _sentence(message: object) -> str:
     return text if text.endswith((".", "!", "?", "。")) else f"{text}."
 
 
-def frame_result(agent: str, verdict: str | None, text: str, rest: Path | str | None = None) -> str:
+def frame_result(agent: str, verdict: str | None, text: str, rest: os.PathLike[str] | str | None = None) -> str:
     """Return a result as tagged data for a model; `rest` is the file with the complete text."""
     safe = neutralize(text)
     visible = "\n".join(safe[:MAX_CHARACTERS].split("\n")[:MAX_LINES])

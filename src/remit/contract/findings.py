@@ -16,7 +16,7 @@ from remit.contract.kinds import CATEGORY_BY_PREFIX, slug
 from remit.contract.lines import is_none_text, plain_text
 from remit.contract.model import Block, Code, Content, Heading, Result, Table, Text
 from remit.contract.section_fields import read_score
-from remit.lazy import either, has_word, lazy_pattern
+from remit.lazy import either, lazy_pattern
 
 Severity = Literal["critical", "important", "minor"]
 
@@ -193,7 +193,7 @@ def flags_in(words: str) -> tuple[str, ...]:
 
 def _may_flag(words: str) -> bool:
     """Return whether a text may have words for a flag."""
-    return has_word(words.casefold(), _FLAG_WORDS)
+    return any(word in words.casefold() for word in _FLAG_WORDS)
 
 
 def details_of(result: Result) -> list[FindingDetail]:

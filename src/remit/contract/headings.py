@@ -136,8 +136,8 @@ LABELS: dict[str, tuple[str, ...]] = {
     "combined": ("combined_confidence", "combined", "Combined Confidence"),
 }
 
-_NUMBERING = lazy_pattern(r"^\d{1,3}(?:\.\d{1,3})*[.)]\s+", words=(".", ")"))
-_PARENTHESIS = lazy_pattern(r"\s*[(（][^()（）]{0,60}[)）]$", words=(")", "）"))
+_NUMBERING = lazy_pattern(r"^\d{1,3}(?:\.\d{1,3})*[.)]\s+")
+_PARENTHESIS = lazy_pattern(r"\s*[(（][^()（）]{0,60}[)）]$")
 _SEPARATORS = lazy_pattern(either(r"\s_\-", "‐-―") + "+")
 
 

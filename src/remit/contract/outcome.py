@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from remit.contract.model import Result
+from remit.contract.model import Result
+from remit.contract.parse import parse
 
 #: Characters of an error message in one line.
 _MAX_MESSAGE = 300
@@ -51,8 +49,6 @@ def failure_in(text: str | None) -> ReportedFailure | None:
     """Return the failure that the text of a report states, or None."""
     if not text or "FAILED" not in text.upper():
         return None
-    from remit.contract.parse import parse
-
     return reported_failure(document.result for document in parse(text))
 
 
@@ -60,8 +56,6 @@ def status_in(text: str | None) -> str | None:
     """Return the status of a report, the worst if it has several results; None if it states none."""
     if not text:
         return None
-    from remit.contract.parse import parse
-
     results = [document.result for document in parse(text)]
     if any(one.failed for one in results):
         return "FAILED"

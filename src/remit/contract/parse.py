@@ -20,7 +20,7 @@ from remit.contract.lines import entries, lines_of
 from remit.contract.model import SCHEMA, STATUSES, Block, Extra, Result
 from remit.contract.render import free_text, render
 from remit.contract.sections import Outline, Section, arrange
-from remit.lazy import fold_case, lazy_pattern
+from remit.lazy import lazy_pattern
 
 MAX_BYTES = 1 << 20
 MAX_RESULTS = 1000
@@ -33,7 +33,7 @@ _PROBED = 8192
 _CHECKBOXES = ("[x]", "[X]", "[ ]")
 _ITEM_MARKS = " \t>-*+0123456789.)"
 
-_JSON_FENCE = lazy_pattern(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL, ("```json",))
+_JSON_FENCE = lazy_pattern(r"\A\s*```json[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
 
 
 class Document(msgspec.Struct, frozen=True, dict=True):
@@ -102,11 +102,6 @@ class Document(msgspec.Struct, frozen=True, dict=True):
     def whole_text(self) -> str:
         """The text of the result and the text around it."""
         return "\n".join([self.text, *(chunk.text for chunk in self.around)])
-
-    @cached_property
-    def folded_text(self) -> str:
-        """The same in lower case."""
-        return fold_case(self.whole_text)
 
     @property
     def lines_outside(self) -> int:

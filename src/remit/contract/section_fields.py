@@ -35,12 +35,11 @@ from remit.lazy import lazy_pattern
 
 _NUMBER = lazy_pattern(r"^[~≈]?[ ]*([+-]?\d{1,9}(?:\.\d{1,9})?)(?!\d)(?:[ ]*(?:%|/[ ]*100(?!\d)))?")
 _MAX_DIGITS = 9
-_RANGE_AFTER = lazy_pattern(r"^(?:[-–—]|\.\.| to )\d", words=("-", "–", "—", "..", " to "))
+_RANGE_AFTER = lazy_pattern(r"^(?:[-–—]|\.\.| to )\d")
 _AFTER_SCORE = lazy_pattern(r"^[\s:：,;.–—-]+")
 _HEADLINE_NAME = lazy_pattern(
     r"^[*_]{0,2}(?:overall |confidence )?(?:score|confidence|level)[*_]{0,2}\s*+[:：][*_]{0,2}\s*",
     re.IGNORECASE,
-    ("score", "confidence", "level"),
 )
 _BOX = lazy_pattern(r"^(?:[-*+][ \t]+)?\[([^\[\]]?)\][ \t]*(.*)$", re.DOTALL)
 _TICKS = frozenset("xX✓✔✅☑")

@@ -22,7 +22,7 @@ _BOLD = lazy_pattern(r"^[ ]{0,3}\*\*([^*\n]{1,80})\*\*[ \t]*[:：]?[ \t]*(.*)$")
 _STATUS = lazy_pattern(
     rf"^(?:{'|'.join(SECTIONS['status'])})[ \t]*[:：][\s*_`]*(?:{'|'.join(STATUSES)})\b", re.IGNORECASE | re.MULTILINE
 )
-_NAMED_VALUE = lazy_pattern(r"^([^:：]{1,80})[:：][ \t]*(.*)$", words=(":", "："))
+_NAMED_VALUE = lazy_pattern(r"^([^:：]{1,80})[:：][ \t]*(.*)$")
 
 
 class Section(msgspec.Struct, frozen=True):

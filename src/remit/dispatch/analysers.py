@@ -8,6 +8,7 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,8 +90,6 @@ def find_program(analyser: Analyser, root: Path, *, has_sandbox: bool = False) -
 
     A program of the checkout is used only if it is where its package manager installs it, and only in the sandbox.
     """
-    from importlib.util import find_spec
-
     if analyser.module:
         found = find_spec(analyser.module) is not None
         # Isolated, so that a checkout cannot replace it with a module of the same name.

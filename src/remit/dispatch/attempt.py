@@ -15,16 +15,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from remit import aio
+from remit.acceptance import ReportJudgement, claims_with_code, judge_report
+from remit.checking import Options
 from remit.dispatch.events import EventWriter
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunEnd, RunStopped, end_job, partial_output, stop_job, worktree_of
 from remit.dispatch.model_client import ModelClient
 from remit.dispatch.models import provider_of
+from remit.dispatch.runners import run_program
 from remit.dispatch.settings import Settings
 from remit.dispatch.submit import resolve_claimed
 from remit.dispatch.tools.deciding import watched_settings
+from remit.dispatch.tools.model import ToolLimits
+from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.worktree import WORKTREE, is_usable, make_worktree
 from remit.errors import EnvironmentBroken, UsageError
+from remit.evidence.receipts import Receipt
+from remit.ledger.items import AgentVersion, ItemOrigin, NewItem
+from remit.ledger.ledger_entries import facts_of
+from remit.ledger.recorded_merge import items_of_report
 from remit.registry.model import Brief
 from remit.registry.tools import AllowList, find_tool
 from remit.secrets.scan import redact_all
@@ -33,14 +42,12 @@ from remit.store.database import Database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
 from remit.unconfirmed import settle, watch
+from remit.workspace import git
 
 if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
 
-    from remit.acceptance import ReportJudgement
     from remit.dispatch.toolset import Calls
-    from remit.evidence.receipts import Receipt
-    from remit.ledger.items import NewItem
 
 log = logging.getLogger("remit.worker")
 #: A job whose worker died this often without a finished turn in between is not tried again: it may be the cause.
@@ -221,8 +228,6 @@ class Attempt:
         if runner is not None:
             return await runner(self._parts(brief, root))
         if brief.runner != "model":
-            from remit.dispatch.runners import run_program
-
             return await run_program(brief, self._job, root, self._settings, self._transcript, self._events)
         return await self._converse(self._parts(brief, root))
 
@@ -237,8 +242,6 @@ class Attempt:
 
     async def _converse(self, parts: AttemptParts) -> RunEnd:
         from remit.dispatch.conversation import Conversation
-        from remit.dispatch.tools.model import ToolLimits
-        from remit.dispatch.tools.toolbox import Toolbox
         from remit.dispatch.toolset import job_tools
 
         brief, settings = parts.brief, parts.settings
@@ -321,9 +324,6 @@ def apply_limits(brief: Brief, settings: Settings) -> Brief:
 
 
 def _review_items(judgement: ReportJudgement, job: Job, brief: Brief, root: Path) -> list[NewItem]:
-    from remit.ledger.items import AgentVersion, ItemOrigin
-    from remit.ledger.recorded_merge import items_of_report
-
     version = AgentVersion(brief.definition.digest if brief.definition else "", brief.model)
     origin = ItemOrigin("job", job=job.id, project=job.workspace)
     return items_of_report(judgement, job.agent, origin, root, version)
@@ -333,11 +333,6 @@ def _judge(
     report: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
 ) -> tuple[ReportJudgement, dict[str, Any]]:
     """Return the judgement of a report; and its facts for the ledger, and its claims with the code they cite."""
-    from remit.acceptance import claims_with_code, judge_report
-    from remit.checking import Options
-    from remit.ledger.ledger_entries import facts_of
-    from remit.workspace import git
-
     options = Options(
         profile=brief.profile,
         kind=brief.kind,

@@ -7,16 +7,19 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from remit.configuration import Configuration
 from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.settings import Settings
+from remit.dispatch.tools.sandbox import describe_sandbox, root_problem
 from remit.errors import RemitError
 from remit.registry.models import TABLE, full_name
-
-if TYPE_CHECKING:
-    from remit.store.database import Database
+from remit.store import workers
+from remit.store.connecting import keeps_sessions
+from remit.store.database import Database, open_database
+from remit.store.migrate import missing_migrations
+from remit.store.server import binaries
 
 Level = Literal["good", "odd", "bad"]
 _MAX_SKEW_SECONDS = 2.0
@@ -44,8 +47,6 @@ async def health_facts(configured: Configuration, settings: Settings) -> AsyncIt
 
 
 def _sandbox(settings: Settings) -> HealthFact:
-    from remit.dispatch.tools.sandbox import describe_sandbox, root_problem
-
     line = describe_sandbox(network=False)
     problem = root_problem()
     if problem and any(tool.partition("(")[0] == "Bash" for tool in settings.allow_tools):
@@ -83,10 +84,6 @@ def _migrations(missing: list[str]) -> HealthFact:
 
 
 async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
-    from remit.store import workers
-    from remit.store.database import open_database
-    from remit.store.migrate import missing_migrations
-
     where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
     if not settings.database and not (settings.data / "postgres" / "made").exists():
         yield _not_created(where, settings.data)
@@ -111,8 +108,6 @@ async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
 
 async def _connection(database: Database) -> HealthFact:
     """Check how the shared database is reached: encrypted, and through which kind of pooler."""
-    from remit.store.connecting import keeps_sessions
-
     session = database.target.session
     if not (session.is_encrypted or session.is_local):
         remedy = "passwords and results of jobs can be read on the network; add sslmode=verify-full to the address"
@@ -132,8 +127,6 @@ async def _connection(database: Database) -> HealthFact:
 
 def _not_created(where: str, data: Path) -> HealthFact:
     """Check whether the embedded database can be created."""
-    from remit.store.server import binaries
-
     try:
         binaries()
     except RemitError as error:

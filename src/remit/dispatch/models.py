@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from remit.errors import UsageError
+from remit.registry.model import Brief
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model
     from pydantic_ai.settings import ModelSettings
 
-    from remit.registry.model import Brief
 
 #: The variables with each provider's key. Keys are never stored, shown or logged.
 KEYS = {

@@ -24,6 +24,7 @@ from remit.dispatch.analyser_table import ANALYSERS, Analyser
 from remit.dispatch.analysers import AnalyserOutput, analyser_commands, combined_sarif, find_analyser
 from remit.dispatch.events import EventWriter
 from remit.dispatch.finish import RunEnd, RunStopped
+from remit.dispatch.sarif_result import sarif_result
 from remit.dispatch.settings import Settings
 from remit.dispatch.tools.process_tree import descendants, send_signal
 from remit.dispatch.tools.processes import close_pipes, isolated_command
@@ -112,8 +113,6 @@ async def run_program(
     await transcript.finish_call(call, output[:10_000], receipt, is_failed=code != 0)
     text = output
     if brief.runner == "sarif" and (analyser is None or code == 0):
-        from remit.dispatch.sarif_result import sarif_result
-
         text = await asyncio.to_thread(sarif_result, output.encode("utf-8", "replace"), job.agent, root, brief.kind)
     elif code != 0:
         cause = shorten_error(errors.strip() or output.strip(), 500)

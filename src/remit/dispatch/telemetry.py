@@ -21,13 +21,14 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from remit.checking import Verdict
+from remit.store.database import Database
+
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import SpanContext, SpanKind
 
-    from remit.checking import Verdict
     from remit.dispatch.otlp import Exporters
-    from remit.store.database import Database
 
 log = logging.getLogger("remit.telemetry")
 _SIGNALS = ("TRACES", "LOGS", "METRICS")

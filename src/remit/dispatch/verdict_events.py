@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from remit.checking import Verdict
+from remit.checking import Verdict
 
 #: How long an answer waits until its events are sent. A receiver that takes longer may lose them.
 ANSWER_SECONDS = 2.0

@@ -22,7 +22,7 @@ from remit.contract.model import Code, Items, Row, Table
 from remit.contract.outline import Head, Node, read_outline
 from remit.contract.parse import Document
 from remit.contract.sections import Section
-from remit.lazy import either, has_word, lazy_pattern
+from remit.lazy import either, lazy_pattern
 
 SegmentKind = Literal["heading", "text", "item", "cell", "code"]
 #: A label that names the file of what follows: `- **File**: a/b.py`, `**Location:** a/b.py:12`, `位置：a/b.py`.
@@ -176,7 +176,6 @@ class _Walker:
         self._document = document
         self.places = _Places([])
         self._group = 0
-        self._has_methods = has_word(document.whole_text, _METHODS)
 
     def walk(self, nodes: list[Node]) -> Iterator[Segment]:
         for node in nodes:
@@ -213,7 +212,7 @@ class _Walker:
             cells = self._cells(row, len(table.columns))
             lines = columns.lines_of(row, cells)
             section, block = self.places.at(row.line)
-            is_request = self._has_methods and any(map(_METHOD.match, cells))
+            is_request = any(map(_METHOD.match, cells))
             for at, (cell, head) in enumerate(zip(cells, table.columns, strict=False)):
                 if not cell:
                     continue

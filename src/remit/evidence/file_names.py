@@ -84,7 +84,6 @@ _PLACEHOLDER = lazy_pattern(
     r"(?:your|some)[-_]?(?:file|module|project|repo|repository|app|path|code|component|package|script|folder|dir|"
     r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$)|xxx\.\w{1,5}$)|(?-i:YYYY[-_]?MM[-_]?DD)",
     re.IGNORECASE,
-    ("/to/", "path/file.", "some", "your", "xxx", "yyyy"),
 )
 _ANY_FOLDERS = frozenset(
     ("src", "lib", "app", "test", "tests", "foo", "bar", "baz", "path", "dir", "folder", "a", "b", "x")
@@ -101,9 +100,7 @@ _EXAMPLE_BEFORE = lazy_pattern(
     r"[\s,:(`\"'*]{1,6}$",
     re.IGNORECASE,
 )
-_EXAMPLE_LABEL = lazy_pattern(
-    r"(?:^|[\s*_])examples?[*_]{0,2}\s?[:：][*_]{0,2}\s?[`*_\"']{0,3}$", re.IGNORECASE, ("example",)
-)
+_EXAMPLE_LABEL = lazy_pattern(r"(?:^|[\s*_])examples?[*_]{0,2}\s?[:：][*_]{0,2}\s?[`*_\"']{0,3}$", re.IGNORECASE)
 _EXAMPLE_AFTER = lazy_pattern(r"[`\"'*)]{0,3}[\s-](?:format|form|style|notation|syntax|pattern)\b", re.IGNORECASE)
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _UNUSUAL = lazy_pattern(r"[=\\%]")

@@ -97,7 +97,7 @@ _SPAN_PATH = lazy_pattern(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNO
 _PATH_SIGN = lazy_pattern(r"[./\\]")
 _PATH_LIKE = lazy_pattern(r"[./\\(\[@]")
 _LINE_SIGNS = (":", "：", "#")
-_BRACKET_TAIL = lazy_pattern(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE, ("(", "[", "@"))
+_BRACKET_TAIL = lazy_pattern(r"(?:[(\[]L?\d[\dL\-]*|@L?\d+)[)\]]*$", re.IGNORECASE)
 _BRACKET_ENDS = frozenset(")]0123456789")
 #: `<project-root>/a/b.py`, `…/b.py`
 _STANDS_FOR_ROOT = lazy_pattern(

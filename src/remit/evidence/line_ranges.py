@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import msgspec
 
-from remit.lazy import either, fold_case, has_word, lazy_any, lazy_pattern
+from remit.lazy import either, lazy_pattern
 
 #: Larger numbers cannot be lines of a file and are replaced by this one.
 MAX_LINE = 999_999_999
@@ -22,17 +22,12 @@ Range = tuple[int, int | None]
 DASH = r"[-\u2011-\u2014]"
 #: `line` in German, French, Spanish and Portuguese.
 LINE_WORDS = r"zeilen?|lignes?|líneas?|lineas?|linhas?"
-_PARTS = ("zeile", "ligne", "línea", "linea", "linha")
-LINE_WORD = lazy_any(
-    lazy_pattern(r"\b(?:lines?|ln|ll?)\b|\bL\d|\bz\.|行", re.IGNORECASE),
-    lazy_pattern(rf"\b(?:{LINE_WORDS})\b", re.IGNORECASE, _PARTS),
-)
+LINE_WORD = lazy_pattern(rf"\b(?:lines?|ln|ll?|{LINE_WORDS})\b|\bL\d|\bz\.|行", re.IGNORECASE)
 #: A line in one of these languages.
-LINE_IN_OTHERS = lazy_pattern(rf"(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE, _PARTS)
+LINE_IN_OTHERS = lazy_pattern(rf"(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE)
 #: A text without one of these does not name a line.
-LINE_SIGN = lazy_any(
-    lazy_pattern(r"[:#(@\[]|：|（|line|\bl(?:n\.?)?\s?\d|行|row|\+|\b[lz]\.\s?\d", re.IGNORECASE),
-    LINE_IN_OTHERS,
+LINE_SIGN = lazy_pattern(
+    rf"[:#(@\[]|：|（|line|\bl(?:n\.?)?\s?\d|行|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
 )
 TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
 _LISTED_NUMBERS = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
@@ -73,7 +68,6 @@ _NAMED = lazy_pattern(
     rf"\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?(?:lines?|{LINE_WORDS})\s"
     rf"({_CELL_LINES}(?:,\s?{_CELL_LINES}){{0,9}})[)`*.\s]*+",
     re.IGNORECASE,
-    ("line", *_PARTS),
 )
 #: A line alone in a comment: `// Line 15: the field`, `# L40-48`, `// 第61行`.
 _LINE_COMMENT = lazy_pattern(
@@ -81,7 +75,6 @@ _LINE_COMMENT = lazy_pattern(
     rf"(?:\s?(?:{DASH}|[至到])\s?L?(\d{{1,6}}))?\s?行?(?=\s*(?:$|{either(':(,*', '：（', '–—')}|-\s|-->))",
     re.IGNORECASE,
 )
-_LINE_STARTS = ("line", "第", *(f"l{digit}" for digit in range(10)), *_PARTS)
 _COMMENT_SIGNS = ("/", "#", "-", ";", "%", "{", "<")
 #: A longer line is not a comment that states where something is.
 MAX_COMMENT = 2_000
@@ -125,7 +118,7 @@ def lines_alone(text: str) -> tuple[Range, ...]:
 def line_in_comment(line: str) -> re.Match[str] | None:
     """Return the line that a comment states without a file, and the end of a range: `# Line 231`, `// Lines 10-14`."""
     is_comment = line.lstrip().startswith(_COMMENT_SIGNS) and len(line) < MAX_COMMENT
-    return _LINE_COMMENT.match(line) if is_comment and has_word(fold_case(line), _LINE_STARTS) else None
+    return _LINE_COMMENT.match(line) if is_comment else None
 
 
 def lines_at_end(text: str) -> tuple[Range, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from remit.evidence.document import Segment
 from remit.evidence.file_names import is_placeholder
 from remit.evidence.model import Claim
-from remit.lazy import has_word, lazy_pattern
+from remit.lazy import lazy_pattern
 from remit.shell.command_list import SimpleCommand, join_folder, simple_commands
 from remit.workspace.command_lines import PROGRAM, ToolCommand, read_command
 
@@ -256,7 +256,6 @@ _CALLS_COMMIT = lazy_pattern(
     re.IGNORECASE,
 )
 #: A text without one of these calls nothing a commit; that is faster to find out than by the expression.
-_COMMIT_WORDS = ("commit", "changeset", "sha", "cherry-pick", "revert", "ed in")
 _CLAUSE_END = lazy_pattern(r"[.;!?](?=\s)|[。；\n]")
 _FRONTMATTER = lazy_pattern(r"\A\s*---[ \t]*\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _COMMIT_FIELD = lazy_pattern(
@@ -288,7 +287,7 @@ def stated_commit(text: str) -> str | None:
 def _commit_claims(segment: Segment) -> Iterator[Claim]:
     """Yield the hashes that their clause calls a commit."""
     text = segment.text
-    if not has_word(text.lower(), _COMMIT_WORDS) or _CALLS_COMMIT.search(text) is None:
+    if _CALLS_COMMIT.search(text) is None:
         return
     ends = [0, *(end.end() for end in _CLAUSE_END.finditer(text)), len(text)]
     clause = 0

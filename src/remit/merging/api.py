@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
-
-import msgspec
 
 from remit.checking import Options, Verdict, looks_like_path
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.merging.drafts import StoredDrafts
-from remit.merging.grouping import merge_of_row
 from remit.merging.inputs import Input, from_verdict, read_input
-from remit.merging.merge import merge_reports, merge_rows
+from remit.merging.merge import merge_reports
 from remit.merging.model import Merge, MergeSettings, Policy, Report
 from remit.merging.previous import reports_of
 
-#: More rows are merged in a temporary file: a row with its finding takes about 2 KB of memory.
+#: The findings of more rows are not read into memory: one takes about 2 KB.
 MAX_IN_MEMORY = 100_000
 #: A result as text or bytes, a file, a verdict, or an earlier merge.
 Mergeable = str | bytes | Path | Verdict | Merge
@@ -44,40 +40,25 @@ def merge(
     return merge_inputs(inputs, settings)
 
 
-def merge_inputs(inputs: Sequence[Input], settings: MergeSettings) -> Merge:
-    """Merge inputs that have been read."""
-    reports = [report for one in inputs for report in one.reports]
-    return merge_reports(reports, settings, [one.earlier for one in inputs if one.earlier is not None])
+def merge_inputs(inputs: Iterable[Input], settings: MergeSettings) -> Merge:
+    """Merge inputs."""
+    return merge_stream(inputs, settings, in_memory=None)
 
 
-def merge_stream(inputs: Iterable[Input], settings: MergeSettings, in_memory: int = MAX_IN_MEMORY) -> Merge:
+def merge_stream(inputs: Iterable[Input], settings: MergeSettings, in_memory: int | None = MAX_IN_MEMORY) -> Merge:
     """Merge inputs while they are read. The merge is the same as that of `merge_inputs`.
 
-    More than `in_memory` rows are kept in a temporary file, and the findings of the merge are `StoredFindings`: use
-    each such merge once, with `revise` and the writers of `reports.merge`.
+    The findings of more than `in_memory` rows are `StoredFindings`: use each such merge once, with `revise` and the
+    writers of `reports.merge`.
     """
-    reports: list[Report] = []
     earlier: list[Merge] = []
-    marks: set[str] = set()
-    stored: StoredDrafts | None = None
-    count = 0
-    for one in inputs:
-        earlier += [one.earlier] if one.earlier is not None else []
-        count += sum(len(report.rows) for report in one.reports)
-        new = list(one.reports)
-        if count > in_memory:
-            new = reports + new if stored is None else new
-            reports = [] if stored is None else reports
-            stored = stored or StoredDrafts()
-            for at, report in enumerate(new):
-                marks.update(map(merge_of_row, report.rows))
-                stored.add_rows(report.rows)
-                new[at] = msgspec.structs.replace(report, rows=())
-        reports += new
-    if stored is None:
-        return merge_reports(reports, settings, earlier)
-    is_one_merge = "" not in marks and len(marks) == 1
-    return merge_rows(reports, stored.row_batches(), stored, settings, earlier, is_one_merge=is_one_merge)
+
+    def reports() -> Iterator[Report]:
+        for source in inputs:
+            earlier.extend([source.earlier] if source.earlier is not None else [])
+            yield from source.reports
+
+    return merge_reports(reports(), settings, earlier, in_memory)
 
 
 def checked_settings(settings: MergeSettings) -> MergeSettings:

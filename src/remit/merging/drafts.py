@@ -1,17 +1,18 @@
-"""The findings of a merge while it is made: in memory, or in a temporary file if there are too many.
+"""The findings of a merge while it is made, in a temporary file.
 
-Both give the findings of a merge unique ids and put them in the order of the report. `MemoryDrafts` has them in lists.
-`StoredDrafts` has them in an SQLite database that has no name and is removed when it is closed; the merge then has
-`StoredFindings`, which read a finding when it is needed. Both give the same findings in the same order.
+`StoredDrafts` has the rows and the findings in an SQLite database that has no name and is removed when it is closed. It
+gives the findings unique ids and puts them in the order of the report. A merge of many rows then has `StoredFindings`,
+which read a finding when it is needed; the findings of other merges are in memory.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Protocol, overload
+from typing import overload
 
 import msgspec
 
@@ -19,16 +20,12 @@ from remit.contract.findings import Severity
 from remit.merging.arranging import (
     SEVERITY_RANKS,
     Arranged,
-    Numbers,
-    Places,
     Tally,
-    arrange,
     location_key,
-    no_numbers,
     settle_ties,
 )
 from remit.merging.model import MergedFinding, ReportedFinding
-from remit.merging.naming import id_parts, leading_opinion, naming_order, naming_prefix, new_names, unique_ids
+from remit.merging.naming import id_parts, leading_opinion, naming_order, naming_prefix, new_names
 
 _SEVERITIES = {rank: severity for severity, rank in SEVERITY_RANKS.items()}
 #: Rows that are written or read at a time.
@@ -41,7 +38,7 @@ _SCHEMA = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA temp_store = FILE;
-PRAGMA cache_size = -65536;
+PRAGMA cache_size = -16384;
 CREATE TABLE rows (path BLOB, data BLOB);
 CREATE TABLE findings (
     at INTEGER PRIMARY KEY, id TEXT, folded BLOB, agents BLOB, path BLOB, line INTEGER, is_rule INTEGER,
@@ -58,83 +55,30 @@ _UPDATE = (
 Change = Callable[[MergedFinding], MergedFinding]
 _decode_row = msgspec.msgpack.Decoder(ReportedFinding).decode
 _decode_finding = msgspec.msgpack.Decoder(MergedFinding).decode
-_encode = msgspec.msgpack.Encoder().encode
-
-
-class Drafts(Protocol):
-    """The findings of a merge while it is made."""
-
-    @property
-    def count(self) -> int:
-        """How many findings were added, which is the number of the next one."""
-
-    def add(self, findings: Sequence[MergedFinding], order: Numbers) -> None:
-        """Add findings; their numbers follow each other. `order`: their indices, sorted by path and line."""
-
-    def name_all(self) -> None:
-        """Give the findings unique ids, once all of them are added."""
-
-    def id_of(self, at: int) -> str:
-        """Return the id of a finding."""
-
-    def arranged(self) -> Arranged:
-        """Return the findings in the order of the report."""
-
-
-class MemoryDrafts:
-    """Findings in memory."""
-
-    def __init__(self) -> None:
-        self._findings: list[MergedFinding] = []
-        self._order = no_numbers()
-        self._places: Places | None = None
-
-    @property
-    def count(self) -> int:
-        """See `Drafts`."""
-        return len(self._findings)
-
-    def add(self, findings: Sequence[MergedFinding], order: Numbers) -> None:
-        """See `Drafts`."""
-        start = len(self._findings)
-        self._order.extend([start + at for at in order] if start else order)
-        self._findings += findings
-
-    def name_all(self) -> None:
-        """See `Drafts`."""
-        findings = self._findings
-        self._places = Places(findings, self._order)
-        # No other object has these findings yet: a copy of each would take as much memory again.
-        set_value = msgspec.structs.force_setattr
-        for at, name in unique_ids(findings, self._places):
-            set_value(findings[at], "id", name)
-
-    def id_of(self, at: int) -> str:
-        """See `Drafts`."""
-        return self._findings[at].id
-
-    def arranged(self) -> Arranged:
-        """See `Drafts`."""
-        return arrange(self._findings, self._places)
+_encode_packed = msgspec.msgpack.Encoder().encode
 
 
 class StoredDrafts:
     """Findings and rows in a temporary database, which only this process can open."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_memory: int | None = None) -> None:
+        """Make an empty database. The findings of more rows than `in_memory` are not read into memory."""
         # Without a name it is a file that SQLite removes at once. One thread at a time uses it.
         self.database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self.database.executescript(_SCHEMA)
+        #: How many findings were added, which is the number of the next one.
         self.count = 0
-        self._order = no_numbers()
+        self._in_memory = in_memory
+        self._rows = 0
         self._waiting: list[tuple[object, ...]] = []
 
     def add_rows(self, rows: Iterable[ReportedFinding]) -> None:
         """Store rows of an input."""
         with self._transaction():
-            self.database.executemany(
+            added = self.database.executemany(
                 "INSERT INTO rows VALUES (?, ?)", ((_path_key(row), _encode(row)) for row in rows)
             )
+        self._rows += max(0, added.rowcount)
 
     def row_batches(self) -> Iterator[list[ReportedFinding]]:
         """Yield the rows, sorted by file; all rows of a file are in one batch. No finding has rows of two files."""
@@ -145,13 +89,12 @@ class StoredDrafts:
                 yield rows
                 rows = []
             last = path
-            rows.append(_decode_row(data))
+            rows.append(_decode_row(data) if data[:1] != b"{" else msgspec.json.decode(data, type=ReportedFinding))
         if rows:
             yield rows
 
-    def add(self, findings: Sequence[MergedFinding], order: Numbers) -> None:
-        """See `Drafts`."""
-        self._order.extend([self.count + at for at in order])
+    def add(self, findings: Iterable[MergedFinding]) -> None:
+        """Add findings; their numbers follow each other."""
         for finding in findings:
             self._waiting.append((self.count, *_columns(finding)))
             self.count += 1
@@ -164,7 +107,11 @@ class StoredDrafts:
         self._waiting = []
 
     def name_all(self) -> None:
-        """See `Drafts`."""
+        """Give the findings unique ids, once all of them are added.
+
+        A second SEC-001 is SEC2-001, a second result of a tool's rule B608 is B608-2, and a finding without an id is
+        F-001. The first is the first by agent, path and line, so that severities and scores do not change an id.
+        """
         self._flush()
         self.database.execute("DROP TABLE rows")
         self.database.execute("INSERT INTO taken SELECT DISTINCT folded FROM findings")
@@ -186,7 +133,7 @@ class StoredDrafts:
         return taken.rowcount == 1
 
     def id_of(self, at: int) -> str:
-        """See `Drafts`."""
+        """Return the id of a finding."""
         return str(self.database.execute("SELECT id FROM findings WHERE at = ?", (at,)).fetchone()[0])
 
     def finding(self, at: int) -> MergedFinding:
@@ -194,7 +141,8 @@ class StoredDrafts:
         return decoded(*self.database.execute("SELECT id, data FROM findings WHERE at = ?", (at,)).fetchone())
 
     def arranged(self) -> Arranged:
-        """See `Drafts`."""
+        """Return the findings in the order of the report: by severity, then by confidence, then by location."""
+        self._flush()
         self.database.execute("DELETE FROM places")
         found = self.database.execute(
             "SELECT at, is_dropped, rank, confidence, path, line FROM findings"
@@ -208,13 +156,17 @@ class StoredDrafts:
                 self.database.execute("INSERT INTO places VALUES (?, ?, ?)", (is_dropped, lengths[is_dropped], at))
                 lengths[is_dropped] += 1
         kept, dropped = (StoredFindings(self, bool(at), 0, length) for at, length in enumerate(lengths))
-        return Arranged(kept, dropped, kept.tally(), dropped.tally())
+        tallies = kept.tally(), dropped.tally()
+        if self._in_memory is not None and self._rows > self._in_memory:
+            return Arranged(kept, dropped, *tallies)
+        return Arranged(tuple(kept), tuple(dropped), *tallies)
 
     def revised(self, change: Change) -> Arranged:
         """Change the findings file by file, and return them."""
-        # In the order of the files, so that each file is read once.
+        ordered = self.database.execute("SELECT at FROM findings ORDER BY path, line")
+        numbers = array("q", (at for (at,) in ordered))
         with self._transaction():
-            for at in self._order:
+            for at in numbers:
                 finding = self.finding(at)
                 changed = change(finding)
                 if changed is not finding:
@@ -302,7 +254,7 @@ def severities_of(findings: Sequence[MergedFinding]) -> Counter[Severity | None]
 
 def decoded(own_id: str, data: bytes) -> MergedFinding:
     """Return a stored finding with the id that it was given."""
-    finding = _decode_finding(data)
+    finding = _decode_finding(data) if data[:1] != b"{" else msgspec.json.decode(data, type=MergedFinding)
     return finding if finding.id == own_id else msgspec.structs.replace(finding, id=own_id)
 
 
@@ -323,6 +275,14 @@ def _columns(finding: MergedFinding) -> tuple[object, ...]:
         "dismissed" in finding.flags,
         _encode(finding),
     )
+
+
+def _encode(value: ReportedFinding | MergedFinding) -> bytes:
+    """Return a row or a finding as bytes. Lines of an earlier merge may be too large for the fast format."""
+    try:
+        return _encode_packed(value)
+    except OverflowError:
+        return msgspec.json.encode(value)
 
 
 def _path_key(row: ReportedFinding) -> bytes:

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from remit.merging.arranging import Numbers, compact, no_numbers
 from remit.merging.model import ReportedFinding
 from remit.merging.titles import SAME_TITLE, folded_title, title_similarity
 
@@ -64,22 +63,13 @@ class Components:
         return found
 
 
-class Grouped(NamedTuple):
-    """Rows by finding. A row is known by its number, its index in the rows that were grouped."""
+def group_findings(rows: Sequence[ReportedFinding], order: Order, window: int = 0) -> Iterable[list[int]]:
+    """Yield the indices of the rows of each finding that has more than one, sorted by content.
 
-    #: All rows, sorted by path and line.
-    order: Numbers
-    #: The rows of each finding that has more than one, sorted by content. To be read once: rows are compared when they
-    #: are needed, and combined while they are in the caches of the processor.
-    several: Iterable[list[int]]
-
-
-def group_findings(rows: Sequence[ReportedFinding], order: Order, window: int = 0) -> Grouped:
-    """Group rows of the same finding. `order` is a key by the content of a row that begins with `place_key`.
-
-    Rows of different files are never in one group.
+    `order` is a key by the content of a row that begins with `place_key`. Rows of different files are never in one
+    group. Rows are compared when they are needed, and combined while they are in the caches of the processor.
     """
-    files: dict[str, Numbers] = defaultdict(no_numbers)
+    files: dict[str, list[int]] = defaultdict(list)
     others: list[int] = []
     mixed: set[str] = set()
     firsts: list[int] = []
@@ -95,16 +85,13 @@ def group_findings(rows: Sequence[ReportedFinding], order: Order, window: int = 
             others.append(at)
         firsts.append(first)
         lasts.append(first if last is None or last < first else last)
-    starts, ends = compact(firsts), compact(lasts)
     joined = Components()
     _join_equal(joined, ((at, key) for at in others for key in _shared_keys(rows[at])))
-    ordered = no_numbers()
     clusters: list[list[int]] = []
     for path, unsorted in sorted(files.items()):
-        own = sorted(unsorted, key=starts.__getitem__)
-        ordered.fromlist(own)
+        own = sorted(unsorted, key=firsts.__getitem__)
         for located in _located(own, rows) if path in mixed else (own,):
-            for cluster in _touching(located, starts, ends, window):
+            for cluster in _touching(located, firsts, lasts, window):
                 if others and any(at in joined for at in cluster):
                     for at in cluster:
                         joined.join(cluster[0], at)
@@ -112,7 +99,7 @@ def group_findings(rows: Sequence[ReportedFinding], order: Order, window: int = 
                     clusters.append(cluster)
     clusters += [cluster for at, cluster in joined.sets().items() if cluster[0] == at]
     near = _near(window)
-    return Grouped(ordered, (numbers for cluster in clusters for numbers in _split(cluster, rows, order, near)))
+    return (numbers for cluster in clusters for numbers in _split(cluster, rows, order, near))
 
 
 def _located(own: Iterable[int], rows: Sequence[ReportedFinding]) -> Iterable[list[int]]:
@@ -177,14 +164,12 @@ def merge_of_row(row: ReportedFinding) -> str:
     return row.fingerprint.rpartition(":")[0] if row.is_merged else ""
 
 
-def group_by_mark(rows: Sequence[ReportedFinding], order: Order) -> Grouped:
+def group_by_mark(rows: Sequence[ReportedFinding], order: Order) -> Iterable[list[int]]:
     """Group rows that all come from one earlier merge, whose findings are kept as they are."""
     marked: dict[str, list[int]] = defaultdict(list)
     for at, row in enumerate(rows):
         marked[row.fingerprint].append(at)
-    several = [sorted(own, key=lambda at: order(rows[at])) for own in marked.values() if len(own) > 1]
-    ordered = sorted(range(len(rows)), key=lambda at: (rows[at].path or "", rows[at].opinion.line or 0))
-    return Grouped(no_numbers(ordered), several)
+    return [sorted(alike, key=lambda at: order(rows[at])) for alike in marked.values() if len(alike) > 1]
 
 
 def _shared_keys(row: ReportedFinding) -> Iterator[Hashable]:

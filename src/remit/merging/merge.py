@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import accumulate, compress
+from itertools import compress
+from operator import is_
 
 import msgspec
 
 from remit.merging.agree import Singles, combine, is_disputed
-from remit.merging.arranging import Arranged, Numbers, arrange, no_numbers
+from remit.merging.arranging import Arranged, arrange
 from remit.merging.conflicts import (
     Denials,
     compliance_conflicts,
@@ -19,7 +20,7 @@ from remit.merging.conflicts import (
     unscored_agents,
 )
 from remit.merging.content import Sections, combine_sections
-from remit.merging.drafts import Change, Drafts, MemoryDrafts, StoredFindings
+from remit.merging.drafts import Change, StoredDrafts, StoredFindings
 from remit.merging.grouping import group_by_mark, group_findings, merge_of_row, place_key
 from remit.merging.model import (
     NOT_COUNTED,
@@ -43,56 +44,54 @@ CLARIFY_BELOW = 60.0
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 
 
-def merge_reports(reports: Sequence[Report], settings: MergeSettings, earlier: Sequence[Merge] = ()) -> Merge:
+def merge_reports(
+    reports: Iterable[Report], settings: MergeSettings, earlier: Sequence[Merge] = (), in_memory: int | None = None
+) -> Merge:
     """Merge reports. The order of the reports does not change the output.
 
-    `earlier` are the merges that some of the reports come from; their conflicts are kept.
+    `earlier` are the merges that some of the reports come from; their conflicts are kept. The findings of more rows
+    than `in_memory` are `StoredFindings`.
     """
-    rows = [row for report in reports for row in report.rows]
-    marks = map(merge_of_row, rows)
-    mark = next(marks, "")
-    is_one_merge = mark != "" and all(mark == other for other in marks)
-    return merge_rows(reports, [rows], MemoryDrafts(), settings, earlier, is_one_merge=is_one_merge)
+    drafts = StoredDrafts(in_memory)
+    marks: set[str] = set()
+    without_rows: list[Report] = []
+    for report in reports:
+        marks.update(map(merge_of_row, report.rows))
+        drafts.add_rows(report.rows)
+        without_rows.append(msgspec.structs.replace(report, rows=()))
+    # All rows come from one earlier merge, whose findings are kept as they are.
+    is_one_merge = "" not in marks and len(marks) == 1
+    return _merge_rows(without_rows, drafts, settings, earlier, is_one_merge=is_one_merge)
 
 
-def merge_rows(
+def _merge_rows(
     reports: Sequence[Report],
-    batches: Iterable[Sequence[ReportedFinding]],
-    drafts: Drafts,
+    drafts: StoredDrafts,
     settings: MergeSettings,
     earlier: Sequence[Merge],
     *,
     is_one_merge: bool,
 ) -> Merge:
-    """Merge reports whose rows come in batches; all rows of a file are in one batch.
-
-    `is_one_merge`: all rows come from one earlier merge, whose findings are kept as they are.
-    """
     reports = [*reports, *_missing(reports, settings)]
     answered = len({report.agent for report in reports if report.status not in ("FAILED", *NOT_COUNTED)})
     statements = [statement for report in reports for statement in report.statements]
     conflicts = [*compliance_conflicts(statements), *(conflict for report in reports for conflict in report.conflicts)]
     checks = _Checks(denials(statements), has_earlier=bool(earlier))
-    for rows in batches:
+    for rows in drafts.row_batches():
         grouped = group_by_mark(rows, row_order) if is_one_merge else group_findings(rows, row_order, settings.window)
         start = drafts.count
         is_alone = bytearray(b"\1") * len(rows)
         findings: list[MergedFinding] = []
-        places: list[int] = []
-        for numbers in grouped.several:
+        for numbers in grouped:
             members = [rows[at] for at in numbers]
             finding = combine(members, settings, answered)
             findings.append(checks.checked(finding, members, start + len(findings)))
-            place = numbers[0]
-            for at, row in zip(numbers, members, strict=True):
-                is_alone[at] = 0
-                if row.opinion.line == finding.line:
-                    place = at
-            places.append(place)
+            for number in numbers:
+                is_alone[number] = 0
         alone = list(compress(rows, is_alone))
         singles = Singles(settings, answered).combine(alone)
         findings += checks.checked_singles(singles, alone, start + len(findings))
-        drafts.add(findings, _order(grouped.order, is_alone, places))
+        drafts.add(findings)
     drafts.name_all()
     for at, disputes in checks.disputes.items():
         name = drafts.id_of(at)
@@ -104,18 +103,6 @@ def merge_rows(
     reviews = [merge.coverage for merge in earlier if merge.coverage]
     # Which files two reviews have read together is not known.
     return with_coverage(merged, reviews[0]) if len(reviews) == 1 else merged
-
-
-def _order(rows: Numbers, is_alone: bytearray, places: Sequence[int]) -> Numbers:
-    """Return the order of findings by that of the rows: those at these rows, then those of a row that is alone."""
-    if not places:
-        return rows
-    numbers = no_numbers(list(accumulate(is_alone, initial=len(places))))
-    is_finding = bytearray(is_alone)
-    for number, at in enumerate(places):
-        numbers[at] = number
-        is_finding[at] = 1
-    return no_numbers([numbers[at] for at in rows if is_finding[at]])
 
 
 class _Checks:
@@ -156,7 +143,7 @@ class _Checks:
 def _assemble(
     reports: Sequence[Report],
     decision: MergeDecision,
-    drafts: Drafts,
+    drafts: StoredDrafts,
     conflicts: Iterable[Conflict],
     sections: Sections,
 ) -> Merge:
@@ -182,7 +169,9 @@ def revise(merge: Merge, change: Change) -> Merge:
         arranged = stored.drafts.revised(change)
     else:
         by_file = sorted((*merge.findings, *merge.dropped), key=lambda finding: finding.path or "")
-        changed = [change(finding) for finding in by_file]  # so that a file that is looked at is read once
+        changed = list(map(change, by_file))  # so that a file that is looked at is read once
+        if all(map(is_, changed, by_file)):
+            return merge
         arranged = arrange(changed)
     counts = _counts(merge.counts.inputs, arranged, merge.conflicts)
     return msgspec.structs.replace(merge, findings=arranged.kept, dropped=arranged.dropped, counts=counts)

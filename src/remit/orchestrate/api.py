@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
 from remit.errors import UsageError
 from remit.merging.merge import with_coverage
+from remit.merging.model import Merge
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.coverage import review_coverage
 from remit.orchestrate.driver import Driver
@@ -31,9 +32,6 @@ from remit.registry.model import digest_of
 from remit.store import plans
 from remit.store.database import Database, open_database
 from remit.store.plans import Delegation, Escalation, PhaseRow, PlanRow
-
-if TYPE_CHECKING:
-    from remit.merging.model import Merge
 
 
 class PlanResult(NamedTuple):

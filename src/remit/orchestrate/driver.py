@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from remit.aio import run_with_keepalive
 from remit.dispatch.telemetry import open_telemetry
 from remit.errors import UsageError
+from remit.ledger.items import ItemOrigin, NewItem
+from remit.ledger.ledger_entries import LedgerEntry
+from remit.ledger.recorded_merge import record_of
 from remit.merging.merge import with_coverage
+from remit.merging.model import Merge
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
 from remit.orchestrate.coverage import review_coverage
 from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, needs_person, render_inputs
@@ -28,11 +31,6 @@ from remit.store.job_ends import JobEndListener
 from remit.store.learning import learned_note
 from remit.store.plan_lease import PlanLease
 from remit.store.plans import Delegation, PhaseRow, PlanState
-
-if TYPE_CHECKING:
-    from remit.ledger.items import NewItem
-    from remit.ledger.ledger_entries import LedgerEntry
-    from remit.merging.model import Merge
 
 log = logging.getLogger("remit.plan")
 _POLL_SECONDS = 0.1
@@ -206,9 +204,6 @@ class Driver:
 
     async def _record(self, row: PhaseRow, merged: Merge) -> tuple[list[LedgerEntry], list[NewItem]]:
         """Return the ledger's entry of a finished phase, and the items that people decide."""
-        from remit.ledger.items import ItemOrigin
-        from remit.ledger.recorded_merge import record_of
-
         versions = await ledger.versions_in_plan(self._database, self._plan)
         key = f"plan-{self._plan}-{row.number}-{row.round}"
         origin = ItemOrigin("plan", plan=self._plan)

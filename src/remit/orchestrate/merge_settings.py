@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
 from remit.merging.api import checked_settings
 from remit.merging.model import MergeSettings, Policy
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from remit.registry.model import Definition
+from remit.registry.api import current_registry
+from remit.registry.model import Definition
 
 
 def merge_settings(
@@ -48,8 +45,6 @@ def learns_weights(configured: Configuration) -> bool:
 
 def workspace_settings(workspace: Path) -> MergeSettings:
     """Return the settings of the project in a folder, with the definitions of this process."""
-    from remit.registry.api import current_registry
-
     return merge_settings(load(workspace), current_registry)
 
 

@@ -6,14 +6,14 @@ EditTrivially). Every access to the project passes the gate, which decides as in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from remit.contract.feedback import strip_control_characters
 from remit.dispatch.tools.model import ToolSpec
-
-if TYPE_CHECKING:
-    from remit.registry.lookup import Registry
-    from remit.registry.model import Definition
+from remit.gate.rules import RULES, lookup_lines
+from remit.registry.lookup import Registry
+from remit.registry.model import Definition
+from remit.registry.plugins import built_in_team
 
 _TEXT = {"type": "string"}
 #: Characters of a definition's description.
@@ -161,11 +161,7 @@ def orchestrator_prompt(registry: Registry | None = None) -> str:
 
     The default registry is the built-in team.
     """
-    from remit.gate.rules import RULES, lookup_lines
-    from remit.registry.lookup import Registry as TeamRegistry
-    from remit.registry.plugins import built_in_team
-
-    registry = registry or TeamRegistry([built_in_team()])
+    registry = registry or Registry([built_in_team()])
     team = "\n".join(_member(one, registry) for one in registry)
     rules = "\n".join([*(f"- {name} (L{level}): {text}" for name, level, text in RULES), _ADVICE])
     return _INTRODUCTION.format(team=team, rules=rules, lookups="\n".join(lookup_lines()))

@@ -5,25 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from remit.acceptance import verified_part
+from remit.checking import Options, check_text
 from remit.configuration import LEARNED, load
 from remit.contract.feedback import frame_file, frame_partial, frame_result
 from remit.contract.outcome import status_in
+from remit.evidence.sources import open_sources
 from remit.failure_policy import failure_warning
+from remit.ledger.learned import explained, with_learned
+from remit.merging.api import checked_settings, merge_inputs
+from remit.merging.inputs import Input, failed_report, read_report, with_error
+from remit.merging.model import SKIPPED, LearnedNote, Merge, MergeSettings, Policy, Report
+from remit.orchestrate.merge_settings import learns_weights, workspace_settings
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.registry.model import CLAIMS
 from remit.store import plans
 from remit.store.database import Database
 from remit.store.learning import learned_note
 from remit.store.plans import Delegation, PlanRow
-
-if TYPE_CHECKING:
-    from remit.checking import Options
-    from remit.merging.inputs import Input
-    from remit.merging.model import LearnedNote, Merge, MergeSettings, Policy, Report
 
 #: Results that a task contains, and fallback reads; further results are named by their file.
 MAX_INPUTS = 20
@@ -35,9 +37,6 @@ class PlanReader:
     """Reads the results of a plan's delegations, each with the profile that it was checked with."""
 
     def __init__(self, spec: Plan, root: Path) -> None:
-        from remit.evidence.sources import open_sources
-        from remit.orchestrate.merge_settings import learns_weights, workspace_settings
-
         self._spec = spec
         self._sources = open_sources(root)
         #: How results are merged in this project.
@@ -47,9 +46,6 @@ class PlanReader:
 
     def reports(self, one: Delegation) -> list[Report]:
         """Return the reports of a delegation. Without a result it counts as failed, unless it was skipped or waits."""
-        from remit.merging.inputs import failed_report
-        from remit.merging.model import SKIPPED, Report
-
         if one.state == "skipped":
             report = self._read(one) if one.result else failed_report(one.agent)
             return [msgspec.structs.replace(report, status=SKIPPED)]
@@ -67,9 +63,6 @@ class PlanReader:
 
         The error form of a subagent that reported its failure was accepted, so all of it holds.
         """
-        from remit.acceptance import verified_part
-        from remit.checking import check_text
-
         if not one.result or one.verdict == "accept":
             return one.result or ""
         return verified_part(one.result, check_text(one.result, one.name, self._checked_with(one), self._sources))
@@ -79,8 +72,6 @@ class PlanReader:
         return dict(zip(delegation_names(phase), phase.delegations, strict=True))[one.name]
 
     def _checked_with(self, one: Delegation) -> Options:
-        from remit.checking import Options
-
         spec = self._of(one)
         profile = CLAIMS if spec.contract is not None else spec.profile or self._spec.profile or "v2"
         if profile not in self._options:
@@ -92,8 +83,6 @@ class PlanReader:
 
         The result of a job that did not complete has the status FAILED.
         """
-        from remit.merging.inputs import read_report, with_error
-
         data = (one.result or "").encode("utf-8", "replace")
         report = read_report(data, one.agent, self._checked_with(one), self._sources)
         has_failed = one.state in ("failed", "escalated")
@@ -128,15 +117,10 @@ class PhaseMerge:
 
     def add(self, delegations: Iterable[Delegation]) -> None:
         """Add the results of delegations."""
-        from remit.merging.inputs import Input
-
         self.inputs += [Input(reports) for one in delegations if (reports := self._reader.reports(one))]
 
     def merged(self) -> Merge:
         """Return the merge of everything that was added."""
-        from remit.ledger.learned import explained, with_learned
-        from remit.merging.api import merge_inputs
-
         settings = self._settings()
         if self.note is None:
             return merge_inputs(self.inputs, settings)
@@ -146,8 +130,6 @@ class PhaseMerge:
         )
 
     def _settings(self) -> MergeSettings:
-        from remit.merging.api import checked_settings
-
         project = self._reader.merging
         threshold = project.threshold if self._threshold is None else self._threshold
         return checked_settings(

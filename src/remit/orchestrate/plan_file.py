@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
+import yaml
 
 from remit.checking import Options
+from remit.configuration import parse_toml
 from remit.errors import UsageError, did_you_mean
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, DelegationSpec, PhaseSpec, Plan, delegation_names
+from remit.registry.frontmatter import MalformedYaml, read_document
 from remit.registry.lookup import Registry
 
 MAX_FILE = 4 * 1024 * 1024
@@ -103,8 +106,6 @@ def read_plan(file: Path, registry: Registry | None = None, unknown: list[str] |
 
 
 def _from_toml(text: str, file: Path) -> Any:
-    from remit.configuration import parse_toml
-
     try:
         return parse_toml(text)
     except (ValueError, RecursionError) as error:
@@ -112,8 +113,6 @@ def _from_toml(text: str, file: Path) -> Any:
 
 
 def _from_yaml(text: str, file: Path) -> Any:
-    from remit.registry.frontmatter import MalformedYaml, read_document
-
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
     if lines[first].rstrip() == "---":
@@ -314,8 +313,6 @@ def _header_path(names: list[str], counts: dict[ValuePath, int], *, is_item: boo
 
 def _yaml_lines(text: str) -> Iterator[tuple[ValuePath, int]]:
     """Yield the path and the line of each key and item in a YAML file; nothing for text that is not quite YAML."""
-    import yaml
-
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         node = yaml.compose(text, Loader=loader)
@@ -326,8 +323,6 @@ def _yaml_lines(text: str) -> Iterator[tuple[ValuePath, int]]:
 
 def _node_lines(node: Any, path: ValuePath, visited: set[int]) -> Iterator[tuple[ValuePath, int]]:
     """Yield the lines below a node. Each node counts once: an alias may lead back to it."""
-    import yaml
-
     if id(node) in visited or len(path) > _MAX_DEPTH:
         return
     visited.add(id(node))

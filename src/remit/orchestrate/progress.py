@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from remit.contract.model import Items, Text
+from remit.contract.parse import parse
 from remit.failure_policy import failure_note
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.progress_file import (
@@ -39,8 +41,6 @@ class KeyFacts:
 
     def add(self, delegations: Iterable[Delegation]) -> None:
         """Add the facts of results."""
-        from remit.contract.parse import parse
-
         for one in delegations:
             results = [document.result for document in parse(one.result)] if one.result else []
             for result in results:
@@ -55,8 +55,6 @@ class KeyFacts:
 
 def _approach(block: Any) -> list[str]:
     """Return the recommended approach of a design."""
-    from remit.contract.model import Items, Text
-
     lines: list[str] = []
     for content in block.content:
         if isinstance(content, Items):

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from remit.contract.outcome import ReportedFailure, failure_in
 from remit.dispatch.correction import correct
@@ -289,7 +289,9 @@ def _failed_step(spec: DelegationSpec, delegation: Delegation, failure: str, *, 
         retries=delegation.retries,
         has_fallback=delegation.fallback is not None,
     )
-    return Step(step, explain_step(step, failure, delegation.retries, loads_context=spec.loads_context))
+    return Step(
+        cast("StepName", step), explain_step(step, failure, delegation.retries, loads_context=spec.loads_context)
+    )
 
 
 def _failure_text(job: Job, failure: ReportedFailure | None) -> str:

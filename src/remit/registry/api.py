@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from remit.configuration import Configuration, load, split_path
+from remit.contract.feedback import strip_control_characters
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.errors import ConfigurationError, UsageError, did_you_mean
@@ -106,8 +107,6 @@ def _loaded_line(plugin: Plugin) -> str:
 
 def print_notice(text: str, topic: str = "plugins") -> None:
     """Print a notice on standard error. What cannot be seen in it is escaped or removed."""
-    from remit.contract.feedback import strip_control_characters  # late: few commands print one
-
     shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
     sys.stderr.write(f"[{topic}] {strip_control_characters(shown)}\n")
 

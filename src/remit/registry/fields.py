@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,8 +12,8 @@ from typing import Any, NamedTuple
 from remit.contract.kinds import KINDS, slug
 from remit.contract.profiles import PROFILES
 from remit.errors import did_you_mean
-from remit.registry.frontmatter import DefinitionDocument, MalformedYaml, Value, YamlField, read_document
-from remit.registry.model import CONTRACTS, ISOLATIONS, RUNNERS, Definition, Limits, digest_of
+from remit.registry.frontmatter import DefinitionDocument, MalformedYaml, YamlField, read_document
+from remit.registry.model import CONTRACTS, ISOLATIONS, RUNNERS, Definition, Limits, Value, digest_of
 from remit.registry.tools import EVERY_TOOL, MAX_TOOLS, AllowList, find_tool, is_all_tools, nearest_tool, split_names
 
 MAX_NAME = 64
@@ -73,8 +74,6 @@ def read_definition(data: bytes, file: DefinitionFile, allowed: AllowList) -> De
 
 def from_toml(data: bytes) -> bytes:
     """Return a definition of Codex as Markdown with frontmatter. Raise MalformedYaml if it is invalid."""
-    import tomllib
-
     try:
         values = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:

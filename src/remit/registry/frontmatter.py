@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
+
+from remit.registry.model import Value
 
 #: The maximum depth of nested values, and their maximum number.
 MAX_DEPTH = 16
@@ -19,8 +21,6 @@ MAX_VALUES = 10_000
 #: The maximum number of fields in a frontmatter that is repaired line by line.
 MAX_REPAIRED = 1_000
 
-#: Text, None, or a list or mapping of these.
-Value = Any
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _ENTRY = re.compile(r"([A-Za-z][\w.-]{0,63})[ \t]*:(?:[ \t]+(.*))?$")

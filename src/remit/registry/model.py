@@ -9,8 +9,9 @@ from typing import Any, Literal
 import msgspec
 
 from remit.errors import UsageError, did_you_mean
-from remit.registry.frontmatter import Value
 
+#: A value of a definition: text, None, or a list or mapping of these.
+Value = Any
 Origin = Literal["job", "definition", "configuration", "default"]
 Policy = Literal["open", "strict"]
 POLICIES: tuple[Policy, ...] = ("open", "strict")

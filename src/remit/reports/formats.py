@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from remit.checking import Verdict
 from remit.evidence.claims import claims_of, claims_text
 from remit.evidence.model import Reliability
+from remit.merging.model import Merge, MergedFinding
 from remit.reports.accusations import message_of, rule_of, worth_a_look
 from remit.reports.layout import escape_control
 from remit.reports.shapes import FixShape, check_shape
 from remit.rules.base import Violation
-
-if TYPE_CHECKING:
-    from remit.merging.model import Merge, MergedFinding
 
 NO_CLAIMS = "The text states nothing about the code that can be checked, and --require-claims asks for claims."
 _COMMAND = {"L1": "error", "L2": "warning", "L3": "notice"}

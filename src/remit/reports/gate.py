@@ -12,7 +12,16 @@ from remit.gate import log
 from remit.gate.rules import describe_rule
 from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count, wrap_text
+from remit.reports.layout import (
+    Line,
+    Piece,
+    cut_width,
+    display_width,
+    escape_control,
+    format_count,
+    schema_of,
+    wrap_text,
+)
 
 STYLES = {"allow": "green", "warn": "yellow", "ask": "yellow", "deny": "bold red"}
 OUTCOME_STYLES = {"accepted": "green", "returned": "yellow", "rejected": "bold red", "failed": "bold red"}
@@ -43,7 +52,7 @@ class DecisionShape(msgspec.Struct):
 
 def decision_schema() -> dict[str, Any]:
     """Return the JSON Schema of a decision."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(DecisionShape)}
+    return schema_of(DecisionShape)
 
 
 def decision_lines(decision: Mapping[str, Any], columns: int) -> Iterator[Line]:

@@ -9,7 +9,16 @@ from typing import Any, Literal
 import msgspec
 
 from remit.contract.outcome import failure_in, status_in
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count, wrap_text
+from remit.reports.layout import (
+    Line,
+    Piece,
+    cut_width,
+    display_width,
+    escape_control,
+    format_count,
+    schema_of,
+    wrap_text,
+)
 from remit.secrets.scan import redact
 from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
@@ -83,7 +92,7 @@ def jobs_shape(jobs: Sequence[Job]) -> dict[str, Any]:
 
 def job_schema() -> dict[str, Any]:
     """Return the JSON Schema of a job."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(JobShape)}
+    return schema_of(JobShape)
 
 
 def list_lines(jobs: Sequence[Job], columns: int) -> Iterator[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import msgspec
 
@@ -132,3 +133,8 @@ def wrap_text(text: str, columns: int, indent: int = 0) -> list[str]:
 def format_count(number: int, word: str) -> str:
     """Return a number with its noun: `1 finding`, `2 findings`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the JSON Schema of a shape, with its dialect."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(shape)}

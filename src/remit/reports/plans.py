@@ -11,7 +11,8 @@ import msgspec
 from remit.merging.model import Merge
 from remit.orchestrate.api import PlanResult
 from remit.orchestrate.plan import DelegationSpec, Plan, delegation_names, with_phase_defaults
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, schema_of, wrap_text
+from remit.reports.merge.text import merge_text_lines
 from remit.secrets.scan import redact
 from remit.store.plans import Delegation, Escalation, JobUsage, PhaseRow
 from remit.workspace.files import Workspace
@@ -63,8 +64,6 @@ def _merge_shape(merge: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def phase_lines(phase: PhaseRow, columns: int, workspace: Workspace | None) -> Iterator[Line]:
     """Yield the merged results of a phase, which the user sees before the next phase starts."""
-    from remit.reports.merge.text import merge_text_lines
-
     if phase.merge is not None:
         yield [Piece(f"phase {escape_control(phase.name)}", "bold"), Piece(f"  {phase.decision or ''}")]
         yield from merge_text_lines(msgspec.convert(phase.merge, Merge), columns, workspace)
@@ -109,7 +108,7 @@ def escalation_shape(one: Escalation) -> dict[str, Any]:
 
 def plan_schema() -> dict[str, Any]:
     """Return the JSON Schema of a plan file."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Plan)}
+    return schema_of(Plan)
 
 
 def plan_lines(found: PlanResult, uses: Mapping[int, JobUsage], columns: int) -> Iterator[Line]:

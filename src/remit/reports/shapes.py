@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,10 +24,9 @@ from remit.evidence.model import (
     Then,
 )
 from remit.evidence.revisions import Revision
+from remit.merging.model import Merge, MergedFinding
 from remit.reports.accusations import why_text
-
-if TYPE_CHECKING:
-    from remit.merging.model import MergedFinding
+from remit.reports.layout import schema_of
 
 
 class ViolationShape(msgspec.Struct):
@@ -308,26 +307,17 @@ def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
 
 def check_schema() -> dict[str, Any]:
     """JSON Schema of what `remit check --format json` prints."""
-    return _dialect(msgspec.json.schema(CheckShape))
-
-
-def brief_schema() -> dict[str, Any]:
-    """JSON Schema of a brief, as `remit agents explain --format json` prints it."""
-    from remit.registry.model import Brief  # late: a check alone needs neither definitions nor merges
-
-    return _dialect(msgspec.json.schema(Brief))
+    return schema_of(CheckShape)
 
 
 def merge_schema() -> dict[str, Any]:
     """JSON Schema of what `remit merge --format json` prints."""
-    from remit.merging.model import Merge
-
-    return _dialect(msgspec.json.schema(Merge))
+    return schema_of(Merge)
 
 
 def result_schema() -> dict[str, Any]:
     """JSON Schema of a result written as JSON."""
-    schema = _dialect(msgspec.json.schema(Result))
+    schema = schema_of(Result)
     for definition in schema["$defs"].values():
         definition.get("properties", {}).pop("line", None)
     properties = schema["$defs"]["Result"]["properties"]
@@ -335,7 +325,3 @@ def result_schema() -> dict[str, Any]:
     properties["status"] = {"enum": list(STATUSES)}
     schema["$defs"]["Result"]["required"] = ["schema", "agent", "status", "summary"]
     return schema
-
-
-def _dialect(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from remit.checking import Decision, Verdict
 from remit.contract.profiles import Level
 from remit.evidence.claims import HOLDING, ClaimEntry, claims_of, count_outcomes
 from remit.evidence.model import Location, Outcome, format_location
+from remit.merging.model import MergedFinding
 from remit.reports.accusations import cited_text, found_text, why_text
 from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
 from remit.rules.base import Violation
+from remit.secrets.scan import redact_lines
 from remit.workspace.files import SourceFile, Workspace
-
-if TYPE_CHECKING:
-    from remit.merging.model import MergedFinding
 
 STYLES: dict[Decision, str] = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
 LEVEL_STYLES: dict[Level, str] = {"L1": "bold red", "L2": "yellow", "L3": "cyan"}
@@ -222,8 +220,6 @@ def _excerpt(found: Location, workspace: Workspace, columns: int) -> Iterator[Li
     if found.line is None or not isinstance(file, SourceFile):
         return
     first = max(1, found.line - _AROUND)
-    from remit.secrets.scan import redact_lines  # late: a check without violations shows no lines
-
     shown = redact_lines(file.lines, first - 1, min(found.line + _AROUND, len(file.lines)))
     for number, text in enumerate(shown, first):
         mark = ">" if number == found.line else " "

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from remit.checking import Verdict
 from remit.contract.profiles import Level
 from remit.evidence.claims import ACCUSING, HOLDING, ClaimEntry, claims_of, claims_text, summary_parts
 from remit.evidence.model import Reliability
+from remit.evidence.similarity import common_start
 from remit.lazy import lazy_pattern
 from remit.reports.accusations import cited_text, found_text, is_shown, message_of, rule_of, why_text, worth_a_look
+from remit.reports.formats import NO_CLAIMS, format_json
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
+from remit.reports.shapes import FixShape
 from remit.reports.text import OUTCOME_STYLES
 from remit.rules.base import Violation
-
-if TYPE_CHECKING:
-    from remit.reports.shapes import FixShape
+from remit.rules.catalog import find
 
 _SARIF_LEVELS: dict[Level, str] = {"L1": "error", "L2": "warning", "L3": "note"}
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -226,8 +228,6 @@ def _changed_lines(quoted: str, actual: str, columns: int) -> Iterator[Line]:
     room = columns - _MARGIN - 2
     start = 0
     if max(display_width(quoted), display_width(actual)) > room:
-        from remit.evidence.similarity import common_start  # late import: slow to load
-
         same = common_start(quoted, actual)
         start = max(0, same - room // 2) if display_width(quoted[:same]) > room * 3 // 4 else 0
     for sign, line, style in (("-", quoted, "red"), ("+", actual, "green")):
@@ -339,8 +339,6 @@ def verify_sarif(
     for verdict, own in zip(verdicts, claims, strict=True):
         found += [_sarif_note(verdict, entry) for entry in worth_a_look(own, only)]
     rules = sorted({result["ruleId"] for result in found})
-    from remit.rules.catalog import find  # late: only this format needs it
-
     driver = {
         "name": "remit",
         "version": version,
@@ -354,8 +352,6 @@ def verify_sarif(
     }
     if problems := history_problems(verdicts):
         run["properties"]["history"] = "; ".join(problems)
-    from remit.reports.formats import NO_CLAIMS, format_json  # late: only this format needs it
-
     empty = [verdict for verdict, own in zip(verdicts, claims, strict=True) if require_claims and not own]
     if empty:
         notes = [{"level": "error", "message": {"text": NO_CLAIMS}, "locations": [_location(one, 1)]} for one in empty]
@@ -383,8 +379,6 @@ def _sarif_result(verdict: Verdict, line: int, rule: str, level: str, message: s
 
 
 def _location(verdict: Verdict, line: int) -> dict[str, Any]:
-    from urllib.parse import quote  # late: it is slow to load, and only this format needs it
-
     uri = quote(escape_control(verdict.path).replace("\\", "/"), safe="/", errors="replace")
     return {
         "physicalLocation": {

@@ -7,6 +7,7 @@ sent back to the subagent, and its examples are edits of a valid document. The v
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -205,6 +206,5 @@ class Rule:
 
     @classmethod
     def _doc(cls) -> list[str]:
-        import inspect  # late import: slow, and only needed for documentation
-
-        return inspect.cleandoc(cls.__doc__ or "").split("\n")
+        first, *rest = (cls.__doc__ or "").strip().split("\n")
+        return [first, *textwrap.dedent("\n".join(rest)).split("\n")]

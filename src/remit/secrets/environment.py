@@ -9,18 +9,10 @@ import os
 
 from remit.lazy import lazy_pattern
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 #: Names of variables that contain a secret.
 SECRET_NAME = lazy_pattern(
     r"(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|_PASS$|_PWD$|_PAT$|^PGPASS|DATABASE_URL|_DSN$"
     r"|CONNECTION_STRING|WEBHOOK|^AUTH$|_AUTH$",
-    words=(
-        *("key", "token", "secret", "passw", "passphrase", "credential", "_pass", "_pwd", "_pat", "pgpass"),
-        *("database_url", "_dsn", "connection_string", "webhook", "auth"),
-    ),
 )
 #: Words in a search for secrets, in lower case; one of the second list is enough.
 SEARCH_WORDS = (

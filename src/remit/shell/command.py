@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from remit.shell.words import Argument, ShellState
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+CALCULATES = "it calculates with a value that is not known"
 RUN_TIME_NAME = "a file name is made at run time"
 #: Each of these variables changes what programs do: it names a program, a file that programs load, or options.
 _DECIDING_TEXT = """

@@ -5,11 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from remit.shell.programs.lists import WRAPPERS, wrapper_words
-from remit.shell.syntax import parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.syntax import Node
+from remit.shell.syntax import Node, parse
 
 _SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
 #: How deep command lines may be nested in others.

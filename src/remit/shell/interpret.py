@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from remit.shell import arithmetic
-from remit.shell.command import RUN_TIME_NAME, Command, Effects, Reader
+from remit.shell.command import CALCULATES, RUN_TIME_NAME, Command, Effects, Reader
 from remit.shell.programs.table import apply_effects, is_program
 from remit.shell.reading_time import READING, NotShell
-from remit.shell.syntax import parse
-from remit.shell.words import MAX_CHOICES, Argument, ShellState, bindings, expand
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.syntax import Node
-    from remit.shell.words import Token, Word
+from remit.shell.syntax import Node, parse
+from remit.shell.words import MAX_CHOICES, Argument, ShellState, Token, Word, bindings, expand
 
 #: How deep command lines may be nested in others.
 _MAX_DEPTH = 6
@@ -182,9 +176,8 @@ class _Line:
         """Add the effects of a command to it, with one value for each of its variables."""
         READING.spend_command()
         targets = [token.target for token in node.redirections if token.target is not None]
-        for problem in (arithmetic.problem_of(word, self.state) for word in (*node.words, *targets)):
-            if problem:
-                command.effects.give_up(problem)
+        if any(word.calculates for word in (*node.words, *targets)):
+            command.effects.give_up(CALCULATES)
         for token in node.redirections:
             self._redirect(command, token)
         if node.keyword == "for":
@@ -200,7 +193,7 @@ class _Line:
                 command.body, command.has_body = token.body, True
                 is_quoted = token.target is not None and any(piece[2] for piece in token.target.pieces)
                 if not is_quoted and ("$((" in token.body or "$[" in token.body):
-                    command.effects.give_up(arithmetic.PROBLEM)
+                    command.effects.give_up(CALCULATES)
             elif token.text == "<<<":
                 command.body, command.has_body = arg.text, arg.is_known
             elif token.text == "<":
@@ -220,7 +213,6 @@ class _Line:
         """Return the words after assignments. Without such words, the variables get their values."""
         at = 0
         assigned: dict[str, list[str]] = {}
-        numbers: set[str] = set()
         while at < len(words) and words[at].pieces[0][0] == "text" and not words[at].pieces[0][2]:
             name, sign, _ = words[at].pieces[0][1].partition("=")
             if not sign or not name.rstrip("+").isidentifier():
@@ -229,19 +221,10 @@ class _Line:
             is_known = len(args) == 1 and args[0].is_known and not name.endswith("+")
             command.check_variable(name.rstrip("+"), args[0].text.partition("=")[2])
             assigned[name.rstrip("+")] = [args[0].text.partition("=")[2]] if is_known else []
-            if _is_calculated(words[at]) and (name not in self.state.variables or self.state.is_numeric(name)):
-                numbers.add(name)
             at += 1
         for name, values in assigned.items() if at == len(words) else ():
-            self.state.numbers.discard(name)
             self.state.assign(name, values)
-        self.state.numbers |= numbers if at == len(words) else set()
         return words[at:]
-
-
-def _is_calculated(word: Word) -> bool:
-    """Return whether an assignment has the form `NAME=CALCULATION`."""
-    return len(word.pieces) == 2 and word.pieces[0][1].endswith("=") and arithmetic.is_calculated(word.pieces[1][1])
 
 
 def _goes_to_file(redirections: list[Token]) -> bool:

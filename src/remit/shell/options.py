@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.words import Argument
+from remit.shell.words import Argument
 
 
 class CommandOptions:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from remit.shell.lexer import OPENING_WORDS, Lexer
 from remit.shell.reading_time import NotShell
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.words import Token, Word
+from remit.shell.words import Token, Word
 
 #: A longer line, or one with more substitutions, is not read.
 _MAX_LENGTH = 100_000

@@ -14,6 +14,9 @@ _MAX_WORDS = 64
 _TEMPORARY = frozenset({"$(mktemp)", "$(mktemp -d)", "$(mktemp -t)", "$(mktemp -q)", "$(mktemp -u)"})
 _SCRATCH = "/tmp/tmp.remit"  # noqa: S108 - what the shell would put there
 
+#: The signs of a calculation without variables.
+_NUMBERS = frozenset(" \t\n0123456789+-*/%<>=!&|^~?:,()")
+
 
 class Word:
     """A word as a list of pieces (kind, text, quoted).
@@ -55,6 +58,22 @@ class Word:
     def text(self) -> str:
         """Its text without quotes. Expansions are as in the source."""
         return "".join("$" + text if kind == "variable" else text for kind, text, _ in self.pieces)
+
+    @property
+    def calculates(self) -> bool:
+        """Whether an expansion evaluates the value of a variable: a value such as `a[$(command)]` runs a command."""
+        return any(kind == "unknown" and _evaluates(text) for kind, text, _ in self.pieces)
+
+
+def _evaluates(source: str) -> bool:
+    """Return whether an expansion is arithmetic with a variable, an indirect reference, a subscript or an offset."""
+    if source.startswith("$(("):
+        return not _NUMBERS.issuperset(source[3:-2])
+    if not source.startswith("${"):
+        return source == "$["
+    name, _, offset = source[2:-1].partition(":")
+    is_subscript = "[" in name and name[-3:] not in ("[@]", "[*]")
+    return name.startswith("!") or is_subscript or (offset[:1] not in tuple("-=+?") and not _NUMBERS.issuperset(offset))
 
 
 class Token:
@@ -102,8 +121,6 @@ class ShellState:
         self.depth = depth
         #: Name -> its possible values; no values if they are not known.
         self.variables: dict[str, list[str]] = {}
-        #: Variables whose values are certainly numbers.
-        self.numbers: set[str] = set()
         #: Functions that the line defines. Their bodies are read where they are defined.
         self.functions: set[str] = set()
         #: The questions about files that were asked, with their answers: (question, path, answer).
@@ -123,7 +140,6 @@ class ShellState:
         """Return the state of a subshell."""
         other = ShellState(self.start, self.folder, self.depth + 1)
         other.variables = dict(self.variables)
-        other.numbers = set(self.numbers)
         other.functions = set(self.functions)
         other.others = list(self.others)
         other.asked = self.asked
@@ -136,22 +152,11 @@ class ShellState:
         is_known = len(self.others) <= MAX_CHOICES and len(folder or "") <= MAX_PATH_LENGTH
         self.folder = folder if is_known else None
 
-    def is_numeric(self, name: str) -> bool:
-        """Return whether a variable certainly contains a number."""
-        values = self.variables.get(name, [])
-        return name in self.numbers or (bool(values) and all(is_number(value) for value in values))
-
     def assign(self, name: str, values: list[str]) -> None:
         """Add possible values of a variable (none: not known). The old ones stay: this part may not run."""
         before = self.variables.get(name, values)
         both = list(dict.fromkeys([*before, *values])) if before and values else []
         self.variables[name] = both if len(both) <= MAX_CHOICES else []
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a plain whole number."""
-    digits = text[1:] if text[:1] in ("-", "+") else text
-    return digits.isdecimal() and digits.isascii()
 
 
 def bindings(words: list[Word | None], state: ShellState) -> list[dict[str, str]]:

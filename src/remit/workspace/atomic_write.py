@@ -11,10 +11,6 @@ import time
 
 from remit.errors import EnvironmentBroken
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from pathlib import Path
-
 #: Temporary files have this form in the folder of their target, and no other file of ours has.
 _PREFIX, _SUFFIX = ".remit-", ".tmp"
 _BLOCK = 1 << 26
@@ -24,7 +20,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
 
 
 def replace_file(
-    path: str | Path,
+    path: str | os.PathLike[str],
     data: bytes,
     *,
     mode: int | None = None,
@@ -61,7 +57,7 @@ def replace_file(
         raise
 
 
-def permissions(path: str | Path) -> int | None:
+def permissions(path: str | os.PathLike[str]) -> int | None:
     """Return the permissions of a file, for its replacement; None if it does not exist."""
     try:
         return os.stat(path).st_mode & 0o777
@@ -69,7 +65,7 @@ def permissions(path: str | Path) -> int | None:
         return None
 
 
-def remove_leftovers(folder: str | Path) -> None:
+def remove_leftovers(folder: str | os.PathLike[str]) -> None:
     """Remove temporary files that killed processes left in a folder. Call it only while no other process writes."""
     length = len(_PREFIX) + 2 * _RANDOM_BYTES + len(_SUFFIX)
     try:
@@ -105,7 +101,7 @@ def file_lock(path: str, timeout: float | None = None) -> int:
 
 def lock_descriptor(descriptor: int, timeout: float | None = None, *, is_shared: bool = False) -> None:
     """Lock an open file or folder between processes. Raises TimeoutError when the timeout ends; 0 tries once."""
-    import fcntl  # late: not every process that writes a file takes a lock
+    import fcntl  # late: Windows has no such module
 
     kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
     if timeout is None:

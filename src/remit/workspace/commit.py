@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import unicodedata
 from contextlib import suppress
 from functools import cached_property
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import msgspec
 
 from remit.errors import EnvironmentBroken, UsageError
 from remit.workspace.files import MAX_FILE, MAX_LISTED, Absent, SourceFile, Workspace, from_bytes
+from remit.workspace.git import remote_addresses
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.safe_git import (
     SECONDS,
@@ -22,9 +24,6 @@ from remit.workspace.safe_git import (
     start_git,
     within_limit,
 )
-
-if TYPE_CHECKING:
-    import subprocess
 
 #: At most this many commits are looked up for the documents of one run.
 MAX_COMMITS = 50
@@ -189,8 +188,6 @@ class Commits:
         """The names of the repository on its servers, `owner/name` in lower case; empty if it has no remote."""
         if self._top is None:
             return frozenset()
-        from remit.workspace.git import remote_addresses  # late import: few documents have links to a server
-
         paths = (address.split("://", 1)[1].partition("/")[2] for address in remote_addresses(self._top))
         return frozenset(path.strip("/").lower().removesuffix(".git") for path in paths)
 

@@ -6,17 +6,15 @@ components. Installed packages are left out unless the document names their fold
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from remit.globs import SKIPPED_DIRECTORIES
 from remit.workspace.paths import folded_name
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Iterator
+from remit.workspace.safe_git import SWITCHABLE, decode_output, disabled_filters, found_by_git, run_git
 
 #: Folders of installed or copied packages. A short path does not mean a file in them.
 DEPENDENCIES = SKIPPED_DIRECTORIES | {
@@ -140,14 +138,6 @@ class FileIndex:
 
 def project_files(root: str | os.PathLike[str]) -> list[str]:
     """Return the files below the root that are tracked, or untracked and not ignored; empty without git."""
-    from remit.workspace.safe_git import (
-        SWITCHABLE,
-        decode_output,
-        disabled_filters,
-        found_by_git,
-        run_git,
-    )  # late: slow
-
     if found_by_git(root) is None:
         return []
     settings = disabled_filters(

@@ -5,22 +5,22 @@ Lines end with `\\n` or `\\r\\n` only. A last line without a line end counts; an
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import unicodedata
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from remit.globs import SKIPPED_DIRECTORIES
 from remit.workspace.file_index import FileIndex, project_files
 from remit.workspace.paths import normalize_path
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Larger files are not read: a claim about them is `unchecked`.
 MAX_FILE = 10 * 1024 * 1024
@@ -98,16 +98,12 @@ class Collapsed:
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Return the offset where the text of some lines starts, and the offset where the text after them starts."""
-        from bisect import bisect_left, bisect_right
-
         low, high = bisect_left(self._numbers, first), bisect_right(self._numbers, last)
         start = self._starts[low] if low < len(self._starts) else len(self.text)
         return start, self._starts[high] if high < len(self._starts) else len(self.text)
 
     def line_at(self, offset: int) -> int:
         """Return the number of the line that contains the character at an offset."""
-        from bisect import bisect_right
-
         return self._numbers[bisect_right(self._starts, offset) - 1]
 
 
@@ -135,8 +131,6 @@ class Workspace(ABC):
     @cached_property
     def root(self) -> Path:
         """The root as a `Path`."""
-        from pathlib import Path  # late: it is slow to load, and reading files does not need it
-
         return Path(self.folder)
 
     @abstractmethod
@@ -318,8 +312,6 @@ def _read(path: str, full: str) -> SourceFile | Absent:
     except PermissionError:
         return Absent(path, "folder" if os.path.isdir(full) else "forbidden")
     except OSError as error:
-        import errno
-
         return Absent(path, "special" if error.errno == errno.ENXIO else "missing")
     try:
         about = os.fstat(opened)

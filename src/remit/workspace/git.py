@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlsplit
 
 from remit.errors import UsageError
 from remit.lazy import lazy_pattern
@@ -18,10 +21,6 @@ from remit.workspace.safe_git import (
     within_limit,
     without_filters,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 _MAX_ADDRESS = 2_048
 _MAX_POINTER = 4_096
@@ -213,8 +212,6 @@ _COPY_STYLE = lazy_pattern(r"[\w.-]+@([\w.-]+):(?!//)(\S+)")
 
 def public_address(address: str) -> str | None:
     """Return a repository's address as a URI without user, password and query; None for a path or anything else."""
-    from urllib.parse import quote, unquote, urlsplit  # late: it is slow to load, and a check does not need it
-
     if len(address) > _MAX_ADDRESS:
         return None
     copied = _COPY_STYLE.fullmatch(address)

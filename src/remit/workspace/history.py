@@ -13,21 +13,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from remit.workspace.commit import Commit
 from remit.workspace.file_index import FileIndex
 from remit.workspace.files import SourceFile, Workspace
-from remit.workspace.history_git import CommitWindow, blame, open_repository, read_mainline, removed_paths, renames
-from remit.workspace.past_files import HistoryUnreadable, Objects, PastFiles, Problem, TimeLimit
+from remit.workspace.history_git import (
+    CommitWindow,
+    Mainline,
+    blame,
+    open_repository,
+    read_mainline,
+    removed_paths,
+    renames,
+)
+from remit.workspace.past_files import HistoryUnreadable, Objects, PastFiles, Problem, Repository, TimeLimit
 from remit.workspace.paths import normalize_path
 from remit.workspace.safe_git import found_by_git
-
-if TYPE_CHECKING:
-    from remit.workspace.history_git import Mainline
-    from remit.workspace.past_files import Repository
 
 T = TypeVar("T")
 #: The history of one document takes at most this many seconds.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, NamedTuple
 
 from remit.lazy import lazy_pattern
 from remit.workspace.past_files import Repository, TimeLimit
@@ -24,9 +25,6 @@ from remit.workspace.safe_git import (
     start_git,
     within_limit,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: At most this many commits are listed.
 MAX_COMMITS = 250_000

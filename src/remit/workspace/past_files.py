@@ -8,24 +8,22 @@ no missing object is fetched. Everything shares one time limit: what was not rea
 from __future__ import annotations
 
 import math
+import subprocess
 import threading
 import time
 import unicodedata
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+from types import TracebackType
+from typing import IO, Literal, NamedTuple
 
 from remit.errors import EnvironmentBroken
 from remit.lazy import lazy_pattern
 from remit.workspace.files import MAX_CACHE, MAX_FILE, MAX_LISTED, Absent, SourceFile, Why, Workspace, from_bytes
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.safe_git import GitLimitReached, decode_output, kill, start_git, within_limit
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterable, Iterator, Sequence
-    from types import TracebackType
 
 #: Why the history is not completely known; empty: it is.
 Problem = Literal["", "no-git", "no-commit", "shallow", "partial", "revision", "limit", "failed"]

@@ -8,17 +8,16 @@ in the caller's environment are removed, and each command has a time limit.
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
 from remit.errors import EnvironmentBroken
 from remit.secrets.environment import without_secrets
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-    from typing import IO
 
 #: The default limits of a command: seconds, and bytes of output.
 SECONDS = 120.0
@@ -132,8 +131,6 @@ def start_git(
     root: str | os.PathLike[str], *arguments: str, settings: Mapping[str, str] | None = None, has_input: bool = False
 ) -> subprocess.Popen[bytes]:
     """Start git in a new session: it has no terminal, and `kill` ends it together with its child processes."""
-    import subprocess  # late: a check of the work tree starts no program
-
     return subprocess.Popen(
         command(root, *arguments),
         stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
@@ -147,8 +144,6 @@ def start_git(
 @contextmanager
 def within_limit(process: subprocess.Popen[bytes], seconds: float, what: str) -> Iterator[None]:
     """Kill git and raise when the time is over: a pipe in a repository would block it forever."""
-    import threading
-
     late = threading.Event()
 
     def stop() -> None:
@@ -174,8 +169,6 @@ def within_limit(process: subprocess.Popen[bytes], seconds: float, what: str) ->
 
 def kill(process: subprocess.Popen[bytes]) -> None:
     """Kill git and its child processes."""
-    import signal
-
     if process.returncode is not None:
         return
     try:

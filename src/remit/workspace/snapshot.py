@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from remit.lazy import digest as digest_of
 from remit.workspace.files import SourceFile, Workspace, WorkTree
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Difference = Literal["created", "modified", "deleted", "unchanged", "absent"]
 
@@ -33,7 +31,7 @@ def digest(workspace: Workspace, path: str) -> str | None:
     found = workspace.read(path)
     if not isinstance(found, SourceFile):
         return None
-    return digest_of(found.text.encode("utf-8", "surrogatepass"))
+    return sha256(found.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def difference(before: Snapshot, now: Workspace, path: str) -> Difference:

@@ -20,7 +20,7 @@ for _ in range(2):
     make_libraries_importable()
 assert len([finder for finder in sys.meta_path if "Library" in type(finder).__name__]) == 1, sys.meta_path
 import remit.acceptance
-slow = {"typing_extensions", "inspect", "pathlib", "hashlib"}
+slow = {"typing_extensions", "inspect"}
 assert not slow & set(sys.modules), sorted(sys.modules)
 assert not any(entry.endswith("site-packages") for entry in sys.path), sys.path
 try:

@@ -134,13 +134,12 @@ def _arguments(payload: Payload) -> Payload:
 def _call_id(payload: Payload, tool: str, arguments: Payload) -> str:
     """Return an id by which the events before and after a call belong together. A launch is changed in between."""
     import marshal
-
-    from remit.lazy import digest
+    from hashlib import sha256
 
     changed = ("prompt", "mode") if tool == "task" else ()
     parts = sorted((key, repr(value)) for key, value in arguments.items() if key not in changed)
     about = [text(payload, "sessionId"), tool, parts, repr(payload.get("toolArgs")) if not arguments else ""]
-    return f"copilot-{digest(marshal.dumps(about, 2))[:24]}"
+    return f"copilot-{sha256(marshal.dumps(about, 2)).hexdigest()[:24]}"
 
 
 def _input(name: str, arguments: Payload) -> Payload:

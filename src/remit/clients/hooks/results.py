@@ -235,9 +235,9 @@ def read_text(kept: KeptResult) -> str:
 
 def digest(text: str) -> str:
     """Return a digest by which texts are compared."""
-    from remit.lazy import digest as digest_of  # late: reading a list of reports does not need it
+    from hashlib import sha256  # late: reading a list of reports does not need it
 
-    return digest_of(text.encode("utf-8", "surrogatepass"))
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def remove_expired(folder: str, days: float = KEPT_DAYS) -> int:

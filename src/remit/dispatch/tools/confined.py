@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
 import os
 import re
@@ -115,8 +116,6 @@ class Confined:
 
     def _near(self, path: str) -> str:
         """Return `; did you mean 'src/Main.py'?` for a similar name in the same folder, or a full stop."""
-        import difflib  # late: only an error message needs it
-
         above, _, last = path.rpartition("/")
         try:
             with open_folder(self.top, above, self.closed) as folder:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from remit.shell.command import RUN_TIME_NAME
+from collections.abc import Callable
+
+from remit.shell.command import RUN_TIME_NAME, Command
 from remit.shell.options import CommandOptions
 from remit.shell.programs.lists import FORMATTERS, RUNNERS, WRITERS
 from remit.shell.words import Argument
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from remit.shell.command import Command
 
 _HERE = "."
 

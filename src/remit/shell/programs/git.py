@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from remit.shell.command import Command
 from remit.shell.options import CommandOptions
 from remit.shell.words import Argument
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.command import Command
 
 _HARMLESS_TEXT = """
     add commit push fetch pull merge rebase cherry-pick revert switch branch tag status log diff shortlog describe

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from remit.shell.command import Command
 from remit.shell.options import CommandOptions
 from remit.shell.programs.lists import FORMATTERS, HARMLESS, RUNNERS
+from remit.shell.programs.scripts import read_code
 from remit.shell.words import Argument
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from remit.shell.command import Command
 
 #: Modules of Python that write no source files.
 _MODULES_TEXT = """
@@ -19,12 +17,6 @@ _MODULES_TEXT = """
 _MODULES = frozenset(_MODULES_TEXT.split())
 #: Remit, as a person starts it and as a client's slash command does.
 _REMIT = ("remit", "remit.surfaces.cli.in_client")
-#: In a one-liner of another language, these words mean files or other programs.
-_TOUCHING_TEXT = """
-    open system exec unlink rename fs require import file io. ` eval spawn write copy touch link mkdir rmdir truncate
-    chmod passthru load output sink read source save qx %x argv ^i process bun deno glob dir. pathname syscall
-"""
-_TOUCHING = tuple(_TOUCHING_TEXT.split())
 #: Language -> the letters of options that take a script.
 _SCRIPT_LETTERS = {"php": "r", "node": "ep"}
 _RUN_TIME_LINE = "a command line is made at run time"
@@ -87,21 +79,15 @@ def run_python(command: Command, _: str, args: list[Argument]) -> None:
     kind = args[at].text if at < len(args) else ""
     rest = args[at + 1 :]
     if kind == "-c" and rest and rest[0].is_known:
-        _run_code(command, rest[0].text)
+        read_code(command, rest[0].text)
     elif kind == "-m" and rest:
         _run_module(command, rest)
     elif kind in ("", "-") and command.has_body:
-        _run_code(command, command.body)
+        read_code(command, command.body)
     elif kind not in ("", "-", "-c", "-m"):
         _run_script(command, [args[at]], args[: at + 1], "-BEIOSbdsuqx")
     elif kind or command.piped or args:
         command.effects.give_up(_UNSEEN_SCRIPT)
-
-
-def _run_code(command: Command, code: str) -> None:
-    from remit.shell.programs.python import read_python  # late: the parser of Python is slow to load
-
-    read_python(command, code)
 
 
 def _run_module(command: Command, args: list[Argument]) -> None:
@@ -145,8 +131,8 @@ def run_language(command: Command, name: str, args: list[Argument]) -> None:
         for arg in options.operands:
             command.write(arg)
         return
-    if any(word in script.lower() for script in scripts for word in _TOUCHING):
-        command.effects.give_up(f"a {name} script may do anything")
+    for script in scripts:
+        read_code(command, script)
     for arg in options.operands if options.has("-n", "-p") else ():
         command.read(arg)
 

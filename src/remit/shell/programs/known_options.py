@@ -6,9 +6,7 @@ Letters are as in getopt: a colon follows a letter that takes a value. A long op
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.words import Argument
+from remit.shell.words import Argument
 
 #: A line for each program: its name, its letters (`-` for none), its long options. Indented lines continue it.
 _TEXT = """

@@ -1,21 +1,21 @@
-"""sed and awk: their scripts decide what they show, write and run."""
+"""Scripts on a command line: those of sed are read, code of other languages only for what it may do."""
 
 from __future__ import annotations
 
 import re
 
+from remit.shell.command import Command
 from remit.shell.options import CommandOptions
 from remit.shell.words import Argument
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.shell.command import Command
 
 # Not compiled: a line needs one or two of them.
 _RANGE = r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*"
 _QUIT = r"\s*(\d{1,8})\s*q\s*;?\s*"
 _AWK_LINE = r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
 _AWK_LINES = r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
+#: What a script of awk needs to write a file, to run a program or to load code; after the parts without such effects.
+_AWK_ACTS = r"(?s)print.*>|[|@]|system|getline"
+_AWK_PASSIVE = r"\([^()\"]*+\)|\|\|"
 _MAX_SCRIPT = 5_000
 _SED_OPTIONS = frozenset(
     {"-e", "-f", "-l", "-n", "-E", "-r", "-s", "-u", "-z", "-i", "--expression", "--file", "--quiet", "--silent"}
@@ -23,6 +23,41 @@ _SED_OPTIONS = frozenset(
 )
 #: Commands of sed whose argument ends at the end of the line.
 _TO_LINE_END = "aicbtT:rRwW"
+#: In a one-liner of any language, these words mean files or other programs.
+_TOUCHING_TEXT = """
+    open system exec unlink rename fs require import file io. ` eval spawn write copy touch link mkdir rmdir truncate
+    chmod passthru load output sink read source save qx %x argv ^i process bun deno glob dir. pathname syscall
+    __ getattr globals locals vars( breakpoint input( help( compile modules ._
+"""
+_TOUCHING = tuple(_TOUCHING_TEXT.split())
+#: Python that reads JSON from its input, which has some of these words.
+_PASSIVE = (
+    r"\bimport (?:json|sys|re|math)(?:, ?(?:json|sys|re|math))*+\s*+(?:;|\n)|\bjson\.loads?\(|\bsys\.stdin\.read\(\)"
+)
+#: Longer code is not searched for names of files.
+_MAX_CODE = 20_000
+#: A text in quotes, which may be the name of a file.
+_QUOTED = r"""(["'])([^\s"'{}%*<>|;:]{1,400})\1"""
+#: What code needs to change a file.
+_CHANGES = (
+    r"(?i)writ|unlink|remove|rename|replace|rmtree|touch|mkdir|copy|move|link|truncate|chmod"
+    r"""|[,=(]\s?["'][rb]?[wax+][b+]?["']"""
+)
+
+
+def read_code(command: Command, code: str) -> None:
+    """Give up on code that may touch files; its effects are compared afterwards."""
+    lowered = re.sub(_PASSIVE, "", code.lower())
+    if any(word in lowered for word in _TOUCHING):
+        _give_up_on(command, code, may_write=re.search(_CHANGES, code[:_MAX_CODE]) is not None)
+
+
+def _give_up_on(command: Command, code: str, *, may_write: bool) -> None:
+    """Add the files that code names in quotes. It may use others as well."""
+    command.effects.give_up("a script may do anything")
+    for _, name in re.findall(_QUOTED, code[:_MAX_CODE]):
+        if "." in name or "/" in name:
+            (command.write if may_write else command.read)(Argument(name))
 
 
 def run_sed(command: Command, _: str, args: list[Argument]) -> None:
@@ -144,81 +179,21 @@ def _after_pattern(script: str, at: int, sign: str) -> int:
 
 
 def run_awk(command: Command, _: str, args: list[Argument]) -> None:
-    """Add the effects of `awk`, whose script may also write files and run programs."""
+    """Add the files of `awk`. A script that may write a file or run a program is not read."""
     options = CommandOptions(args, "Fvfi", ("--field-separator", "--assign", "--file", "--include"))
-    if any(name not in ("-F", "-v", "-f", "-i", "--field-separator", "--assign", "--file") for name in options.named):
+    if any(name not in ("-F", "-v", "-i", "--field-separator", "--assign") for name in options.named):
         command.effects.give_up("an option of awk is not known")
-    operands = options.operands
-    if "inplace" in options.value("-i", "--include"):
-        for arg in operands[1:]:
-            command.write(arg)
-        return
-    script = ""
-    if not options.has("-f", "--file") and operands:
-        if not operands[0].is_known:
-            command.effects.give_up("a script is made at run time")
-        script, operands = operands[0].text, operands[1:]
-    else:
-        command.effects.give_up("an awk script is in a file")
-    _read_awk_script(command, script)
-    lines, first = _awk_lines(script)
-    command.passes = lines
+    has_file = options.has("-f", "--file")
+    script, operands = options.operands[: not has_file], options.operands[not has_file :]
+    text = script[0].text if script and script[0].is_known else "@"
+    if len(text) > _MAX_SCRIPT or re.search(_AWK_ACTS, re.sub(_AWK_PASSIVE, "", text)):
+        _give_up_on(command, text, may_write=True)
+    command.passes, first = _awk_lines(text)
     for arg in operands:
-        if "=" not in arg.text:
-            command.read(arg, lines, first)
-
-
-#: Words of awk that run a program, read another file or load code.
-_AWK_RUNS = frozenset({"system", "getline", "include", "load", "namespace"})
-
-
-def _read_awk_script(command: Command, script: str) -> None:
-    """Add the files that a script of awk writes, in one pass; give up if it may run a program."""
-    if len(script) > _MAX_SCRIPT or "@" in script:
-        command.effects.give_up("an awk script is too long or runs another program")
-        return
-    at, depth, prints, last = 0, 0, False, ""
-    while at < len(script):
-        sign = script[at]
-        if sign == '"' or (sign == "/" and not (last.isalnum() or last in ("_", ")", "]", "$"))):
-            at = _after_pattern(script, at + 1, sign)
-            last = sign
-            continue
-        if sign.isalpha() or sign == "_":
-            end = at
-            while end < len(script) and (script[end].isalnum() or script[end] == "_"):
-                end += 1
-            word = script[at:end]
-            prints, depth = (True, 0) if word in ("print", "printf") else (prints, depth)
-            if word in _AWK_RUNS:
-                command.effects.give_up("an awk script runs another program")
-            at, last = end, "_"
-            continue
-        if sign in ";}\n":
-            prints = False
-        depth += (sign == "(") - (sign == ")")
-        if sign == "|" and script[at + 1 : at + 2] == "|":
-            at += 1
-        elif sign == "|":
-            command.effects.give_up("an awk script runs another program")
-        elif sign == ">" and prints and depth <= 0:
-            at = _awk_target(command, script, at + 1)
-            prints = False
-        at += 1
-        last = sign if not sign.isspace() else last
-
-
-def _awk_target(command: Command, script: str, at: int) -> int:
-    """Add the file after `print ... >`, if it is a plain text and nothing is appended to it. Return the position."""
-    while at < len(script) and script[at] in "> \t":
-        at += 1
-    end = _after_pattern(script, at + 1, '"') if script[at : at + 1] == '"' else at
-    following = script[end:].lstrip(" \t")[:1]
-    if end == at or following not in ("", ";", "}", "\n"):
-        command.effects.give_up("an awk script writes to a file whose name is made at run time")
-    else:
-        command.write(Argument(script[at + 1 : end - 1]))
-    return max(at, end) - 1
+        if "inplace" in options.value("-i", "--include"):
+            command.write(arg)
+        elif "=" not in arg.text:
+            command.read(arg, command.passes, first)
 
 
 def _awk_lines(script: str) -> tuple[int | None, int]:

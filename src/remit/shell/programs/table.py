@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from remit.globs import is_glob
-from remit.shell import arithmetic
-from remit.shell.command import INSTALLED_FOLDERS, is_open
+from remit.shell.command import CALCULATES, INSTALLED_FOLDERS, Command, is_open
 from remit.shell.options import CommandOptions
+from remit.shell.programs import editors, interpreters, viewers
+from remit.shell.programs.git import run_git
 from remit.shell.programs.known_options import unknown_option
 from remit.shell.programs.lists import (
     EDITORS,
@@ -27,19 +30,15 @@ from remit.shell.programs.lists import (
 )
 from remit.shell.words import Argument
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from remit.shell.command import Command
-
-    Handler = Callable[[Command, str, list[Argument]], None]
+Handler = Callable[[Command, str, list[Argument]], None]
 
 #: The name of a script of the project. Like the tasks of `make`, it may do anything; its effects are compared later.
 TASK = "a script of the project"
 _SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"})
 #: How many programs may run each other, as in `env nice timeout 5 ls`.
 _MAX_DEPTH = 20
+#: Comparisons of `[[ ]]` that evaluate their operands.
+_CALCULATING = ("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R")
 _DECLARING = ("declare", "typeset", "local", "readonly")
 #: Programs with a subcommand that runs another program: `uv run X`, `bundle exec X`.
 _RUN_WITHIN = {
@@ -92,8 +91,8 @@ def _apply_other(command: Command, name: str, rest: list[Argument], sub: str) ->
         apply_effects(command, _after_wrapper(command, name, rest))
     elif name in _RUN_WITHIN and sub == _RUN_WITHIN[name]:
         apply_effects(command, rest[1:])
-    elif name in ("((", "[["):
-        _calculate(command, name, rest)
+    elif name == "[[":
+        _compare(command, rest)
     elif name in NAMING:
         _set_variables(command, name, rest)
     elif name in LISTING:
@@ -142,22 +141,11 @@ def _only_shows_version(command: Command, name: str, args: list[Argument]) -> bo
     )
 
 
-def _calculate(command: Command, name: str, args: list[Argument]) -> None:
-    """Give up if `((...))` or a comparison in `[[ ... ]]` evaluates a value that may not be a number."""
-    text = args[0].text if args else ""
-    is_safe = arithmetic.is_safe_test(text, command.state) if name == "[[" else _is_safe_sum(command, text)
-    if not is_safe:
-        command.effects.give_up(arithmetic.PROBLEM)
-
-
-def _is_safe_sum(command: Command, text: str) -> bool:
-    """Return whether an expression such as `i = 3` or `i++` is safe, and record that its variables are numbers."""
-    name, sign, value = text.partition("=")
-    if sign and name.strip().isidentifier() and not value.startswith("="):
-        if arithmetic.is_safe(value, command.state) and name.strip() not in command.state.variables:
-            command.state.numbers.add(name.strip())
-        return arithmetic.is_safe(value, command.state)
-    return arithmetic.is_safe(text, command.state)
+def _compare(command: Command, args: list[Argument]) -> None:
+    """Give up if a comparison in `[[ ... ]]` calculates: the shell evaluates the values of its variables."""
+    words = args[0].text.split() if args else []
+    if any(word in _CALCULATING for word in words):
+        command.effects.give_up(CALCULATES)
 
 
 def _run_harmless(command: Command, name: str, rest: list[Argument]) -> None:
@@ -202,20 +190,12 @@ def _remit_command(args: list[Argument]) -> str:
 def _handler(name: str) -> Handler | None:
     """Return the function that adds the effects of a program. Its module is loaded only when it is needed."""
     if name in READERS or name in VIEWERS:
-        from remit.shell.programs import viewers
-
         return viewers.show if name in READERS else viewers.HANDLERS[name]
     if name in INTERPRETERS:
-        from remit.shell.programs import interpreters
-
         return interpreters.HANDLERS[name]
     if name == "git":
-        from remit.shell.programs.git import run_git
-
         return run_git
     if name in WRITERS or name in FORMATTERS or name in RUNNERS or name in EDITORS:
-        from remit.shell.programs import editors
-
         return editors.handler(name)
     return None
 
@@ -228,9 +208,8 @@ def _set_variables(command: Command, name: str, args: list[Argument]) -> None:
             if args and args[0].text == "-v"
             else [Argument(arg.text[2:]) for arg in args if arg.text[:2] == "-v"]
         )
-    elif name == "let":
-        if not all(arg.is_known and _is_safe_sum(command, arg.text) for arg in args):
-            command.effects.give_up(arithmetic.PROBLEM)
+    elif name in ("let", "(("):
+        command.effects.give_up(CALCULATES)
         return
     elif any(arg.text.startswith("-") and not {*"nia"}.isdisjoint(arg.text) for arg in args) and name in _DECLARING:
         command.effects.give_up("a variable gets another name or type")
@@ -240,7 +219,6 @@ def _set_variables(command: Command, name: str, args: list[Argument]) -> None:
             command.effects.give_up("a variable is chosen at run time")
         if variable.isidentifier():
             command.check_variable(variable, value)
-            command.state.numbers.discard(variable)
             command.state.assign(variable, [value] if sign and arg.is_known else [])
 
 

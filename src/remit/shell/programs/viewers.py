@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from remit.shell.command import Command
 from remit.shell.options import CommandOptions
+from remit.shell.programs.scripts import run_awk, run_sed
 from remit.shell.words import Argument
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from remit.shell.command import Command
 
 _VALUED = {"cut": "dfcb", "xxd": "lsc", "od": "ANjtw", "hexdump": "ns", "fold": "w", "iconv": "oft", "shuf": "onir"}
 #: Programs that write the file of `-o FILE`.
@@ -46,8 +44,6 @@ def show_ends(command: Command, name: str, args: list[Argument]) -> None:
 
 def run_script(command: Command, name: str, args: list[Argument]) -> None:
     """Add the effects of `sed` and `awk`."""
-    from remit.shell.programs.scripts import run_awk, run_sed  # late: regular expressions are slow to load
-
     (run_sed if name in ("sed", "gsed") else run_awk)(command, name, args)
 
 

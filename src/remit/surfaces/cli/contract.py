@@ -143,10 +143,11 @@ def schema_command(name: str) -> int:
       remit schema calibration
       remit schema tokens
     """
+    from remit.reports.agents import brief_schema
     from remit.reports.formats import format_json
     from remit.reports.gate import decision_schema
     from remit.reports.ledger_shapes import ledger_schema
-    from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema
+    from remit.reports.shapes import check_schema, merge_schema, result_schema
 
     schemas = {"result": result_schema, "brief": brief_schema, "check": check_schema, "merge": merge_schema}
     schemas["decision"] = decision_schema

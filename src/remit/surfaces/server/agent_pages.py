@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -12,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from remit.lazy import digest
 from remit.ledger.calibration import MIN_CURVE, MIN_RECALIBRATION, Calibration, calibrate
 from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard, compare
@@ -60,7 +60,7 @@ async def agent_list(request: Request) -> Response:
 
 def version_id(card: Scorecard) -> str:
     """Return a text that names a version in an address: names of agents may contain anything."""
-    return digest("\t".join((card.agent, card.definition, card.model)).encode("utf-8", "replace"))
+    return sha256("\t".join((card.agent, card.definition, card.model)).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def trend_svg(shares: Sequence[float]) -> Markup:

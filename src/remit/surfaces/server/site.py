@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from remit.errors import UsageError
-from remit.lazy import digest
 from remit.store.access import AuditedWrite, Person, Role, audited
 from remit.store.database import Database
 from remit.surfaces.server import page_formats
@@ -178,7 +178,7 @@ def _environment() -> Environment:
 
 @cache
 def _asset_digests() -> dict[str, str]:
-    return {file.name: digest(file.read_bytes())[:12] for file in (files(_PACKAGE) / "static").iterdir()}
+    return {file.name: sha256(file.read_bytes()).hexdigest()[:12] for file in (files(_PACKAGE) / "static").iterdir()}
 
 
 def asset(name: str) -> str:
