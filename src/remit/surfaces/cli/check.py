@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,16 +17,17 @@ from remit.dispatch.verdict_events import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
+from remit.ledger.dismissing import stored_dismissals
+from remit.merging.dismissals import dismissed_in
+from remit.merging.model import MergedFinding
+from remit.reports.formats import check_github, check_json, check_junit
+from remit.reports.layout import Piece, escape_control, wrap_text
+from remit.reports.text import check_text_lines
+from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_files, find_repository
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.recording import attest_option, documents_to_attest, record_option, record_verdicts
 
-if TYPE_CHECKING:
-    from remit.merging.model import MergedFinding
-    from remit.surfaces.cli.attesting import Documents
-
-#: The number of files from which a progress bar is shown.
-_MIN_FILES_FOR_PROGRESS = 50
 _PATH = click.Path(path_type=Path)
 
 
@@ -95,8 +96,6 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     finally:
         sources.close()
     if documents is not None:
-        from remit.surfaces.cli.attesting import attest_verdicts  # late, as others here: the option is rare
-
         attest_verdicts(flags["attest"], documents, verdicts, options, root)
     emit_verdicts(verdicts, seconds=None)
     if flags["record"]:
@@ -134,13 +133,7 @@ def _overrides(options: tuple[str, ...], settings: Configuration) -> tuple[tuple
 def _check_all(
     files: list[Path | None], options: Options, sources: Sources, documents: Documents | None
 ) -> Iterator[Verdict]:
-    tracked: Iterable[Path | None] = files
-    if len(files) >= _MIN_FILES_FOR_PROGRESS and sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import track
-
-        tracked = track(files, "checking", console=Console(stderr=True), transient=True)
-    for file in tracked:
+    for file in files:
         source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
         if documents is not None:
             documents.add(display_name(file), file, source)
@@ -152,9 +145,6 @@ def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[Merge
     workspace = sources.workspace
     if workspace is None or not (workspace.root / ".remit-dismissals.toml").is_file():
         return []
-    from remit.ledger.dismissing import stored_dismissals
-    from remit.merging.dismissals import dismissed_in
-
     entries = stored_dismissals(workspace.root)
     return [dismissed_in(verdict, entries, workspace) for verdict in verdicts]
 
@@ -167,9 +157,6 @@ def _print_text(
     *,
     every_claim: bool,
 ) -> None:
-    from remit.reports.layout import Piece, escape_control, wrap_text
-    from remit.reports.text import check_text_lines
-
     print_lines(check_text_lines(verdicts, columns(), sources.workspace, every_claim=every_claim, dismissed=dismissed))
     source = f"claims checked against {escape_control(root)}"
     print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
@@ -180,14 +167,8 @@ def _print_for_programs(
 ) -> None:
     form, required = flags["form"], flags["require_claims"]
     if form == "json":
-        from remit.reports.formats import check_json
-
         print_text(check_json(verdicts, root, dismissed=dismissed))
     elif form == "github":
-        from remit.reports.formats import check_github
-
         print_text(check_github(verdicts, require_claims=required))
     else:
-        from remit.reports.formats import check_junit
-
         print_text(check_junit(verdicts, require_claims=required))

@@ -7,6 +7,9 @@ import re
 import sys
 from pathlib import Path
 
+from remit.contract.model import STATUSES
+from remit.contract.parse import MAX_BYTES as MAX_RESULT
+from remit.contract.parse import parse
 from remit.errors import UsageError
 from remit.workspace.safe_git import root_above
 
@@ -124,9 +127,6 @@ def _is_page(file: Path) -> bool:
     """Return whether a Markdown file is a README or a similar page, and not a result by its title and status."""
     if file.stem.lower().replace("-", "_") not in _PAGES:
         return False
-    from remit.contract.model import STATUSES
-    from remit.contract.parse import MAX_BYTES as MAX_RESULT
-    from remit.contract.parse import parse
 
     with file.open("rb") as opened:
         documents = parse(opened.read(MAX_RESULT + 1))

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.dispatch.correction import retry
+from remit.dispatch.finish import remove_orphans
+from remit.dispatch.settings import Settings
+from remit.dispatch.submit import submit
 from remit.errors import UsageError
+from remit.orchestrate.api import PlanResult, check_drivable, plan_result
+from remit.orchestrate.progress import record_cancelled
+from remit.orchestrate.remote import RemoteServer
 from remit.registry.tools import split_names
+from remit.reports.formats import format_json
+from remit.reports.jobs import job_lines, job_shape, jobs_shape, list_lines
+from remit.reports.plans import plan_shape
+from remit.store import jobs
+from remit.store.database import Database
+from remit.store.jobs import Job
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.request import (
     agent_and_task,
@@ -18,12 +31,7 @@ from remit.surfaces.cli.request import (
     resolving_from,
     task_text,
 )
-from remit.surfaces.cli.store import need_extra, no_worker_notice, with_database
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
-    from remit.store.jobs import Job
+from remit.surfaces.cli.store import no_worker_notice, with_database
 
 #: Fields of a queued job that only this host can set.
 _OWN_FIELDS = ("first_queue", "tree", "agent")
@@ -71,9 +79,6 @@ def list_command(state: str | None = None, agent: str | None = None, limit: int 
       remit jobs list --state running
       remit jobs list --agent code-explorer --format json
     """
-    need_extra()
-    from remit.reports.jobs import jobs_shape, list_lines
-    from remit.store import jobs
 
     async def work(database: Database, _: Settings) -> list[jobs.Job]:
         return await jobs.list_jobs(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
@@ -97,9 +102,6 @@ def show(job: int, form: str) -> int:
       remit jobs show 12
       remit jobs show 12 --format json
     """
-    need_extra()
-    from remit.reports.jobs import job_lines, job_shape
-    from remit.store import jobs
 
     async def work(database: Database, _: Settings) -> tuple[jobs.Job, list[dict[str, Any]]]:
         return await jobs.get(database, job), await jobs.violations_of(database, job)
@@ -128,12 +130,8 @@ def prune(days: int, form: str) -> int:
     Examples:
       remit jobs prune --days 30
     """
-    need_extra()
-    from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> int:
-        from remit.dispatch.finish import remove_orphans
-
         removed = await jobs.prune(database, days)
         await remove_orphans(database, settings.data, is_shared=settings.database is not None)
         return removed
@@ -147,8 +145,6 @@ def prune(days: int, form: str) -> int:
 
 
 def _print_json(value: Any) -> None:
-    from remit.reports.formats import format_json
-
     print_text(format_json(value))
 
 
@@ -167,14 +163,10 @@ def cancel_command(job: int | None, plan: int | None, form: str) -> int:
       remit cancel 12
       remit cancel --plan 3
     """
-    need_extra()
     if (job is None) == (plan is None):
         raise UsageError("pass either a JOB or --plan ID")
     if plan is not None:
         return _cancel_plan(plan, form)
-    from remit.orchestrate.progress import record_cancelled
-    from remit.reports.jobs import job_shape
-    from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> jobs.Job:
         await jobs.cancel(database, job or 0)
@@ -190,10 +182,6 @@ def cancel_command(job: int | None, plan: int | None, form: str) -> int:
 
 
 def _cancel_plan(plan: int, form: str) -> int:
-    from remit.orchestrate.api import PlanResult, check_drivable, plan_result
-    from remit.orchestrate.progress import record_cancelled
-    from remit.reports.plans import plan_shape
-    from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> PlanResult:
         row = await check_drivable(database, plan)
@@ -223,10 +211,6 @@ def retry_command(job: int, form: str) -> int:
     Examples:
       remit retry 12
     """
-    need_extra()
-    from remit.dispatch.correction import retry
-    from remit.reports.jobs import job_shape
-    from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> tuple[jobs.Job, str, str]:
         action = await database.without_retry(lambda: retry(database, job))
@@ -262,10 +246,6 @@ def submit_command(words: tuple[str, ...], server: str | None, **options: Any) -
     """
     if server is not None:
         return _submit_remotely(words, server, options)
-    need_extra()
-    from remit.dispatch.submit import submit
-    from remit.reports.jobs import job_shape
-    from remit.store import jobs
 
     agent, task = agent_and_task(words, options["plugin_path"])
 
@@ -293,8 +273,6 @@ def submit_command(words: tuple[str, ...], server: str | None, **options: Any) -
 
 def _submit_remotely(words: tuple[str, ...], server: str, options: dict[str, Any]) -> int:
     """Submit a job to a server. It resolves the definition, with the policy `strict`."""
-    from remit.orchestrate.remote import RemoteServer
-
     if len(words) > 2:
         raise UsageError("pass [AGENT] TASK; quote a task of several words")
     for name in ("plugin_path", "allow_tools", "policy"):

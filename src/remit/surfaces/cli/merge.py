@@ -17,16 +17,20 @@ from remit.contract.kinds import slug
 from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
+from remit.ledger.learned import explained, with_learned
 from remit.merging.api import merge_inputs, merge_stream
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
 from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
 from remit.merging.previous import read_merge
+from remit.orchestrate.merge_settings import learns_weights, merge_settings
+from remit.registry.api import reload_registry
 from remit.surfaces.cli.attesting import Documents, attest_merge
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.merge_output import FORMATS, write_merge
 from remit.surfaces.cli.recording import attest_option, record_merge
+from remit.surfaces.cli.store import with_database
 from remit.workspace import git
 
 if TYPE_CHECKING:
@@ -119,7 +123,6 @@ def _plan_inputs(plan: int) -> tuple[list[Input], Path]:
     """Return the results of a plan, and the folder that its subagents worked in."""
     from remit.orchestrate.phase import whole_plan
     from remit.store import plans
-    from remit.surfaces.cli.store import with_database
 
     async def work(database: Database, _: Settings) -> tuple[list[Input], Path]:
         row = await plans.get_plan(database, plan)
@@ -157,16 +160,12 @@ def _inputs_of(
 
 def _settings(flags: dict[str, Any], configured: Configuration) -> tuple[MergeSettings, LearnedNote | None]:
     """Return the settings, and what was learned from decisions if the settings use it."""
-    from remit.orchestrate.merge_settings import learns_weights, merge_settings
-    from remit.registry.api import reload_registry
-
     settings = merge_settings(
         configured, reload_registry, threshold=flags["threshold"], policy=flags["policy"], expect=flags["expect"]
     )
     has_learned = learns_weights(configured)
     if not has_learned and settings.policy != LEARNED:
         return settings, None
-    from remit.ledger.learned import with_learned
 
     note = _learned_note()
     return with_learned(settings, note, has_weights=has_learned), note
@@ -174,7 +173,6 @@ def _settings(flags: dict[str, Any], configured: Configuration) -> tuple[MergeSe
 
 def _learned_note() -> LearnedNote:
     from remit.store.learning import learned_note
-    from remit.surfaces.cli.store import with_database
 
     async def work(database: Database, _: Settings) -> LearnedNote:
         return await learned_note(database)
@@ -186,7 +184,6 @@ def _merged(inputs: Iterable[Input], settings: MergeSettings, note: LearnedNote 
     merged = merge_inputs(list(inputs), settings) if is_whole else merge_stream(inputs, settings)
     if note is None:
         return merged
-    from remit.ledger.learned import explained
 
     return explained(merged, note)
 

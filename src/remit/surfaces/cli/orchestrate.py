@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.configuration import load
+from remit.dispatch.settings import Settings
+from remit.dispatch.submit import Queueing, submit
+from remit.orchestrate.answers import open_questions_of
+from remit.orchestrate.orchestrator_tools import orchestrator_prompt
+from remit.registry.api import allow_list
+from remit.registry.lookup import Registry, load_registry
+from remit.registry.model import ORCHESTRATOR
+from remit.reports.formats import format_json
+from remit.reports.jobs import job_lines, job_shape
+from remit.reports.plans import escalation_lines
+from remit.store import jobs
+from remit.store.database import Database
+from remit.store.jobs import Job
+from remit.store.plans import Escalation
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.request import limits_from, task_text, tree_options
+from remit.surfaces.cli.run import wait_for_job
 from remit.surfaces.cli.store import with_database
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.registry.lookup import Registry
-    from remit.store.database import Database
-    from remit.store.jobs import Job
-    from remit.store.plans import Escalation
 
 
 @click.command("orchestrate")
@@ -52,14 +61,8 @@ def command(task: str, **options: Any) -> int:
         return 130
     job, questions = ran
     if options["form"] == "json":
-        from remit.reports.formats import format_json
-        from remit.reports.jobs import job_shape
-
         print_text(format_json(job_shape(job)))
     else:
-        from remit.reports.jobs import job_lines
-        from remit.reports.plans import escalation_lines
-
         print_lines(job_lines(job, columns()))
         if questions:
             print_lines(escalation_lines(questions, columns()))
@@ -68,10 +71,6 @@ def command(task: str, **options: Any) -> int:
 
 def _registry() -> Registry:
     """Return the definitions that the orchestrator may delegate to: those of the plugin path and the team."""
-    from remit.configuration import load
-    from remit.registry.api import allow_list
-    from remit.registry.lookup import load_registry
-
     configured = load()
     return load_registry(configured["plugin_path"], allow_list(configured, None))
 
@@ -80,14 +79,8 @@ async def _run(
     database: Database, settings: Settings, task: str, options: dict[str, Any]
 ) -> tuple[Job, list[Escalation]] | None:
     """Submit the job of the orchestrator and wait for it. Return None if it was left to a worker."""
-    from remit.dispatch.submit import Queueing, submit
-    from remit.orchestrate.answers import open_questions_of
     from remit.orchestrate.local_worker import LocalWorker, ensure_worker, short_poll_worker
     from remit.orchestrate.orchestrator import build_orchestrator
-    from remit.orchestrate.orchestrator_tools import orchestrator_prompt
-    from remit.registry.model import ORCHESTRATOR
-    from remit.store import jobs
-    from remit.surfaces.cli.run import wait_for_job
 
     own_queue = f"run-{uuid.uuid4()}"
     request = {

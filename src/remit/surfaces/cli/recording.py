@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.checking import Verdict
+from remit.ledger.items import ItemOrigin, NewItem
+from remit.ledger.ledger_entries import EntrySource, LedgerEntry, document_entry
+from remit.ledger.recorded_merge import record_of
+from remit.merging.model import Merge
+from remit.surfaces.cli.attesting import Documents
+from remit.workspace import git
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
-    from remit.ledger.items import NewItem
-    from remit.ledger.ledger_entries import EntrySource, LedgerEntry
-    from remit.merging.model import Merge
     from remit.store.database import Database
-    from remit.surfaces.cli.attesting import Documents
 
 record_option = click.option("--record", is_flag=True, help="Store the verdicts in the ledger.")
 attest_option = click.option(
@@ -31,7 +33,6 @@ def documents_to_attest(flags: Mapping[str, Any]) -> Documents | None:
     """Return where the documents are noted for a statement about them; None without --attest."""
     if flags["attest"] is None:
         return None
-    from remit.surfaces.cli.attesting import Documents  # late: the option is rare
 
     return Documents()
 
@@ -45,17 +46,11 @@ def record_merge(
     merged: Merge, source: EntrySource, root: Path, *, verdicts: Sequence[Verdict] = (), plan: int | None = None
 ) -> None:
     """Store a merge and the verdicts of its inputs in the ledger, and its findings as review items."""
-    from remit.ledger.items import ItemOrigin
-    from remit.ledger.recorded_merge import record_of
-
     recorded = record_of(merged, ItemOrigin(source, plan=plan), root.resolve())
     _record([*_entries(verdicts, source, root), recorded.entry], recorded.items)
 
 
 def _entries(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> list[LedgerEntry]:
-    from remit.ledger.ledger_entries import document_entry
-    from remit.workspace import git
-
     revision = git.head(root) or ""
     return [document_entry(one, source, project=str(root.resolve()), revision=revision) for one in verdicts]
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.configuration import load, split_path
+from remit.dispatch.submit import Queueing, Resolving
 from remit.errors import UsageError
+from remit.registry import api
+from remit.registry.lookup import load_registry
 from remit.registry.tools import split_names
-
-if TYPE_CHECKING:
-    from remit.dispatch.submit import Queueing, Resolving
+from remit.surfaces.cli.files import read_file
 
 _OPTIONS = (
     click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current one."),
@@ -73,10 +75,6 @@ def limits_from(options: dict[str, Any], *names: str) -> dict[str, Any] | None:
 def agent_and_task(words: tuple[str, ...], plugin_path: str | None) -> tuple[str | None, str]:
     """Return the agent and the task of `[AGENT] TASK`; None for a job without a definition."""
     if len(words) == 1:
-        from remit.configuration import load, split_path
-        from remit.registry import api
-        from remit.registry.lookup import load_registry
-
         configured = load()
         path = plugin_path if plugin_path is not None else configured["plugin_path"]
         entries = split_path(path) if isinstance(path, str) else path
@@ -109,16 +107,12 @@ def request_from(agent: str | None, task: str, options: dict[str, Any]) -> dict[
 
 def resolving_from(options: dict[str, Any]) -> Resolving:
     """Return how to resolve the request."""
-    from remit.dispatch.submit import Resolving
-
     allowed = split_names(options["allow_tools"]) if options["allow_tools"] is not None else None
     return Resolving(plugin_path=options["plugin_path"], policy=options["policy"], allow_tools=allowed)
 
 
 def queueing_from(options: dict[str, Any]) -> Queueing:
     """Return how to queue the job."""
-    from remit.dispatch.submit import Queueing
-
     return Queueing(
         queue=options["queue"],
         priority=options["priority"],
@@ -136,7 +130,6 @@ def task_text(task: str) -> str:
     """Return the task; for `-`, the text of standard input."""
     if task != "-":
         return task
-    from remit.surfaces.cli.files import read_file
 
     return read_file(None).decode("utf-8", "replace")
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.aio import cancel_and_wait
+from remit.contract.outcome import failure_in
+from remit.dispatch.settings import Settings
+from remit.dispatch.submit import submit
+from remit.reports.formats import format_json
+from remit.reports.jobs import job_lines, job_shape
+from remit.store import jobs
+from remit.store.database import Database
+from remit.store.events import follow
+from remit.store.jobs import Job
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.request import agent_and_task, queueing_from, request_from, request_options, resolving_from
-from remit.surfaces.cli.store import need_extra, with_database
+from remit.surfaces.cli.store import with_database
 from remit.surfaces.cli.watching import Interrupts, ProgressDisplay
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
-    from remit.store.jobs import Job
 
 _POLL_SECONDS = 1.0
 
@@ -41,22 +46,15 @@ def command(words: tuple[str, ...], **options: Any) -> int:
       remit run backend-specialist "fix the failing test" --isolation worktree
       remit run "count the TODO comments" --no-contract
     """
-    need_extra()
     agent, task = agent_and_task(words, options["plugin_path"])
     finished = with_database(lambda database, settings: _run(database, settings, agent, task, options))
     if finished is None:
         return 130
     job, violations = finished
     if options["form"] == "json":
-        from remit.reports.formats import format_json
-        from remit.reports.jobs import job_shape
-
         print_text(format_json(job_shape(job)))
     else:
-        from remit.reports.jobs import job_lines
-
         print_lines(job_lines(job, columns(), violations))
-    from remit.contract.outcome import failure_in
 
     return 0 if job.outcome == "completed" and job.verdict == "accept" and failure_in(job.result) is None else 1
 
@@ -65,9 +63,7 @@ async def _run(
     database: Database, settings: Settings, agent: str | None, task: str, options: dict[str, Any]
 ) -> tuple[Job, list[dict[str, Any]]] | None:
     """Submit the job and wait for it. Return None if it was left to a worker."""
-    from remit.dispatch.submit import submit
     from remit.orchestrate.local_worker import ensure_worker
-    from remit.store import jobs
 
     queueing = queueing_from(options)
     async with ensure_worker(database, settings, queueing.queue, concurrency=1) as own:
@@ -91,8 +87,6 @@ async def _run(
 
 async def _enqueue_here(database: Database, number: int, queue: str) -> None:
     """Add a ticket in this command's queue for a job that waits in a queue without a worker."""
-    from remit.store import jobs
-
     job = await jobs.get(database, number)
     if job.state == "queued":
         async with database.transaction() as connection:
@@ -101,9 +95,6 @@ async def _enqueue_here(database: Database, number: int, queue: str) -> None:
 
 async def wait_for_job(database: Database, job: int) -> bool:
     """Show the progress of a job until it is finished. Return False if the user leaves it to a worker."""
-    from remit.aio import cancel_and_wait
-    from remit.store import jobs
-
     interrupts = Interrupts()
     with interrupts.handled(), ProgressDisplay(job) as progress:
         showing = asyncio.create_task(_show(database, job, progress))
@@ -128,8 +119,6 @@ async def wait_for_job(database: Database, job: int) -> bool:
 
 
 async def _show(database: Database, job: int, progress: ProgressDisplay) -> None:
-    from remit.store.events import follow
-
     async for event in follow(database, job):
         progress.show(event)
         if event.kind == "finished":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from msgspec.structs import replace
@@ -18,15 +18,16 @@ from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.model import RELIABILITIES
 from remit.evidence.sources import Sources, open_sources
+from remit.reports.claim_details import explain_lines
+from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import escape_control
+from remit.reports.shapes import FixShape
+from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
+from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import SlowNotice, print_lines, print_text, terminal_columns
 from remit.surfaces.cli.recording import attest_option, documents_to_attest, record_option, record_verdicts
 from remit.verifying import OPTIONS, fix_file
-
-if TYPE_CHECKING:
-    from remit.reports.shapes import FixShape
-    from remit.surfaces.cli.attesting import Documents
 
 _PATH = click.Path(path_type=Path)
 _FORMATS = ["text", "json", "sarif", "github", "junit", "markdown"]
@@ -96,8 +97,6 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     finally:
         sources.close()
     if documents is not None:
-        from remit.surfaces.cli.attesting import attest_verdicts  # late, as others here: the option is rare
-
         attest_verdicts(flags["attest"], documents, answer.verdicts, options, root)
     emit_verdicts(answer.verdicts, seconds=None)
     if flags["record"]:
@@ -143,8 +142,6 @@ def _verify_all(
         if documents is not None:
             documents.add(name, file, source)
         if fix and file is not None:
-            from remit.reports.shapes import FixShape
-
             fixed = fix_file(file, source, name, options, sources)
             verdicts += fixed.verdicts
             fixes += (FixShape(name, one.line, one.old, one.new) for one in fixed.fixes)
@@ -159,8 +156,6 @@ def _print(answer: _Answer, root: str, flags: dict[str, Any]) -> None:
     if flags["explain"] is not None:
         _print_explanation(verdicts, flags["explain"])
     elif form in ("text", "markdown", "sarif"):
-        from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
-
         if form == "text":
             shown = terminal_columns()
             print_lines(verify_lines(verdicts, shown, root=root, every=flags["claims"], only=only, fixes=fixes or ()))
@@ -168,20 +163,15 @@ def _print(answer: _Answer, root: str, flags: dict[str, Any]) -> None:
             print_text(verify_markdown(verdicts, root, fixes or (), only=only))
         else:
             print_text(verify_sarif(verdicts, __version__, require_claims=required, only=only))
+    elif form == "json":
+        print_text(check_json(verdicts, root, fixes))
+    elif form == "github":
+        print_text(check_github(verdicts, require_claims=required, only=only))
     else:
-        from remit.reports.formats import check_github, check_json, check_junit
-
-        if form == "json":
-            print_text(check_json(verdicts, root, fixes))
-        elif form == "github":
-            print_text(check_github(verdicts, require_claims=required, only=only))
-        else:
-            print_text(check_junit(verdicts, "verify", require_claims=required, only=only))
+        print_text(check_junit(verdicts, "verify", require_claims=required, only=only))
 
 
 def _print_explanation(verdicts: list[Verdict], wanted: str) -> None:
-    from remit.reports.claim_details import explain_lines
-
     lines = list(explain_lines(verdicts, wanted, terminal_columns()))
     if not lines:
         raise UsageError(f"no claim matches {wanted!r}; `--claims` lists all claims with their lines")

@@ -12,7 +12,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -22,16 +22,13 @@ from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.events import fault_response, handle_event
 from remit.clients.hooks.payload import Unreadable, parse, text
 from remit.clients.hooks.project import ProjectContext
-from remit.clients.hooks.responses import encode
+from remit.clients.hooks.responses import Answer, encode
 from remit.clients.setup.plan import read_bytes
 from remit.errors import RemitError
 from remit.gate.call_record import unchanged_tree
 from remit.gate.decide import EDITING, READING, SHELLS
 from remit.gate.session_store import INSTALLED, keep_saved_states, try_lock
 from remit.lean_json import use_faster
-
-if TYPE_CHECKING:
-    from remit.clients.hooks.responses import Answer
 
 _MAX_RECORD = 4_000_000
 #: Events at the same time. Each waits for the lock of its session, and a report takes up to seconds to check.

@@ -15,13 +15,13 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from remit.errors import EnvironmentBroken
+from remit.surfaces.mcp.tool_table import Caller, Store
 from remit.surfaces.requests.folders import Folders
 from remit.surfaces.server.site import Site, person_of
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from remit.surfaces.mcp.tool_table import Caller, Store
 
 #: Bytes of one message, as over standard input.
 _MAX_MESSAGE = 16 * 1024 * 1024
@@ -77,13 +77,9 @@ class McpEndpoint:
         return server.session_manager
 
     def _caller(self, request: Any, _: list[Path] | None) -> Caller:
-        from remit.surfaces.mcp.tool_table import Caller
-
         host = request.client.host if request.client else ""
         folders = Folders([self._site.folder])  # roots of another machine mean nothing here
         return Caller(person_of(request), host, folders, self._store, may_read_files=False, checks=self._checks)
 
     async def _store(self) -> Store:
-        from remit.surfaces.mcp.tool_table import Store
-
         return Store(self._site.database, self._site.settings)
