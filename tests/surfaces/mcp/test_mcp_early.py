@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.surfaces.mcp import stdio
-from remit.surfaces.mcp.stdio import CAPABILITIES_KEY, CLIENT_KEY, EARLY_ANSWERS, VERSION_KEY, EarlyAnswers, read_lines
+from remit.surfaces.mcp.stdio import CAPABILITIES_KEY, CLIENT_KEY, EARLY_ANSWERS, VERSION_KEY, EarlyAnswers
+from remit.surfaces.mcp.wire import read_lines
 
 TABLE: dict[str, Any] = json.loads(Path(stdio.__file__).with_name(EARLY_ANSWERS).read_text(encoding="utf-8"))
 CLIENT = {"name": "client", "version": "1"}

@@ -15,6 +15,7 @@ from remit.checking import Options, Verdict
 from remit.contract.parse import MAX_BYTES
 from remit.errors import EnvironmentBroken, UsageError
 from remit.merging.model import Merge, MergeSettings
+from remit.operations.merge import MergeDocuments
 from remit.reports.attestation import (
     check_policy,
     check_properties,
@@ -26,6 +27,7 @@ from remit.reports.attestation import (
 )
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
+from remit.surfaces.cli.options import path_of
 from remit.workspace import git
 from remit.workspace.atomic_write import replace_file
 from remit.workspace.safe_git import decode_output, run_git
@@ -90,22 +92,22 @@ def attest_verdicts(
 
 
 def attest_merge(
-    flags: Mapping[str, Any],
+    wanted: MergeDocuments,
     documents: Documents,
     merged: Merge,
     policy: tuple[Options, MergeSettings],
     root: Path,
 ) -> None:
     """Write the statement about a merge. Its subjects are the inputs, and the report if it is written to a file."""
-    output, baseline = flags["output"], flags["baseline"]
+    output, baseline = path_of(wanted.output), path_of(wanted.baseline)
     if output is not None:
         documents.add(str(output), output, output.read_bytes())
     filters = {
-        "changed_since": _commit_of(root, flags["changed_since"]) if flags["changed_since"] else None,
+        "changed_since": _commit_of(root, wanted.changed_since) if wanted.changed_since else None,
         "baseline": document_subject("", baseline.read_bytes()).digest if baseline is not None else None,
     }
     write_statement(
-        flags["attest"],
+        Path(wanted.attest or ""),
         documents,
         root=root,
         commits=[None],

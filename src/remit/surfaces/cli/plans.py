@@ -12,11 +12,10 @@ from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Resolving
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
-from remit.orchestrate.answers import GivenAnswer, give_answer
+from remit.operations.jobs import Answer, answer_question
 from remit.orchestrate.api import begin_plan, check_drivable, check_keys
-from remit.orchestrate.plan import ANSWERS, Plan
+from remit.orchestrate.plan import Plan
 from remit.orchestrate.plan_file import read_plan
-from remit.orchestrate.progress import record_answer
 from remit.registry import api
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
@@ -34,6 +33,7 @@ from remit.store import plans
 from remit.store.database import Database
 from remit.store.plans import Escalation
 from remit.surfaces.cli.driving import DrivenPlan, drive_with_progress
+from remit.surfaces.cli.options import operation_options
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.store import is_served, with_database
 
@@ -151,18 +151,8 @@ def print_result(driven: DrivenPlan, form: str) -> int:
 
 
 @click.command("answer")
-@click.argument("escalation", type=int)
-@click.argument("verb", type=click.Choice(ANSWERS))
-@click.option("--why", default="", help="The reason to skip, or a text for the subagent.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
-def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
+@operation_options(Answer)
+def answer_command(wanted: Answer) -> int:
     """Answer a question of a plan or an orchestrator.
 
     ESCALATION is the number of the question. `retry` tries the work again, `skip` continues without it, `cancel` ends
@@ -174,20 +164,15 @@ def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
       remit answer 4 skip --why "the module is going away"
       remit answer 4 text --why "look in src/legacy instead"
     """
-    if verb in ("skip", "text") and not why.strip():
+    number, verb = wanted.question or 0, wanted.answer or ""
+    if verb in ("skip", "text") and not wanted.why.strip():
         raise UsageError(f"{verb} needs --why")
-
-    async def work(database: Database, settings: Settings) -> GivenAnswer:
-        answer = await give_answer(database, escalation, verb, why)
-        await record_answer(settings.data, escalation, answer.next_action)
-        return answer
-
-    answer = with_database(work)
-    if form == "json":
-        shape = {"schema": "remit.answer/1", "escalation": escalation, "plan": answer.plan, "answer": verb}
+    given = with_database(lambda database, settings: answer_question(database, settings, number, verb, wanted.why))
+    if wanted.form == "json":
+        shape = {"schema": given.schema, "escalation": number, "plan": given.plan, "answer": verb}
         print_text(format_json(shape))
     else:
-        print_text(answer.next_action)
+        print_text(given.next_action)
     return 0
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,21 +20,10 @@ if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
 
-record_option = click.option("--record", is_flag=True, help="Store the verdicts in the ledger.")
-attest_option = click.option(
-    "--attest",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write an in-toto statement about the outcome to this file.",
-)
 
-
-def documents_to_attest(flags: Mapping[str, Any]) -> Documents | None:
+def documents_to_attest(statement: str | None) -> Documents | None:
     """Return where the documents are noted for a statement about them; None without --attest."""
-    if flags["attest"] is None:
-        return None
-
-    return Documents()
+    return Documents() if statement is not None else None
 
 
 def record_verdicts(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> None:

@@ -11,9 +11,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from remit.errors import UsageError
+from remit.operations.declaration import arguments_on, operation_of
+from remit.operations.folders import Folders
+from remit.operations.served import Answered, Caller, Store
+from remit.operations.served import Operation as ServedOperation
 from remit.store.access import Role
 from remit.surfaces.server.problems import CONTENT_TYPE, Problem
-from remit.surfaces.server.site import need_role
+from remit.surfaces.server.site import need_role, number_of, person_of, site_of
 
 PREFIX = "/api/v1"
 _JSON = "application/json"
@@ -55,11 +59,39 @@ class Operation(NamedTuple):
         return PREFIX + self.path.replace(":number", "")
 
 
-class Answered(NamedTuple):
-    """An answer with another status than that of the operation."""
+def caller_of(request: Request) -> Caller:
+    """Return who calls an operation. Roots and files of another machine mean nothing here."""
+    site = site_of(request)
 
-    value: Any
-    status: int
+    async def store() -> Store:
+        return Store(site.database, site.settings)
+
+    host = request.client.host if request.client else ""
+    folders = Folders([site.folder], may_read=False)
+    return Caller(person_of(request), host, folders, store, checks=request.app.state.checks)
+
+
+def served_operation(served: ServedOperation) -> Operation:
+    """Return the operation of the API for one that programs call; the field in the address is not in the body."""
+    address = served.address
+    assert address is not None  # noqa: S101 (the table of the API has only these)
+    body = arguments_on(served.arguments, "http", address.in_path)
+
+    async def run(request: Request, sent: msgspec.Struct | None = None) -> Any:
+        in_path = {address.in_path: number_of(request)} if address.in_path else {}
+        return await served.run(caller_of(request), operation_of(served.arguments, sent or body(), **in_path))
+
+    return Operation(
+        address.method,
+        address.path,
+        address.name,
+        address.summary,
+        served.role,
+        run,
+        served.answer,
+        body if body.__struct_fields__ else None,
+        status=address.status,
+    )
 
 
 def route_of(operation: Operation) -> Route:
