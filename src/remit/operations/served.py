@@ -80,7 +80,7 @@ class Tool(NamedTuple):
     description: str
 
 
-class Address(NamedTuple):
+class Endpoint(NamedTuple):
     """How an operation is called over HTTP."""
 
     method: str
@@ -107,7 +107,7 @@ class Operation(NamedTuple):
     run: Callable[..., Awaitable[Any]]
     role: Role = "viewer"
     tool: Tool | None = None
-    address: Address | None = None
+    address: Endpoint | None = None
     #: Whether paths are looked up, so that the folders of the client must be known.
     uses_folders: bool = False
 
@@ -228,7 +228,7 @@ OPERATIONS = (
             "Check whether what a text states about the code is true: files, lines, quotes and names that it cites. "
             "Use it for any report, plan or review, before you rely on it.",
         ),
-        address=Address("POST", "/verify", "verify", "Check the claims of a text"),
+        address=Endpoint("POST", "/verify", "verify", "Check the claims of a text"),
         uses_folders=True,
     ),
     Operation(
@@ -239,7 +239,7 @@ OPERATIONS = (
             "Check a subagent's result against the contract and the checkout. The verdict is accept, revise or reject, "
             "and each violation states what to fix.",
         ),
-        address=Address("POST", "/check", "check", "Check results against the contract"),
+        address=Endpoint("POST", "/check", "check", "Check results against the contract"),
         uses_folders=True,
     ),
     Operation(
@@ -267,7 +267,7 @@ OPERATIONS = (
             "Merge the results of several agents and SARIF files into one report: same findings once, conflicts, "
             "decision.",
         ),
-        address=Address("POST", "/merge", "merge", "Merge results into one report"),
+        address=Endpoint("POST", "/merge", "merge", "Merge results into one report"),
         uses_folders=True,
     ),
     Operation(
@@ -277,21 +277,21 @@ OPERATIONS = (
             "Submit a job",
             "Put a job for a subagent into the queue. A `remit worker` runs it. Unknown tools are refused.",
         ),
-        address=Address("POST", "/jobs", "submitJob", "Submit a job", status=201),
+        address=Endpoint("POST", "/jobs", "submitJob", "Submit a job", status=201),
         uses_folders=True,
     ),
     Operation(
         *(JobNumber, JobShape, show_job),
         tool=Tool("get_job", "Show a job", "Return the state of a job, its verdict and its result."),
-        address=Address("GET", _JOB, "showJob", "Show a job with its result", in_path="job"),
+        address=Endpoint("GET", _JOB, "showJob", "Show a job with its result", in_path="job"),
     ),
     Operation(
         *(Cancel, JobShape, cancel, "operator"),
-        address=Address("POST", f"{_JOB}/cancel", "cancelJob", "Cancel a job", in_path="job"),
+        address=Endpoint("POST", f"{_JOB}/cancel", "cancelJob", "Cancel a job", in_path="job"),
     ),
     Operation(
         *(JobNumber, JobShape, retry, "operator"),
-        address=Address("POST", f"{_JOB}/retry", "retryJob", "Continue or correct a job", in_path="job"),
+        address=Endpoint("POST", f"{_JOB}/retry", "retryJob", "Continue or correct a job", in_path="job"),
     ),
     Operation(
         *(FindingFilter, ItemList, findings),
@@ -308,7 +308,7 @@ OPERATIONS = (
             "Answer a question",
             "Answer an open question of a plan. Do not invent an answer: without `answer`, the person is asked.",
         ),
-        address=Address(
+        address=Endpoint(
             *("POST", "/questions/{number:number}/answer", "answerQuestion", "Answer a question"), in_path="question"
         ),
     ),
@@ -320,7 +320,7 @@ OPERATIONS = (
             "Record what the person decided about a finding: confirm, reject, unsure or skip. Never decide for the "
             "person.",
         ),
-        address=Address("POST", "/review/{number:number}/decide", "decideItem", "Decide an item", in_path="item"),
+        address=Endpoint("POST", "/review/{number:number}/decide", "decideItem", "Decide an item", in_path="item"),
     ),
 )
 TOOLS = {operation.tool.name: operation for operation in OPERATIONS if operation.tool is not None}

@@ -27,7 +27,7 @@ from remit.reports.attestation import (
 )
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
-from remit.surfaces.cli.options import path_of
+from remit.surfaces.cli.operation_options import path_of
 from remit.workspace import git
 from remit.workspace.atomic_write import replace_file
 from remit.workspace.safe_git import decode_output, run_git

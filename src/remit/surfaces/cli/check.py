@@ -24,7 +24,7 @@ from remit.reports.layout import Piece, escape_control, wrap_text
 from remit.reports.text import check_text_lines
 from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_files, find_repository
-from remit.surfaces.cli.options import operation_options, path_of
+from remit.surfaces.cli.operation_options import operation_options, path_of
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.recording import documents_to_attest, record_verdicts
 

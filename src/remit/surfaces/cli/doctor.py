@@ -8,7 +8,6 @@ import platform
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,15 +16,15 @@ from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.unknown_events import unknown_notice
 from remit.clients.known_clients import CLIENTS, client_facts
 from remit.configuration import SETTINGS, Configuration, Value, find_file, load, settings_digests
+from remit.dispatch.health import HealthFact, health_facts
+from remit.dispatch.settings import load_settings
 from remit.registry.api import allow_list
 from remit.registry.lookup import Registry, load_registry
+from remit.reports.doctor import health_lines, settings_lines
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece
 from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
 from remit.unconfirmed import confirm
-
-if TYPE_CHECKING:
-    from remit.dispatch.health import HealthFact
 
 #: The password in the address of a database: after the user name, or as a parameter.
 _PASSWORD = re.compile(r"(//[^/@:\s]*:|\bpassword\s*=\s*)[^@&\s]+")
@@ -66,8 +65,6 @@ def command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
         fact_rows = [fact._asdict() for fact in facts]
         print_text(format_json({**report, "settings": rows, "unknown_variables": unknown, "facts": fact_rows}))
         return code
-    from remit.reports.doctor import health_lines, settings_lines
-
     about = f" · Python {platform.python_version()} · {sys.platform}"
     lines: list[Line] = [[Piece(f"remit {__version__}", "bold"), Piece(about, "dim")]]
     lines.extend(health_lines(facts, columns()))
@@ -86,9 +83,6 @@ def _without_password(settings: Configuration) -> Configuration:
 
 def _facts(settings: Configuration, notice: SlowNotice) -> list[HealthFact]:
     """Return the results of all checks; the notice names the one that runs."""
-    from remit.dispatch.health import HealthFact, health_facts
-    from remit.dispatch.settings import load_settings
-
     notice.update("checking the definitions")
     facts = [_definitions(load_registry(settings["plugin_path"], allow_list(settings, None)))]
 
@@ -107,8 +101,6 @@ def _facts(settings: Configuration, notice: SlowNotice) -> list[HealthFact]:
 
 
 def _definitions(registry: Registry) -> HealthFact:
-    from remit.dispatch.health import HealthFact
-
     count, plugins = len(list(registry)), len(registry.plugins)
     words = f"{count} definition{'s' * (count != 1)} from {plugins} plugin{'s' * (plugins != 1)}"
     rejected = [file.path for plugin in registry.plugins for file in plugin.rejected]

@@ -31,7 +31,7 @@ from remit.reports.plans import plan_shape
 from remit.store import jobs
 from remit.store.database import Database
 from remit.store.jobs import Job
-from remit.surfaces.cli.options import operation_options
+from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.request import task_text, with_task
 from remit.surfaces.cli.store import no_worker_notice, with_database

@@ -30,7 +30,7 @@ from remit.surfaces.cli.attesting import Documents, attest_merge
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.merge_output import write_merge
-from remit.surfaces.cli.options import operation_options, path_of
+from remit.surfaces.cli.operation_options import operation_options, path_of
 from remit.surfaces.cli.recording import record_merge
 from remit.surfaces.cli.store import with_database
 from remit.workspace import git

@@ -24,7 +24,7 @@ from remit.store import jobs
 from remit.store.database import Database
 from remit.store.jobs import Job
 from remit.store.plans import Escalation
-from remit.surfaces.cli.options import operation_options
+from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.request import task_text
 from remit.surfaces.cli.run import wait_for_job

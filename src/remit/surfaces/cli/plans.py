@@ -33,7 +33,7 @@ from remit.store import plans
 from remit.store.database import Database
 from remit.store.plans import Escalation
 from remit.surfaces.cli.driving import DrivenPlan, drive_with_progress
-from remit.surfaces.cli.options import operation_options
+from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.store import is_served, with_database
 

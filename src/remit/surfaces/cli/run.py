@@ -18,7 +18,7 @@ from remit.store import jobs
 from remit.store.database import Database
 from remit.store.events import follow
 from remit.store.jobs import Job
-from remit.surfaces.cli.options import operation_options
+from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.request import with_task
 from remit.surfaces.cli.store import with_database

@@ -24,7 +24,7 @@ from remit.reports.shapes import FixShape
 from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
 from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
-from remit.surfaces.cli.options import operation_options, path_of
+from remit.surfaces.cli.operation_options import operation_options, path_of
 from remit.surfaces.cli.printing import SlowNotice, print_lines, print_text, terminal_columns
 from remit.surfaces.cli.recording import documents_to_attest, record_verdicts
 from remit.verifying import fix_file

@@ -14,7 +14,7 @@ from remit.reports.jobs import JobShape, job_shape
 from remit.reports.plans import plan_shape
 from remit.store import jobs
 from remit.surfaces.server.job_pages import filter_of
-from remit.surfaces.server.operations import Operation, QueryParameter
+from remit.surfaces.server.operations import ApiOperation, QueryParameter
 from remit.surfaces.server.site import before_of, number_of, site_of
 from remit.surfaces.server.streams import job_events
 
@@ -68,8 +68,12 @@ _FILTERS = (
     QueryParameter("verdict", "accept, revise or reject"),
 )
 OPERATIONS = (
-    Operation("GET", "/jobs", "listJobs", "List jobs", "viewer", list_all, JobList, query=(*_FILTERS, _BEFORE, _LIMIT)),
-    Operation("GET", "/jobs/{number:number}/events", "followJob", "Follow the events of a job", "viewer", job_events),
-    Operation("GET", "/plans/{number:number}", "showPlan", "Show a plan", "viewer", show_plan, dict[str, Any]),
-    Operation("GET", "/questions", "listQuestions", "List the open questions", "viewer", questions, QuestionList),
+    ApiOperation(
+        "GET", "/jobs", "listJobs", "List jobs", "viewer", list_all, JobList, query=(*_FILTERS, _BEFORE, _LIMIT)
+    ),
+    ApiOperation(
+        "GET", "/jobs/{number:number}/events", "followJob", "Follow the events of a job", "viewer", job_events
+    ),
+    ApiOperation("GET", "/plans/{number:number}", "showPlan", "Show a plan", "viewer", show_plan, dict[str, Any]),
+    ApiOperation("GET", "/questions", "listQuestions", "List the open questions", "viewer", questions, QuestionList),
 )

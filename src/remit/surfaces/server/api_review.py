@@ -14,7 +14,7 @@ from remit.store import ledger, review_queue
 from remit.store.ledger import EntryFilter
 from remit.store.review_queue import ReviewDecision, ReviewItem
 from remit.surfaces.server.api_jobs import limit_of
-from remit.surfaces.server.operations import Operation, QueryParameter
+from remit.surfaces.server.operations import ApiOperation, QueryParameter
 from remit.surfaces.server.review_pages import filter_of, lock_next
 from remit.surfaces.server.site import before_of, number_of, person_of, site_of, write
 
@@ -100,16 +100,16 @@ _FILTERS = tuple(
 _LIMIT = QueryParameter("limit", "at most this many; default: 50", "integer")
 _ITEM = "/review/{number:number}"
 OPERATIONS = (
-    Operation(
+    ApiOperation(
         *("GET", "/review", "listItems", "List items of the review queue", "viewer", list_items, ItemList),
         query=(*_FILTERS, _LIMIT),
     ),
-    Operation("POST", "/review/next", "nextItem", "Lock the next item", "reviewer", next_item, NextItem, FilterBody),
-    Operation("GET", _ITEM, "showItem", "Show an item", "viewer", show_item, NextItem),
-    Operation(
+    ApiOperation("POST", "/review/next", "nextItem", "Lock the next item", "reviewer", next_item, NextItem, FilterBody),
+    ApiOperation("GET", _ITEM, "showItem", "Show an item", "viewer", show_item, NextItem),
+    ApiOperation(
         "POST", "/review/decisions/{decision}/undo", "undoDecision", "Undo a decision", "reviewer", undo, ReviewDecision
     ),
-    Operation(
+    ApiOperation(
         *("GET", "/ledger", "listLedger", "List entries of the ledger", "viewer", list_ledger, LedgerList),
         query=(
             QueryParameter("agent", "the name of an agent"),

@@ -28,7 +28,7 @@ from remit.surfaces.server import (
 from remit.surfaces.server.guard import Guard, cookie_of
 from remit.surfaces.server.hooks import HookServer
 from remit.surfaces.server.mcp_endpoint import McpEndpoint
-from remit.surfaces.server.operations import PREFIX, Operation, openapi_document, route_of, served_operation
+from remit.surfaces.server.operations import PREFIX, ApiOperation, openapi_document, route_of, served_operation
 from remit.surfaces.server.problems import HANDLERS, NotFound
 from remit.surfaces.server.site import (
     Site,
@@ -42,7 +42,7 @@ from remit.surfaces.server.site import (
     site_of,
 )
 
-OPERATIONS: tuple[Operation, ...] = (
+OPERATIONS: tuple[ApiOperation, ...] = (
     *(served_operation(operation) for operation in served.OPERATIONS if operation.address is not None),
     *api_jobs.OPERATIONS,
     *api_review.OPERATIONS,

@@ -13,8 +13,7 @@ from starlette.routing import Route
 from remit.errors import UsageError
 from remit.operations.declaration import arguments_on, operation_of
 from remit.operations.folders import Folders
-from remit.operations.served import Answered, Caller, Store
-from remit.operations.served import Operation as ServedOperation
+from remit.operations.served import Answered, Caller, Operation, Store
 from remit.store.access import Role
 from remit.surfaces.server.problems import CONTENT_TYPE, Problem
 from remit.surfaces.server.site import need_role, number_of, person_of, site_of
@@ -39,7 +38,7 @@ class QueryParameter(NamedTuple):
     type: str = "string"
 
 
-class Operation(NamedTuple):
+class ApiOperation(NamedTuple):
     """An operation: `answer` is the type of its answer, None for a stream; `body` the type of its JSON body."""
 
     method: str
@@ -71,7 +70,7 @@ def caller_of(request: Request) -> Caller:
     return Caller(person_of(request), host, folders, store, checks=request.app.state.checks)
 
 
-def served_operation(served: ServedOperation) -> Operation:
+def served_operation(served: Operation) -> ApiOperation:
     """Return the operation of the API for one that programs call; the field in the address is not in the body."""
     address = served.address
     assert address is not None  # noqa: S101 (the table of the API has only these)
@@ -81,7 +80,7 @@ def served_operation(served: ServedOperation) -> Operation:
         in_path = {address.in_path: number_of(request)} if address.in_path else {}
         return await served.run(caller_of(request), operation_of(served.arguments, sent or body(), **in_path))
 
-    return Operation(
+    return ApiOperation(
         address.method,
         address.path,
         address.name,
@@ -94,7 +93,7 @@ def served_operation(served: ServedOperation) -> Operation:
     )
 
 
-def route_of(operation: Operation) -> Route:
+def route_of(operation: ApiOperation) -> Route:
     """Return the route of an operation."""
 
     async def endpoint(request: Request) -> Response:
@@ -116,7 +115,7 @@ async def _body(request: Request, wanted: type[msgspec.Struct]) -> msgspec.Struc
         raise UsageError(f"the body is not what this operation needs: {error}") from error
 
 
-def openapi_document(operations: Sequence[Operation], version: str) -> dict[str, Any]:
+def openapi_document(operations: Sequence[ApiOperation], version: str) -> dict[str, Any]:
     """Return the OpenAPI document of all operations."""
     types = [one.body for one in operations if one.body is not None]
     types += [one.answer for one in operations if one.answer is not None]
@@ -140,7 +139,7 @@ def openapi_document(operations: Sequence[Operation], version: str) -> dict[str,
     }
 
 
-def _entry(operation: Operation) -> dict[str, Any]:
+def _entry(operation: ApiOperation) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
@@ -162,17 +161,17 @@ def _entry(operation: Operation) -> dict[str, Any]:
     return entry
 
 
-def _path_schema(operation: Operation, name: str) -> dict[str, Any]:
+def _path_schema(operation: ApiOperation, name: str) -> dict[str, Any]:
     return {"type": "integer"} if f"{{{name}:number}}" in operation.path else {"type": "string"}
 
 
-def _success(operation: Operation) -> dict[str, Any]:
+def _success(operation: ApiOperation) -> dict[str, Any]:
     if operation.answer is None:
         return {"description": "server-sent events", "content": {_STREAM: {"schema": {"type": "string"}}}}
     return {"description": "done", "content": {_JSON: {"schema": _schema(operation.answer)}}}
 
 
-def _problems(operation: Operation) -> dict[str, Any]:
+def _problems(operation: ApiOperation) -> dict[str, Any]:
     wanted = dict(_PROBLEMS)
     if "{" in operation.path:
         wanted["404"] = "it does not exist"
