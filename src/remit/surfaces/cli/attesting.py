@@ -14,20 +14,15 @@ from remit import __version__
 from remit.checking import Options, Verdict
 from remit.contract.parse import MAX_BYTES
 from remit.errors import EnvironmentBroken, UsageError
-from remit.merging.model import Merge, MergeSettings
-from remit.operations.merge import MergeDocuments
 from remit.reports.attestation import (
     check_policy,
     check_properties,
     commit_subject,
     document_subject,
-    merge_policy,
-    merge_properties,
     statement,
 )
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
-from remit.surfaces.cli.operation_options import path_of
 from remit.workspace import git
 from remit.workspace.atomic_write import replace_file
 from remit.workspace.safe_git import decode_output, run_git
@@ -64,9 +59,7 @@ def write_statement(
     """Write the statement. `commits` are those that claims were checked against; None: the files on disk."""
     subjects = [document_subject(name, data) for name, data in documents.contents.items()]
     for commit in dict.fromkeys(commits):
-        found = (
-            _commit_of(root, commit) if commit is not None else _clean_head(root, {*documents.files, path.resolve()})
-        )
+        found = commit_of(root, commit) if commit is not None else _clean_head(root, {*documents.files, path.resolve()})
         subjects += [commit_subject(found)] if found is not None else []
     if not subjects:
         raise UsageError("--attest needs a document or a commit that the statement can name")
@@ -91,32 +84,7 @@ def attest_verdicts(
     )
 
 
-def attest_merge(
-    wanted: MergeDocuments,
-    documents: Documents,
-    merged: Merge,
-    policy: tuple[Options, MergeSettings],
-    root: Path,
-) -> None:
-    """Write the statement about a merge. Its subjects are the inputs, and the report if it is written to a file."""
-    output, baseline = path_of(wanted.output), path_of(wanted.baseline)
-    if output is not None:
-        documents.add(str(output), output, output.read_bytes())
-    filters = {
-        "changed_since": _commit_of(root, wanted.changed_since) if wanted.changed_since else None,
-        "baseline": document_subject("", baseline.read_bytes()).digest if baseline is not None else None,
-    }
-    write_statement(
-        Path(wanted.attest or ""),
-        documents,
-        root=root,
-        commits=[None],
-        properties=merge_properties(merged, is_filtered=any(filters.values())),
-        policy=merge_policy(*policy, filters),
-    )
-
-
-def _commit_of(root: Path, revision: str) -> str | None:
+def commit_of(root: Path, revision: str) -> str | None:
     """Return the id of a commit."""
     found = run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     words = decode_output(found or b"").split()  # older versions of git repeat the option

@@ -26,7 +26,6 @@ from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_files, find_repository
 from remit.surfaces.cli.operation_options import operation_options, path_of
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.recording import documents_to_attest, record_verdicts
 
 
 @click.command("check")
@@ -59,7 +58,7 @@ def command(wanted: Check) -> int:
         rerun=wanted.rerun,
     )
     try:
-        documents = documents_to_attest(wanted.attest)
+        documents = Documents() if wanted.attest is not None else None
         verdicts = list(_check_all(files, options, sources, documents))
         dismissed = _dismissed(verdicts, sources)
         if wanted.form == "text":
@@ -72,6 +71,8 @@ def command(wanted: Check) -> int:
         attest_verdicts(Path(wanted.attest or ""), documents, verdicts, options, root)
     emit_verdicts(verdicts, seconds=None)
     if wanted.record:
+        from remit.surfaces.cli.recording import record_verdicts  # late: it needs the extra remit[run]
+
         record_verdicts(verdicts, "check", root)
     empty = any(not claims_of(verdict.evidence) for verdict in verdicts)
     is_accepted = all(verdict.accepted for verdict in verdicts)

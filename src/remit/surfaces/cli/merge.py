@@ -26,12 +26,12 @@ from remit.merging.previous import read_merge
 from remit.operations.merge import MergeDocuments
 from remit.orchestrate.merge_settings import learns_weights, merge_settings
 from remit.registry.api import reload_registry
-from remit.surfaces.cli.attesting import Documents, attest_merge
+from remit.reports.attestation import document_subject, merge_policy, merge_properties
+from remit.surfaces.cli.attesting import Documents, commit_of, write_statement
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.merge_output import write_merge
 from remit.surfaces.cli.operation_options import operation_options, path_of
-from remit.surfaces.cli.recording import record_merge
 from remit.surfaces.cli.store import with_database
 from remit.workspace import git
 
@@ -83,11 +83,38 @@ def command(wanted: MergeDocuments) -> int:
     merged = _filtered(merged, wanted, sources)
     write_merge(merged, wanted.form, sources, path_of(wanted.output), wanted.sarif_profile)
     if documents is not None:
-        attest_merge(wanted, documents, merged, (options, settings), root)
+        _attest(wanted, documents, merged, (options, settings), root)
     emit_verdicts(checked or (), seconds=None)
     if wanted.record:
+        from remit.surfaces.cli.recording import record_merge  # late: it needs the extra remit[run]
+
         record_merge(merged, "merge", root, verdicts=checked or (), plan=wanted.plan)
     return 1 if fails(merged, wanted.fail_on) else 0
+
+
+def _attest(
+    wanted: MergeDocuments,
+    documents: Documents,
+    merged: Merge,
+    policy: tuple[Options, MergeSettings],
+    root: Path,
+) -> None:
+    """Write the statement about a merge. Its subjects are the inputs, and the report if it is written to a file."""
+    output, baseline = path_of(wanted.output), path_of(wanted.baseline)
+    if output is not None:
+        documents.add(str(output), output, output.read_bytes())
+    filters = {
+        "changed_since": commit_of(root, wanted.changed_since) if wanted.changed_since else None,
+        "baseline": document_subject("", baseline.read_bytes()).digest if baseline is not None else None,
+    }
+    write_statement(
+        Path(wanted.attest or ""),
+        documents,
+        root=root,
+        commits=[None],
+        properties=merge_properties(merged, is_filtered=any(filters.values())),
+        policy=merge_policy(*policy, filters),
+    )
 
 
 def _plan_inputs(plan: int) -> tuple[list[Input], Path]:

@@ -1,29 +1,22 @@
-"""Options of commands that keep their verdicts, `--record` and `--attest`, and the ledger for the first."""
+"""`--record`: store the outcome of a command in the ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from remit.checking import Verdict
+from remit.dispatch.settings import Settings
 from remit.ledger.items import ItemOrigin, NewItem
 from remit.ledger.ledger_entries import EntrySource, LedgerEntry, document_entry
 from remit.ledger.recorded_merge import record_of
 from remit.merging.model import Merge
-from remit.surfaces.cli.attesting import Documents
+from remit.store import ledger, review_queue
+from remit.store.database import Database
+from remit.surfaces.cli.store import with_database
 from remit.workspace import git
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
-
-
-def documents_to_attest(statement: str | None) -> Documents | None:
-    """Return where the documents are noted for a statement about them; None without --attest."""
-    return Documents() if statement is not None else None
 
 
 def record_verdicts(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> None:
@@ -46,11 +39,7 @@ def _entries(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> li
 
 def _record(entries: list[LedgerEntry], items: list[NewItem]) -> None:
     async def work(database: Database, _: Settings) -> tuple[int, int]:
-        from remit.store import ledger, review_queue
-
         return await ledger.record(database, entries), len(await review_queue.add_items(database, items))
-
-    from remit.surfaces.cli.store import with_database  # late import: most commands do not open the database
 
     new, queued = with_database(work)
     text = f"recorded: {new} new {'entry' if new == 1 else 'entries'} in the ledger"

@@ -28,7 +28,6 @@ from remit.orchestrate.review import (
 from remit.surfaces.cli.dismissals import with_dismissals
 from remit.surfaces.cli.merge import fails
 from remit.surfaces.cli.merge_output import FORMATS, write_merge
-from remit.surfaces.cli.recording import record_merge
 from remit.surfaces.cli.store import with_database
 from remit.workspace import git
 from remit.workspace.languages import languages_of
@@ -181,6 +180,8 @@ def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: d
     files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")
     write_merge(merged, options["form"], sources, options["output"])
     if options["record"]:
+        from remit.surfaces.cli.recording import record_merge  # late: it needs the extra remit[run]
+
         record_merge(merged, "review", root, plan=found.plan.id)
     from remit.reports.plans import job_summary
 

@@ -26,7 +26,6 @@ from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.operation_options import operation_options, path_of
 from remit.surfaces.cli.printing import SlowNotice, print_lines, print_text, terminal_columns
-from remit.surfaces.cli.recording import documents_to_attest, record_verdicts
 from remit.verifying import fix_file
 
 
@@ -64,7 +63,7 @@ def command(wanted: Verify) -> int:
     if wanted.explain is not None and wanted.form != "text":
         raise UsageError("--explain prints text; remove --format")
     options = verify_options(wanted)
-    documents = documents_to_attest(wanted.attest)
+    documents = Documents() if wanted.attest is not None else None
     root, origin = find_repository(path_of(wanted.repo), files)
     sources = open_sources(root, rev=wanted.rev, transcripts=read_transcripts(map(Path, wanted.transcripts)))
     try:
@@ -77,6 +76,8 @@ def command(wanted: Verify) -> int:
         attest_verdicts(Path(wanted.attest or ""), documents, answer.verdicts, options, root)
     emit_verdicts(answer.verdicts, seconds=None)
     if wanted.record:
+        from remit.surfaces.cli.recording import record_verdicts  # late: it needs the extra remit[run]
+
         record_verdicts(answer.verdicts, "verify", root)
     empty = [verdict.path for verdict in answer.verdicts if not claims_of(verdict.evidence)]
     is_refused = bool(empty) and wanted.require_claims
