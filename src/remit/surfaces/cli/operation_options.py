@@ -81,7 +81,7 @@ def _read(field: Field, value: Any) -> Any:
 def _pair(field: Field, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise UsageError(f"{field.use.option} takes {field.use.metavar}, not {text!r}")
+        raise UsageError(f"{field.use.option} {text!r}: write {field.use.metavar}")
     return name.strip(), value
 
 
