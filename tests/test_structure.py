@@ -46,7 +46,6 @@ COMMANDS_AND_RULES = (
 SEPARATE_MODULES = {
     "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
     "remit.surfaces.server.mcp_endpoint": "loads the library of the protocol at the first request",
-    "remit.surfaces.server.api_documents": "the operations on documents, beside those on jobs and on the review queue",
 }
 #: Names that say nothing about the content.
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "misc"}

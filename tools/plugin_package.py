@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from remit import __version__
+from remit.operations.declaration import fields_on
+from remit.operations.served import TOOLS
 from remit.surfaces.mcp.resource_table import ALL_RULES, RESOURCES
-from remit.surfaces.mcp.tool_table import TOOLS
 
 FOLDER = Path("plugins/remit")
 MARKETPLACE = FOLDER.parent / ".claude-plugin/marketplace.json"
@@ -106,10 +107,11 @@ def _skill() -> str:
 
 def _tools() -> str:
     lines = ["# Tools and resources of the MCP server", "", "## Tools", ""]
-    for tool in TOOLS:
-        arguments = ", ".join(f"`{name}`" for name in tool.schemas()[0]["properties"])
-        kind = "" if tool.is_read_only else " It changes something."
-        lines += [f"- `{tool.name}`: {tool.description}{kind} Arguments: {arguments}."]
+    for name, operation in TOOLS.items():
+        arguments = ", ".join(f"`{field.name}`" for field in fields_on(operation.arguments, "mcp"))
+        kind = "" if operation.is_read_only else " It changes something."
+        about = operation.tool.description if operation.tool is not None else ""
+        lines += [f"- `{name}`: {about}{kind} Arguments: {arguments}."]
     lines += ["", "## Resources", "", f"- `{ALL_RULES}`: All rules of the contract."]
     lines += [f"- `{one.uri.replace('{wanted}', '...')}`: {one.description}" for one in RESOURCES]
     return "\n".join(lines) + "\n"

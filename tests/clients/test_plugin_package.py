@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import remit
-from remit.surfaces.mcp.tool_table import TOOLS
+from remit.operations.served import TOOLS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "plugins/remit"
@@ -108,7 +108,7 @@ def test_a_skill_has_only_the_fields_that_all_clients_know(skill: Path) -> None:
 
 def test_the_skill_names_only_tools_that_exist_and_its_reference_all_of_them() -> None:
     (skill,) = PACKAGE.glob("skills/*/SKILL.md")
-    names = {tool.name for tool in TOOLS}
+    names = set(TOOLS)
     written = set(re.findall(r"`([a-z]+_[a-z]+)`", skill.read_text(encoding="utf-8")))
     assert written <= names
     listed = (skill.parent / "references/tools.md").read_text(encoding="utf-8")

@@ -28,17 +28,10 @@ from remit.clients.setup.hook_process import hook_command
 from remit.dispatch.submit import Queueing
 from remit.dispatch.telemetry import open_telemetry, wanted_signals
 from remit.dispatch.verdict_events import emit_verdicts
+from remit.operations.documents import Check, Verify, check_document, verify_document
+from remit.operations.folders import Folders
+from remit.operations.merge import MergeDocuments, SourceDocument, merge_documents
 from remit.surfaces.cli.group import remit
-from remit.surfaces.requests.folders import Folders
-from remit.surfaces.requests.posted_documents import (
-    CheckBody,
-    MergeBody,
-    PostedDocument,
-    VerifyBody,
-    check_document,
-    merge_documents,
-    verify_document,
-)
 from remit.verifying import OPTIONS
 
 pytest_plugins = ("support.running",)
@@ -236,11 +229,11 @@ def test_each_verdict_of_a_command_is_an_event(receiver: Receiver, tmp_path: Pat
 def test_each_verdict_of_the_mcp_server_is_an_event(receiver: Receiver, tmp_path: Path, tool: str) -> None:
     folders = Folders([tmp_path])
     if tool == "check_result":
-        check_document(folders, CheckBody(text="# Not a result\n"))
+        check_document(folders, Check(text="# Not a result\n"))
     elif tool == "merge_results":
-        merge_documents(folders, MergeBody(documents=[PostedDocument(path="one.md", text="# nowhere\n")]))
+        merge_documents(folders, MergeDocuments(documents=[SourceDocument(path="one.md", text="# nowhere\n")]))
     else:
-        verify_document(folders, VerifyBody(text="See `nowhere.py:3`.\n"))
+        verify_document(folders, Verify(text="See `nowhere.py:3`.\n"))
     [record] = receiver.records
     assert record.event_name == "gen_ai.evaluation.result"
     assert b"nowhere" not in receiver.raw

@@ -19,7 +19,6 @@ import pytest
 from support.waiting import until
 
 from remit import __version__
-from remit.clients import known_clients
 from remit.configuration import SETTINGS, load
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
@@ -348,7 +347,7 @@ def test_doctor_shows_on_a_terminal_which_client_it_asks(tmp_path: Path, monkeyp
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(known_clients, "client_facts", facts)
+    monkeypatch.setattr(doctor, "client_facts", facts)
     monkeypatch.setattr(printing, "_SLOW", 0.0)
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(sys, "stdout", printed := io.StringIO())

@@ -79,7 +79,7 @@ def test_a_retry_without_a_database_fails_with_one_sentence(
     async def lost(*_: Any) -> None:
         raise psycopg.OperationalError("terminating connection")
 
-    monkeypatch.setattr("remit.dispatch.correction.retry", lost)
+    monkeypatch.setattr("remit.operations.jobs.retry", lost)
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 3

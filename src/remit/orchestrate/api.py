@@ -20,7 +20,6 @@ from remit.merging.model import Merge
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.coverage import review_coverage
 from remit.orchestrate.driver import Driver
-from remit.orchestrate.local_worker import ensure_worker
 from remit.orchestrate.phase import whole_plan
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
@@ -115,6 +114,8 @@ async def fan_out(
 
 async def run_plan(plan: Plan, *, repo: str | Path = ".", is_new: bool = False) -> PlanResult:
     """Run a plan, or resume the newest unfinished plan with the same text. `is_new` always starts a new one."""
+    from remit.orchestrate.local_worker import ensure_worker  # late: it needs the libraries of models
+
     root = Path(repo)
     settings = load_settings(start=root)
     async with (

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.surfaces.mcp import stdio
-from remit.surfaces.mcp.stdio import CAPABILITIES_KEY, CLIENT_KEY, EARLY_ANSWERS, VERSION_KEY, EarlyAnswers, read_lines
+from remit.surfaces.mcp import stdio, wire
+from remit.surfaces.mcp.stdio import CAPABILITIES_KEY, CLIENT_KEY, EARLY_ANSWERS, VERSION_KEY, EarlyAnswers
+from remit.surfaces.mcp.wire import read_lines
 
 TABLE: dict[str, Any] = json.loads(Path(stdio.__file__).with_name(EARLY_ANSWERS).read_text(encoding="utf-8"))
 CLIENT = {"name": "client", "version": "1"}
@@ -139,7 +140,7 @@ def test_a_last_line_without_an_end_arrives_too() -> None:
 
 
 def test_a_line_that_is_too_long_is_skipped_and_the_next_one_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "MAX_MESSAGE", 100_000)
+    monkeypatch.setattr(wire, "MAX_MESSAGE", 100_000)
     long = b"x" * 350_000
     assert read(long + b"\nshort\n" + b"y" * 100_001 + b"\n" + b"z" * 100_000 + b"\n" + long) == [
         None,

@@ -18,6 +18,9 @@ from support.postgres import Postgres
 import remit
 from remit.dispatch.settings import load_settings
 from remit.ledger.items import NewItem
+from remit.operations.declaration import arguments_on, object_schema
+from remit.operations.folders import Folders
+from remit.operations.served import TOOLS, Caller, Store
 from remit.reports.rules import rules_shape
 from remit.reports.shapes import check_schema
 from remit.rules.catalog import every_rule
@@ -25,8 +28,6 @@ from remit.store import plans, review_queue
 from remit.store.access import Person, Role, audit_log
 from remit.store.database import Database, open_database
 from remit.surfaces.mcp.mcp_server import ContractServer
-from remit.surfaces.mcp.tool_table import TOOLS, Caller, Store
-from remit.surfaces.requests.folders import Folders
 from remit.testing import project, result
 
 T = TypeVar("T")
@@ -48,7 +49,9 @@ def server(
     may_read_files: bool = True,
 ) -> ContractServer:
     def find_caller(_: object, roots: list[Path] | None) -> Caller:
-        return Caller(Person(0, "alice", role), "mcp", Folders(roots or [folder], folder), open_store, may_read_files)
+        return Caller(
+            Person(0, "alice", role), "mcp", Folders(roots or [folder], folder, may_read=may_read_files), open_store
+        )
 
     return ContractServer(find_caller, is_read_only=is_read_only, asks_for_roots=True)
 
@@ -100,20 +103,20 @@ def giving(*folders: Path | str) -> dict[str, Any]:
 
 
 def test_the_tools_are_the_promised_ones_with_valid_schemas() -> None:
-    assert [tool.name for tool in TOOLS] == [
+    assert list(TOOLS) == [
         *("verify_text", "check_result", "explain_rule", "prompt_for", "merge_results"),
         *("submit_job", "get_job", "list_findings", "answer_question", "record_decision"),
     ]
-    for tool in TOOLS:
-        for schema in tool.schemas():
+    for operation in TOOLS.values():
+        for schema in (object_schema(arguments_on(operation.arguments, "mcp")), object_schema(operation.answer)):
             jsonschema.Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
             names = {part.partition('"')[0] for part in json.dumps(schema).split('"#/$defs/')[1:]}
-            assert names == set(schema.get("$defs", {})), tool.name
+            assert names == set(schema.get("$defs", {})), operation.arguments
 
 
 def test_the_schema_of_an_answer_is_the_schema_of_the_command() -> None:
-    own = next(tool for tool in TOOLS if tool.name == "check_result").schemas()[1]
+    own = object_schema(TOOLS["check_result"].answer)
     assert own["properties"] == check_schema()["$defs"]["CheckShape"]["properties"]
 
 
@@ -220,7 +223,7 @@ def test_results_are_merged() -> None:
 def test_a_read_only_server_has_no_tool_that_changes_something() -> None:
     made = server(project(), is_read_only=True)
     listed = use(made, lambda client: client.list_tools())
-    assert {tool.name for tool in listed.tools} == {tool.name for tool in TOOLS} - WRITES
+    assert {tool.name for tool in listed.tools} == set(TOOLS) - WRITES
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in listed.tools)
     for name in WRITES:
         assert "Unknown tool" in refusal(made, name, {})

@@ -6,9 +6,22 @@ import atexit
 import gc
 import io
 import sys
+import traceback
+
+import click
+
+from remit.errors import EnvironmentBroken, RemitError
+from remit.reports.layout import escape_control
+from remit.surfaces.cli.group import remit
 
 #: New objects until Python searches for garbage; Python's own default is 700.
 _OBJECTS = 50_000
+#: Package -> the extra that installs it
+_EXTRAS = {
+    **dict.fromkeys(("psycopg", "psycopg_pool", "procrastinate", "pydantic_ai"), "run"),
+    **dict.fromkeys(("httptools", "starlette", "uvicorn"), "serve"),
+    **dict.fromkeys(("mcp", "mcp_types"), "mcp"),
+}
 
 
 def main() -> None:
@@ -16,8 +29,6 @@ def main() -> None:
     # Loading modules creates many objects that stay: searching them for garbage again and again takes 5 % of a check.
     gc.set_threshold(_OBJECTS)
     atexit.register(gc.freeze)  # the search at the end takes another 5 %, and the process releases its memory anyway
-    from remit.surfaces.cli.group import remit
-
     for stream in (sys.stdout, sys.stderr):
         # Reports are UTF-8. A terminal with another encoding shows replacement characters instead of failing.
         if isinstance(stream, io.TextIOWrapper):
@@ -31,11 +42,10 @@ def main() -> None:
 
 def _explain(error: Exception) -> int:
     """Print one line for an error that the user can fix, and a traceback for a bug. Return the exit code."""
-    import click
-
-    from remit.errors import RemitError
-    from remit.reports.layout import escape_control
-
+    package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if extra := _EXTRAS.get(package):
+        text = f"this command needs the extra remit[{extra}] ({package} not installed): pip install 'remit[{extra}]'"
+        error = EnvironmentBroken(text)
     if isinstance(error, RemitError):
         click.echo(f"remit: {escape_control(str(error))}", err=True)
         return error.exit_code
@@ -58,8 +68,6 @@ def _explain(error: Exception) -> int:
             f"remit: a temporary file cannot be written: {error}; free space, or name a folder with TMPDIR", err=True
         )
         return 3
-    import traceback
-
     traceback.print_exception(error)
     click.echo("remit: this is a bug in remit, not an error in your input; please report the lines above", err=True)
     return 3

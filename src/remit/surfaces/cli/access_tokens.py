@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
+from remit.dispatch.settings import Settings
+from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control
+from remit.reports.ledger_shapes import AccessTokenShape, AccessTokensShape
+from remit.store.access import AccessToken, Role, add_token, list_tokens, revoke_token
+from remit.store.database import Database
 from remit.surfaces.cli.printing import print_lines, print_text
-from remit.surfaces.cli.store import need_extra, with_database
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.access import AccessToken, Role
-    from remit.store.database import Database
+from remit.surfaces.cli.store import with_database
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
@@ -47,9 +46,6 @@ def add(name: str, role: Role, days: float | None, form: str) -> int:
       remit tokens add alice --role reviewer
       remit tokens add ci --role operator --days 90 --format json
     """
-    need_extra()
-    from remit.reports.formats import format_json
-    from remit.store.access import add_token
 
     async def work(database: Database, _: Settings) -> tuple[AccessToken, str]:
         return await add_token(database, name, role, days=days)
@@ -72,10 +68,6 @@ def list_command(form: str) -> int:
       remit tokens list
       remit tokens list --format json
     """
-    need_extra()
-    from remit.reports.formats import format_json
-    from remit.reports.ledger_shapes import AccessTokenShape, AccessTokensShape
-    from remit.store.access import list_tokens
 
     async def work(database: Database, _: Settings) -> list[AccessToken]:
         return await list_tokens(database)
@@ -98,9 +90,6 @@ def revoke(token: int, form: str) -> int:
     Examples:
       remit tokens revoke 3
     """
-    need_extra()
-    from remit.reports.formats import format_json
-    from remit.store.access import revoke_token
 
     async def work(database: Database, _: Settings) -> str:
         return await revoke_token(database, token)

@@ -6,14 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from remit.clients.known_clients import CLIENTS, client_setup
+from remit.clients.setup.plan import MAX_BYTES, read_bytes, write_bytes
 from remit.configuration import load
 from remit.errors import UsageError
 from remit.registry import api
+from remit.registry.check import check_path
 from remit.registry.lookup import Registry
 from remit.registry.model import Definition
 from remit.registry.tools import AllowList, split_names
+from remit.reports.agents import agents_shape, check_lines, explain_lines, list_lines, show_lines
+from remit.reports.formats import format_json
+from remit.reports.layout import escape_control
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
 _FORMAT = click.option(
@@ -61,8 +67,6 @@ def list_command(plugin_path: str | None = None, form: str = "text") -> int:
       remit agents list
       REMIT_PLUGIN_PATH=/srv/plugins/acme remit agents list --format json
     """
-    from remit.reports.agents import agents_shape, list_lines
-
     registry = _registry(plugin_path, None, print_problems=False)
     if form == "json":
         _print_json(agents_shape(registry.plugins, registry.warnings))
@@ -83,13 +87,9 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
       remit agents show code-explorer
       remit agents show built-in:code-explorer --format json
     """
-    from remit.reports.agents import show_lines
-
     registry = _registry(plugin_path, None)
     definition = _definition(registry, name)
     if form == "json":
-        import msgspec
-
         _print_json({"schema": "remit.definition/1", **msgspec.to_builtins(definition)})
     else:
         print_lines(show_lines(definition, columns()))
@@ -137,8 +137,6 @@ def explain(name: str | None, **options: Any) -> int:
     if options["form"] == "json":
         _print_json(brief)
     else:
-        from remit.reports.agents import explain_lines
-
         print_lines(explain_lines(name, brief, columns()))
     return 0
 
@@ -159,9 +157,6 @@ def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
       remit agents check my-plugin --allow-tools Read,Grep,brain_search
       remit agents check .claude/agents --fix
     """
-    from remit.registry.check import check_path
-    from remit.reports.agents import agents_shape, check_lines
-
     allowed = _allowed(split_names(allow_tools) if allow_tools is not None else None)
     plugins, warnings, repairs = check_path(path, allowed, fix=fix)
     for repair in repairs:
@@ -190,8 +185,6 @@ def _variable(option: str) -> tuple[str, str]:
 
 
 def _print_json(value: Any) -> None:
-    from remit.reports.formats import format_json
-
     print_text(format_json(value))
 
 
@@ -214,8 +207,6 @@ def export_command(
       remit agents export --to codex
       remit agents export code-explorer --to opencode --out /tmp/agents
     """
-    from remit.reports.layout import escape_control
-
     setup = client_setup(client)
     registry = _registry(plugin_path, None)
     visible = [one for one in registry if not registry.is_hidden(one)]
@@ -230,8 +221,6 @@ def export_command(
         path = out / f"{one.name}{setup.ending}"  # a name contains no slash
         rows.append({"path": str(path), "outcome": _export(path, setup.definition_text(one), is_forced=is_forced)})
     if form == "json":
-        from remit.reports.formats import format_json
-
         print_text(format_json({"schema": "remit.export/1", "client": client, "files": rows}))
     else:
         print_text("\n".join(escape_control(f"{row['outcome']} {row['path']}") for row in rows))
@@ -247,8 +236,6 @@ def _definition(registry: Registry, name: str) -> Definition:
 
 def _export(path: Path, text: str, *, is_forced: bool) -> str:
     """Write a file and return what was done: written, unchanged, or kept because it differs."""
-    from remit.clients.setup.plan import MAX_BYTES, read_bytes, write_bytes
-
     before = read_bytes(path, MAX_BYTES)
     if before == text.encode():
         return "unchanged"

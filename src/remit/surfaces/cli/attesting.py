@@ -6,16 +6,26 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit import __version__
+from remit.checking import Options, Verdict
 from remit.contract.parse import MAX_BYTES
 from remit.errors import EnvironmentBroken, UsageError
-
-if TYPE_CHECKING:
-    from remit.checking import Options, Verdict
-    from remit.merging.model import Merge, MergeSettings
+from remit.reports.attestation import (
+    check_policy,
+    check_properties,
+    commit_subject,
+    document_subject,
+    statement,
+)
+from remit.reports.formats import format_json
+from remit.reports.layout import escape_control
+from remit.workspace import git
+from remit.workspace.atomic_write import replace_file
+from remit.workspace.safe_git import decode_output, run_git
 
 
 class Documents:
@@ -47,16 +57,9 @@ def write_statement(
     policy: Mapping[str, Any],
 ) -> None:
     """Write the statement. `commits` are those that claims were checked against; None: the files on disk."""
-    from remit import __version__
-    from remit.reports.attestation import commit_subject, document_subject, statement
-    from remit.reports.formats import format_json
-    from remit.workspace.atomic_write import replace_file
-
     subjects = [document_subject(name, data) for name, data in documents.contents.items()]
     for commit in dict.fromkeys(commits):
-        found = (
-            _commit_of(root, commit) if commit is not None else _clean_head(root, {*documents.files, path.resolve()})
-        )
+        found = commit_of(root, commit) if commit is not None else _clean_head(root, {*documents.files, path.resolve()})
         subjects += [commit_subject(found)] if found is not None else []
     if not subjects:
         raise UsageError("--attest needs a document or a commit that the statement can name")
@@ -71,8 +74,6 @@ def attest_verdicts(
     path: Path, documents: Documents, verdicts: Sequence[Verdict], options: Options, root: Path
 ) -> None:
     """Write the statement about the verdicts of `remit check` or `remit verify`."""
-    from remit.reports.attestation import check_policy, check_properties
-
     write_statement(
         path,
         documents,
@@ -83,37 +84,8 @@ def attest_verdicts(
     )
 
 
-def attest_merge(
-    flags: Mapping[str, Any],
-    documents: Documents,
-    merged: Merge,
-    policy: tuple[Options, MergeSettings],
-    root: Path,
-) -> None:
-    """Write the statement about a merge. Its subjects are the inputs, and the report if it is written to a file."""
-    from remit.reports.attestation import document_subject, merge_policy, merge_properties
-
-    output, baseline = flags["output"], flags["baseline"]
-    if output is not None:
-        documents.add(str(output), output, output.read_bytes())
-    filters = {
-        "changed_since": _commit_of(root, flags["changed_since"]) if flags["changed_since"] else None,
-        "baseline": document_subject("", baseline.read_bytes()).digest if baseline is not None else None,
-    }
-    write_statement(
-        flags["attest"],
-        documents,
-        root=root,
-        commits=[None],
-        properties=merge_properties(merged, is_filtered=any(filters.values())),
-        policy=merge_policy(*policy, filters),
-    )
-
-
-def _commit_of(root: Path, revision: str) -> str | None:
+def commit_of(root: Path, revision: str) -> str | None:
     """Return the id of a commit."""
-    from remit.workspace.safe_git import decode_output, run_git
-
     found = run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     words = decode_output(found or b"").split()  # older versions of git repeat the option
     return words[-1] if words else None
@@ -121,16 +93,12 @@ def _commit_of(root: Path, revision: str) -> str | None:
 
 def _clean_head(root: Path, own: set[Path]) -> str | None:
     """Return the checked-out commit if the files on disk are those of the commit, except `own`. Else state why not."""
-    from remit.workspace import git
-
     head = git.head(root)
     changed = git.changes(root) if head is not None else None
     if changed is None:
         return None
     others = [name for name in changed if (root / name).resolve() not in own]
     if others:
-        from remit.reports.layout import escape_control
-
         differ = f" and {len(others) - 1} more differ" if len(others) > 1 else " differs"
         click.echo(f"remit: the statement names no commit: {escape_control(others[0])}{differ} from it", err=True)
         return None

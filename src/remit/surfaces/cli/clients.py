@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from remit.clients.hooks.events import run
 from remit.clients.known_clients import CLIENTS, client_setup
+from remit.clients.setup.install import apply_install, install_lock, plan_install, status_message
+from remit.clients.setup.plan import FileChange, InstallPlan
+from remit.clients.setup.uninstall import apply_uninstall, is_empty_plan, plan_uninstall
+from remit.clients.translation import run_client
 from remit.errors import UsageError
 from remit.gate.settings import MODES
+from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-
-if TYPE_CHECKING:
-    from remit.clients.setup.plan import FileChange, InstallPlan
 
 _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 
@@ -56,8 +58,6 @@ def install_command(
       remit install copilot --user
       remit install claude-code --project ~/shop --yes
     """
-    from remit.clients.setup.install import apply_install, install_lock, plan_install, status_message
-
     target = client_setup(client).find_target(project, is_user=is_user)
     with install_lock(target):
         plan = plan_install(target, mode=mode, http=http, is_with_mcp=is_with_mcp)
@@ -98,7 +98,6 @@ def print_plan(plan: InstallPlan, form: str, outcome: str) -> int:
     if form == "text":
         print_text(outcome)
         return 0
-    from remit.reports.formats import format_json
 
     changed = [{"path": str(one.path), "change": one.mark} for one in plan.changes]
     report = {"schema": "remit.install/1", "changes": changed, "kept": plan.kept, "notes": plan.notes}
@@ -153,11 +152,8 @@ def hook_command(event: str, client: str) -> int:
       remit hook PreToolUse --client codex < payload.json
     """
     if client == "claude-code":
-        from remit.clients.hooks.events import run
-
         run(event)
         return 0
-    from remit.clients.translation import run_client
 
     run_client(client, event)
     return 0
@@ -179,9 +175,6 @@ def uninstall_command(client: str, project: Path | None, form: str, *, is_user: 
       remit uninstall
       remit uninstall claude-code --user --yes
     """
-    from remit.clients.setup.install import install_lock
-    from remit.clients.setup.uninstall import apply_uninstall, is_empty_plan, plan_uninstall
-
     target = client_setup(client).find_target(project, is_user=is_user)
     with install_lock(target):
         plan = plan_uninstall(target)

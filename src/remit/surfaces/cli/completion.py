@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import get_completion_class
 
+from remit.surfaces.cli.group import remit
 from remit.surfaces.cli.printing import print_text
 
 
@@ -17,10 +19,6 @@ def command(shell: str) -> int:
       eval "$(remit completion bash)"
       remit completion fish > ~/.config/fish/completions/remit.fish
     """
-    from click.shell_completion import get_completion_class
-
-    from remit.surfaces.cli.group import remit
-
     completer = get_completion_class(shell)
     if completer is not None:
         print_text(completer(remit, {}, "remit", "_REMIT_COMPLETE").source())

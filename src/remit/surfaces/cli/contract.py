@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
-from remit.checking import read_source
+from remit.checking import Options, read_source
+from remit.configuration import load
 from remit.contract.parse import parse
 from remit.contract.render import render, to_json
-from remit.errors import EnvironmentBroken, UsageError
+from remit.errors import UsageError
+from remit.reports.formats import format_json
+from remit.reports.gate import decision_schema
+from remit.reports.ledger_shapes import ledger_schema
+from remit.reports.rules import PromptShape, rule_lines, rule_list_lines, rules_shape
+from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema
+from remit.rules.catalog import every_rule, find
+from remit.rules.instructions import instructions
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 
 _OF_LEDGER = ("ledger", "scorecards", "weights", "calibration", "tokens")
@@ -38,13 +46,8 @@ def rules_command(name: str | None, form: str) -> int:
       remit rules confidence-arithmetic
       remit rules --format json
     """
-    from remit.reports.rules import rule_lines, rule_list_lines, rules_shape
-    from remit.rules.catalog import every_rule, find
-
     chosen = (find(name).rule,) if name else every_rule()
     if form == "json":
-        from remit.reports.formats import format_json
-
         print_text(format_json(rules_shape(chosen)))
     elif name:
         print_lines(rule_lines(chosen[0], columns()))
@@ -66,8 +69,6 @@ def convert_command(file: str, form: str) -> int:
       remit convert answer.md --to json
       remit convert answer.json --to md > answer.md
     """
-    import msgspec
-
     documents = parse(sys.stdin.buffer.read() if file == "-" else read_source(Path(file)))
     for document in documents:
         if document.refusal:
@@ -107,17 +108,10 @@ def prompt_command(kind: str, profile: str | None, agent: str, form: str) -> int
       remit prompt --kind exploration --profile v1
       remit prompt --kind review --agent qa-engineer
     """
-    from remit.checking import Options
-    from remit.configuration import load
-    from remit.rules.instructions import instructions
-
     profile = profile or load()["profile"]
     Options(kind=kind, profile=profile).validated()
     text = instructions(kind, profile, agent)
     if form == "json":
-        from remit.reports.formats import format_json
-        from remit.reports.rules import PromptShape
-
         text = format_json(PromptShape(kind=kind, profile=profile, text=text))
     print_text(text)
     return 0
@@ -143,12 +137,6 @@ def schema_command(name: str) -> int:
       remit schema calibration
       remit schema tokens
     """
-    from remit.reports.agents import brief_schema
-    from remit.reports.formats import format_json
-    from remit.reports.gate import decision_schema
-    from remit.reports.ledger_shapes import ledger_schema
-    from remit.reports.shapes import check_schema, merge_schema, result_schema
-
     schemas = {"result": result_schema, "brief": brief_schema, "check": check_schema, "merge": merge_schema}
     schemas["decision"] = decision_schema
     if name in _OF_LEDGER:
@@ -159,8 +147,6 @@ def schema_command(name: str) -> int:
 
 
 def _run_schema(name: str) -> dict[str, Any]:
-    if find_spec("psycopg") is None:
-        raise EnvironmentBroken(f"the schema of a {name} needs an extra: install remit[run]")
     from remit.reports.jobs import job_schema
     from remit.reports.plans import plan_schema
 

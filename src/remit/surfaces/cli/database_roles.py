@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from remit.dispatch.settings import Settings
 from remit.errors import UsageError
+from remit.store.database import Database
+from remit.store.roles import RoleKind, apply_roles, check_names, role_script
 from remit.surfaces.cli.printing import print_text
-from remit.surfaces.cli.store import need_extra, with_database
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
-    from remit.store.roles import RoleKind
+from remit.surfaces.cli.store import with_database
 
 
 @click.group("db")
@@ -42,9 +38,6 @@ def roles(worker: str | None, submitter: str | None, *, is_applied: bool) -> int
       remit db roles --worker fleet_worker --apply
       remit db roles --submitter ci | psql "$REMIT_DATABASE_URL"
     """
-    need_extra()
-    from remit.store.roles import apply_roles, check_names, role_script
-
     given: dict[RoleKind, str | None] = {"worker": worker, "submitter": submitter}
     names: dict[RoleKind, str] = {kind: name for kind, name in given.items() if name is not None}
     if not names:

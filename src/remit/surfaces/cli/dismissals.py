@@ -8,10 +8,12 @@ from pathlib import Path
 import click
 import msgspec
 
+from remit.checking import Options
 from remit.configuration import load
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.ledger.dismissing import add_dismissal, remove_dismissal, stored_dismissals
+from remit.merging.api import merge_inputs
 from remit.merging.dismissals import (
     FILE,
     apply_dismissals,
@@ -20,6 +22,7 @@ from remit.merging.dismissals import (
     is_expired,
 )
 from remit.merging.drafts import StoredFindings
+from remit.merging.inputs import read_input
 from remit.merging.model import Merge, MergeSettings
 from remit.reports.layout import format_count
 from remit.surfaces.cli.files import find_repository
@@ -137,10 +140,6 @@ def _root(repo: Path | None) -> Path:
 
 def _report(source: Path | None, root: Path) -> Merge:
     """Return the report to look in: the given file, else the last one of the project."""
-    from remit.checking import Options
-    from remit.merging.api import merge_inputs
-    from remit.merging.inputs import read_input
-
     if source is None:
         kept = list((root / ".remit" / "reports").glob("*.json"))
         if not kept:

@@ -8,18 +8,23 @@ import platform
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from remit import __version__
+from remit.clients.hooks.compiled import folder_of, project_of
+from remit.clients.hooks.unknown_events import unknown_notice
+from remit.clients.known_clients import CLIENTS, client_facts
 from remit.configuration import SETTINGS, Configuration, Value, find_file, load, settings_digests
+from remit.dispatch.health import HealthFact, health_facts
+from remit.dispatch.settings import load_settings
+from remit.registry.api import allow_list
+from remit.registry.lookup import Registry, load_registry
+from remit.reports.doctor import health_lines, settings_lines
+from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece
 from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
 from remit.unconfirmed import confirm
-
-if TYPE_CHECKING:
-    from remit.dispatch.health import HealthFact
-    from remit.registry.lookup import Registry
 
 #: The password in the address of a database: after the user name, or as a parameter.
 _PASSWORD = re.compile(r"(//[^/@:\s]*:|\bpassword\s*=\s*)[^@&\s]+")
@@ -44,8 +49,6 @@ def command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
       remit doctor --confirm
       REMIT_PROFILE=v1 remit doctor --format json
     """
-    from remit import __version__
-
     if is_confirmed:
         for path in confirm(Path.cwd(), settings_digests(Path.cwd())):
             click.echo(f"confirmed: {path}", err=True)
@@ -57,15 +60,11 @@ def command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
     variables = {*(setting.variable for setting in SETTINGS), "REMIT_SERVER_TOKEN", "REMIT_STOP_AT"}
     unknown = sorted(name for name in os.environ if name.startswith("REMIT_") and name not in variables)
     if form == "json":
-        from remit.reports.formats import format_json
-
         rows = [{"key": key, "value": value.value, "source": value.source} for key, value in settings.values.items()]
         report = {"schema": "remit.doctor/1", "version": __version__, "python": platform.python_version()}
         fact_rows = [fact._asdict() for fact in facts]
         print_text(format_json({**report, "settings": rows, "unknown_variables": unknown, "facts": fact_rows}))
         return code
-    from remit.reports.doctor import health_lines, settings_lines
-
     about = f" · Python {platform.python_version()} · {sys.platform}"
     lines: list[Line] = [[Piece(f"remit {__version__}", "bold"), Piece(about, "dim")]]
     lines.extend(health_lines(facts, columns()))
@@ -84,11 +83,6 @@ def _without_password(settings: Configuration) -> Configuration:
 
 def _facts(settings: Configuration, notice: SlowNotice) -> list[HealthFact]:
     """Return the results of all checks; the notice names the one that runs."""
-    from remit.dispatch.health import HealthFact, health_facts
-    from remit.dispatch.settings import load_settings
-    from remit.registry.api import allow_list
-    from remit.registry.lookup import load_registry
-
     notice.update("checking the definitions")
     facts = [_definitions(load_registry(settings["plugin_path"], allow_list(settings, None)))]
 
@@ -97,9 +91,6 @@ def _facts(settings: Configuration, notice: SlowNotice) -> list[HealthFact]:
 
     notice.update("checking the database and the sandbox")
     asyncio.run(check())
-    from remit.clients.hooks.compiled import folder_of, project_of
-    from remit.clients.hooks.unknown_events import unknown_notice
-    from remit.clients.known_clients import CLIENTS, client_facts
 
     for name in CLIENTS:
         notice.update(f"checking whether {name} runs the hooks")
@@ -110,8 +101,6 @@ def _facts(settings: Configuration, notice: SlowNotice) -> list[HealthFact]:
 
 
 def _definitions(registry: Registry) -> HealthFact:
-    from remit.dispatch.health import HealthFact
-
     count, plugins = len(list(registry)), len(registry.plugins)
     words = f"{count} definition{'s' * (count != 1)} from {plugins} plugin{'s' * (plugins != 1)}"
     rejected = [file.path for plugin in registry.plugins for file in plugin.rejected]

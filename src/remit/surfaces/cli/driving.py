@@ -7,20 +7,31 @@ import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
+import msgspec
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
+from remit.aio import cancel_and_wait
+from remit.dispatch.settings import Settings
+from remit.dispatch.submit import Resolving
+from remit.evidence.sources import open_sources
+from remit.merging.model import Merge
+from remit.orchestrate.api import PlanResult, drive_plan, max_parallel, merge_plan, plan_result
+from remit.orchestrate.plan import Plan
+from remit.reports.formats import format_json
+from remit.reports.layout import Line, escape_control, plain_lines
+from remit.reports.merge.html import merge_html
+from remit.reports.merge.markdown import merge_markdown
+from remit.reports.plans import phase_lines, plan_lines
+from remit.store import plans
+from remit.store.database import Database
+from remit.store.plans import JobUsage
+from remit.surfaces.cli.dismissals import with_dismissals
 from remit.surfaces.cli.printing import columns
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.dispatch.submit import Resolving
-    from remit.merging.model import Merge
-    from remit.orchestrate.api import PlanResult
-    from remit.reports.layout import Line
-    from remit.store.database import Database
-    from remit.store.plans import JobUsage
 
 
 class DrivenPlan(NamedTuple):
@@ -46,12 +57,7 @@ async def drive_with_progress(
 
     `shows_results`: print the results of each phase before the next one starts, and write a report on all phases.
     """
-    import msgspec
-
-    from remit.orchestrate.api import drive_plan, max_parallel, merge_plan, plan_result
     from remit.orchestrate.local_worker import ensure_worker
-    from remit.orchestrate.plan import Plan
-    from remit.store import plans
 
     spec = msgspec.convert((await plans.get_plan(database, plan)).document, Plan)
     async with ensure_worker(database, settings, concurrency=max_parallel(spec)) as queue:
@@ -83,19 +89,11 @@ async def drive_with_progress(
 
 def _without_dismissed(merged: Merge, root: Path) -> Merge:
     """Return a merge with the ids of its findings, and without those that a person has dismissed."""
-    from remit.evidence.sources import open_sources
-    from remit.surfaces.cli.dismissals import with_dismissals
-
     return with_dismissals(merged, open_sources(root).workspace)
 
 
 def write_reports(merged: Merge, root: Path, folder: Path, stem: str) -> dict[str, Path]:
     """Write a merge as HTML, Markdown and JSON, and return the files by their endings."""
-    from remit.evidence.sources import open_sources
-    from remit.reports.formats import format_json
-    from remit.reports.merge.html import merge_html
-    from remit.reports.merge.markdown import merge_markdown
-
     workspace = open_sources(root).workspace
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     texts = {
@@ -110,8 +108,6 @@ def write_reports(merged: Merge, root: Path, folder: Path, stem: str) -> dict[st
 
 
 async def _until_done(driving: asyncio.Task[Any], display: _PlanDisplay) -> bool:
-    from remit.aio import cancel_and_wait
-
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, interrupted.set)
@@ -145,8 +141,6 @@ class _PlanDisplay:
 
     async def skip_old_steps(self) -> None:
         """Do not print the steps that were done before this command."""
-        from remit.store import plans
-
         self._printed = {row["id"] for row in await self._database.rows("plans.steps", plan=self._plan, after=0)}
         for phase in await plans.phases_of(self._database, self._plan, whole=False):
             if phase.state == "finished":
@@ -154,9 +148,6 @@ class _PlanDisplay:
 
     def __enter__(self) -> _PlanDisplay:
         if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
             self._live = Live(console=Console(stderr=True), transient=True, refresh_per_second=4)
             self._live.start()
         return self
@@ -172,9 +163,6 @@ class _PlanDisplay:
             await self._print_results()
             return
         await self._print_results()
-        from remit.orchestrate.api import plan_result
-        from remit.reports.plans import plan_lines
-        from remit.store import plans
 
         found = await plan_result(self._database, self._plan, whole=False)
         uses = await plans.uses_of(self._database, self._plan)
@@ -182,8 +170,6 @@ class _PlanDisplay:
 
     async def _print_results(self) -> None:
         """Print the results of each phase that has finished and is not the last."""
-        from remit.store import plans
-
         finished = [
             phase.number
             for phase in await plans.phases_of(self._database, self._plan, whole=False)
@@ -191,9 +177,6 @@ class _PlanDisplay:
         ]
         if not finished:
             return
-        from remit.evidence.sources import open_sources
-        from remit.reports.layout import plain_lines
-        from remit.reports.plans import phase_lines
 
         self._shown.update(finished)
         root = Path((await plans.get_plan(self._database, self._plan)).workspace)
@@ -210,7 +193,6 @@ class _PlanDisplay:
         for row in await self._database.rows("plans.steps", plan=self._plan, after=max(self._printed, default=0)):
             if row["id"] not in self._printed:
                 self._printed.add(row["id"])
-                from remit.reports.layout import escape_control
 
                 name = f" {row['name']}" if row["name"] else ""
                 step = escape_control(f"{row['step']}{name}: {row['reason']}")
@@ -219,8 +201,6 @@ class _PlanDisplay:
 
 def _styled(lines: Iterable[Line]) -> Any:
     """Return lines as text of the terminal library."""
-    from rich.text import Text
-
     text = Text()
     for line in lines:
         for piece in line:

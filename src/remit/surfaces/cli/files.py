@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from remit.contract.model import STATUSES
+from remit.contract.parse import MAX_BYTES as MAX_RESULT
+from remit.contract.parse import parse
 from remit.errors import UsageError
 from remit.workspace.safe_git import root_above
 
@@ -27,7 +31,7 @@ _SARIF_VERSION = re.compile(rb'"version"\s*:\s*"2\.')
 MAX_BYTES = 64 * 1024 * 1024
 
 
-def find_files(paths: tuple[str, ...], *, for_merge: bool = False) -> list[Path | None]:
+def find_files(paths: Sequence[str], *, for_merge: bool = False) -> list[Path | None]:
     """Return the files in their order, with folders expanded; None is standard input.
 
     A folder contributes its results, and with `for_merge` also SARIF files and earlier merges.
@@ -54,7 +58,7 @@ def find_files(paths: tuple[str, ...], *, for_merge: bool = False) -> list[Path 
     return found
 
 
-def find_texts(paths: tuple[str, ...]) -> list[Path | None]:
+def find_texts(paths: Sequence[str]) -> list[Path | None]:
     """Return the files in their order; a folder contributes every Markdown and text file. None is standard input."""
     found: list[Path | None] = []
     for name in paths:
@@ -124,9 +128,6 @@ def _is_page(file: Path) -> bool:
     """Return whether a Markdown file is a README or a similar page, and not a result by its title and status."""
     if file.stem.lower().replace("-", "_") not in _PAGES:
         return False
-    from remit.contract.model import STATUSES
-    from remit.contract.parse import MAX_BYTES as MAX_RESULT
-    from remit.contract.parse import parse
 
     with file.open("rb") as opened:
         documents = parse(opened.read(MAX_RESULT + 1))

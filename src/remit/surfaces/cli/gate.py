@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from remit.clients.hooks.compiling import compile_project
 from remit.clients.hooks.recorded_project import current_project
-from remit.gate.declarations import KINDS
+from remit.clients.hooks.trusted import confirm_settings
+from remit.configuration import settings_digests
+from remit.gate.decide import dry_run, read_payload
+from remit.gate.declarations import KINDS, refuse_without_effect
+from remit.gate.declarations import declare as add_declaration
+from remit.gate.ignore_rules import forget_rules
+from remit.gate.log import explain_decision
+from remit.gate.session_store import open_session
+from remit.reports.formats import format_json
+from remit.reports.gate import (
+    decision_lines,
+    declared_lines,
+    declared_shape,
+    log_lines,
+    log_shape,
+    status_lines,
+    status_shape,
+    trusted_lines,
+    trusted_shape,
+    why_lines,
+    why_shape,
+)
 from remit.reports.layout import Line
+from remit.surfaces.cli.files import read_file
 from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.unconfirmed import confirm
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 _SESSION = click.option(
@@ -48,10 +73,6 @@ def check(session: str | None, form: str) -> int:
       remit gate check < payload.json
       echo '{"tool_name": "Bash", "tool_input": {"command": "sed -i s/a/b/ app.py"}}' | remit gate check
     """
-    from remit.gate.decide import dry_run, read_payload
-    from remit.reports.gate import decision_lines
-    from remit.surfaces.cli.files import read_file
-
     payload = read_payload(read_file(None))
     project = current_project(payload.get("cwd"))
     state = project.session(session).state if session else project.state_of(payload)
@@ -78,11 +99,6 @@ def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str
       remit gate declare verify src/app.py --why "I doubt the result"
       remit gate declare presentation src/app.py --why "show me the handler"
     """
-    from remit.gate.declarations import declare as add_declaration
-    from remit.gate.declarations import refuse_without_effect
-    from remit.gate.session_store import open_session
-    from remit.reports.gate import declared_lines, declared_shape
-
     project = current_project()
     found = project.session(session)
     here = {"cwd": str(Path.cwd()), "project": project.root}
@@ -111,8 +127,6 @@ def log_command(session: str, form: str, *, denied: bool) -> int:
       remit gate log --denied --session 5b1e
       remit gate log --format json
     """
-    from remit.reports.gate import log_lines, log_shape
-
     state = current_project().session(session).state
     _show(log_shape(state, denied=denied), log_lines(state, columns(), denied=denied), form)
     return 0
@@ -129,10 +143,6 @@ def status(session: str, form: str) -> int:
       remit gate status
       remit gate status --session 5b1e --format json
     """
-    import time
-
-    from remit.reports.gate import status_lines, status_shape
-
     project = current_project()
     found = project.session(session)
     rows = [{"session": one.state.session, "updated": one.state.updated} for one in project.recorded()]
@@ -157,14 +167,6 @@ def trust(session: str, form: str) -> int:
       remit gate trust
       remit gate trust --session 5b1e --format json
     """
-    from remit.clients.hooks.compiling import compile_project
-    from remit.clients.hooks.trusted import confirm_settings
-    from remit.configuration import settings_digests
-    from remit.gate.ignore_rules import forget_rules
-    from remit.gate.session_store import open_session
-    from remit.reports.gate import trusted_lines, trusted_shape
-    from remit.unconfirmed import confirm
-
     confirm(
         Path.cwd(), settings_digests(Path.cwd())
     )  # also what changed while a job ran, which is otherwise not even loaded
@@ -197,9 +199,6 @@ def why(wanted: str, session: str, form: str) -> int:
       remit gate why toolu_01A2b3
       remit gate why lookup-files
     """
-    from remit.gate.log import explain_decision
-    from remit.reports.gate import why_lines, why_shape
-
     project = current_project()
     entry, rule, name = explain_decision(project.folders, project.named(session), wanted)
     shape = why_shape(entry, rule, name)
@@ -209,8 +208,6 @@ def why(wanted: str, session: str, form: str) -> int:
 
 def _show(shape: dict[str, Any], lines: Iterable[Line], form: str) -> None:
     if form == "json":
-        from remit.reports.formats import format_json
-
         print_text(format_json(shape))
     else:
         print_lines(lines)

@@ -7,6 +7,9 @@ from typing import Any
 
 import click
 
+from remit import __version__
+from remit.errors import UsageError, did_you_mean
+
 #: Heading in `remit --help` -> command -> (module and function, summary)
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Check and merge": {
@@ -85,8 +88,6 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest a similar command for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from remit.errors import UsageError, did_you_mean
-
             near = did_you_mean(args[0], COMMANDS) or "; see `remit --help`"
             raise UsageError(f"there is no command {args[0]!r}{near}")
         return super().resolve_command(ctx, args)
@@ -101,8 +102,6 @@ class LazyGroup(click.Group):
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
     if value and not ctx.resilient_parsing:
-        from remit import __version__
-
         click.echo(f"remit {__version__}")
         ctx.exit(0)
 

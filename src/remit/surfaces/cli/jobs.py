@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.dispatch.finish import remove_orphans
+from remit.dispatch.settings import Settings
 from remit.errors import UsageError
-from remit.registry.tools import split_names
-from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.request import (
-    agent_and_task,
-    queueing_from,
-    request_from,
-    request_options,
-    resolving_from,
-    task_text,
+from remit.operations.declaration import arguments_on
+from remit.operations.jobs import (
+    AcceptedJob,
+    Cancel,
+    JobNumber,
+    Submit,
+    cancel_job,
+    job_request,
+    queueing_of,
+    retry_job,
+    submit_job,
 )
-from remit.surfaces.cli.store import need_extra, no_worker_notice, with_database
+from remit.orchestrate.api import PlanResult, check_drivable, plan_result
+from remit.orchestrate.progress import record_cancelled
+from remit.orchestrate.remote import RemoteServer
+from remit.reports.formats import format_json
+from remit.reports.jobs import job_lines, job_shape, jobs_shape, list_lines
+from remit.reports.plans import plan_shape
+from remit.store import jobs
+from remit.store.database import Database
+from remit.store.jobs import Job
+from remit.surfaces.cli.operation_options import operation_options
+from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.request import task_text, with_task
+from remit.surfaces.cli.store import no_worker_notice, with_database
 
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
-    from remit.store.jobs import Job
-
-#: Fields of a queued job that only this host can set.
-_OWN_FIELDS = ("first_queue", "tree", "agent")
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 
@@ -71,9 +80,6 @@ def list_command(state: str | None = None, agent: str | None = None, limit: int 
       remit jobs list --state running
       remit jobs list --agent code-explorer --format json
     """
-    need_extra()
-    from remit.reports.jobs import jobs_shape, list_lines
-    from remit.store import jobs
 
     async def work(database: Database, _: Settings) -> list[jobs.Job]:
         return await jobs.list_jobs(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
@@ -97,9 +103,6 @@ def show(job: int, form: str) -> int:
       remit jobs show 12
       remit jobs show 12 --format json
     """
-    need_extra()
-    from remit.reports.jobs import job_lines, job_shape
-    from remit.store import jobs
 
     async def work(database: Database, _: Settings) -> tuple[jobs.Job, list[dict[str, Any]]]:
         return await jobs.get(database, job), await jobs.violations_of(database, job)
@@ -128,12 +131,8 @@ def prune(days: int, form: str) -> int:
     Examples:
       remit jobs prune --days 30
     """
-    need_extra()
-    from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> int:
-        from remit.dispatch.finish import remove_orphans
-
         removed = await jobs.prune(database, days)
         await remove_orphans(database, settings.data, is_shared=settings.database is not None)
         return removed
@@ -147,16 +146,12 @@ def prune(days: int, form: str) -> int:
 
 
 def _print_json(value: Any) -> None:
-    from remit.reports.formats import format_json
-
     print_text(format_json(value))
 
 
 @click.command("cancel")
-@click.argument("job", type=int, required=False)
-@click.option("--plan", type=int, metavar="ID", help="Cancel this plan with its questions and its unfinished jobs.")
-@_FORMAT
-def cancel_command(job: int | None, plan: int | None, form: str) -> int:
+@operation_options(Cancel)
+def cancel_command(wanted: Cancel) -> int:
     """Cancel a job: a queued job never starts, a running job is stopped within a second.
 
     The jobs that it started are also cancelled, including those of an orchestrator's subagents, and its open
@@ -167,33 +162,20 @@ def cancel_command(job: int | None, plan: int | None, form: str) -> int:
       remit cancel 12
       remit cancel --plan 3
     """
-    need_extra()
-    if (job is None) == (plan is None):
+    number = wanted.job
+    if (number is None) == (wanted.plan is None):
         raise UsageError("pass either a JOB or --plan ID")
-    if plan is not None:
-        return _cancel_plan(plan, form)
-    from remit.orchestrate.progress import record_cancelled
-    from remit.reports.jobs import job_shape
-    from remit.store import jobs
-
-    async def work(database: Database, settings: Settings) -> jobs.Job:
-        await jobs.cancel(database, job or 0)
-        await record_cancelled(settings.data, f"job {job}")
-        return await jobs.get(database, job or 0)
-
-    cancelled = with_database(work)
-    if form == "json":
+    if number is None:
+        return _cancel_plan(wanted.plan or 0, wanted.form)
+    cancelled = with_database(lambda database, settings: cancel_job(database, settings, number))
+    if wanted.form == "json":
         _print_json(job_shape(cancelled))
     else:
-        print_text(f"job {job} is {'cancelled' if cancelled.state == 'finished' else 'being stopped'}")
+        print_text(f"job {number} is {'cancelled' if cancelled.state == 'finished' else 'being stopped'}")
     return 0
 
 
 def _cancel_plan(plan: int, form: str) -> int:
-    from remit.orchestrate.api import PlanResult, check_drivable, plan_result
-    from remit.orchestrate.progress import record_cancelled
-    from remit.reports.plans import plan_shape
-    from remit.store import jobs
 
     async def work(database: Database, settings: Settings) -> PlanResult:
         row = await check_drivable(database, plan)
@@ -211,9 +193,8 @@ def _cancel_plan(plan: int, form: str) -> int:
 
 
 @click.command("retry")
-@click.argument("job", type=int)
-@_FORMAT
-def retry_command(job: int, form: str) -> int:
+@operation_options(JobNumber)
+def retry_command(wanted: JobNumber) -> int:
     """Continue a job that did not complete, or let it correct its result.
 
     A job that did not complete continues from its transcript; finished steps are not repeated. A completed job whose
@@ -223,33 +204,24 @@ def retry_command(job: int, form: str) -> int:
     Examples:
       remit retry 12
     """
-    need_extra()
-    from remit.dispatch.correction import retry
-    from remit.reports.jobs import job_shape
-    from remit.store import jobs
 
-    async def work(database: Database, settings: Settings) -> tuple[jobs.Job, str, str]:
-        action = await database.without_retry(lambda: retry(database, job))
-        retried = await jobs.get(database, job)
-        return retried, action, await no_worker_notice(database, settings, retried.queue)
+    async def work(database: Database, settings: Settings) -> tuple[Job, str, str]:
+        job, action = await retry_job(database, wanted.job)
+        return job, action, await no_worker_notice(database, settings, job.queue)
 
     retried, action, warning = with_database(work)
-    if form == "json":
+    if wanted.form == "json":
         _print_json(job_shape(retried))
     else:
-        print_text(f"job {job} waits for a worker{action}")
+        print_text(f"job {wanted.job} waits for a worker{action}")
     if warning:
         click.echo(warning, err=True)
     return 0
 
 
 @click.command("submit")
-@click.argument("words", nargs=-1, required=True, metavar="[AGENT] TASK")
-@request_options
-@click.option("--delay", type=float, help="Seconds to wait before the job may start.")
-@click.option("--server", metavar="URL", help="Submit to this `remit serve`; REMIT_SERVER_TOKEN has the token.")
-@_FORMAT
-def submit_command(words: tuple[str, ...], server: str | None, **options: Any) -> int:
+@operation_options(Submit)
+def submit_command(wanted: Submit) -> int:
     """Put a job for AGENT into the queue and return. TASK is the prompt, or - for standard input.
 
     Without AGENT, the job has no definition. An AGENT that is unknown here is looked up by the worker of the job.
@@ -260,29 +232,16 @@ def submit_command(words: tuple[str, ...], server: str | None, **options: Any) -
       remit submit qa-engineer "review the last commit" --key review-1a2b --priority 5
       remit submit qa-engineer "review the last commit" --server https://remit.example
     """
-    if server is not None:
-        return _submit_remotely(words, server, options)
-    need_extra()
-    from remit.dispatch.submit import submit
-    from remit.reports.jobs import job_shape
-    from remit.store import jobs
+    if wanted.server is not None:
+        return _submit_remotely(wanted, wanted.server)
+    named = with_task(wanted)
 
-    agent, task = agent_and_task(words, options["plugin_path"])
+    async def work(database: Database, settings: Settings) -> tuple[AcceptedJob, str]:
+        accepted = await submit_job(database, settings, Path(wanted.repo or "."), named)
+        return accepted, await no_worker_notice(database, settings, accepted.job.queue)
 
-    async def work(database: Database, settings: Settings) -> tuple[Job, bool, str]:
-        submitted = await submit(
-            database,
-            request_from(agent, task, options),
-            settings,
-            options["repo"] or Path.cwd(),
-            queueing=queueing_from(options),
-            resolving=resolving_from(options),
-        )
-        job = await jobs.get(database, submitted.id)
-        return job, submitted.is_new, await no_worker_notice(database, settings, job.queue)
-
-    job, is_new, warning = with_database(work)
-    if options["form"] == "json":
+    (job, is_new), warning = with_database(work)
+    if wanted.form == "json":
         _print_json(job_shape(job))
     else:
         print_text(f"job {job.id} {'waits' if is_new else 'already has this key'} ({job.agent})")
@@ -291,29 +250,19 @@ def submit_command(words: tuple[str, ...], server: str | None, **options: Any) -
     return 0
 
 
-def _submit_remotely(words: tuple[str, ...], server: str, options: dict[str, Any]) -> int:
+def _submit_remotely(wanted: Submit, server: str) -> int:
     """Submit a job to a server. It resolves the definition, with the policy `strict`."""
-    from remit.orchestrate.remote import RemoteServer
-
-    if len(words) > 2:
+    if len(wanted.words) > 2:
         raise UsageError("pass [AGENT] TASK; quote a task of several words")
     for name in ("plugin_path", "allow_tools", "policy"):
-        if options[name] is not None:
+        if getattr(wanted, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} has no effect with --server: the server's settings apply")
-    agent = words[0] if len(words) == 2 else None
-    job = RemoteServer(server).submit(agent, task_text(words[-1]), **_remote_fields(options))
-    if options["form"] == "json":
+    agent = wanted.words[0] if len(wanted.words) == 2 else None
+    fields = {**job_request(wanted), **queueing_of(wanted)._asdict(), "repo": wanted.repo}
+    sent = {name for name in arguments_on(Submit, "http").__struct_fields__ if fields.get(name) not in (None, {})}
+    job = RemoteServer(server).submit(agent, task_text(wanted.words[-1]), **{name: fields[name] for name in sent})
+    if wanted.form == "json":
         _print_json(job)
     else:
         print_text(f"job {job['id']} waits on {server} ({job['agent']})")
     return 0
-
-
-def _remote_fields(options: dict[str, Any]) -> dict[str, Any]:
-    fields = request_from(None, "", options)
-    fields["allowed_tools"] = split_names(options["allowed_tools"]) if options["allowed_tools"] else None
-    queueing = {name: value for name, value in queueing_from(options)._asdict().items() if name not in _OWN_FIELDS}
-    if options["repo"] is not None:
-        fields["repo"] = str(options["repo"])
-    own = {name: value for name, value in fields.items() if name not in ("prompt", "subagent_def")}
-    return {name: value for name, value in {**own, **queueing}.items() if value not in (None, {})}

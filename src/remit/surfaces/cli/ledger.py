@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from remit.clients.hooks.recorded_project import current_project
 from remit.errors import UsageError
+from remit.ledger import scorecards
+from remit.ledger.calibration import calibrate
+from remit.ledger.learned import DecidedOpinion, decision_points, learn
+from remit.ledger.scorecards import Scorecard
+from remit.reports.calibration import calibration_lines, calibration_svg
+from remit.reports.layout import plain_lines
+from remit.reports.ledger import difference_lines, learned_lines, scorecard_lines, scorecard_shape, version_name
+from remit.reports.ledger_shapes import ScorecardsShape, export_line
 from remit.surfaces.cli.printing import print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
-    from remit.ledger.learned import DecidedOpinion
-    from remit.ledger.scorecards import Scorecard
     from remit.store.database import Database
 
 _PATH = click.Path(path_type=Path)
@@ -63,7 +70,6 @@ def export_command(output: Path | None) -> int:
     """
 
     async def work(database: Database, settings: Settings) -> int:
-        from remit.reports.ledger_shapes import export_line
         from remit.store import learning
         from remit.store.ledger import stream_entries
 
@@ -119,7 +125,6 @@ def import_command() -> int:
 
 async def _import_sessions(database: Database) -> int:
     """Import the recorded sessions of the current project, and return how many entries are new."""
-    from remit.clients.hooks.recorded_project import current_project
     from remit.clients.hooks.session_import import import_sessions
 
     project = current_project()
@@ -138,8 +143,6 @@ def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
       remit ledger agents
       remit ledger agents security-auditor --compare
     """
-    from remit.ledger import scorecards
-    from remit.reports.ledger import difference_lines, scorecard_lines, scorecard_shape, version_name
 
     async def work(database: Database, _: Settings) -> list[Scorecard]:
         from remit.store import learning
@@ -157,8 +160,6 @@ def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
         print_text(f"{version_name(before)}  ->  {version_name(newest)}")
         print_lines(difference_lines(scorecards.compare(before, newest)))
     elif form == "json":
-        from remit.reports.ledger_shapes import ScorecardsShape
-
         shape = ScorecardsShape(scorecards=[scorecard_shape(card) for card in cards])
         print_text(msgspec.json.format(msgspec.json.encode(shape)).decode())
     else:
@@ -179,9 +180,6 @@ def weights_command(source: Path | None, form: str) -> int:
       remit ledger weights
       remit ledger weights --from ledger.jsonl --format json
     """
-    from remit.ledger.learned import learn
-    from remit.reports.ledger import learned_lines
-
     note = learn(_decided(source))
     if form == "json":
         shape = {"schema": "remit.weights/1", **msgspec.structs.asdict(note)}
@@ -220,11 +218,6 @@ def calibration_command(agent: str | None, score: str, source: Path | None, outp
       remit calibration
       remit calibration --agent security-auditor --format svg --output calibration.svg
     """
-    from remit.ledger.calibration import calibrate
-    from remit.ledger.learned import decision_points
-    from remit.reports.calibration import calibration_lines, calibration_svg
-    from remit.reports.layout import plain_lines
-
     found = calibrate(decision_points(_decided(source), agent=agent, is_checked=score == "checked"))
     if form == "json":
         text = msgspec.json.format(msgspec.json.encode(found)).decode()
@@ -264,8 +257,6 @@ def _decided(source: Path | None) -> list[DecidedOpinion]:
 
 
 def _read_opinions(lines: Iterable[bytes], name: str) -> Iterator[DecidedOpinion]:
-    from remit.ledger.learned import DecidedOpinion
-
     for number, line in enumerate(lines, 1):
         if b'"opinion"' not in line[:200] or len(line) > _MAX_LINE:
             continue

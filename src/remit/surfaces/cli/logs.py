@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from remit.aio import cancel_and_wait
+from remit.dispatch.settings import Settings
+from remit.reports.jobs import event_lines
+from remit.reports.layout import escape_control
+from remit.store import jobs, workers
+from remit.store.database import Database
+from remit.store.events import Event, events_since, follow
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.store import is_served, need_extra, with_database
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
-    from remit.store.events import Event
+from remit.surfaces.cli.store import is_served, with_database
 
 _POLL_SECONDS = 0.5
 
@@ -31,7 +33,6 @@ def command(job: int, form: str, *, follow: bool) -> int:
       remit logs -f 12
       remit logs 12 --format json
     """
-    need_extra()
 
     async def work(database: Database, settings: Settings) -> None:
         if follow:
@@ -44,9 +45,6 @@ def command(job: int, form: str, *, follow: bool) -> int:
 
 async def _warn_without_worker(database: Database, settings: Settings, number: int) -> None:
     """Warn if no worker will start or continue the job."""
-    from remit.reports.layout import escape_control
-    from remit.store import jobs, workers
-
     job = await jobs.get(database, number)
     if job.state == "queued" and not await is_served(database, settings, job.queue):
         queue = escape_control(job.queue)
@@ -69,9 +67,6 @@ class _EventPrinter:
 
     async def read(self, *, is_following: bool) -> None:
         """Print the stored events; with `is_following`, also the new ones until the job is finished."""
-        from remit.aio import cancel_and_wait
-        from remit.store import jobs
-
         is_finished = (await jobs.get(self._database, self._job)).state == "finished"
         await self._catch_up()
         if is_finished or not is_following:
@@ -86,15 +81,11 @@ class _EventPrinter:
         await self._catch_up()
 
     async def _catch_up(self) -> None:
-        from remit.store.events import events_since
-
         while found := await events_since(self._database, self._job, self._last):
             for event in found:
                 self._show(event)
 
     async def _tail(self) -> None:
-        from remit.store.events import follow
-
         async for event in follow(self._database, self._job, self._last):
             self._show(event)
 
@@ -105,10 +96,7 @@ class _EventPrinter:
 
 def _show(event: Event, form: str) -> None:
     if form == "json":
-        import msgspec
-
         print_text(msgspec.json.encode({"schema": "remit.event/1", **event._asdict()}).decode())
         return
-    from remit.reports.jobs import event_lines
 
     print_lines(event_lines(event, columns()))

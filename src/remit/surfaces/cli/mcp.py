@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import click
 
-from remit.errors import EnvironmentBroken
-from remit.surfaces.cli.store import need_extra, user_name
+from remit.surfaces.cli.store import user_name
+from remit.surfaces.mcp.stdio import run_stdio
 
 
 @click.command("mcp")
@@ -24,10 +22,5 @@ def command(*, is_read_only: bool) -> int:
       remit mcp
       remit mcp --read-only
     """
-    need_extra()
-    if find_spec("mcp") is None:
-        raise EnvironmentBroken("this command needs the extra remit[mcp]: pip install 'remit[mcp]'")
-    from remit.surfaces.mcp.stdio import run_stdio
-
     run_stdio(user_name, is_read_only=is_read_only)
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,57 +17,32 @@ from remit.contract.kinds import slug
 from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
+from remit.ledger.learned import explained, with_learned
 from remit.merging.api import merge_inputs, merge_stream
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
 from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
 from remit.merging.previous import read_merge
-from remit.surfaces.cli.attesting import Documents, attest_merge
+from remit.operations.merge import MergeDocuments
+from remit.orchestrate.merge_settings import learns_weights, merge_settings
+from remit.registry.api import reload_registry
+from remit.reports.attestation import document_subject, merge_policy, merge_properties
+from remit.surfaces.cli.attesting import Documents, commit_of, write_statement
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
-from remit.surfaces.cli.merge_output import FORMATS, write_merge
-from remit.surfaces.cli.recording import attest_option, record_merge
+from remit.surfaces.cli.merge_output import write_merge
+from remit.surfaces.cli.operation_options import operation_options, path_of
+from remit.surfaces.cli.store import with_database
 from remit.workspace import git
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
 
-_PATH = click.Path(path_type=Path)
-
 
 @click.command("merge")
-@click.argument("paths", nargs=-1, metavar="FILE...")
-@click.option("--session", metavar="ID", help="Also merge the reports of a Claude Code session: its id, or last.")
-@click.option("--plan", type=int, metavar="ID", help="Also merge the results of all phases of a plan.")
-@click.option("--repo", type=_PATH, help="The checkout that claims are checked against.")
-@click.option("--profile", help="The profile that results are checked with; default: the configured one.")
-@click.option("--threshold", type=float, help="Keep findings of at least this confidence (default 80).")
-@click.option(
-    "--policy", help="How the scores of agents that agree are combined: mean (default), max, floor or learned."
-)
-@click.option("--expect", multiple=True, metavar="AGENT", help="An agent that must be among the inputs.")
-@click.option("--changed-since", metavar="REV", help="Keep findings on lines changed since this commit.")
-@click.option("--baseline", type=_PATH, help="Hide the findings of this earlier merge (JSON).")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["critical", "important", "minor", "conflict"]),
-    help="Exit with 1 if there is a finding of this severity or worse, or a conflict.",
-)
-@click.option(
-    "--sarif-profile",
-    type=click.Choice(["github", "ai"]),
-    default="github",
-    show_default=True,
-    help="The SARIF profile: github for code scanning, ai for the AI profile.",
-)
-@click.option("--record", is_flag=True, help="Store the verdicts in the ledger, and findings in the review queue.")
-@attest_option
-@click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="The output format."
-)
-def command(paths: tuple[str, ...], **flags: Any) -> int:
+@operation_options(MergeDocuments)
+def command(wanted: MergeDocuments) -> int:
     """Merge results, SARIF files and earlier merges into one report.
 
     FILE is a result (Markdown or JSON), a SARIF file of any tool, a merge written with --format json, a
@@ -85,41 +60,67 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
       remit merge --plan 3 --format html --output plan.html
     """
     configured = load()
-    files = find_files(paths, for_merge=True)
-    if not files and not flags["session"] and flags["plan"] is None:
+    files = find_files(wanted.paths, for_merge=True)
+    if not files and not wanted.session and wanted.plan is None:
         raise UsageError("nothing to merge: pass files, a session with --session last, or a plan with --plan ID")
-    project = current_project() if flags["session"] else None
-    of_plan, workspace = _plan_inputs(flags["plan"]) if flags["plan"] is not None else ([], None)
-    root, _ = find_repository(flags["repo"] or (Path(project.root) if project else workspace), files)
+    project = current_project() if wanted.session else None
+    of_plan, workspace = _plan_inputs(wanted.plan) if wanted.plan is not None else ([], None)
+    root, _ = find_repository(path_of(wanted.repo) or (Path(project.root) if project else workspace), files)
     sources = open_sources(root)
-    options = Options(profile=flags["profile"] or configured["profile"], kinds=configured["agents.kinds"]).validated()
-    settings, note = _settings(flags, configured)
-    checked: list[Verdict] | None = [] if flags["record"] or is_receiver_named() else None
+    options = Options(profile=wanted.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
+    settings, note = _settings(wanted, configured)
+    checked: list[Verdict] | None = [] if wanted.record or is_receiver_named() else None
     read = partial(
         read_input, options=options, sources=sources, categories=configured["merge.categories"], checked=checked
     )
-    documents = Documents(is_limited=False) if flags["attest"] is not None else None
+    documents = Documents(is_limited=False) if wanted.attest is not None else None
     inputs = _inputs_of(files, read, documents)
-    of_session = project.inputs(flags["session"], options, sources) if project is not None else []
-    is_whole = flags["record"] or documents is not None  # these need all findings in memory
+    of_session = project.inputs(wanted.session or "last", options, sources) if project is not None else []
+    is_whole = wanted.record or documents is not None  # these need all findings in memory
     merged = _merged(chain(inputs, of_session, of_plan), settings, note, is_whole=is_whole)
     merged = with_dismissals(merged, sources.workspace)
     keep_last_merge(merged, root)
-    merged = _filtered(merged, flags, sources)
-    write_merge(merged, flags["form"], sources, flags["output"], flags["sarif_profile"])
+    merged = _filtered(merged, wanted, sources)
+    write_merge(merged, wanted.form, sources, path_of(wanted.output), wanted.sarif_profile)
     if documents is not None:
-        attest_merge(flags, documents, merged, (options, settings), root)
+        _attest(wanted, documents, merged, (options, settings), root)
     emit_verdicts(checked or (), seconds=None)
-    if flags["record"]:
-        record_merge(merged, "merge", root, verdicts=checked or (), plan=flags["plan"])
-    return 1 if fails(merged, flags["fail_on"]) else 0
+    if wanted.record:
+        from remit.surfaces.cli.recording import record_merge  # late: it needs the extra remit[run]
+
+        record_merge(merged, "merge", root, verdicts=checked or (), plan=wanted.plan)
+    return 1 if fails(merged, wanted.fail_on) else 0
+
+
+def _attest(
+    wanted: MergeDocuments,
+    documents: Documents,
+    merged: Merge,
+    policy: tuple[Options, MergeSettings],
+    root: Path,
+) -> None:
+    """Write the statement about a merge. Its subjects are the inputs, and the report if it is written to a file."""
+    output, baseline = path_of(wanted.output), path_of(wanted.baseline)
+    if output is not None:
+        documents.add(str(output), output, output.read_bytes())
+    filters = {
+        "changed_since": commit_of(root, wanted.changed_since) if wanted.changed_since else None,
+        "baseline": document_subject("", baseline.read_bytes()).digest if baseline is not None else None,
+    }
+    write_statement(
+        Path(wanted.attest or ""),
+        documents,
+        root=root,
+        commits=[None],
+        properties=merge_properties(merged, is_filtered=any(filters.values())),
+        policy=merge_policy(*policy, filters),
+    )
 
 
 def _plan_inputs(plan: int) -> tuple[list[Input], Path]:
     """Return the results of a plan, and the folder that its subagents worked in."""
     from remit.orchestrate.phase import whole_plan
     from remit.store import plans
-    from remit.surfaces.cli.store import with_database
 
     async def work(database: Database, _: Settings) -> tuple[list[Input], Path]:
         row = await plans.get_plan(database, plan)
@@ -155,18 +156,14 @@ def _inputs_of(
         yield found
 
 
-def _settings(flags: dict[str, Any], configured: Configuration) -> tuple[MergeSettings, LearnedNote | None]:
+def _settings(wanted: MergeDocuments, configured: Configuration) -> tuple[MergeSettings, LearnedNote | None]:
     """Return the settings, and what was learned from decisions if the settings use it."""
-    from remit.orchestrate.merge_settings import learns_weights, merge_settings
-    from remit.registry.api import reload_registry
-
     settings = merge_settings(
-        configured, reload_registry, threshold=flags["threshold"], policy=flags["policy"], expect=flags["expect"]
+        configured, reload_registry, threshold=wanted.threshold, policy=wanted.policy, expect=tuple(wanted.expect)
     )
     has_learned = learns_weights(configured)
     if not has_learned and settings.policy != LEARNED:
         return settings, None
-    from remit.ledger.learned import with_learned
 
     note = _learned_note()
     return with_learned(settings, note, has_weights=has_learned), note
@@ -174,7 +171,6 @@ def _settings(flags: dict[str, Any], configured: Configuration) -> tuple[MergeSe
 
 def _learned_note() -> LearnedNote:
     from remit.store.learning import learned_note
-    from remit.surfaces.cli.store import with_database
 
     async def work(database: Database, _: Settings) -> LearnedNote:
         return await learned_note(database)
@@ -186,17 +182,16 @@ def _merged(inputs: Iterable[Input], settings: MergeSettings, note: LearnedNote 
     merged = merge_inputs(list(inputs), settings) if is_whole else merge_stream(inputs, settings)
     if note is None:
         return merged
-    from remit.ledger.learned import explained
 
     return explained(merged, note)
 
 
-def _filtered(merged: Merge, flags: dict[str, Any], sources: Sources) -> Merge:
-    if flags["changed_since"] and sources.workspace is not None:
-        changed = git.changed_lines(sources.workspace.root, flags["changed_since"])
-        merged = only_changed(merged, changed, flags["changed_since"])
-    if flags["baseline"] is not None:
-        merged = hide_baseline(merged, read_merge(read_file(flags["baseline"]), str(flags["baseline"])))
+def _filtered(merged: Merge, wanted: MergeDocuments, sources: Sources) -> Merge:
+    if wanted.changed_since and sources.workspace is not None:
+        changed = git.changed_lines(sources.workspace.root, wanted.changed_since)
+        merged = only_changed(merged, changed, wanted.changed_since)
+    if wanted.baseline is not None:
+        merged = hide_baseline(merged, read_merge(read_file(Path(wanted.baseline)), wanted.baseline))
     return merged
 
 

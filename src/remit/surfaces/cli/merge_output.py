@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from remit import __version__
 from remit.errors import UsageError
 from remit.evidence.sources import Sources
+from remit.merging.model import Merge
+from remit.reports.formats import merge_json_parts
+from remit.reports.layout import plain_lines
+from remit.reports.merge.annotations import github_commands, merge_junit
+from remit.reports.merge.html import merge_html
+from remit.reports.merge.markdown import merge_markdown
+from remit.reports.merge.sarif import Profile, sarif_parts
+from remit.reports.merge.text import merge_text_lines
 from remit.surfaces.cli.printing import columns, print_lines, print_parts
-
-if TYPE_CHECKING:
-    from remit.merging.model import Merge
-    from remit.reports.merge.sarif import Profile
+from remit.workspace import git
 
 FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
 
@@ -24,8 +29,6 @@ def write_merge(
 ) -> None:
     """Print a merge, or write it to the file `output`."""
     if form == "text" and output is None:
-        from remit.reports.merge.text import merge_text_lines
-
         print_lines(merge_text_lines(merged, columns(), sources.workspace))
         return
     parts = _parts(merged, form, sources, sarif_profile)
@@ -58,41 +61,24 @@ def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -
     """Yield the text in parts: with very many findings, all of it does not fit in memory."""
     workspace = sources.workspace
     if form == "text":
-        from remit.reports.layout import plain_lines
-        from remit.reports.merge.text import merge_text_lines
-
         for line in merge_text_lines(merged, columns(), workspace):
             yield f"{plain_lines([line])}\n"
     elif form == "json":
-        from remit.reports.formats import merge_json_parts
-
         yield from merge_json_parts(merged)
     elif form == "html":
-        from remit.reports.merge.html import merge_html
-
         yield merge_html(merged, workspace)
     elif form == "markdown":
-        from remit.reports.merge.markdown import merge_markdown
-
         yield merge_markdown(merged, workspace)
     elif form == "sarif":
         yield from _sarif(merged, sources, sarif_profile)
     elif form == "github":
-        from remit.reports.merge.annotations import github_commands
-
         for command in github_commands(merged):
             yield f"{command}\n"
     else:
-        from remit.reports.merge.annotations import merge_junit
-
         yield merge_junit(merged)
 
 
 def _sarif(merged: Merge, sources: Sources, profile: Profile) -> Iterator[str]:
-    from remit import __version__
-    from remit.reports.merge.sarif import sarif_parts
-    from remit.workspace import git
-
     root = sources.workspace.root if sources.workspace is not None else None
     return sarif_parts(
         merged,

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.configuration import load
+from remit.dispatch.settings import Settings
+from remit.dispatch.submit import submit
+from remit.operations.jobs import Orchestrate, queueing_of
+from remit.orchestrate.answers import open_questions_of
+from remit.orchestrate.orchestrator_tools import orchestrator_prompt
+from remit.registry.api import allow_list
+from remit.registry.lookup import Registry, load_registry
+from remit.registry.model import ORCHESTRATOR
+from remit.reports.formats import format_json
+from remit.reports.jobs import job_lines, job_shape
+from remit.reports.plans import escalation_lines
+from remit.store import jobs
+from remit.store.database import Database
+from remit.store.jobs import Job
+from remit.store.plans import Escalation
+from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.request import limits_from, task_text, tree_options
+from remit.surfaces.cli.request import task_text
+from remit.surfaces.cli.run import wait_for_job
 from remit.surfaces.cli.store import with_database
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.registry.lookup import Registry
-    from remit.store.database import Database
-    from remit.store.jobs import Job
-    from remit.store.plans import Escalation
 
 
 @click.command("orchestrate")
-@click.argument("task")
-@click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current folder.")
-@click.option("--model", help="The model of the orchestrator, as provider:model or a short name.")
-@click.option("--max-turns", type=int, default=60, show_default=True, help="The maximum number of calls to its model.")
-@click.option("--max-cost", type=float, help="The maximum cost of the orchestrator itself, in US dollars.")
-@tree_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
-def command(task: str, **options: Any) -> int:
+@operation_options(Orchestrate)
+def command(wanted: Orchestrate) -> int:
     """Let a model do TASK by delegating it to subagents.
 
     The model can delegate, read results, ask you, report and record progress. It reads and edits files only as far as
@@ -47,19 +45,13 @@ def command(task: str, **options: Any) -> int:
       remit orchestrate "add a discount code to the shop, with tests"
       remit orchestrate - --model opus < task.md
     """
-    ran = with_database(lambda database, settings: _run(database, settings, task_text(task), options))
+    ran = with_database(lambda database, settings: _run(database, settings, wanted))
     if ran is None:
         return 130
     job, questions = ran
-    if options["form"] == "json":
-        from remit.reports.formats import format_json
-        from remit.reports.jobs import job_shape
-
+    if wanted.form == "json":
         print_text(format_json(job_shape(job)))
     else:
-        from remit.reports.jobs import job_lines
-        from remit.reports.plans import escalation_lines
-
         print_lines(job_lines(job, columns()))
         if questions:
             print_lines(escalation_lines(questions, columns()))
@@ -68,50 +60,31 @@ def command(task: str, **options: Any) -> int:
 
 def _registry() -> Registry:
     """Return the definitions that the orchestrator may delegate to: those of the plugin path and the team."""
-    from remit.configuration import load
-    from remit.registry.api import allow_list
-    from remit.registry.lookup import load_registry
-
     configured = load()
     return load_registry(configured["plugin_path"], allow_list(configured, None))
 
 
-async def _run(
-    database: Database, settings: Settings, task: str, options: dict[str, Any]
-) -> tuple[Job, list[Escalation]] | None:
+async def _run(database: Database, settings: Settings, wanted: Orchestrate) -> tuple[Job, list[Escalation]] | None:
     """Submit the job of the orchestrator and wait for it. Return None if it was left to a worker."""
-    from remit.dispatch.submit import Queueing, submit
-    from remit.orchestrate.answers import open_questions_of
     from remit.orchestrate.local_worker import LocalWorker, ensure_worker, short_poll_worker
     from remit.orchestrate.orchestrator import build_orchestrator
-    from remit.orchestrate.orchestrator_tools import orchestrator_prompt
-    from remit.registry.model import ORCHESTRATOR
-    from remit.store import jobs
-    from remit.surfaces.cli.run import wait_for_job
 
     own_queue = f"run-{uuid.uuid4()}"
-    request = {
-        "prompt": task,
+    request: dict[str, Any] = {
+        "prompt": task_text(wanted.task),
         "system": orchestrator_prompt(_registry()),
         "allowed_tools": [],
-        "model": options["model"],
-        "max_turns": options["max_turns"],
+        "model": wanted.model,
+        "max_turns": wanted.max_turns,
         "runner": ORCHESTRATOR,
-        "limits": limits_from(options, "cost"),
+        "limits": {"cost": wanted.max_cost} if wanted.max_cost is not None else None,
     }
     submitted = await submit(
         database,
         request,
         settings,
-        options["repo"] or Path.cwd(),
-        queueing=Queueing(
-            first_queue=own_queue,
-            agent="orchestrator",
-            tree_max_tokens=options["tree_max_tokens"],
-            tree_max_cost=options["tree_max_cost"],
-            tree_max_turns=options["tree_max_turns"],
-            tree_max_seconds=options["tree_max_seconds"],
-        ),
+        Path(wanted.repo or "."),
+        queueing=queueing_of(wanted)._replace(first_queue=own_queue, agent="orchestrator"),
     )
     async with ensure_worker(database, settings) as queue:
         # A separate worker, so that subagents never wait for the slot of the orchestrator.

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.configuration import load
+from remit.dispatch.settings import Settings
+from remit.dispatch.submit import Resolving
 from remit.errors import UsageError
-from remit.orchestrate.plan import ANSWERS
+from remit.evidence.sources import open_sources
+from remit.operations.jobs import Answer, answer_question
+from remit.orchestrate.api import begin_plan, check_drivable, check_keys
+from remit.orchestrate.plan import Plan
+from remit.orchestrate.plan_file import read_plan
+from remit.registry import api
+from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
+from remit.reports.merge.text import merge_text_lines
+from remit.reports.plans import (
+    dry_run_lines,
+    escalation_lines,
+    escalation_shape,
+    next_step_text,
+    plan_lines,
+    plan_shape,
+    unreviewed_lines,
+)
+from remit.store import plans
+from remit.store.database import Database
+from remit.store.plans import Escalation
+from remit.surfaces.cli.driving import DrivenPlan, drive_with_progress
+from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, print_lines, print_text
 from remit.surfaces.cli.store import is_served, with_database
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.orchestrate.plan import Plan
-    from remit.store.database import Database
-    from remit.store.plans import Escalation
-    from remit.surfaces.cli.driving import DrivenPlan
 
 #: Paths in a warning about scopes.
 _SHOWN_SCOPES = 5
@@ -53,10 +70,6 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
       remit plan review.toml --dry-run
       remit plan --resume 3
     """
-    from remit.configuration import load
-    from remit.orchestrate.plan_file import read_plan
-    from remit.registry import api
-
     if (file is None) == (resume is None):
         raise UsageError("pass either a FILE or --resume ID")
     configured = load()
@@ -66,7 +79,6 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
     if options["dry_run"] and plan is not None:
         if form != "text":
             raise UsageError("a dry run has no JSON form; leave out --format json")
-        from remit.reports.plans import dry_run_lines
 
         _warn_about_agents(unknown)
         _warn_about_scopes(plan, options["repo"] or Path.cwd())
@@ -74,10 +86,6 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
         return 0
 
     async def work(database: Database, settings: Settings) -> DrivenPlan:
-        from remit.dispatch.submit import Resolving
-        from remit.orchestrate.api import begin_plan, check_drivable, check_keys
-        from remit.surfaces.cli.driving import drive_with_progress
-
         runs_here = not await is_served(database, settings, "default")
         if unknown and runs_here:
             raise UsageError(unknown[0])  # this process would run the plan, and it does not know the agent
@@ -124,18 +132,12 @@ def _exists(root: Path, path: str) -> bool:
 
 def print_result(driven: DrivenPlan, form: str) -> int:
     """Print a plan, and return the exit code."""
-    from remit.reports.formats import format_json
-    from remit.reports.plans import next_step_text, plan_lines, plan_shape, unreviewed_lines
-
     found = driven.found
     if form == "json":
         print_text(format_json(plan_shape(found, driven.files)))
     else:
         print_lines(plan_lines(found, driven.uses, columns()))
         if driven.merged is not None:
-            from remit.evidence.sources import open_sources
-            from remit.reports.merge.text import merge_text_lines
-
             workspace = open_sources(Path(found.plan.workspace)).workspace
             print_lines([[], *merge_text_lines(driven.merged, columns(), workspace)])
         print_lines(unreviewed_lines(found, columns()))
@@ -149,18 +151,8 @@ def print_result(driven: DrivenPlan, form: str) -> int:
 
 
 @click.command("answer")
-@click.argument("escalation", type=int)
-@click.argument("verb", type=click.Choice(ANSWERS))
-@click.option("--why", default="", help="The reason to skip, or a text for the subagent.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
-def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
+@operation_options(Answer)
+def answer_command(wanted: Answer) -> int:
     """Answer a question of a plan or an orchestrator.
 
     ESCALATION is the number of the question. `retry` tries the work again, `skip` continues without it, `cancel` ends
@@ -172,26 +164,15 @@ def answer_command(escalation: int, verb: str, why: str, form: str) -> int:
       remit answer 4 skip --why "the module is going away"
       remit answer 4 text --why "look in src/legacy instead"
     """
-    if verb in ("skip", "text") and not why.strip():
+    number, verb = wanted.question or 0, wanted.answer or ""
+    if verb in ("skip", "text") and not wanted.why.strip():
         raise UsageError(f"{verb} needs --why")
-
-    from remit.orchestrate.answers import GivenAnswer, give_answer
-
-    async def work(database: Database, settings: Settings) -> GivenAnswer:
-        from remit.orchestrate.progress import record_answer
-
-        answer = await give_answer(database, escalation, verb, why)
-        await record_answer(settings.data, escalation, answer.next_action)
-        return answer
-
-    answer = with_database(work)
-    if form == "json":
-        from remit.reports.formats import format_json
-
-        shape = {"schema": "remit.answer/1", "escalation": escalation, "plan": answer.plan, "answer": verb}
+    given = with_database(lambda database, settings: answer_question(database, settings, number, verb, wanted.why))
+    if wanted.form == "json":
+        shape = {"schema": given.schema, "escalation": number, "plan": given.plan, "answer": verb}
         print_text(format_json(shape))
     else:
-        print_text(answer.next_action)
+        print_text(given.next_action)
     return 0
 
 
@@ -213,16 +194,12 @@ def escalations_command(form: str, *, is_all: bool) -> int:
       remit escalations
       remit escalations --format json
     """
-    from remit.reports.plans import escalation_lines, escalation_shape
-    from remit.store import plans
 
     async def work(database: Database, _: Settings) -> list[Escalation]:
         return await plans.escalations(database, is_open=not is_all)
 
     found = with_database(work)
     if form == "json":
-        from remit.reports.formats import format_json
-
         shape = {"schema": "remit.escalations/1", "escalations": [escalation_shape(one) for one in found]}
         print_text(format_json(shape))
     else:

@@ -9,10 +9,14 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from remit.reports.layout import Line, cut_width, escape_control, escape_json
+import click
+
+from remit.reports.layout import Line, Piece, cut_width, escape_control, escape_json
 
 #: Seconds after which a command that is still working reports what it does.
 _SLOW = 1.0
+#: The words of a style -> the codes of a terminal
+_CODES = {"bold": "1", "dim": "2", "underline": "4", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 def columns() -> int:
@@ -36,12 +40,14 @@ def print_lines(lines: Iterable[Line]) -> None:
             sys.stdout.write("".join(piece.text for piece in line).rstrip() + "\n")
         sys.stdout.flush()  # later messages on standard error must come after this
         return
-    from rich.console import Console  # late: it is not needed for a pipe
-    from rich.text import Text
-
-    console = Console(highlight=False, soft_wrap=True)
+    has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
     for line in lines:
-        console.print(Text.assemble(*[(piece.text, piece.style) for piece in line]))
+        click.echo("".join(_styled(piece) if has_colours else piece.text for piece in line), color=True)
+
+
+def _styled(piece: Piece) -> str:
+    codes = ";".join(_CODES[word] for word in piece.style.split())
+    return f"\x1b[{codes}m{piece.text}\x1b[0m" if codes else piece.text
 
 
 def print_text(text: str) -> None:

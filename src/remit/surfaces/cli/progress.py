@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.dispatch.settings import Settings, load_settings
 from remit.errors import RemitError, UsageError
+from remit.orchestrate.progress import refresh_questions
+from remit.orchestrate.progress_file import (
+    find_progress,
+    next_actions,
+    open_questions,
+    open_work,
+    progress_path,
+    read_progress,
+)
+from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, escape_control, wrap_text
+from remit.store.database import Database
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
+from remit.surfaces.cli.store import with_database
 
 #: Delegations that `remit progress` shows.
 _MAX_DELEGATIONS = 20
@@ -43,15 +52,6 @@ def command(file: Path | None, form: str, *, resume: bool) -> int:
       remit progress
       remit progress --resume
     """
-    from remit.dispatch.settings import load_settings
-    from remit.orchestrate.progress_file import (
-        find_progress,
-        next_actions,
-        open_questions,
-        progress_path,
-        read_progress,
-    )
-
     settings = load_settings()
     path = file or find_progress(Path.cwd(), settings.data)
     if path is None:
@@ -61,8 +61,6 @@ def command(file: Path | None, form: str, *, resume: bool) -> int:
         _refresh()
         progress = read_progress(path)
     if form == "json":
-        from remit.reports.formats import format_json
-
         print_text(format_json({"schema": "remit.progress/1", **progress}))
     elif resume:
         for action in next_actions(progress):
@@ -74,11 +72,8 @@ def command(file: Path | None, form: str, *, resume: bool) -> int:
 
 def _refresh() -> None:
     """Close the questions that were answered on another host of the same database, if it can be reached."""
-    from remit.surfaces.cli.store import with_database
 
     async def work(database: Database, settings: Settings) -> None:
-        from remit.orchestrate.progress import refresh_questions
-
         await refresh_questions(database, settings.data)
 
     try:
@@ -121,8 +116,6 @@ def _progress_lines(progress: dict[str, Any], file: Path) -> list[Line]:
 
 def _work_lines(progress: dict[str, Any]) -> list[Line]:
     """Return the open questions, and the unfinished plans and orchestrators if there are several."""
-    from remit.orchestrate.progress_file import open_questions, open_work
-
     lines: list[Line] = []
     for one in open_questions(progress):
         text = f"question {one.get('id')} ({one.get('work')}): {one.get('reason')}"

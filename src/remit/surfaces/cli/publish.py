@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from remit.errors import UsageError
+from remit.evidence.sources import open_sources
+from remit.merging.previous import read_merge
+from remit.publishing.github_api import DEFAULT_URL, DryRun, GitHub, GitHubError, find_token
+from remit.publishing.pull_request import Changes, PullRequest, PullRequestState, local_state, plan_changes
 from remit.reports.layout import format_count
-
-if TYPE_CHECKING:
-    from remit.publishing.pull_request import Changes, PullRequestState
+from remit.surfaces.cli.files import display_name, find_repository, read_file
+from remit.workspace import git
+from remit.workspace.git import remote_address
+from remit.workspace.safe_git import decode_output, run_git
 
 _REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}", re.ASCII)
 _PULL = re.compile(r"refs/pull/(\d{1,9})/")
@@ -49,12 +54,6 @@ def github_command(report: str, **flags: Any) -> int:
       remit review --format json > report.json; remit publish github report.json --pr 12
       remit publish github report.json --pr 12 --dry-run
     """
-    from remit.evidence.sources import open_sources
-    from remit.merging.previous import read_merge
-    from remit.publishing.github_api import DEFAULT_URL, DryRun, GitHub, GitHubError, find_token
-    from remit.publishing.pull_request import PullRequest, plan_changes
-    from remit.surfaces.cli.files import display_name, find_repository, read_file
-
     file = None if report == "-" else Path(report)
     merge = read_merge(read_file(file), display_name(file))
     root, _ = find_repository(flags["repo"], [None])
@@ -97,9 +96,6 @@ def _number_of_run() -> int:
 
 def _local_state(root: Path, base: str | None, why: str) -> PullRequestState:
     """Return the pull request as far as the checkout shows it, and state what is assumed."""
-    from remit.publishing.pull_request import local_state
-    from remit.workspace import git
-
     rev = base or (f"origin/{branch}" if (branch := os.environ.get("GITHUB_BASE_REF")) else git.main_branch(root))
     state = local_state(root, rev) if rev else None
     if state is None or rev is None:
@@ -113,8 +109,6 @@ def _local_state(root: Path, base: str | None, why: str) -> PullRequestState:
 
 
 def _repository(root: Path, *, is_needed: bool) -> str:
-    from remit.workspace.git import remote_address
-
     name = os.environ.get("GITHUB_REPOSITORY", "")
     if not name:
         name = "/".join((remote_address(root) or "").removesuffix(".git").rsplit("/", 2)[1:])
@@ -127,8 +121,6 @@ def _repository(root: Path, *, is_needed: bool) -> str:
 
 def _warn_about_commit(root: Path, head: str) -> None:
     """Warn if the checkout is neither the head of the pull request nor a merge of it."""
-    from remit.workspace.safe_git import decode_output, run_git
-
     found = run_git(root, "rev-list", "--parents", "--max-count=1", "HEAD")
     commits = decode_output(found).split() if found else []
     if commits and head not in commits:

@@ -1,39 +1,22 @@
-"""Options of commands that keep their verdicts, `--record` and `--attest`, and the ledger for the first."""
+"""`--record`: store the outcome of a command in the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from remit.checking import Verdict
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.ledger.items import NewItem
-    from remit.ledger.ledger_entries import EntrySource, LedgerEntry
-    from remit.merging.model import Merge
-    from remit.store.database import Database
-    from remit.surfaces.cli.attesting import Documents
-
-record_option = click.option("--record", is_flag=True, help="Store the verdicts in the ledger.")
-attest_option = click.option(
-    "--attest",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write an in-toto statement about the outcome to this file.",
-)
-
-
-def documents_to_attest(flags: Mapping[str, Any]) -> Documents | None:
-    """Return where the documents are noted for a statement about them; None without --attest."""
-    if flags["attest"] is None:
-        return None
-    from remit.surfaces.cli.attesting import Documents  # late: the option is rare
-
-    return Documents()
+from remit.dispatch.settings import Settings
+from remit.ledger.items import ItemOrigin, NewItem
+from remit.ledger.ledger_entries import EntrySource, LedgerEntry, document_entry
+from remit.ledger.recorded_merge import record_of
+from remit.merging.model import Merge
+from remit.store import ledger, review_queue
+from remit.store.database import Database
+from remit.surfaces.cli.store import with_database
+from remit.workspace import git
 
 
 def record_verdicts(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> None:
@@ -45,28 +28,18 @@ def record_merge(
     merged: Merge, source: EntrySource, root: Path, *, verdicts: Sequence[Verdict] = (), plan: int | None = None
 ) -> None:
     """Store a merge and the verdicts of its inputs in the ledger, and its findings as review items."""
-    from remit.ledger.items import ItemOrigin
-    from remit.ledger.recorded_merge import record_of
-
     recorded = record_of(merged, ItemOrigin(source, plan=plan), root.resolve())
     _record([*_entries(verdicts, source, root), recorded.entry], recorded.items)
 
 
 def _entries(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> list[LedgerEntry]:
-    from remit.ledger.ledger_entries import document_entry
-    from remit.workspace import git
-
     revision = git.head(root) or ""
     return [document_entry(one, source, project=str(root.resolve()), revision=revision) for one in verdicts]
 
 
 def _record(entries: list[LedgerEntry], items: list[NewItem]) -> None:
     async def work(database: Database, _: Settings) -> tuple[int, int]:
-        from remit.store import ledger, review_queue
-
         return await ledger.record(database, entries), len(await review_queue.add_items(database, items))
-
-    from remit.surfaces.cli.store import with_database  # late import: most commands do not open the database
 
     new, queued = with_database(work)
     text = f"recorded: {new} new {'entry' if new == 1 else 'entries'} in the ledger"

@@ -7,17 +7,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
+from remit.configuration import load
+from remit.dispatch.analysers import scoped_files
 from remit.errors import UsageError
+from remit.evidence.sources import open_sources
+from remit.merging.merge import merge_reports, only_changed, with_coverage, without_sections
+from remit.merging.model import Merge, MergeSettings
+from remit.orchestrate.plan import Plan
+from remit.orchestrate.review import (
+    SUBAGENTS,
+    ReviewTeam,
+    find_team,
+    review_plan,
+    reviewers_of,
+    unused_reviewers,
+    with_unused,
+)
+from remit.surfaces.cli.dismissals import with_dismissals
+from remit.surfaces.cli.merge import fails
 from remit.surfaces.cli.merge_output import FORMATS, write_merge
 from remit.surfaces.cli.store import with_database
+from remit.workspace import git
+from remit.workspace.languages import languages_of
+from remit.workspace.safe_git import root_above
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
-    from remit.merging.model import Merge
     from remit.orchestrate.api import PlanResult
-    from remit.orchestrate.plan import Plan
-    from remit.orchestrate.review import ReviewTeam
     from remit.store.database import Database
     from remit.surfaces.cli.driving import DrivenPlan
 
@@ -66,11 +84,6 @@ def command(path: Path, **options: Any) -> int:
       remit review --format html --output report.html
       remit review --list
     """
-    from remit.configuration import load
-    from remit.orchestrate.review import find_team, review_plan
-    from remit.workspace import git
-    from remit.workspace.safe_git import root_above
-
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder")
     configured = load()
@@ -107,15 +120,10 @@ def command(path: Path, **options: Any) -> int:
 
 def _run(plan: Plan, team: ReviewTeam, root: Path, *, is_new: bool) -> tuple[DrivenPlan, Path, Merge | None]:
     """Run the plan and return its merge with the coverage; None if the plan has not finished."""
-    import msgspec
-
-    from remit.merging.merge import without_sections
-    from remit.merging.model import Merge
 
     async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path, Merge | None]:
         from remit.dispatch.submit import Resolving
         from remit.orchestrate.api import begin_plan
-        from remit.orchestrate.review import with_unused
         from remit.surfaces.cli.driving import drive_with_progress
 
         number = await begin_plan(database, plan, root, is_new=is_new)
@@ -131,8 +139,6 @@ def _run(plan: Plan, team: ReviewTeam, root: Path, *, is_new: bool) -> tuple[Dri
 
 def _print_reviewers(team: ReviewTeam) -> None:
     """Print every reviewer: whether it takes part, and if not, why."""
-    from remit.orchestrate.review import reviewers_of
-
     every = reviewers_of(team)
     width = max(len(one.name) for one in every)
     for one in every:
@@ -141,13 +147,7 @@ def _print_reviewers(team: ReviewTeam) -> None:
 
 def _not_reviewed(team: ReviewTeam, root: Path, scope: str, options: dict[str, Any]) -> int:
     """Report that no reviewer can read the files."""
-    from remit.dispatch.analysers import scoped_files
-    from remit.evidence.sources import open_sources
-    from remit.merging.merge import merge_reports, with_coverage
-    from remit.merging.model import MergeSettings
     from remit.orchestrate.coverage import language_coverage
-    from remit.orchestrate.review import with_unused
-    from remit.workspace.languages import languages_of
 
     coverage = language_coverage(languages_of(root, scoped_files(root, [scope])), {})
     merged = with_coverage(merge_reports([], MergeSettings()), coverage)
@@ -157,8 +157,6 @@ def _not_reviewed(team: ReviewTeam, root: Path, scope: str, options: dict[str, A
 
 def _print_team(team: ReviewTeam) -> None:
     """Print the reviewers, and those that do not take part although they have files here."""
-    from remit.orchestrate.review import SUBAGENTS, reviewers_of, unused_reviewers
-
     every = reviewers_of(team)
     click.echo(f"reviewers: {', '.join(one.name for one in every if one.is_used) or 'none'}", err=True)
     if team.why_no_model:
@@ -173,9 +171,6 @@ def _print_team(team: ReviewTeam) -> None:
 
 
 def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
-    from remit.evidence.sources import open_sources
-    from remit.merging.merge import only_changed
-    from remit.surfaces.cli.dismissals import with_dismissals
     from remit.surfaces.cli.driving import write_reports
 
     sources = open_sources(root)
@@ -185,7 +180,7 @@ def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: d
     files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")
     write_merge(merged, options["form"], sources, options["output"])
     if options["record"]:
-        from remit.surfaces.cli.recording import record_merge
+        from remit.surfaces.cli.recording import record_merge  # late: it needs the extra remit[run]
 
         record_merge(merged, "review", root, plan=found.plan.id)
     from remit.reports.plans import job_summary
@@ -194,6 +189,5 @@ def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: d
     click.echo(f"jobs:   {job_summary(found)}; see `remit logs ID`", err=True)
     if options["is_opened"]:
         webbrowser.open(files["html"].as_uri())
-    from remit.surfaces.cli.merge import fails
 
     return 1 if fails(merged, options["fail_on"]) or merged.is_unread else 0

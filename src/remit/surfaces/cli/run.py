@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.aio import cancel_and_wait
+from remit.contract.outcome import failure_in
+from remit.dispatch.settings import Settings
+from remit.operations.jobs import Run, submit_job
+from remit.reports.formats import format_json
+from remit.reports.jobs import job_lines, job_shape
+from remit.store import jobs
+from remit.store.database import Database
+from remit.store.events import follow
+from remit.store.jobs import Job
+from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.request import agent_and_task, queueing_from, request_from, request_options, resolving_from
-from remit.surfaces.cli.store import need_extra, with_database
+from remit.surfaces.cli.request import with_task
+from remit.surfaces.cli.store import with_database
 from remit.surfaces.cli.watching import Interrupts, ProgressDisplay
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
-    from remit.store.jobs import Job
 
 _POLL_SECONDS = 1.0
 
 
 @click.command("run")
-@click.argument("words", nargs=-1, required=True, metavar="[AGENT] TASK")
-@request_options
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(words: tuple[str, ...], **options: Any) -> int:
+@operation_options(Run)
+def command(wanted: Run) -> int:
     """Run AGENT on TASK, wait for its result and check it. TASK may be - for standard input.
 
     Without AGENT, the job has no definition: the default prompt, and all tools that the worker allows.
@@ -41,58 +45,37 @@ def command(words: tuple[str, ...], **options: Any) -> int:
       remit run backend-specialist "fix the failing test" --isolation worktree
       remit run "count the TODO comments" --no-contract
     """
-    need_extra()
-    agent, task = agent_and_task(words, options["plugin_path"])
-    finished = with_database(lambda database, settings: _run(database, settings, agent, task, options))
+    named = with_task(wanted)
+    finished = with_database(lambda database, settings: _run(database, settings, named))
     if finished is None:
         return 130
     job, violations = finished
-    if options["form"] == "json":
-        from remit.reports.formats import format_json
-        from remit.reports.jobs import job_shape
-
+    if wanted.form == "json":
         print_text(format_json(job_shape(job)))
     else:
-        from remit.reports.jobs import job_lines
-
         print_lines(job_lines(job, columns(), violations))
-    from remit.contract.outcome import failure_in
 
     return 0 if job.outcome == "completed" and job.verdict == "accept" and failure_in(job.result) is None else 1
 
 
-async def _run(
-    database: Database, settings: Settings, agent: str | None, task: str, options: dict[str, Any]
-) -> tuple[Job, list[dict[str, Any]]] | None:
+async def _run(database: Database, settings: Settings, wanted: Run) -> tuple[Job, list[dict[str, Any]]] | None:
     """Submit the job and wait for it. Return None if it was left to a worker."""
-    from remit.dispatch.submit import submit
     from remit.orchestrate.local_worker import ensure_worker
-    from remit.store import jobs
 
-    queueing = queueing_from(options)
-    async with ensure_worker(database, settings, queueing.queue, concurrency=1) as own:
-        submitted = await submit(
-            database,
-            request_from(agent, task, options),
-            settings,
-            options["repo"] or Path.cwd(),
-            queueing=queueing._replace(first_queue=own),
-            resolving=resolving_from(options),
-        )
-        if not submitted.is_new:
-            click.echo(f"remit: job {submitted.id} already has this key; waiting for it", err=True)
-            if own is not None:
-                await _enqueue_here(database, submitted.id, own)
-        is_finished = await wait_for_job(database, submitted.id)
+    async with ensure_worker(database, settings, wanted.queue, concurrency=1) as queue:
+        job, is_new = await submit_job(database, settings, Path(wanted.repo or "."), wanted, first_queue=queue)
+        if not is_new:
+            click.echo(f"remit: job {job.id} already has this key; waiting for it", err=True)
+            if queue is not None:
+                await _enqueue_here(database, job.id, queue)
+        is_finished = await wait_for_job(database, job.id)
     if not is_finished:
         return None
-    return await jobs.get(database, submitted.id), await jobs.violations_of(database, submitted.id)
+    return await jobs.get(database, job.id), await jobs.violations_of(database, job.id)
 
 
 async def _enqueue_here(database: Database, number: int, queue: str) -> None:
     """Add a ticket in this command's queue for a job that waits in a queue without a worker."""
-    from remit.store import jobs
-
     job = await jobs.get(database, number)
     if job.state == "queued":
         async with database.transaction() as connection:
@@ -101,9 +84,6 @@ async def _enqueue_here(database: Database, number: int, queue: str) -> None:
 
 async def wait_for_job(database: Database, job: int) -> bool:
     """Show the progress of a job until it is finished. Return False if the user leaves it to a worker."""
-    from remit.aio import cancel_and_wait
-    from remit.store import jobs
-
     interrupts = Interrupts()
     with interrupts.handled(), ProgressDisplay(job) as progress:
         showing = asyncio.create_task(_show(database, job, progress))
@@ -128,8 +108,6 @@ async def wait_for_job(database: Database, job: int) -> bool:
 
 
 async def _show(database: Database, job: int, progress: ProgressDisplay) -> None:
-    from remit.store.events import follow
-
     async for event in follow(database, job):
         progress.show(event)
         if event.kind == "finished":

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from remit.errors import EnvironmentBroken
+from remit.aio import cancel_and_wait
+from remit.clients.hooks.compiled import folder_of
+from remit.gate.witness import forget_folder
 from remit.surfaces.cli.printing import print_text
-from remit.surfaces.cli.store import need_extra, user_name, with_database
+from remit.surfaces.cli.store import user_name, with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -43,7 +45,6 @@ def command(*, is_opened: bool, is_demo: bool, **options: Any) -> int:
       remit serve --demo --open
       remit serve --host 0.0.0.0 --url https://remit.example --behind-tls
     """
-    need_serve_extra()
     from remit.surfaces.server.running import ServeOptions as Options
     from remit.surfaces.server.running import check_options, serve
 
@@ -68,13 +69,8 @@ def command(*, is_opened: bool, is_demo: bool, **options: Any) -> int:
 
 def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> None:
     """Serve a week of made-up work. The database, the checkout and its digests are removed at the end."""
-    import asyncio
-
-    from remit.aio import cancel_and_wait
-    from remit.clients.hooks.compiled import folder_of
     from remit.demo.week import beat_forever, fill_demo
     from remit.dispatch.settings import load_settings
-    from remit.gate.witness import forget_folder
     from remit.store.database import open_database
     from remit.surfaces.server.running import serve
 
@@ -94,14 +90,3 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
             asyncio.run(work(folder))
         finally:
             forget_folder(folder_of(str(folder / "shop")))
-
-
-def need_serve_extra() -> None:
-    """Raise EnvironmentBroken if the packages of `remit[serve]` are missing."""
-    need_extra()
-    missing = [name for name in ("httptools", "starlette", "uvicorn") if find_spec(name) is None]
-    if missing:
-        raise EnvironmentBroken(
-            f"this command needs the extra remit[serve] ({', '.join(missing)} not installed): "
-            "pip install 'remit[serve]'"
-        )

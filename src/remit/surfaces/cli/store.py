@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
+import logging
 from collections.abc import Awaitable, Callable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 from remit.errors import EnvironmentBroken
+from remit.reports.layout import escape_control
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
 
 T = TypeVar("T")
-_REQUIRED = ("psycopg", "procrastinate", "pydantic_ai")
 
 
 def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     """Run `work` with the configured database."""
-    need_extra()
-    import logging
+    import psycopg  # late, as what follows: commands without a database work without the extra
 
     from remit.dispatch.settings import load_settings
     from remit.store.database import open_database
@@ -33,8 +33,6 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
         async with open_database(settings.database, settings.data) as database:
             return await work(database, settings)
 
-    import psycopg
-
     try:
         return asyncio.run(opened())
     except psycopg.errors.InsufficientPrivilege as error:
@@ -42,19 +40,8 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
         raise EnvironmentBroken(f"the role of REMIT_DATABASE_URL may not do this: {reason}") from error
 
 
-def need_extra() -> None:
-    """Raise EnvironmentBroken if the packages of `remit[run]` are missing, before they are imported."""
-    missing = [name for name in _REQUIRED if find_spec(name) is None]
-    if missing:
-        raise EnvironmentBroken(
-            f"this command needs the extra remit[run] ({', '.join(missing)} not installed): pip install 'remit[run]'"
-        )
-
-
 def user_name() -> str:
     """Return the name of the user who runs this process."""
-    import getpass
-
     try:
         name = getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container without an entry for the user
@@ -71,7 +58,6 @@ async def is_served(database: Database, settings: Settings, queue: str) -> bool:
 
 async def no_worker_notice(database: Database, settings: Settings, queue: str) -> str:
     """Return a notice if no live worker takes the jobs of a queue, else an empty text."""
-    from remit.reports.layout import escape_control
     from remit.store import workers
 
     if await is_served(database, settings, queue):

@@ -9,15 +9,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import click
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
 
-from remit.reports.layout import plain_lines
+from remit.reports.jobs import event_lines
+from remit.reports.layout import escape_control, plain_lines
+from remit.store.events import Event
 from remit.surfaces.cli.printing import columns
-
-if TYPE_CHECKING:
-    from remit.store.events import Event
 
 #: Events that get a line if standard error is not a terminal.
 _PRINTED = ("resolved", "started", "turn", "tool", "tool-done", "waiting", "program", "told", "checked", "finished")
@@ -40,9 +43,6 @@ class ProgressDisplay:
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
             console = Console(stderr=True)
             self._live = Live(get_renderable=self._line, console=console, transient=True, refresh_per_second=8)
             self._live.start()
@@ -73,14 +73,10 @@ class ProgressDisplay:
             if text:
                 sys.stderr.write(text + "\n")
         elif self._live is not None and event.kind == "told":
-            from rich.text import Text
-
             # Printed above the progress line, and kept: it is a message to the user.
             self._live.console.print(Text(_text(event)))
 
     def _update(self, event: Event) -> None:
-        from remit.reports.layout import escape_control
-
         data = event.data
         if event.kind == "turn":
             self._turn, self._activity = int(data.get("turn", 0)), "thinking"
@@ -96,9 +92,6 @@ class ProgressDisplay:
             self._used = f"{data.get('input', 0) + data.get('output', 0):,} tokens{cost}"
 
     def _line(self) -> Any:
-        from rich.spinner import Spinner
-        from rich.text import Text
-
         seconds = int(time.monotonic() - self._started)
         before = [f"job {self._job}", f"turn {self._turn}" if self._turn else ""]
         after = [self._used, f"{seconds // 60}:{seconds % 60:02}"]
@@ -111,8 +104,6 @@ class ProgressDisplay:
 
 
 def _text(event: Event) -> str:
-    from remit.reports.jobs import event_lines
-
     return plain_lines(event_lines(event, columns()))
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from remit.clients.hooks.session_watch import watching_sessions
+from remit.configuration import load
+from remit.dispatch.health import missing_key
+from remit.dispatch.settings import Settings
+from remit.registry.api import reload_registry
+from remit.registry.model import ORCHESTRATOR
 from remit.reports.layout import escape_control
-from remit.surfaces.cli.store import need_extra, with_database
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
+from remit.secrets.scan import redact
+from remit.store.database import Database
+from remit.surfaces.cli.store import with_database
 
 log = logging.getLogger("remit.worker")
 
@@ -33,16 +36,10 @@ def command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> i
       remit worker --concurrency 20
       remit worker --queue nightly --until-idle
     """
-    need_extra()
     _log_with_times()
     log.info("worker is starting")  # before the imports, which take seconds
-    from remit.clients.hooks.session_watch import watching_sessions
-    from remit.configuration import load
-    from remit.dispatch.health import missing_key
     from remit.dispatch.worker import Worker
     from remit.orchestrate.orchestrator import build_orchestrator
-    from remit.registry.api import reload_registry
-    from remit.registry.model import ORCHESTRATOR
 
     async def work(database: Database, settings: Settings) -> None:
         registry = reload_registry()
@@ -75,8 +72,6 @@ class _EscapingFormatter(logging.Formatter):
     """Formats lines with a time, and removes secrets and control characters of untrusted text from them."""
 
     def format(self, record: logging.LogRecord) -> str:
-        from remit.secrets.scan import redact
-
         return "\n".join(map(escape_control, redact(super().format(record)).split("\n")))
 
 

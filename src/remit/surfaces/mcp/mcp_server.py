@@ -21,9 +21,11 @@ from pydantic import BaseModel, Field
 
 from remit import __version__
 from remit.errors import RemitError, UsageError
+from remit.operations.declaration import arguments_on, convert_arguments, object_schema
+from remit.operations.jobs import Answer
+from remit.operations.served import TOOLS, Answered, Caller, Operation, question_of
 from remit.reports.layout import escape_control
 from remit.surfaces.mcp.resource_table import ALL_RULES, JSON, RESOURCES, McpResource, all_rules
-from remit.surfaces.mcp.tool_table import TOOLS, AnswerArguments, Caller, McpTool, question_of
 
 _INSTRUCTIONS = (
     "Remit verifies what agents report about code. Before you rely on a report of a subagent, pass it to "
@@ -64,7 +66,7 @@ class ContractServer(MCPServer[None]):
             title="Remit",
             version=__version__,
             instructions=_INSTRUCTIONS,
-            tools=[self._library_tool(tool) for tool in TOOLS if tool.is_read_only or not is_read_only],
+            tools=[self._library_tool(one) for one in TOOLS.values() if one.is_read_only or not is_read_only],
             subscriptions=False,
         )
         root.handlers[:] = handlers  # the library configures the log of the whole process
@@ -83,10 +85,11 @@ class ContractServer(MCPServer[None]):
         """Serve one connection until its input ends."""
         await self._lowlevel_server.run(incoming, outgoing, self._lowlevel_server.create_initialization_options())
 
-    def _library_tool(self, tool: McpTool) -> Tool:
-        schema, answer_schema = tool.schemas()
-        wanted = {"roots": (Resolve(self.roots), False)} if tool.uses_folders and self._asks_for_roots else {}
-        if tool.arguments is AnswerArguments:
+    def _library_tool(self, operation: Operation) -> Tool:
+        tool = operation.tool
+        assert tool is not None  # noqa: S101 (the table has only these)
+        wanted = {"roots": (Resolve(self.roots), False)} if operation.uses_folders and self._asks_for_roots else {}
+        if operation.arguments is Answer:
             wanted["person_answer"] = (Resolve(self.ask_person), True)
 
         async def run(
@@ -97,7 +100,7 @@ class ContractServer(MCPServer[None]):
         ) -> CallToolResult:
             try:
                 caller = self._caller(ctx, roots)
-                return await _answered(tool, caller, _with_answer(arguments, person_answer))
+                return await _answered(operation, caller, _with_answer(arguments, person_answer))
             except RemitError as error:
                 return _text_result(escape_control(str(error)), is_error=True)
 
@@ -106,14 +109,14 @@ class ContractServer(MCPServer[None]):
             name=tool.name,
             title=tool.title,
             description=tool.description,
-            parameters=schema,
-            fn_metadata=RawArguments(arg_model=ArgModelBase, output_schema=answer_schema),
+            parameters=object_schema(arguments_on(operation.arguments, "mcp")),
+            fn_metadata=RawArguments(arg_model=ArgModelBase, output_schema=object_schema(operation.answer)),
             is_async=True,
             context_kwarg="ctx",
             resolved_params=wanted,
             resolver_plans=build_resolver_plans(wanted, {"arguments"}),
             annotations=ToolAnnotations(
-                read_only_hint=tool.is_read_only, destructive_hint=False, open_world_hint=False
+                read_only_hint=operation.is_read_only, destructive_hint=False, open_world_hint=False
             ),
         )
 
@@ -172,10 +175,13 @@ def _with_answer(arguments: dict[str, Any], person_answer: ElicitationResult[Per
     return {**arguments, "answer": data.answer, "why": data.why} if data is not None else arguments
 
 
-async def _answered(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:
-    if not caller.person.may(tool.role):
-        raise UsageError(f"this needs the role {tool.role}; your role is {caller.person.role}")
-    answer = await tool.run(caller, tool.decode(arguments))
+async def _answered(operation: Operation, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:
+    if not caller.person.may(operation.role):
+        raise UsageError(f"this needs the role {operation.role}; your role is {caller.person.role}")
+    # Some models send numbers as text.
+    wanted = convert_arguments(operation.arguments, "mcp", arguments, strict=False)
+    answer = await operation.run(caller, wanted)
+    answer = answer.value if isinstance(answer, Answered) else answer
     encoded = msgspec.json.encode(answer)
     result = _text_result(encoded.decode())
     result.structured_content = msgspec.json.decode(encoded)

@@ -10,13 +10,13 @@ import msgspec
 
 from remit.errors import UsageError
 from remit.merging.model import Merge
+from remit.operations.served import Caller
 from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.rules import rule_lines, rules_shape
 from remit.rules.catalog import every_rule, find
 from remit.store import dashboard, jobs, plans
-from remit.surfaces.mcp.tool_table import Caller
 
 _COLUMNS = 100
 

@@ -10,43 +10,16 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-if TYPE_CHECKING:
-    import asyncio
+from remit.surfaces.mcp.wire import TOO_LONG, claim_streams, encode, error_line, read_lines
 
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-    from mcp.shared.message import SessionMessage
-
-    from remit.surfaces.mcp.tool_table import Store
-
-#: Bytes of one message.
-MAX_MESSAGE = 16 * 1024 * 1024
 EARLY_ANSWERS = "early_answers.json"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
-_CHUNK = 65_536
-_NOT_JSON = {"code": -32700, "message": "this line is not a JSON-RPC message"}
-_TOO_LONG = {"code": -32600, "message": f"a message can have at most {MAX_MESSAGE} bytes"}
-
-
-def read_lines(descriptor: int) -> Iterator[bytes | None]:
-    """Yield the lines of an input; None for one that is too long."""
-    kept, is_skipped = bytearray(), False
-    while chunk := os.read(descriptor, _CHUNK):
-        *ended, rest = chunk.split(b"\n")
-        for part in ended:
-            kept += part
-            yield None if is_skipped or len(kept) > MAX_MESSAGE else bytes(kept)
-            kept, is_skipped = bytearray(), False
-        kept += rest
-        if len(kept) > MAX_MESSAGE:
-            kept, is_skipped = bytearray(), True
-    if is_skipped or kept:
-        yield None if is_skipped else bytes(kept)
 
 
 class EarlyAnswers:
@@ -125,40 +98,6 @@ def _is_envelope(meta: dict[str, Any]) -> bool:
     )
 
 
-def _error(error: dict[str, Any]) -> bytes:
-    return encode({"jsonrpc": "2.0", "id": None, "error": error})
-
-
-def encode(message: dict[str, Any]) -> bytes:
-    """Return a message as a line."""
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-
-
-class Wire(NamedTuple):
-    """The client's end of standard input and output."""
-
-    input: int
-    output: int
-
-    def send(self, line: bytes) -> None:
-        """Send a line. A client that is gone ends the server by closing its input."""
-        try:
-            while line:
-                line = line[os.write(self.output, line) :]
-        except BrokenPipeError:
-            pass
-
-
-def claim_streams() -> Wire:
-    """Take standard input and output away from everything else: what is printed by accident goes to the log."""
-    wire = Wire(os.dup(0), os.dup(1))
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return wire
-
-
 def run_stdio(find_user: Callable[[], str], *, is_read_only: bool) -> None:
     """Serve the client that started this process, until it closes the input."""
     wire = claim_streams()
@@ -166,7 +105,7 @@ def run_stdio(find_user: Callable[[], str], *, is_read_only: bool) -> None:
     early = EarlyAnswers(_read_table(), is_read_only=is_read_only)
     loading: threading.Thread | None = None
     for line in lines:
-        answer = _error(_TOO_LONG) if line is None else early.answer(line)
+        answer = error_line(TOO_LONG) if line is None else early.answer(line)
         if answer is None:
             break
         wire.send(answer)
@@ -177,10 +116,10 @@ def run_stdio(find_user: Callable[[], str], *, is_read_only: bool) -> None:
         return
     if loading is not None:
         loading.join()  # two threads must not import parts of the same library at the same time
-    import asyncio
+    from remit.surfaces.mcp.connection import serve_client
 
-    connection = _Connection(wire, lines, early)
-    asyncio.run(connection.serve(line or b"", find_user(), is_read_only=is_read_only))
+    first = [*early.handshake, line or b""]
+    serve_client(wire, chain(first, lines), early.answered, find_user(), is_read_only=is_read_only)
 
 
 def _read_table() -> dict[str, Any]:
@@ -191,139 +130,4 @@ def _read_table() -> dict[str, Any]:
 
 
 def _load() -> None:
-    import remit.surfaces.mcp.mcp_server  # noqa: F401 (so that it is loaded when it is needed)
-
-
-class _Connection:
-    """One client: a thread reads its messages, the library answers them."""
-
-    def __init__(self, wire: Wire, lines: Iterator[bytes | None], early: EarlyAnswers) -> None:
-        self._wire = wire
-        self._lines = lines
-        self._early = early
-
-    async def serve(self, line: bytes, user: str, *, is_read_only: bool) -> None:
-        """Serve until the input ends or a signal stops the process."""
-        import asyncio
-        import signal
-        from pathlib import Path
-
-        import anyio
-        from mcp.shared.message import SessionMessage as Message
-
-        from remit.store.access import Person
-        from remit.surfaces.mcp.mcp_server import ContractServer
-        from remit.surfaces.mcp.tool_table import Caller
-        from remit.surfaces.requests.folders import Folders
-
-        keeper, here = StoreKeeper(), Path.cwd()
-        person = Person(0, user, "operator")
-
-        def find_caller(_: Any, roots: list[Path] | None) -> Caller:
-            return Caller(person, "mcp", Folders(roots or [here], here), keeper.open)
-
-        server = ContractServer(find_caller, is_read_only=is_read_only, asks_for_roots=True)
-        to_server, incoming = anyio.create_memory_object_stream[Message | Exception](16)
-        outgoing, from_server = anyio.create_memory_object_stream[Message](16)
-        loop = asyncio.get_running_loop()
-        serving = asyncio.create_task(server.serve(incoming, outgoing))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, serving.cancel)
-        first = [*self._early.handshake, line]
-        threading.Thread(target=self._read, args=(first, to_server, loop), daemon=True).start()
-        writing = asyncio.create_task(self._write(from_server))
-        try:
-            await serving
-        except asyncio.CancelledError:
-            pass  # a signal
-        finally:
-            await outgoing.aclose()
-            await writing
-            await keeper.close()
-
-    def _read(
-        self,
-        first: Sequence[bytes],
-        server: MemoryObjectSendStream[SessionMessage | Exception],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        """Pass the messages of the client to the library, in a thread: a read cannot be cancelled."""
-        import asyncio
-
-        def wait_for(work: Any) -> None:
-            asyncio.run_coroutine_threadsafe(work, loop).result()
-
-        try:
-            for line in chain(first, self._lines):
-                message = _message(line) if line is not None else None
-                if message is not None:
-                    wait_for(server.send(message))
-                elif line is None or line.strip():
-                    self._wire.send(_error(_TOO_LONG if line is None else _NOT_JSON))
-            wait_for(server.aclose())
-        except Exception:  # noqa: BLE001 (the loop has ended, and the process with it)
-            return
-
-    async def _write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Send what the library answers; its answer to the handshake was sent before."""
-        import asyncio
-
-        dropped = self._early.answered
-        async for one in messages:
-            if dropped is not None and getattr(one.message, "id", None) == dropped:
-                dropped = None
-                continue
-            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await asyncio.to_thread(self._wire.send, text.encode("utf-8", "replace") + b"\n")
-
-
-def _message(line: bytes) -> SessionMessage | None:
-    """Return a message, or None if it is not one."""
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
-
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:
-        return None
-
-
-class StoreKeeper:
-    """Opens the database when a tool first needs it. One task opens and closes it, as its pool requires."""
-
-    def __init__(self) -> None:
-        self._opened: asyncio.Future[Store] | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    async def open(self) -> Store:
-        """Return the open database. After a failure, the next call tries again."""
-        import asyncio
-
-        if self._opened is None or (self._opened.done() and self._opened.exception() is not None):
-            self._opened = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._keep(self._opened))
-        return await asyncio.shield(self._opened)
-
-    async def close(self) -> None:
-        """Close the database, if it is open."""
-        from remit.aio import cancel_and_wait
-
-        if self._task is not None:
-            await cancel_and_wait(self._task)
-
-    @staticmethod
-    async def _keep(opened: asyncio.Future[Store]) -> None:
-        import asyncio
-
-        from remit.dispatch.settings import load_settings
-        from remit.store.database import open_database
-        from remit.surfaces.mcp.tool_table import Store
-
-        try:
-            settings = load_settings()
-            async with open_database(settings.database, settings.data) as database:
-                opened.set_result(Store(database, settings))
-                await asyncio.Event().wait()
-        except Exception as error:  # noqa: BLE001 (the call that needs the database reports it)
-            if not opened.done():
-                opened.set_exception(error)
+    import remit.surfaces.mcp.connection  # noqa: F401 (so that it is loaded when it is needed)

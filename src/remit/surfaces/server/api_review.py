@@ -9,12 +9,12 @@ from starlette.requests import Request
 
 from remit.errors import UsageError
 from remit.ledger.ledger_entries import LedgerEntry
+from remit.operations.review_items import ItemList, page_of_items
 from remit.store import ledger, review_queue
 from remit.store.ledger import EntryFilter
-from remit.store.review_queue import ReviewDecision, ReviewItem, Verb
-from remit.surfaces.requests.posted_decisions import ItemList, decide_posted, page_of_items
+from remit.store.review_queue import ReviewDecision, ReviewItem
 from remit.surfaces.server.api_jobs import limit_of
-from remit.surfaces.server.operations import Operation, QueryParameter
+from remit.surfaces.server.operations import ApiOperation, QueryParameter
 from remit.surfaces.server.review_pages import filter_of, lock_next
 from remit.surfaces.server.site import before_of, number_of, person_of, site_of, write
 
@@ -24,14 +24,6 @@ class NextItem(msgspec.Struct, kw_only=True):
 
     schema: Literal["remit.review-item/1"] = "remit.review-item/1"
     item: ReviewItem | None
-
-
-class DecisionBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A decision. The caller chooses its id, a UUID: a request that is repeated decides once."""
-
-    id: str
-    verb: Verb
-    note: str = ""
 
 
 class FilterBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -66,14 +58,6 @@ async def show_item(request: Request) -> NextItem:
 async def next_item(request: Request, body: FilterBody) -> NextItem:
     """Lock the next item for the caller and return it."""
     return NextItem(item=await lock_next(request, filter_of(msgspec.structs.asdict(body))))
-
-
-async def decide(request: Request, body: DecisionBody) -> ReviewDecision:
-    """Decide an item."""
-    number = number_of(request)
-    async with write(request, "reviewer", "decide", f"item:{number}", {"verb": body.verb, "decision": body.id}):
-        reviewer = person_of(request).name
-        return await decide_posted(site_of(request).database, number, body.id, body.verb, reviewer, body.note)
 
 
 async def undo(request: Request) -> ReviewDecision:
@@ -116,19 +100,16 @@ _FILTERS = tuple(
 _LIMIT = QueryParameter("limit", "at most this many; default: 50", "integer")
 _ITEM = "/review/{number:number}"
 OPERATIONS = (
-    Operation(
+    ApiOperation(
         *("GET", "/review", "listItems", "List items of the review queue", "viewer", list_items, ItemList),
         query=(*_FILTERS, _LIMIT),
     ),
-    Operation("POST", "/review/next", "nextItem", "Lock the next item", "reviewer", next_item, NextItem, FilterBody),
-    Operation("GET", _ITEM, "showItem", "Show an item", "viewer", show_item, NextItem),
-    Operation(
-        "POST", f"{_ITEM}/decide", "decideItem", "Decide an item", "reviewer", decide, ReviewDecision, DecisionBody
-    ),
-    Operation(
+    ApiOperation("POST", "/review/next", "nextItem", "Lock the next item", "reviewer", next_item, NextItem, FilterBody),
+    ApiOperation("GET", _ITEM, "showItem", "Show an item", "viewer", show_item, NextItem),
+    ApiOperation(
         "POST", "/review/decisions/{decision}/undo", "undoDecision", "Undo a decision", "reviewer", undo, ReviewDecision
     ),
-    Operation(
+    ApiOperation(
         *("GET", "/ledger", "listLedger", "List entries of the ledger", "viewer", list_ledger, LedgerList),
         query=(
             QueryParameter("agent", "the name of an agent"),

@@ -13,10 +13,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from remit import __version__
+from remit.operations import served
 from remit.store.access import audit_log, begin_session, end_session
 from remit.surfaces.server import (
     agent_pages,
-    api_documents,
     api_jobs,
     api_review,
     job_pages,
@@ -28,7 +28,7 @@ from remit.surfaces.server import (
 from remit.surfaces.server.guard import Guard, cookie_of
 from remit.surfaces.server.hooks import HookServer
 from remit.surfaces.server.mcp_endpoint import McpEndpoint
-from remit.surfaces.server.operations import PREFIX, Operation, openapi_document, route_of
+from remit.surfaces.server.operations import PREFIX, ApiOperation, openapi_document, route_of, served_operation
 from remit.surfaces.server.problems import HANDLERS, NotFound
 from remit.surfaces.server.site import (
     Site,
@@ -42,7 +42,13 @@ from remit.surfaces.server.site import (
     site_of,
 )
 
-OPERATIONS: tuple[Operation, ...] = (*api_jobs.OPERATIONS, *api_review.OPERATIONS, *api_documents.OPERATIONS)
+OPERATIONS: tuple[ApiOperation, ...] = (
+    *(served_operation(operation) for operation in served.OPERATIONS if operation.address is not None),
+    *api_jobs.OPERATIONS,
+    *api_review.OPERATIONS,
+)
+#: Requests whose documents are checked at the same time; the others wait.
+_CHECKS = 2
 _AUDIT_ROWS = 200
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -123,8 +129,8 @@ def build_app(site: Site) -> ASGIApp:
         Route(f"{PREFIX}/openapi.json", openapi),
         *map(route_of, OPERATIONS),
     ]
-    checks = asyncio.Semaphore(api_documents.MAX_AT_A_TIME)
-    routes.append(Route("/mcp", McpEndpoint(site, checks), methods=["POST"]))
+    checks = asyncio.Semaphore(_CHECKS)
+    routes.append(Route("/mcp", McpEndpoint(), methods=["POST"]))
     app = Starlette(routes=routes, exception_handlers=HANDLERS)
     app.state.site = site
     app.state.streams = streams.StreamCount()

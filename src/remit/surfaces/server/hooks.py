@@ -12,7 +12,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -29,9 +29,6 @@ from remit.gate.call_record import unchanged_tree
 from remit.gate.decide import EDITING, READING, SHELLS
 from remit.gate.session_store import INSTALLED, keep_saved_states, try_lock
 from remit.lean_json import use_faster
-
-if TYPE_CHECKING:
-    from remit.clients.hooks.responses import Answer
 
 _MAX_RECORD = 4_000_000
 #: Events at the same time. Each waits for the lock of its session, and a report takes up to seconds to check.
@@ -54,7 +51,7 @@ def _read_json(data: bytes) -> object:
 
 
 def _prepare_thread() -> None:
-    """Answer the events of this thread faster than a process can, which answers one."""
+    """dict[str, Any] the events of this thread faster than a process can, which answers one."""
     use_faster(_read_json, _encoder.encode)
     keep_saved_states()
 
@@ -77,7 +74,7 @@ class HookServer:
         self._secrets: dict[str, tuple[tuple[int, int], str]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one event."""
+        """dict[str, Any] one event."""
         if scope["path"] != HTTP_PATH or scope["method"] != "POST":
             await _respond(send, 404, b"")
             return
@@ -103,7 +100,7 @@ class HookServer:
         return 200, _encoded(handle_event(payload, project=project), payload, project)
 
     def _answer_at_once(self, body: bytes, authorization: bytes) -> tuple[int, bytes] | None:
-        """Answer an event in the thread that received it: another thread takes longer than most decisions.
+        """dict[str, Any] an event in the thread that received it: another thread takes longer than most decisions.
 
         Return None if the answer may take longer: for other events, while another process has the session, if the
         settings must be compiled, and before a command line if files have changed or the project is not small.
@@ -171,7 +168,7 @@ def _is_quick(payload: dict[str, Any], context: ProjectContext) -> bool:
     return context.unchanged is not None
 
 
-def _encoded(answer: Answer | None, payload: dict[str, Any], project: str) -> bytes:
+def _encoded(answer: dict[str, Any] | None, payload: dict[str, Any], project: str) -> bytes:
     try:
         return encode(answer)
     except (ValueError, RecursionError) as error:  # a number or a depth that JSON does not support

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from remit.errors import EnvironmentBroken
-from remit.surfaces.requests.folders import Folders
-from remit.surfaces.server.site import Site, person_of
+from remit.surfaces.server.operations import caller_of
+from remit.surfaces.server.site import person_of
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from remit.surfaces.mcp.tool_table import Caller, Store
 
 #: Bytes of one message, as over standard input.
 _MAX_MESSAGE = 16 * 1024 * 1024
@@ -30,9 +28,7 @@ _MAX_MESSAGE = 16 * 1024 * 1024
 class McpEndpoint:
     """Answers requests to `/mcp`. The library of the protocol is loaded for the first one: it takes over a second."""
 
-    def __init__(self, site: Site, checks: asyncio.Semaphore) -> None:
-        self._site = site
-        self._checks = checks
+    def __init__(self) -> None:
         self._starting = asyncio.Lock()
         self._manager: StreamableHTTPSessionManager | None = None
         self._running: asyncio.Task[None] | None = None
@@ -66,7 +62,7 @@ class McpEndpoint:
 
         from remit.surfaces.mcp.mcp_server import ContractServer
 
-        server = ContractServer(self._caller, is_read_only=False, asks_for_roots=False)
+        server = ContractServer(lambda request, _: caller_of(request), is_read_only=False, asks_for_roots=False)
         server.streamable_http_app(
             json_response=True,
             stateless_http=True,
@@ -75,15 +71,3 @@ class McpEndpoint:
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
         return server.session_manager
-
-    def _caller(self, request: Any, _: list[Path] | None) -> Caller:
-        from remit.surfaces.mcp.tool_table import Caller
-
-        host = request.client.host if request.client else ""
-        folders = Folders([self._site.folder])  # roots of another machine mean nothing here
-        return Caller(person_of(request), host, folders, self._store, may_read_files=False, checks=self._checks)
-
-    async def _store(self) -> Store:
-        from remit.surfaces.mcp.tool_table import Store
-
-        return Store(self._site.database, self._site.settings)

@@ -11,9 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from remit.errors import UsageError
+from remit.operations.declaration import arguments_on, operation_of
+from remit.operations.folders import Folders
+from remit.operations.served import Answered, Caller, Operation, Store
 from remit.store.access import Role
 from remit.surfaces.server.problems import CONTENT_TYPE, Problem
-from remit.surfaces.server.site import need_role
+from remit.surfaces.server.site import need_role, number_of, person_of, site_of
 
 PREFIX = "/api/v1"
 _JSON = "application/json"
@@ -35,7 +38,7 @@ class QueryParameter(NamedTuple):
     type: str = "string"
 
 
-class Operation(NamedTuple):
+class ApiOperation(NamedTuple):
     """An operation: `answer` is the type of its answer, None for a stream; `body` the type of its JSON body."""
 
     method: str
@@ -55,14 +58,42 @@ class Operation(NamedTuple):
         return PREFIX + self.path.replace(":number", "")
 
 
-class Answered(NamedTuple):
-    """An answer with another status than that of the operation."""
+def caller_of(request: Request) -> Caller:
+    """Return who calls an operation. Roots and files of another machine mean nothing here."""
+    site = site_of(request)
 
-    value: Any
-    status: int
+    async def store() -> Store:
+        return Store(site.database, site.settings)
+
+    host = request.client.host if request.client else ""
+    folders = Folders([site.folder], may_read=False)
+    return Caller(person_of(request), host, folders, store, checks=request.app.state.checks)
 
 
-def route_of(operation: Operation) -> Route:
+def served_operation(served: Operation) -> ApiOperation:
+    """Return the operation of the API for one that programs call; the field in the address is not in the body."""
+    address = served.address
+    assert address is not None  # noqa: S101 (the table of the API has only these)
+    body = arguments_on(served.arguments, "http", address.in_path)
+
+    async def run(request: Request, sent: msgspec.Struct | None = None) -> Any:
+        in_path = {address.in_path: number_of(request)} if address.in_path else {}
+        return await served.run(caller_of(request), operation_of(served.arguments, sent or body(), **in_path))
+
+    return ApiOperation(
+        address.method,
+        address.path,
+        address.name,
+        address.summary,
+        served.role,
+        run,
+        served.answer,
+        body if body.__struct_fields__ else None,
+        status=address.status,
+    )
+
+
+def route_of(operation: ApiOperation) -> Route:
     """Return the route of an operation."""
 
     async def endpoint(request: Request) -> Response:
@@ -84,7 +115,7 @@ async def _body(request: Request, wanted: type[msgspec.Struct]) -> msgspec.Struc
         raise UsageError(f"the body is not what this operation needs: {error}") from error
 
 
-def openapi_document(operations: Sequence[Operation], version: str) -> dict[str, Any]:
+def openapi_document(operations: Sequence[ApiOperation], version: str) -> dict[str, Any]:
     """Return the OpenAPI document of all operations."""
     types = [one.body for one in operations if one.body is not None]
     types += [one.answer for one in operations if one.answer is not None]
@@ -108,7 +139,7 @@ def openapi_document(operations: Sequence[Operation], version: str) -> dict[str,
     }
 
 
-def _entry(operation: Operation) -> dict[str, Any]:
+def _entry(operation: ApiOperation) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
@@ -130,17 +161,17 @@ def _entry(operation: Operation) -> dict[str, Any]:
     return entry
 
 
-def _path_schema(operation: Operation, name: str) -> dict[str, Any]:
+def _path_schema(operation: ApiOperation, name: str) -> dict[str, Any]:
     return {"type": "integer"} if f"{{{name}:number}}" in operation.path else {"type": "string"}
 
 
-def _success(operation: Operation) -> dict[str, Any]:
+def _success(operation: ApiOperation) -> dict[str, Any]:
     if operation.answer is None:
         return {"description": "server-sent events", "content": {_STREAM: {"schema": {"type": "string"}}}}
     return {"description": "done", "content": {_JSON: {"schema": _schema(operation.answer)}}}
 
 
-def _problems(operation: Operation) -> dict[str, Any]:
+def _problems(operation: ApiOperation) -> dict[str, Any]:
     wanted = dict(_PROBLEMS)
     if "{" in operation.path:
         wanted["404"] = "it does not exist"

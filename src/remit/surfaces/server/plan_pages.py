@@ -10,12 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from remit.errors import UsageError
+from remit.operations.jobs import ANSWERS, answer_question
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.api import check_drivable, plan_result
 from remit.orchestrate.progress import record_cancelled
 from remit.store import dashboard, jobs, plans
 from remit.store.plans import PlanState
-from remit.surfaces.requests.posted_jobs import ANSWERS, answer_posted
 from remit.surfaces.server.site import (
     before_of,
     choice_of,
@@ -116,7 +116,7 @@ async def answer(request: Request) -> Response:
     async with write(request, "reviewer", "answer", f"question:{question}", details):
         if not (question.isascii() and question.isdecimal() and len(question) < 19):
             raise UsageError(f"there is no open question {question[:40]!r}")
-        await answer_posted(site.database, site.settings, int(question), verb, words)
+        await answer_question(site.database, site.settings, int(question), verb, words)
     return see_other(f"/plans/{number}")
 
 

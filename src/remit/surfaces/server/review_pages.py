@@ -21,10 +21,10 @@ from starlette.routing import Route
 from remit.errors import RemitError
 from remit.ledger.items import ItemKind
 from remit.merging.model import SCALE
+from remit.operations.review_items import checkout_of, decide_item, place_of
 from remit.store import review_queue
 from remit.store.review_dismissals import apply_dismissals
 from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem
-from remit.surfaces.requests.posted_decisions import checkout_of, decide_posted, place_of
 from remit.surfaces.server.site import (
     choice_of,
     form_of,
@@ -230,7 +230,7 @@ async def decide(request: Request) -> Response:
     verb, decision = form.get("verb", ""), form.get("decision", "")
     async with write(request, "reviewer", "decide", f"item:{number}", {"verb": verb, "decision": decision}):
         reviewer = person_of(request).name
-        await decide_posted(site_of(request).database, number, decision, verb, reviewer, form.get("note", ""))
+        await decide_item(site_of(request).database, number, decision, verb, reviewer, form.get("note", ""))
     return await _lead_to_next(request, filter_of(form), done=decision)
 
 

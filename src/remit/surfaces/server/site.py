@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,16 +17,12 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from remit.dispatch.settings import Settings
 from remit.errors import UsageError
 from remit.store.access import AuditedWrite, Person, Role, audited
+from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database
 from remit.surfaces.server import page_formats
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from remit.dispatch.settings import Settings
-    from remit.store.change_feed import ChangeFeed
 
 _PACKAGE = "remit.surfaces.server"
 #: The pages of the navigation: address and title. A page that a part of the address names is the current one.

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import UsageError
-from remit.surfaces.requests.folders import Folders
+from remit.operations.folders import Folders
 
 
 @pytest.fixture

@@ -13,9 +13,13 @@ _MAX_PATH = 4_096
 
 
 class Folders:
-    """The folders of a caller. Relative paths start in `start`, which is one of them or inside of one."""
+    """The folders of a caller. Relative paths start in `start`, which is one of them or inside of one.
 
-    def __init__(self, roots: Sequence[Path], start: Path | None = None) -> None:
+    A caller on another machine may not read files: it has to send texts.
+    """
+
+    def __init__(self, roots: Sequence[Path], start: Path | None = None, *, may_read: bool = True) -> None:
+        self._may_read = may_read
         self.roots = tuple(root.resolve() for root in roots)
         found = (start or roots[0]).resolve()
         self.start = found if any(found.is_relative_to(root) for root in self.roots) else self.roots[0]
@@ -23,6 +27,16 @@ class Folders:
     def folder(self, name: str) -> Path:
         """Return a folder of a request. Raises UsageError if it is not in the folders, also by a link."""
         return self._inside(name, "folder")
+
+    def text(self, text: str | None, path: str) -> bytes:
+        """Return a text that was sent, else the content of the file at its path."""
+        if text is not None:
+            return text.encode("utf-8", "replace")
+        if not self._may_read:
+            raise UsageError("pass the text")
+        if path == "-":
+            raise UsageError("pass a text, or the path of a file")
+        return self.read(path)
 
     def read(self, name: str) -> bytes:
         """Return the content of a file, as `read_source` does. Raises UsageError if it is not in the folders."""

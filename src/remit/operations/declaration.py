@@ -1,0 +1,148 @@
+"""How an operation is declared, and what each surface makes of the declaration.
+
+A field of an operation is an option of the command, an argument of the MCP tool and a field of the HTTP body. A field
+that only some surfaces have names them: `described("The output format.", on=CLI)`.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from remit.errors import UsageError
+
+Surface = Literal["cli", "mcp", "http"]
+SURFACES: tuple[Surface, ...] = get_args(Surface)
+CLI: tuple[Surface, ...] = ("cli",)
+#: The surfaces that programs use.
+PROGRAMS: tuple[Surface, ...] = ("mcp", "http")
+_NAMES = {"mcp": "Arguments", "http": "Body"}
+_USE = "use"
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Use(NamedTuple):
+    """Where a field is used, and how it is written on the command line."""
+
+    surfaces: Sequence[Surface] = SURFACES
+    #: Surfaces that require it although it has a default on others.
+    required: Sequence[Surface] = ()
+    #: The name of the option; empty: that of the field.
+    option: str = ""
+    #: The placeholder for the value in the help.
+    metavar: str | None = None
+    #: On the command line, it is an argument and not an option.
+    is_argument: bool = False
+    #: On the command line, the names of a list are one text with commas; else the option is repeated.
+    is_split: bool = False
+    #: On the command line, the option is a flag that sets this value.
+    value: str | None = None
+
+
+class Field(NamedTuple):
+    """A field of an operation on one surface."""
+
+    name: str
+    #: The declared type, without null where the surface requires a value.
+    type: Any
+    description: str
+    use: Use
+    #: `msgspec.NODEFAULT` if the surface requires a value.
+    default: Any
+
+    @property
+    def value_type(self) -> Any:
+        """The type of a value: without its description and without null."""
+        return _value_type(self.type)
+
+
+def described(text: str, *, on: Sequence[Surface] = SURFACES, **more: Any) -> msgspec.Meta:
+    """Return the description of a field, for `Annotated`. `more` are fields of `Use` and limits of `msgspec.Meta`."""
+    use = Use(surfaces=on, **{name: more.pop(name) for name in Use._fields if name in more})
+    return msgspec.Meta(description=text, extra={_USE: use}, **more)
+
+
+def fields_on(operation: type[msgspec.Struct], surface: Surface) -> list[Field]:
+    """Return the fields that an operation has on a surface."""
+    return [field for field in _fields(operation, surface) if surface in field.use.surfaces]
+
+
+def _fields(operation: type[msgspec.Struct], surface: Surface) -> list[Field]:
+    fields = []
+    for info in msgspec.structs.fields(operation):
+        metas = [meta for meta in getattr(info.type, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
+        description = next((meta.description for meta in metas if meta.description), "")
+        use: Use = next((meta.extra[_USE] for meta in metas if meta.extra), Use())
+        default = info.default if info.default_factory is msgspec.NODEFAULT else info.default_factory()
+        type_ = info.type
+        if surface in use.required:
+            default = msgspec.NODEFAULT
+            type_ = Annotated[(_value_type(type_), *metas)] if metas else _value_type(type_)
+        fields.append(Field(info.name, type_, description, use, default))
+    return fields
+
+
+def _value_type(type_: Any) -> Any:
+    while get_origin(type_) is Annotated:
+        type_ = get_args(type_)[0]
+    if get_origin(type_) in (Union, types.UnionType):
+        members = [member for member in get_args(type_) if member is not type(None)]
+        return _value_type(members[0]) if len(members) == 1 else functools.reduce(operator.or_, members)
+    return type_
+
+
+@functools.cache
+def arguments_on(
+    operation: type[msgspec.Struct], surface: Literal["mcp", "http"], in_path: str = ""
+) -> type[msgspec.Struct]:
+    """Return the type of what a program sends: the fields on its surface, without the one in the address."""
+    fields: list[tuple[str, Any, Any]] = [
+        (field.name, field.type, _default(field.default))
+        for field in fields_on(operation, surface)
+        if field.name != in_path
+    ]
+    return msgspec.defstruct(
+        f"{operation.__name__}{_NAMES[surface]}",
+        fields,
+        kw_only=True,
+        forbid_unknown_fields=True,
+        module=operation.__module__,
+        namespace={"__doc__": operation.__doc__},
+    )
+
+
+def _default(default: Any) -> Any:
+    """Return a default that no two objects share."""
+    if isinstance(default, list | dict) and default:
+        return msgspec.field(default_factory=functools.partial(type(default), default))
+    return default
+
+
+def convert_arguments(
+    operation: type[T], surface: Literal["mcp", "http"], arguments: Mapping[str, Any], *, strict: bool = True
+) -> T:
+    """Return the operation of decoded JSON. Raises UsageError if the arguments do not fit."""
+    try:
+        sent = msgspec.convert(arguments, arguments_on(operation, surface), strict=strict)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UsageError(f"the arguments do not fit: {error}") from error
+    return operation_of(operation, sent)
+
+
+def operation_of(operation: type[T], sent: msgspec.Struct, **in_path: Any) -> T:
+    """Return the operation of what a program sent, and of what the address has."""
+    return operation(**{name: getattr(sent, name) for name in sent.__struct_fields__}, **in_path)
+
+
+def object_schema(wanted: Any) -> dict[str, Any]:
+    """Return a JSON Schema whose root is an object, as MCP requires, and not a reference to one."""
+    schema = msgspec.json.schema(wanted)
+    definitions: dict[str, Any] = schema["$defs"]
+    name = schema["$ref"].rpartition("/")[2]
+    return {**definitions.pop(name), **({"$defs": definitions} if definitions else {})}

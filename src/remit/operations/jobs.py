@@ -1,0 +1,263 @@
+"""The operations on jobs and questions: submit, run, cancel, retry, answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+import msgspec
+
+from remit.dispatch.correction import retry
+from remit.dispatch.settings import Settings
+from remit.dispatch.submit import Queueing, Resolving
+from remit.dispatch.submit import submit as submit_request
+from remit.errors import UsageError
+from remit.operations.declaration import CLI, PROGRAMS, described
+from remit.orchestrate.answers import give_answer
+from remit.orchestrate.progress import record_answer, record_cancelled
+from remit.registry.model import Limits
+from remit.reports.plans import escalation_shape
+from remit.store import jobs, plans
+from remit.store.database import Database
+from remit.store.jobs import Job
+
+AnswerVerb = Literal["retry", "skip", "text", "cancel"]
+ANSWERS: tuple[AnswerVerb, ...] = get_args(AnswerVerb)
+_NEED_WORDS = ("skip", "text")
+Form = Annotated[Literal["text", "json"], described("The output format.", on=CLI, option="--format")]
+Number = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+_Words = Annotated[list[str], described("", on=CLI, required=CLI, metavar="[AGENT] TASK", is_argument=True)]
+
+
+class TreeLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of a job and its children."""
+
+    tree_max_tokens: Annotated[int | None, described("The maximum number of tokens of this job and its children.")] = (
+        None
+    )
+    tree_max_cost: Annotated[float | None, described("The maximum cost in dollars of this job and its children.")] = (
+        None
+    )
+    tree_max_turns: Annotated[
+        int | None, described("The maximum number of model calls of this job and its children.")
+    ] = None
+    tree_max_seconds: Annotated[
+        float | None, described("The maximum duration in seconds of this job and its children.")
+    ] = None
+
+
+class Run(TreeLimits, frozen=True, kw_only=True):
+    """A job to run."""
+
+    words: _Words = []
+    task: Annotated[str, described("The prompt.", on=PROGRAMS, required=PROGRAMS)] = ""
+    agent: Annotated[str | None, described("The definition; null: the job has none.", on=PROGRAMS)] = None
+    repo: Annotated[
+        str | None, described("The folder to work in; default: that of the command or the server.", metavar="PATH")
+    ] = None
+    model: Annotated[str | None, described("The model, as provider:model or a short name.")] = None
+    system: Annotated[str | None, described("A system prompt instead of the definition's.")] = None
+    allowed_tools: Annotated[
+        list[str] | None, described("Tools instead of the definition's.", metavar="NAMES", is_split=True)
+    ] = None
+    kind: Annotated[
+        str | None,
+        described("The kind of the result; default: that of the definition, or by the agent's name."),
+    ] = None
+    profile: Annotated[
+        str | None, described("The profile that the result is checked with; default: the definition's.")
+    ] = None
+    contract: Annotated[
+        Literal["none"] | None,
+        described(
+            "Append no instructions on how to answer, and check only the claims.", option="--no-contract", value="none"
+        ),
+    ] = None
+    max_turns: Annotated[int | None, described("The maximum number of model calls.")] = None
+    input_vars: Annotated[
+        dict[str, str], described("A value for a variable.", option="--var", metavar="NAME=VALUE")
+    ] = {}
+    limits: Annotated[Limits | None, described("The limits of the job.", on=PROGRAMS)] = None
+    max_tokens: Annotated[int | None, described("The maximum number of tokens.", on=CLI)] = None
+    max_cost: Annotated[float | None, described("The maximum cost in dollars.", on=CLI)] = None
+    max_seconds: Annotated[float | None, described("The maximum duration in seconds.", on=CLI)] = None
+    isolation: Annotated[Literal["worktree"] | None, described("Work in a separate git worktree.")] = None
+    policy: Annotated[
+        Literal["open", "strict"] | None, described("Warn about unknown names, or refuse them.", on=CLI)
+    ] = None
+    plugin_path: Annotated[
+        str | None, described("Folders of definitions, separated as in PATH.", on=CLI, metavar="PATH")
+    ] = None
+    allow_tools: Annotated[
+        list[str] | None, described("The worker's tools.", on=CLI, metavar="NAMES", is_split=True)
+    ] = None
+    queue: Annotated[str, described("The queue of the job.")] = "default"
+    priority: Annotated[int, described("Higher comes first.")] = 0
+    key: Annotated[str | None, described("An idempotency key: at most one job has it, until that job fails.")] = None
+    parent: Annotated[int | None, described("The parent job.")] = None
+    form: Form = "text"
+
+
+class Submit(Run, frozen=True, kw_only=True):
+    """A job to submit. For programs the policy is always `strict`: unknown definitions and tools are refused."""
+
+    delay: Annotated[float, described("Seconds to wait before the job may start.")] = 0
+    server: Annotated[
+        str | None,
+        described("Submit to this `remit serve`; REMIT_SERVER_TOKEN has the token.", on=CLI, metavar="URL"),
+    ] = None
+
+
+class Orchestrate(TreeLimits, frozen=True, kw_only=True):
+    """A task for the orchestrator."""
+
+    task: Annotated[str, described("The task.", is_argument=True)]
+    repo: Annotated[str | None, described("The folder to work in; default: the current folder.", metavar="PATH")] = None
+    model: Annotated[str | None, described("The model of the orchestrator, as provider:model or a short name.")] = None
+    max_turns: Annotated[int, described("The maximum number of calls to its model.")] = 60
+    max_cost: Annotated[float | None, described("The maximum cost of the orchestrator itself, in US dollars.")] = None
+    form: Form = "text"
+
+
+class JobNumber(msgspec.Struct, frozen=True, kw_only=True):
+    """A job."""
+
+    job: Annotated[Number, described("Its number.", is_argument=True)]
+    form: Form = "text"
+
+
+class Cancel(msgspec.Struct, frozen=True, kw_only=True):
+    """A job to cancel."""
+
+    job: Annotated[Number | None, described("The number of the job.", required=PROGRAMS, is_argument=True)] = None
+    plan: Annotated[
+        int | None,
+        described("Cancel this plan with its questions and its unfinished jobs.", on=CLI, metavar="ID"),
+    ] = None
+    form: Form = "text"
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer to a question of a plan or an orchestrator."""
+
+    question: Annotated[
+        Number | None,
+        described(
+            "Its number; over MCP not needed if only one is open.",
+            required=["cli", "http"],
+            metavar="ESCALATION",
+            is_argument=True,
+        ),
+    ] = None
+    answer: Annotated[
+        AnswerVerb | None,
+        described(
+            "Without it, an MCP client asks the person, if it can do that.",
+            required=["cli", "http"],
+            metavar="{retry|skip|text|cancel}",
+            is_argument=True,
+        ),
+    ] = None
+    why: Annotated[str, described("The reason to skip, or a text for the subagent.", max_length=10_000)] = ""
+    form: Form = "text"
+
+
+class QuestionShape(msgspec.Struct, kw_only=True):
+    """A question of a plan or an orchestrator."""
+
+    id: int
+    plan: int
+    agent: str | None
+    reason: str
+    answer: str | None
+    words: str | None
+
+
+class QuestionList(msgspec.Struct, kw_only=True):
+    """The open questions."""
+
+    schema: Literal["remit.escalations/1"] = "remit.escalations/1"
+    escalations: list[QuestionShape]
+
+
+class GivenAnswerShape(msgspec.Struct, kw_only=True):
+    """A stored answer, and what continues the work."""
+
+    schema: Literal["remit.answer/1"] = "remit.answer/1"
+    escalation: int
+    plan: int
+    answer: str
+    next_action: str
+
+
+class AcceptedJob(NamedTuple):
+    """A submitted job, and whether it is new: with a key that was used before, it is the earlier one."""
+
+    job: Job
+    is_new: bool
+
+
+def job_request(wanted: Run) -> dict[str, Any]:
+    """Return the request of a job: only what is set."""
+    limits = {name: getattr(wanted, f"max_{name}") for name in ("tokens", "cost", "seconds")}
+    request = {
+        "prompt": wanted.task,
+        "subagent_def": wanted.agent,
+        **{name: getattr(wanted, name) for name in ("system", "allowed_tools", "model", "kind", "profile", "contract")},
+        **{name: getattr(wanted, name) for name in ("max_turns", "input_vars", "isolation")},
+        "limits": wanted.limits or {name: limit for name, limit in limits.items() if limit is not None} or None,
+    }
+    return {name: value for name, value in request.items() if value is not None}
+
+
+def queueing_of(wanted: TreeLimits) -> Queueing:
+    """Return how to queue a job: the fields that have the same names."""
+    names = [name for name in Queueing._fields if name != "agent" and name in wanted.__struct_fields__]
+    return Queueing(**{name: getattr(wanted, name) for name in names})
+
+
+async def submit_job(
+    database: Database, settings: Settings, folder: Path, wanted: Run, first_queue: str | None = None
+) -> AcceptedJob:
+    """Put a job into the queue; into `first_queue`, if a worker of this process takes it."""
+    submitted = await submit_request(
+        database,
+        job_request(wanted),
+        settings,
+        folder,
+        queueing=queueing_of(wanted)._replace(first_queue=first_queue),
+        resolving=Resolving(plugin_path=wanted.plugin_path, policy=wanted.policy, allow_tools=wanted.allow_tools),
+    )
+    return AcceptedJob(await jobs.get(database, submitted.id), submitted.is_new)
+
+
+async def cancel_job(database: Database, settings: Settings, number: int) -> Job:
+    """Cancel a job and the jobs that it started."""
+    await jobs.cancel(database, number)
+    await record_cancelled(settings.data, f"job {number}")
+    return await jobs.get(database, number)
+
+
+async def retry_job(database: Database, number: int) -> tuple[Job, str]:
+    """Continue a job, or let it correct its result. Return it, and what happens as words."""
+    action = await database.without_retry(lambda: retry(database, number))
+    return await jobs.get(database, number), action
+
+
+async def open_questions(database: Database) -> QuestionList:
+    """Return the open questions."""
+    escalations = await plans.escalations(database, is_open=True)
+    return QuestionList(escalations=[QuestionShape(**escalation_shape(row)) for row in escalations])
+
+
+async def answer_question(
+    database: Database, settings: Settings, question: int, verb: str, words: str
+) -> GivenAnswerShape:
+    """Give an answer and return what to do next. Raises UsageError if it is not complete."""
+    if verb not in ANSWERS:
+        raise UsageError(f"the answer must be one of {', '.join(ANSWERS)}, not {verb[:40]!r}")
+    if verb in _NEED_WORDS and not words.strip():
+        raise UsageError(f"the answer {verb} needs a reason or a text")
+    given = await give_answer(database, question, verb, words)
+    await record_answer(settings.data, question, given.next_action)
+    return GivenAnswerShape(escalation=question, plan=given.plan, answer=verb, next_action=given.next_action)

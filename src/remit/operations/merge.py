@@ -1,0 +1,139 @@
+"""The operation `merge`: several documents become one report."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from remit.checking import Options, Verdict
+from remit.configuration import Configuration, load
+from remit.dispatch.verdict_events import emit_verdicts
+from remit.errors import UsageError
+from remit.evidence.sources import Sources, open_sources
+from remit.merging.api import checked_settings, merge_inputs
+from remit.merging.dismissals import FILE, Dismissal, apply_dismissals, read_dismissals
+from remit.merging.inputs import Input, failed_report, read_input
+from remit.merging.model import Merge, MergeSettings, Policy
+from remit.operations.declaration import CLI, PROGRAMS, described
+from remit.operations.documents import Attest, Profile, Repo
+from remit.operations.folders import Folders
+
+MAX_DOCUMENTS = 200
+MergeFormat = Literal["text", "json", "markdown", "html", "sarif", "github", "junit"]
+
+
+class SourceDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A result, a SARIF file or an earlier merge. They are distinguished by name and content, as files are."""
+
+    path: Annotated[str, described("The name of the document; over MCP also the file to read.")]
+    text: Annotated[str | None, described("The text. Over MCP, the file at `path` is read without it.")] = None
+
+
+class MergeDocuments(msgspec.Struct, frozen=True, kw_only=True):
+    """Documents to merge into one report."""
+
+    paths: Annotated[list[str], described("Files and folders.", on=CLI, metavar="FILE...", is_argument=True)] = []
+    documents: Annotated[list[SourceDocument], described("The documents.", on=PROGRAMS, required=PROGRAMS)] = []
+    session: Annotated[
+        str | None,
+        described("Also merge the reports of a Claude Code session: its id, or last.", on=CLI, metavar="ID"),
+    ] = None
+    plan: Annotated[int | None, described("Also merge the results of all phases of a plan.", on=CLI, metavar="ID")] = (
+        None
+    )
+    repo: Repo = None
+    profile: Profile = None
+    threshold: Annotated[
+        float | None, described("Keep findings of at least this confidence, 0 to 100; default: the configured one.")
+    ] = None
+    policy: Annotated[
+        Policy | None, described("How the scores of agents that agree are combined; default: the configured one.")
+    ] = None
+    expect: Annotated[list[str], described("An agent that must be among the inputs.", metavar="AGENT")] = []
+    changed_since: Annotated[
+        str | None, described("Keep findings on lines changed since this commit.", on=CLI, metavar="REV")
+    ] = None
+    baseline: Annotated[
+        str | None, described("Hide the findings of this earlier merge (JSON).", on=CLI, metavar="PATH")
+    ] = None
+    fail_on: Annotated[
+        Literal["critical", "important", "minor", "conflict"] | None,
+        described("Exit with 1 if there is a finding of this severity or worse, or a conflict.", on=CLI),
+    ] = None
+    sarif_profile: Annotated[
+        Literal["github", "ai"],
+        described("The SARIF profile: github for code scanning, ai for the AI profile.", on=CLI),
+    ] = "github"
+    record: Annotated[
+        bool, described("Store the verdicts in the ledger, and findings in the review queue.", on=CLI)
+    ] = False
+    attest: Attest = None
+    output: Annotated[
+        str | None, described("Write to this file instead of standard output.", on=CLI, metavar="PATH")
+    ] = None
+    form: Annotated[MergeFormat, described("The output format.", on=CLI, option="--format")] = "text"
+
+
+def merge_documents(folders: Folders, wanted: MergeDocuments) -> Merge:
+    """Merge documents into one report, as `remit merge` does."""
+    if not 0 < len(wanted.documents) <= MAX_DOCUMENTS:
+        raise UsageError(f"a merge needs 1 to {MAX_DOCUMENTS} documents, not {len(wanted.documents)}")
+    configured = load(folders.start)
+    settings = _settings(wanted, configured)
+    options = Options(profile=wanted.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
+    root = folders.folder(wanted.repo or ".")
+    texts = [(document.path, folders.text(document.text, document.path)) for document in wanted.documents]
+    sources = open_sources(root)
+    checked: list[Verdict] = []
+    categories = configured["merge.categories"]
+    try:
+        read = partial(_read, options=options, sources=sources, categories=categories, checked=checked)
+        inputs = [read(path, data, is_only=len(texts) == 1) for path, data in texts]
+        merged = apply_dismissals(merge_inputs(inputs, settings), _dismissals(root), sources.workspace)
+    finally:
+        sources.close()
+    emit_verdicts(checked)
+    return merged
+
+
+def _dismissals(root: Path) -> list[Dismissal]:
+    try:
+        return read_dismissals((root / FILE).read_bytes())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UsageError(f"{FILE}: {error.strerror or error}") from error
+
+
+def _settings(wanted: MergeDocuments, configured: Configuration) -> MergeSettings:
+    return checked_settings(
+        MergeSettings(
+            threshold=float(wanted.threshold if wanted.threshold is not None else configured["merge.threshold"]),
+            policy=wanted.policy or configured["merge.policy"],
+            weights=configured["merge.weights"],
+            window=int(configured["merge.window"]),
+            expect=tuple(wanted.expect),
+        )
+    )
+
+
+def _read(
+    path: str,
+    data: bytes,
+    *,
+    options: Options,
+    sources: Sources,
+    categories: dict[str, str],
+    checked: list[Verdict],
+    is_only: bool,
+) -> Input:
+    """Return the input of a document. Among others, one that cannot be parsed is one failed agent."""
+    try:
+        return read_input(data, path, options, sources, categories, checked)
+    except UsageError:
+        if is_only:
+            raise
+        return Input([failed_report(path)])

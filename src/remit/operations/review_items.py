@@ -1,0 +1,103 @@
+"""The operations on the review queue: pages of items, and decisions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from remit.errors import UsageError
+from remit.ledger.items import ItemKind
+from remit.operations.declaration import described
+from remit.operations.jobs import Number
+from remit.store import review_queue
+from remit.store.database import Database
+from remit.store.review_dismissals import apply_dismissals, local_root
+from remit.store.review_queue import VERBS, ItemFilter, ItemState, ReviewDecision, ReviewItem, Verb
+
+_MAX_LISTED = 100
+
+
+class FindingFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which items of the review queue, and which page of them."""
+
+    state: ItemState | Literal["any"] = "open"
+    kind: ItemKind | None = None
+    severity: Literal["critical", "important", "minor"] | None = None
+    agent: str | None = None
+    category: str | None = None
+    path: Annotated[str | None, described("The start of the path.")] = None
+    plan: Number | None = None
+    limit: Annotated[int, described("The length of the page.", ge=1, le=_MAX_LISTED)] = 20
+    after: Annotated[str, described("The `after` of the page before.", max_length=40)] = ""
+
+
+class Decide(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision on an item of the review queue."""
+
+    item: Annotated[Number, described("The number of the item.")]
+    verb: Verb
+    note: Annotated[str, described("The reason, for people.", max_length=4_000)] = ""
+    id: Annotated[str | None, described("A UUID: a call that is repeated with it decides once.", required=["http"])] = (
+        None
+    )
+
+
+class ItemList(msgspec.Struct, kw_only=True):
+    """Items of the review queue, the worst first. `after` continues the list; null on the last page."""
+
+    schema: Literal["remit.review-items/1"] = "remit.review-items/1"
+    items: list[ReviewItem]
+    after: str | None
+
+
+async def list_findings(database: Database, wanted: FindingFilter) -> ItemList:
+    """Return a page of the items that a filter selects."""
+    chosen = ItemFilter(
+        state=wanted.state if wanted.state != "any" else None,
+        kind=wanted.kind,
+        severity=wanted.severity,
+        plan=wanted.plan,
+        **{name: _printable(getattr(wanted, name)) for name in ("agent", "category", "path")},
+    )
+    return await page_of_items(database, chosen, wanted.after, wanted.limit)
+
+
+def _printable(text: str | None) -> str | None:
+    if text is not None and not (text.isprintable() and len(text) <= 200):
+        raise UsageError("a filter must be printable text of at most 200 characters")
+    return text or None
+
+
+async def page_of_items(database: Database, wanted: ItemFilter, after: str, limit: int) -> ItemList:
+    """Return a page of the review queue."""
+    found = await review_queue.list_items(database, wanted, after=place_of(after), limit=limit + 1)
+    items = found[:limit]
+    return ItemList(items=items, after=f"{items[-1].rank}.{items[-1].id}" if len(found) > limit else None)
+
+
+def place_of(after: str) -> tuple[int, int] | None:
+    """Return the rank and the number of the item that a page continues after, such as `3.17`; None for the first."""
+    rank, _, last = after.partition(".")
+    is_number = after.isascii() and rank.isdecimal() and last.isdecimal()
+    return (int(rank), int(last)) if is_number and len(rank) < 9 and len(last) < 19 else None
+
+
+async def decide_item(
+    database: Database, item: int, decision: str, verb: str, reviewer: str, note: str
+) -> ReviewDecision:
+    """Store a decision of a reviewer, and write the dismissal that follows from it."""
+    if verb not in VERBS:
+        raise UsageError(f"the decision must be one of {', '.join(VERBS)}, not {verb[:40]!r}")
+    chosen: Verb = verb
+    stored = await review_queue.decide(database, decision, item, chosen, reviewer, note.strip())
+    if stored.dismissal == "pending":
+        await apply_dismissals(database, checkout_of)
+    return stored
+
+
+def checkout_of(project: str) -> Path | None:
+    """Return the checkout of a project on this host. Rows of the database must not name other folders."""
+    root = local_root(project)
+    return root if root is not None and (root / ".git").exists() else None

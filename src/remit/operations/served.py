@@ -1,0 +1,326 @@
+"""The operations that programs call: one table for the tools of the MCP server and the addresses of the API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Annotated, Any, NamedTuple, TypeVar
+from uuid import uuid4
+
+import msgspec
+
+from remit.checking import Options
+from remit.configuration import load
+from remit.contract.kinds import KINDS
+from remit.dispatch.settings import Settings
+from remit.errors import UsageError
+from remit.merging.model import Merge
+from remit.operations.declaration import described
+from remit.operations.documents import Check, Profile, Verify, check_document, verify_document
+from remit.operations.folders import Folders
+from remit.operations.jobs import (
+    Answer,
+    Cancel,
+    GivenAnswerShape,
+    JobNumber,
+    Submit,
+    answer_question,
+    cancel_job,
+    open_questions,
+    retry_job,
+    submit_job,
+)
+from remit.operations.merge import MergeDocuments, merge_documents
+from remit.operations.review_items import Decide, FindingFilter, ItemList, decide_item, list_findings
+from remit.reports.jobs import JobShape, job_shape
+from remit.reports.rules import PromptShape, RuleListShape, rules_shape
+from remit.reports.shapes import CheckShape
+from remit.rules.catalog import find
+from remit.rules.instructions import instructions
+from remit.store import jobs
+from remit.store.access import AuditedWrite, Person, Role, audited
+from remit.store.database import Database
+from remit.store.review_queue import ReviewDecision
+
+W = TypeVar("W", bound=msgspec.Struct)
+A = TypeVar("A")
+
+
+class Store(NamedTuple):
+    """The open database, and the settings of jobs."""
+
+    database: Database
+    settings: Settings
+
+
+class Caller(NamedTuple):
+    """Who calls an operation, what this program may use, and how to reach the store."""
+
+    person: Person
+    #: Where the call comes from, for the audit log.
+    host: str
+    folders: Folders
+    open_store: Callable[[], Awaitable[Store]]
+    #: Limits how many documents are checked at the same time.
+    checks: AbstractAsyncContextManager[Any] = nullcontext()
+
+    def writes(
+        self, store: Store, action: str, target: str, details: dict[str, Any] | None = None
+    ) -> AbstractAsyncContextManager[AuditedWrite]:
+        """Log a write in the audit log around a block."""
+        return audited(store.database, self.person, self.host, action, target, details)
+
+
+class Tool(NamedTuple):
+    """How an operation is called over MCP."""
+
+    name: str
+    title: str
+    description: str
+
+
+class Endpoint(NamedTuple):
+    """How an operation is called over HTTP."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    #: The field of the operation that `{number}` in the path is.
+    in_path: str = ""
+    status: int = 200
+
+
+class Answered(NamedTuple):
+    """An answer with another HTTP status than that of the operation."""
+
+    value: Any
+    status: int
+
+
+class Operation(NamedTuple):
+    """An operation: the type of its arguments and of its answer, its function and its role."""
+
+    arguments: type[msgspec.Struct]
+    answer: Any
+    run: Callable[..., Awaitable[Any]]
+    role: Role = "viewer"
+    tool: Tool | None = None
+    address: Endpoint | None = None
+    #: Whether paths are looked up, so that the folders of the client must be known.
+    uses_folders: bool = False
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it changes nothing: a viewer may call it."""
+        return self.role == "viewer"
+
+
+class ExplainRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule."""
+
+    name: Annotated[str, described("Its name or code, such as `reference-missing` or EVD001.")]
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """Which instructions."""
+
+    kind: Annotated[str, described(f"The kind of result: {', '.join(KINDS)}.")] = "generic"
+    profile: Profile = None
+    agent: Annotated[str, described("The agent that signs its result with this name.")] = ""
+
+
+def _in_thread(work: Callable[[Folders, W], A]) -> Callable[[Caller, W], Awaitable[A]]:
+    """Return the operation for a function on documents, which takes time and waits for its turn."""
+
+    async def run(caller: Caller, wanted: W) -> A:
+        async with caller.checks:
+            return await asyncio.to_thread(work, caller.folders, wanted)
+
+    return run
+
+
+async def explain_rule(_: Caller, wanted: ExplainRule) -> RuleListShape:
+    """Explain a rule."""
+    return rules_shape([find(wanted.name).rule])
+
+
+async def prompt_for(caller: Caller, wanted: Prompt) -> PromptShape:
+    """Return the instructions for a kind of result."""
+    profile = wanted.profile or load(caller.folders.start)["profile"]
+    Options(kind=wanted.kind, profile=profile).validated()
+    return PromptShape(kind=wanted.kind, profile=profile, text=instructions(wanted.kind, profile, wanted.agent))
+
+
+async def submit(caller: Caller, wanted: Submit) -> Answered:
+    """Put a job into the queue. Unknown definitions and tools are refused."""
+    store = await caller.open_store()
+    strict = msgspec.structs.replace(wanted, policy="strict")
+    async with caller.writes(store, "submit", f"agent:{wanted.agent}", {"key": wanted.key, "queue": wanted.queue}):
+        accepted = await submit_job(store.database, store.settings, caller.folders.folder(wanted.repo or "."), strict)
+    return Answered(job_shape(accepted.job), 201 if accepted.is_new else 200)
+
+
+async def show_job(caller: Caller, wanted: JobNumber) -> JobShape:
+    """Return a job with its result."""
+    store = await caller.open_store()
+    return job_shape(await jobs.get(store.database, wanted.job))
+
+
+async def cancel(caller: Caller, wanted: Cancel) -> JobShape:
+    """Cancel a job."""
+    store, number = await caller.open_store(), wanted.job or 0
+    async with caller.writes(store, "cancel", f"job:{number}"):
+        return job_shape(await cancel_job(store.database, store.settings, number))
+
+
+async def retry(caller: Caller, wanted: JobNumber) -> JobShape:
+    """Continue a job that did not complete, or let it correct its result."""
+    store = await caller.open_store()
+    async with caller.writes(store, "retry", f"job:{wanted.job}"):
+        job, _ = await retry_job(store.database, wanted.job)
+    return job_shape(job)
+
+
+async def question_of(caller: Caller, number: int | None) -> tuple[int, str]:
+    """Return the number and the text of an open question. Without a number, exactly one must be open."""
+    listed = (await open_questions((await caller.open_store()).database)).escalations
+    matching = [question for question in listed if number in (None, question.id)]
+    if len(matching) != 1:
+        numbers = ", ".join(str(question.id) for question in listed[:20])
+        which = f"there is no open question {number}" if number is not None else f"{len(listed)} questions are open"
+        raise UsageError(f"{which}; the open ones are {numbers}" if listed else "no question is open")
+    return matching[0].id, matching[0].reason
+
+
+async def answer(caller: Caller, wanted: Answer) -> GivenAnswerShape:
+    """Answer a question."""
+    if wanted.answer is None:
+        raise UsageError("pass an answer: this client cannot ask the person")
+    store = await caller.open_store()
+    number = wanted.question or (await question_of(caller, None))[0]
+    details = {"answer": wanted.answer, "words": wanted.why}
+    async with caller.writes(store, "answer", f"question:{number}", details):
+        return await answer_question(store.database, store.settings, number, wanted.answer, wanted.why.strip())
+
+
+async def findings(caller: Caller, wanted: FindingFilter) -> ItemList:
+    """List items of the review queue."""
+    return await list_findings((await caller.open_store()).database, wanted)
+
+
+async def decide(caller: Caller, wanted: Decide) -> ReviewDecision:
+    """Decide an item of the review queue."""
+    store, name = await caller.open_store(), wanted.id if wanted.id is not None else str(uuid4())
+    details = {"verb": wanted.verb, "decision": name}
+    async with caller.writes(store, "decide", f"item:{wanted.item}", details):
+        return await decide_item(store.database, wanted.item, name, wanted.verb, caller.person.name, wanted.note)
+
+
+_JOB = "/jobs/{number:number}"
+OPERATIONS = (
+    Operation(
+        *(Verify, CheckShape, _in_thread(verify_document)),
+        tool=Tool(
+            "verify_text",
+            "Verify a text",
+            "Check whether what a text states about the code is true: files, lines, quotes and names that it cites. "
+            "Use it for any report, plan or review, before you rely on it.",
+        ),
+        address=Endpoint("POST", "/verify", "verify", "Check the claims of a text"),
+        uses_folders=True,
+    ),
+    Operation(
+        *(Check, CheckShape, _in_thread(check_document)),
+        tool=Tool(
+            "check_result",
+            "Check a result",
+            "Check a subagent's result against the contract and the checkout. The verdict is accept, revise or reject, "
+            "and each violation states what to fix.",
+        ),
+        address=Endpoint("POST", "/check", "check", "Check results against the contract"),
+        uses_folders=True,
+    ),
+    Operation(
+        *(ExplainRule, RuleListShape, explain_rule),
+        tool=Tool(
+            "explain_rule",
+            "Explain a rule",
+            "Explain a rule of the contract: what it checks, why, and how to fix a violation.",
+        ),
+    ),
+    Operation(
+        *(Prompt, PromptShape, prompt_for),
+        tool=Tool(
+            "prompt_for",
+            "Instructions for a subagent",
+            "Return the instructions to append to a subagent's task, so that its result has the form that is checked.",
+        ),
+        uses_folders=True,
+    ),
+    Operation(
+        *(MergeDocuments, Merge, _in_thread(merge_documents)),
+        tool=Tool(
+            "merge_results",
+            "Merge results",
+            "Merge the results of several agents and SARIF files into one report: same findings once, conflicts, "
+            "decision.",
+        ),
+        address=Endpoint("POST", "/merge", "merge", "Merge results into one report"),
+        uses_folders=True,
+    ),
+    Operation(
+        *(Submit, JobShape, submit, "operator"),
+        tool=Tool(
+            "submit_job",
+            "Submit a job",
+            "Put a job for a subagent into the queue. A `remit worker` runs it. Unknown tools are refused.",
+        ),
+        address=Endpoint("POST", "/jobs", "submitJob", "Submit a job", status=201),
+        uses_folders=True,
+    ),
+    Operation(
+        *(JobNumber, JobShape, show_job),
+        tool=Tool("get_job", "Show a job", "Return the state of a job, its verdict and its result."),
+        address=Endpoint("GET", _JOB, "showJob", "Show a job with its result", in_path="job"),
+    ),
+    Operation(
+        *(Cancel, JobShape, cancel, "operator"),
+        address=Endpoint("POST", f"{_JOB}/cancel", "cancelJob", "Cancel a job", in_path="job"),
+    ),
+    Operation(
+        *(JobNumber, JobShape, retry, "operator"),
+        address=Endpoint("POST", f"{_JOB}/retry", "retryJob", "Continue or correct a job", in_path="job"),
+    ),
+    Operation(
+        *(FindingFilter, ItemList, findings),
+        tool=Tool(
+            "list_findings",
+            "List findings",
+            "List findings, conflicts and results that a person should decide, the worst first.",
+        ),
+    ),
+    Operation(
+        *(Answer, GivenAnswerShape, answer, "reviewer"),
+        tool=Tool(
+            "answer_question",
+            "Answer a question",
+            "Answer an open question of a plan. Do not invent an answer: without `answer`, the person is asked.",
+        ),
+        address=Endpoint(
+            *("POST", "/questions/{number:number}/answer", "answerQuestion", "Answer a question"), in_path="question"
+        ),
+    ),
+    Operation(
+        *(Decide, ReviewDecision, decide, "reviewer"),
+        tool=Tool(
+            "record_decision",
+            "Record a decision",
+            "Record what the person decided about a finding: confirm, reject, unsure or skip. Never decide for the "
+            "person.",
+        ),
+        address=Endpoint("POST", "/review/{number:number}/decide", "decideItem", "Decide an item", in_path="item"),
+    ),
+)
+TOOLS = {operation.tool.name: operation for operation in OPERATIONS if operation.tool is not None}
