@@ -7,10 +7,16 @@ any effect if the changed lines were changed again, and never touches other unco
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
+import time
 
 from remit.gate.paths import locate
-from remit.gate.witness import digest_of
+from remit.gate.record_store import digest_of, make_private
+from remit.gate.session_store import KEPT_DAYS, safe_name
+from remit.workspace.atomic_write import replace_file
+from remit.workspace.safe_git import found_by_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,10 +71,6 @@ def keep_reverse_patch(
 
     `folder` is the gate's folder, and the names are relative to the project.
     """
-    from remit.gate.session_store import make_private, safe_name
-    from remit.workspace.atomic_write import replace_file
-    from remit.workspace.safe_git import found_by_git
-
     reverts = os.path.join(folder, FOLDER)
     make_private(reverts)
     top = found_by_git(project)
@@ -111,6 +113,17 @@ def allowed_revert(call: ToolUse, state: SessionState, folder: str, project: str
     return None
 
 
+def remove_old_patches(folder: str, days: float = KEPT_DAYS) -> None:
+    """Remove the patches that were written more than a number of days ago."""
+    oldest = time.time() - days * 86_400
+    try:
+        with os.scandir(os.path.join(folder, FOLDER)) as entries:
+            for entry in [one for one in entries if one.stat(follow_symlinks=False).st_mtime < oldest]:
+                os.unlink(entry.path)
+    except OSError:
+        return
+
+
 def _read(path: str) -> bytes:
     try:
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
@@ -121,8 +134,6 @@ def _read(path: str) -> bytes:
 
 def _difference(work: str) -> bytes:
     """Return the patch from `a` to `b`. No repository is used, so no configuration of one can run a program."""
-    import subprocess  # late: only after a change without permission
-
     command = ["git", "--no-pager", "diff", "--no-index", "--no-prefix", "--binary", "--no-renames", "--no-color"]
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -146,6 +157,4 @@ def _difference(work: str) -> bytes:
 
 
 def _remove_folder(folder: str) -> None:
-    import shutil
-
     shutil.rmtree(folder, ignore_errors=True)

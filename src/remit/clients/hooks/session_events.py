@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from remit.clients.hooks.payload import flag, text
@@ -180,10 +179,10 @@ def before_compaction(payload: object, context: ProjectContext) -> Answer | None
 def session_ended(_: object, context: ProjectContext) -> Answer | None:
     """SessionEnd: remove expired files of earlier sessions."""
     from remit.clients.hooks import results
+    from remit.gate.reverse_patch import remove_old_patches
     from remit.gate.session_store import remove_old_sessions
 
     remove_old_sessions(context.folder)
-    for name in ("before", "calls", "reverts"):
-        remove_old_sessions(os.path.join(context.folder, name))
+    remove_old_patches(context.folder)
     results.remove_expired(context.folder)
     return None

@@ -30,7 +30,7 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     decision: Decision | None = None
     note: Answer | None = None
     try:
-        with context.session(call.session, is_urgent=True) as state:
+        with context.session(call.session) as state:
             decision = _decide_once(call, state, context, text(payload, "sent_at"))
             note = merge(
                 replaced_state(state, context, "PreToolUse"),

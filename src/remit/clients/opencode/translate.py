@@ -129,7 +129,8 @@ def _task(payload: Payload, event: str, common: Payload, project: str) -> list[P
 
 def _transcript(payload: Payload, project: str, name: str) -> str:
     """Write the messages of a session to a private file, which `to_answer` removes. The client has no such file."""
-    from remit.gate.session_store import make_private, safe_name
+    from remit.gate.record_store import make_private
+    from remit.gate.session_store import safe_name
     from remit.lean_json import dumps
     from remit.workspace.atomic_write import replace_file
 

@@ -34,7 +34,7 @@ from remit.clients.setup.target import InstallTarget
 from remit.configuration import load
 from remit.contract.kinds import slug
 from remit.errors import RemitError, UsageError
-from remit.gate.session_store import make_private
+from remit.gate.record_store import make_private
 from remit.registry.model import digest_of
 from remit.workspace.atomic_write import lock_descriptor
 from remit.workspace.safe_git import GitLimitReached, run_git

@@ -74,7 +74,7 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
     from remit.clients.hooks.compiled import folder_of
     from remit.demo.week import beat_forever, fill_demo
     from remit.dispatch.settings import load_settings
-    from remit.gate.witness import forget_folder
+    from remit.gate.record_store import remove_store
     from remit.store.database import open_database
     from remit.surfaces.server.running import serve
 
@@ -93,7 +93,7 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
         try:
             asyncio.run(work(folder))
         finally:
-            forget_folder(folder_of(str(folder / "shop")))
+            remove_store(folder_of(str(folder / "shop")))
 
 
 def need_serve_extra() -> None:
