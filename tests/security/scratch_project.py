@@ -133,7 +133,8 @@ class ScratchProject:
 
     def tamper(self, statement: str) -> str:
         """Return a command line that changes the gate's store."""
-        code = f"import sqlite3; c = sqlite3.connect({store_path(str(self.folder))!r}); c.execute({statement!r}); c.commit()"
+        path = store_path(str(self.folder))
+        code = f"import sqlite3; c = sqlite3.connect({path!r}); c.execute({statement!r}); c.commit()"
         return shlex.join([sys.executable, "-c", code])
 
     def shell(self, line: str) -> str:

@@ -14,7 +14,7 @@ from remit.gate import ignore_rules, work_tree
 from remit.gate.git_settings import settings_digest
 from remit.gate.guarded import remit_table_digest
 from remit.gate.guarded_outside import outside_files
-from remit.gate.leftover_processes import last_process
+from remit.gate.leftover_processes import process_time
 from remit.gate.linked_files import linked_files
 from remit.gate.record_store import find_store, open_store
 from remit.gate.session_store import list_sessions, read_session, safe_name
@@ -62,7 +62,7 @@ class CallRecord:
         #: The digest of git's settings that may run programs.
         self.git = git
         self.at = at
-        #: The number of the last process that had been started.
+        #: When it was made, as start times of processes are stated.
         self.process = process
         self.mode = mode
         self.tree = tree
@@ -110,7 +110,7 @@ def record_before(
     )
     store, name = open_store(folder), safe_name(call.tool_use_id)
     with store.changing():
-        store.put(_KIND, name, marshal.dumps((*parts, time.time(), last_process(), mode), 2))
+        store.put(_KIND, name, marshal.dumps((*parts, time.time(), process_time(), mode), 2))
         store.put(work_tree.NAMED, name, store.trusted(work_tree.NAMED) or b"")
 
 

@@ -51,6 +51,9 @@ CREATE INDEX digests ON record (kind, name, digest);
 CREATE TABLE content (digest TEXT PRIMARY KEY, at REAL NOT NULL, data BLOB NOT NULL);
 """
 _DIGESTS = "SELECT kind || ' ' || name || ' ' || digest FROM record ORDER BY kind, name, digest"
+_REMOVE_UNNAMED = (
+    "DELETE FROM record WHERE kind = ? AND name NOT IN (SELECT CAST(data AS TEXT) FROM record WHERE kind = ?)"
+)
 #: The record that some records are gone.
 _LOST = "lost"
 _NOTE_LOSS = "REPLACE INTO record VALUES (?, '', 0, ?, x'')"
@@ -145,9 +148,8 @@ class Store:
 
     def remove_unnamed(self, kind: str, by: str) -> None:
         """Remove the records of a kind whose names no record of the kind `by` contains."""
-        named = "SELECT CAST(data AS TEXT) FROM record WHERE kind = ?"
         with self.changing():
-            self._execute(f"DELETE FROM record WHERE kind = ? AND name NOT IN ({named})", kind, by)
+            self._execute(_REMOVE_UNNAMED, kind, by)
 
     def remove_old(self, kinds: tuple[str, ...], days: float) -> int:
         """Remove the records of some kinds and the contents that were not written for a number of days."""
@@ -184,7 +186,7 @@ class Store:
         make_private(self.folder)
         self._execute("BEGIN IMMEDIATE")
         try:
-            self._digest = self._digest_of_all()
+            self._digest = self.digest_of_all()
             if not self._is_sealed(self._digest):
                 self._distrust()
         except BaseException:
@@ -195,7 +197,7 @@ class Store:
         """End a transaction: all of its changes are stored, or none."""
         try:
             # A process that ends before the commit leaves the earlier records, which the seal states, too.
-            now = self._digest_of_all()
+            now = self.digest_of_all()
             if now != self._digest or not self._is_sealed(now):
                 _write_seal(self.folder, self.path, now, self._digest)
             self._execute("COMMIT")
@@ -213,7 +215,7 @@ class Store:
 
     def verify(self) -> None:
         """Compare the records with the seal. If something else has changed them, none is trusted any more."""
-        if not self.is_changing and not self._is_sealed(self._digest_of_all()):
+        if not self.is_changing and not self._is_sealed(self.digest_of_all()):
             with self.changing():
                 pass  # another process may have ended its transaction in the meantime: `begin` compares again
 
@@ -223,7 +225,8 @@ class Store:
         if _read_seal(self.folder)[0] == _place(self.path):
             self._execute(_NOTE_LOSS, _LOST, digest_of(b""))
 
-    def _digest_of_all(self) -> str:
+    def digest_of_all(self) -> str:
+        """Return the digest of the digests of all records."""
         return digest_of("\n".join([text for (text,) in self._execute(_DIGESTS).fetchall()]).encode())
 
     def _is_sealed(self, digest: str) -> bool:
@@ -349,7 +352,7 @@ def _create(folder: str, path: str) -> None:
         connection.close()
     store = Store(folder, new)
     try:
-        _write_seal(folder, path, store._digest_of_all(), "")
+        _write_seal(folder, path, store.digest_of_all(), "")
         store.path = path
         earlier = read_earlier_state(folder)
         with store.changing():

@@ -42,11 +42,12 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
         self._state = SessionState(session)
         self._store: Store | None = None
 
-    def begin(self) -> None:
+    def begin(self) -> Store:
         """Begin the transaction. Raises EnvironmentBroken if another process does not end its own in time."""
         store = open_store(self._folder)
         store.begin(self._wait)
         self._store = store
+        return store
 
     def roll_back(self) -> None:
         """End the transaction, if it has begun, without saving the state."""
@@ -55,11 +56,9 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
             self._store = None
 
     def __enter__(self) -> SessionState:
-        if self._store is None:
-            self.begin()
-        assert self._store is not None
+        store = self._store or self.begin()
         try:
-            self._state = _load(self._store, self._session)
+            self._state = _load(store, self._session)
         except BaseException:
             self.roll_back()
             raise
@@ -69,7 +68,8 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         store, self._store = self._store, None
-        assert store is not None
+        if store is None:
+            return
         if kind is not None:
             store.roll_back()
             return
