@@ -11,8 +11,8 @@ of these digests, of now and of before. If they differ, no record is trusted any
 
 from __future__ import annotations
 
+import _sqlite3 as sqlite3  # the module `sqlite3` adds conversions of dates, which take longer to load
 import os
-import sqlite3
 import stat
 import time
 from _thread import _local

@@ -7,16 +7,13 @@ any effect if the changed lines were changed again, and never touches other unco
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import subprocess
 import time
 
 from remit.gate.paths import locate
 from remit.gate.record_store import digest_of, make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
 from remit.workspace.atomic_write import replace_file
-from remit.workspace.safe_git import found_by_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +68,8 @@ def keep_reverse_patch(
 
     `folder` is the gate's folder, and the names are relative to the project.
     """
+    from remit.workspace.safe_git import found_by_git  # late: only after a change without permission
+
     reverts = os.path.join(folder, FOLDER)
     make_private(reverts)
     top = found_by_git(project)
@@ -134,6 +133,8 @@ def _read(path: str) -> bytes:
 
 def _difference(work: str) -> bytes:
     """Return the patch from `a` to `b`. No repository is used, so no configuration of one can run a program."""
+    import subprocess  # late: only after a change without permission
+
     command = ["git", "--no-pager", "diff", "--no-index", "--no-prefix", "--binary", "--no-renames", "--no-color"]
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -157,4 +158,6 @@ def _difference(work: str) -> bytes:
 
 
 def _remove_folder(folder: str) -> None:
+    import shutil  # late: only after a change without permission
+
     shutil.rmtree(folder, ignore_errors=True)

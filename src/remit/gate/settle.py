@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
+from remit.gate.between_calls import judge_between_calls, judge_unrecorded_call
+from remit.gate.call_record import forget_call, load_record
 from remit.gate.decide import EDITING, SHELLS, UNCOUNTED, with_fault_policy
+from remit.gate.effects import judge_effects
 from remit.gate.model import Decision, ToolUse
+from remit.gate.paths import locate, read_text
+from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.ruling import Ruling
+from remit.gate.shown_content import LINE_WIDTH, count_output, text_of
+from remit.gate.writes import MAX_EDIT_SIZE, judge_edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,8 +60,6 @@ def settle_effects(
 
     With `is_reset`, the gate's folder had to be made again for this event.
     """
-    from remit.gate.call_record import forget_call, load_record
-    from remit.gate.effects import judge_effects
 
     record = load_record(call, folder)
     forget_call(call, folder)
@@ -65,8 +72,6 @@ def settle_effects(
             state.writers = [entry for entry in state.writers if entry.get("id") != call.tool_use_id]
             return Ruling()
         if record is None and not is_reset and not any(one.get("id") == call.tool_use_id for one in state.writers):
-            from remit.gate.between_calls import judge_unrecorded_call
-
             ruling = judge_unrecorded_call(call, last_event, state, settings, project, folder)
         else:
             ruling = judge_effects(call, record, state, settings, project, folder, is_reset=is_reset)
@@ -80,8 +85,6 @@ def settle_edited(call: ToolUse, state: SessionState, settings: GateSettings, pr
     """Close an edit. Report it if its path has led to another file than the one that was judged."""
 
     def judge() -> Ruling:
-        from remit.gate.writes import judge_edited
-
         state.close_writer(call)
         return judge_edited(call, state, settings, project)
 
@@ -131,8 +134,6 @@ def settle_between_calls(state: SessionState, settings: GateSettings, project: s
     """
 
     def judge() -> Ruling:
-        from remit.gate.between_calls import judge_between_calls
-
         ruling = judge_between_calls(state, settings, project, folder)
         ruling.tells_person = True
         return ruling
@@ -170,8 +171,6 @@ def _settle_output(
     """Count what a command line, or another tool that names no file to read, showed."""
     if call.agent_id or call.tool in UNCOUNTED or _is_of_agent(response):
         return Ruling()
-    from remit.gate.shown_content import count_output, text_of
-
     if call.tool in SHELLS and isinstance(response, dict):
         response = [response.get("stdout"), response.get("stderr")]
     shown = text_of(response)
@@ -233,8 +232,6 @@ def _shown_lines(call: ToolUse, response: object) -> int | None:
 
 def _wide_lines(response: object) -> int:
     """Return how many lines of ordinary width the output of a command is: it may be one long line."""
-    from remit.gate.shown_content import LINE_WIDTH
-
     text = response.get("stdout") if isinstance(response, dict) else None
     return -(-len(text) // LINE_WIDTH) if isinstance(text, str) else 0
 
@@ -260,9 +257,8 @@ def _settle_edit(
     project: str,
     folder: str,
 ) -> Ruling:
-    from remit.gate.paths import locate, read_text
-    from remit.gate.trivial_edit import changed_lines, digest
-    from remit.gate.writes import MAX_EDIT_SIZE
+
+    from remit.gate.trivial_edit import changed_lines, digest  # late: edits of specifications are rare
 
     name = next(iter(paths), "")
     real = locate(name, project, project).real
@@ -287,10 +283,6 @@ def _keep_revert(
     call: ToolUse, name: str, real: str, original: str, state: SessionState, project: str, folder: str
 ) -> str:
     """Keep the patch that reverts an edit, and return the command that applies it; "" if it cannot be kept."""
-    import os
-
-    from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
-
     try:
         mode = os.stat(real).st_mode
         with open(real, "rb") as file:

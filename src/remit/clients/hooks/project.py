@@ -6,7 +6,9 @@ import os
 
 from remit.clients.hooks.compiled import folder_of, is_fresh, is_replaced, read_compiled
 from remit.clients.hooks.libraries import make_libraries_importable
+from remit.clients.hooks.responses import describe_error
 from remit.errors import EnvironmentBroken
+from remit.gate.delegations import is_same_agent
 from remit.gate.record_store import open_store
 from remit.gate.redaction import load_rules
 from remit.gate.session_store import open_session
@@ -132,8 +134,6 @@ class ProjectContext:
 
     def keep_earlier_settings(self, error: Exception) -> None:
         """Note that the settings could not be compiled and that the earlier ones stay effective."""
-        from remit.clients.hooks.responses import describe_error
-
         self.notice = (
             f"the settings could not be compiled; the earlier settings stay effective: {describe_error(error)}"
         )
@@ -178,8 +178,6 @@ class ProjectContext:
                 return name
         if not agent_type:
             return None
-        from remit.gate.delegations import is_same_agent  # late: nearly all names are spelled as in the contract
-
         return next((name for name in self.contract if is_same_agent(name, agent_type)), None)
 
     @property
