@@ -15,7 +15,7 @@ import pytest
 
 from remit.errors import EnvironmentBroken
 from remit.gate import record_store
-from remit.gate.record_store import Store, digest_of, find_store, open_store, remove_store, store_path
+from remit.gate.record_store import RecordStore, digest_of, find_store, open_store, remove_store, store_path
 
 FORK = multiprocessing.get_context("fork")
 
@@ -140,9 +140,9 @@ def test_an_error_in_a_block_leaves_the_earlier_records(folder: str) -> None:
 def _die(folder: str, statement: int) -> None:
     """Change two records in one transaction, and die after a number of statements."""
     count = 0
-    execute = Store._execute
+    execute = RecordStore._execute
 
-    def counted(store: Store, text: str, *values: object) -> sqlite3.Cursor:
+    def counted(store: RecordStore, text: str, *values: object) -> sqlite3.Cursor:
         nonlocal count
         found = execute(store, text, *values)
         count += 1
@@ -151,7 +151,7 @@ def _die(folder: str, statement: int) -> None:
         return found
 
     store = open_store(folder)
-    Store._execute = counted  # type: ignore[method-assign]
+    RecordStore._execute = counted  # type: ignore[method-assign]
     with store.changing():
         store.put("one", "a", b"new")
         store.put("one", "b", b"new")
@@ -210,7 +210,7 @@ def test_a_full_disk_is_an_error_and_leaves_the_earlier_records(folder: str) -> 
     assert store.trusted("one", "a") == b"1"
 
 
-def test_a_file_that_is_no_database_is_renamed_and_reported(folder: str) -> None:
+def test_a_file_that_is_not_a_database_is_renamed_and_reported(folder: str) -> None:
     open_store(folder).put("one", "a", b"1")
     place = Path(store_path(folder))
     for file in place.parent.iterdir():

@@ -88,7 +88,7 @@ class Record:
         self.is_trusted = is_trusted
 
 
-class Store:
+class RecordStore:
     """The records for one gate's folder, as one thread sees them."""
 
     def __init__(self, folder: str, path: str) -> None:
@@ -105,12 +105,12 @@ class Store:
         self._connection.close()
 
     def get(self, kind: str, name: str = "") -> Record | None:
-        """Return a record; None if there is none."""
+        """Return a record; None if it is missing."""
         row = self._execute("SELECT digest, data FROM record WHERE kind = ? AND name = ?", kind, name).fetchone()
         return None if row is None else Record(row[1], is_trusted=digest_of(row[1]) == row[0])
 
     def trusted(self, kind: str, name: str = "") -> bytes | None:
-        """Return the bytes of a record; None if there is none, or if something else has changed it."""
+        """Return the bytes of a record; None if it is missing, or if something else has changed it."""
         record = self.get(kind, name)
         return record.data if record is not None and record.is_trusted else None
 
@@ -142,7 +142,7 @@ class Store:
         return digest
 
     def size(self, kind: str, name: str = "") -> int:
-        """Return the number of bytes of a record; 0 if there is none."""
+        """Return the number of bytes of a record; 0 if it is missing."""
         row = self._execute("SELECT length(data) FROM record WHERE kind = ? AND name = ?", kind, name).fetchone()
         return int(row[0]) if row is not None else 0
 
@@ -261,7 +261,7 @@ class _Changing:
 
     __slots__ = ("_is_outer", "_store", "_wait")
 
-    def __init__(self, store: Store, wait: float) -> None:
+    def __init__(self, store: RecordStore, wait: float) -> None:
         self._store = store
         self._wait = wait
         self._is_outer = not store.is_changing
@@ -285,13 +285,13 @@ class _Connections(_local):
 
     def __init__(self) -> None:
         self.process = 0
-        self.stores: dict[str, tuple[tuple[int, int], Store]] = {}
+        self.stores: dict[str, tuple[tuple[int, int], RecordStore]] = {}
 
 
 _connections = _Connections()
 
 
-def find_store(folder: str) -> Store | None:
+def find_store(folder: str) -> RecordStore | None:
     """Return the store for a gate's folder; None if nothing was stored yet."""
     path = store_path(folder)
     file = _file_of(path)
@@ -304,12 +304,12 @@ def find_store(folder: str) -> Store | None:
         return known[1]
     if len(_connections.stores) >= _MAX_CONNECTIONS:
         _connections.stores.pop(next(iter(_connections.stores)))
-    store = Store(folder, path)
+    store = RecordStore(folder, path)
     _connections.stores[path] = (file, store)
     return store
 
 
-def open_store(folder: str) -> Store:
+def open_store(folder: str) -> RecordStore:
     """Return the store for a gate's folder. A new one gets the state of an earlier version."""
     path = store_path(folder)
     if _file_of(path) is None:
@@ -350,7 +350,7 @@ def _create(folder: str, path: str) -> None:
         raise EnvironmentBroken(f"cannot store the gate's state in {path}: {error}") from error
     finally:
         connection.close()
-    store = Store(folder, new)
+    store = RecordStore(folder, new)
     try:
         _write_seal(folder, path, store.digest_of_all(), "")
         store.path = path

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-    from remit.gate.record_store import Record, Store
+    from remit.gate.record_store import Record, RecordStore
 
 KEPT_DAYS = 14
 #: The kind of these records, and of those that are removed with them.
@@ -40,9 +40,9 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
         self._session = session
         self._wait = wait
         self._state = SessionState(session)
-        self._store: Store | None = None
+        self._store: RecordStore | None = None
 
-    def begin(self) -> Store:
+    def begin(self) -> RecordStore:
         """Begin the transaction. Raises EnvironmentBroken if another process does not end its own in time."""
         store = open_store(self._folder)
         store.begin(self._wait)
@@ -83,7 +83,7 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
 
 
 def read_session(folder: str, session: str) -> SessionState | None:
-    """Return the last saved state of a session, or None if there is none."""
+    """Return the last saved state of a session, or None if it is missing."""
     store = find_store(folder)
     return None if store is None else _parse(store.get(KIND, safe_name(session)))
 
@@ -112,7 +112,7 @@ def safe_name(text: str) -> str:
     return "x" + digest_of(text.encode("utf-8", "surrogatepass"))
 
 
-def _load(store: Store, session: str) -> SessionState:
+def _load(store: RecordStore, session: str) -> SessionState:
     """Load a state. If something else than the gate has changed or removed it, its permissions are not used."""
     record = store.get(KIND, safe_name(session))
     state = _parse(record) or SessionState(session)

@@ -277,7 +277,7 @@ def _all_below(gone: list[bytes], tree: TreeRecord) -> list[bytes]:
 
 
 def load_tree(folder: str, call: str = "", limit: int | None = None) -> TreeRecord | None:
-    """Return the last record, or the one before a call; None if there is none or it has more than `limit` bytes."""
+    """Return the last record, or the one before a call; None if it is missing or has more than `limit` bytes."""
     store = find_store(folder)
     digest = (store.trusted(NAMED, call) or b"").decode("ascii") if store is not None else ""
     if store is None or not digest or (limit is not None and store.size(KIND, digest) > limit):

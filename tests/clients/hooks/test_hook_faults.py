@@ -152,7 +152,7 @@ def test_an_error_in_the_gate_is_shown(start: Callable[..., Hooks], monkeypatch:
     def fail(*_: object) -> None:
         raise KeyError(SECRET)
 
-    monkeypatch.setattr("remit.gate.reads.judge_reads", fail)
+    monkeypatch.setattr("remit.gate.decide.judge_reads", fail)
     reply = start().read("src/f0.py")
     assert kind_of(reply) == "message"
     assert "KeyError in fail" in message_of(reply)

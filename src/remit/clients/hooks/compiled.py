@@ -89,7 +89,7 @@ def environment() -> dict[str, str]:
 
 
 def read_compiled(project: str) -> dict[str, Any] | None:
-    """Return the compiled settings, current or outdated; None if there are none that the gate wrote."""
+    """Return the compiled settings, current or outdated; None if the gate wrote no settings yet."""
     store = find_store(folder_of(project))
     if store is None:
         return None
