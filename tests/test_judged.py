@@ -264,3 +264,11 @@ def test_a_module_in_the_checkout_is_not_run(tmp_path: Path) -> None:
     (package / "__main__.py").write_text("import json\nprint(json.dumps({'results': []}))\n", encoding="utf-8")
     (tree / "json.py").write_text("raise RuntimeError('run by the measurement')\n", encoding="utf-8")
     assert compare.verify(compare.Document("a.md", tree, tree / "a.md"), tmp_path / "src") == []
+
+
+def test_the_table_of_reliability_states_the_judged_accusations_behind_each_reason() -> None:
+    judge = pytest.importorskip("remit.evidence.judge", exc_type=ImportError)
+    accused = [row for row in judged.read_rows() if row.reliability is not None and row.reason]
+    for reason in {row.reason for row in accused}:
+        rows = [row for row in accused if row.reason == reason]
+        assert judge.share_right(reason) == (sum(row.letter is True for row in rows), len(rows)), reason

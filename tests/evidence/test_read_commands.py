@@ -9,7 +9,7 @@ import pytest
 from remit.contract.parse import parse_whole
 from remit.evidence.document import segments
 from remit.evidence.model import Claim, ClaimKind
-from remit.evidence.read_commands import command_claims, command_of, is_sample, stated_commit
+from remit.evidence.read_commands import command_claims, command_of, stated_commit
 from remit.workspace.command_lines import ToolCommand, read_command
 
 
@@ -229,14 +229,6 @@ def test_the_lines_of_a_here_document_are_not_commands() -> None:
 def test_a_fence_in_a_list_is_read_at_its_line() -> None:
     claim = read("1. Build:\n   ```bash\n   make all\n   ```\n")[0]
     assert (claim.name, claim.at) == ("all", 3)
-
-
-def test_a_fence_that_declares_a_name_is_a_sample() -> None:
-    text = fence("test-all: lint\n\tpytest", "make") + fence('{"scripts": {\n  "e2e": "playwright"\n}}', "json")
-    pieces = [segment for document in parse_whole(text + fence("make test-all")) for segment in segments(document)]
-    assert [is_sample(piece, "test-all") for piece in pieces if piece.kind == "code"] == [True, False, False]
-    assert [is_sample(piece, "e2e") for piece in pieces if piece.kind == "code"] == [False, True, False]
-    assert not any(is_sample(piece, "lint") for piece in pieces)
 
 
 # Tests

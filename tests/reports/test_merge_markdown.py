@@ -126,16 +126,10 @@ def test_code_is_quoted_from_the_checkout_and_holds() -> None:
 def test_without_a_checkout_an_agents_code_is_text_and_not_a_claim() -> None:
     details = f"```python\n# {SHOP}/catalog.py:63\nmade_up()\n```"
     text = merge_markdown(merge_of(finding(category="security", details=details)))
-    assert "```text\nmade_up()\n```" in text
+    assert "Code as qa-engineer quoted it, not checked:" in text
+    assert "made_up()" in text
     assert refused(text) == []
     assert all(not verdict.evidence.quotes for verdict in verdicts(text))
-
-
-def test_quotes_never_make_up_most_of_the_report() -> None:
-    code = "\n".join("漢字" * 40 for _ in range(5))
-    text = merge_markdown(merge_of(*(finding(f"QA-{number}", details=f"```py\n{code}\n```") for number in range(20))))
-    assert refused(text) == []
-    assert 5 < text.count("漢字" * 40) < 100
 
 
 def test_each_agents_severity_score_and_words_stay_together() -> None:

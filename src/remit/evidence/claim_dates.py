@@ -87,9 +87,7 @@ class ClaimDates:
         holding = []
         for one, facts in zip(accused, past, strict=True):
             if judge(one.claim, facts, strict=False).outcome in HOLDING:
-                line = (
-                    facts.code.found.line if facts.code is not None and facts.code.found is not None else one.claim.line
-                )
+                line = _line_of(one.claim, facts)
                 is_place = one.claim.kind in (*REFERENCES, "quote")
                 path = facts.path or one.claim.path if is_place else ""
                 holding.append((one, Held(commit, path, line, one.claim.end_line)))
@@ -112,15 +110,31 @@ class ClaimDates:
         return Then(held.commit, date, changed_in=changed_in, found=found)
 
     def _removed(self, gone: Sequence[Accused], dates: dict[int, str]) -> dict[int, Then]:
-        """Return the claims on paths that the history has, and the checkout does not."""
+        """Return the claims on paths that the history has, and the checkout does not.
+
+        A line, a name or a quote must have been there before the path was removed.
+        """
         paths = {one.facts.path or one.claim.path: dates.get(one.at) for one in gone}
         removals = self._history.removed(paths, self._document or "") if paths else {}
-        found: dict[int, Then] = {}
+        groups: dict[str, list[Accused]] = {}
         for one in gone:
             removal = removals.get(one.facts.path or one.claim.path)
-            if removal is None:
-                continue
-            today = Location(removal.renamed_to, one.claim.line) if removal.renamed_to else None
+            if removal is not None:
+                groups.setdefault(removal.last_commit, []).append(one)
+        chosen = sorted(groups, key=lambda commit: -len(groups[commit]))[:_MAX_COMMITS]
+        holding = [pair for commit in chosen for pair in self._holding(groups[commit], commit)]
+        found: dict[int, Then] = {}
+        for one, held in holding:
+            removal = removals[one.facts.path or one.claim.path]
+            today = Location(removal.renamed_to, held.line) if removal.renamed_to else None
             _, date = self._history.describe(removal.last_commit)
             found[one.at] = Then(removal.last_commit, date, changed_in=removal.commit, found=today)
         return found
+
+
+def _line_of(claim: Claim, facts: Facts) -> int | None:
+    """Return the line at which the quote or the name of a claim was; the cited line if it has neither."""
+    if facts.code is not None and facts.code.found is not None:
+        return facts.code.found.line
+    is_named = facts.name is not None and claim.line is not None and claim.end_line is None
+    return facts.name.line if is_named and facts.name is not None and facts.name.line is not None else claim.line

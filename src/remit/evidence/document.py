@@ -289,7 +289,7 @@ class _Columns:
         self._has_lines = bool(self._numbered) or not (
             names.isdisjoint(_LINE_COLUMNS) and names.isdisjoint(_LINES_COLUMNS)
         )
-        self._has_lines |= bool(self.locations) and any(name.endswith(" line") for name in self._names)
+        self._has_lines |= bool(self.locations) and any(name.endswith((" line", " lines")) for name in self._names)
         #: `| File | a.py |` and `| Lines | 12-18 |`: the lines by the row of the file.
         self.keyed = _keyed_lines(table) if len(self._names) == 2 and not self.locations and not self._has_lines else {}
         lists = {at for at, name in enumerate(self._names) if name in _LINES_COLUMNS}
@@ -311,7 +311,8 @@ class _Columns:
         for at, (name, cell) in enumerate(zip(self._names, cells, strict=False)):
             is_line = name in _LINE_COLUMNS or (at in self._lists and cell.strip("`*~+ ").isdigit())
             is_line |= name.endswith(" line") and bool(self.locations) and bool(_NUMBERS.match(cell))
-            if is_line or (name in _LINES_COLUMNS and _SPREAD.match(cell)):
+            is_range = name in _LINES_COLUMNS or (name.endswith(" lines") and bool(self.locations))
+            if is_line or (is_range and _SPREAD.match(cell)):
                 return cell
         return ""
 

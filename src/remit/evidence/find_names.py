@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import stat
 import sys
 import time
@@ -14,17 +15,14 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
 
+from remit.evidence.file_names import is_source
 from remit.evidence.model import NameFacts
 from remit.lazy import lazy_pattern
 from remit.workspace.definitions import SEPARATOR, SourceDefinition, find_definitions
 from remit.workspace.file_index import ending_of
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 from remit.workspace.manifests import plain_name
-
-if TYPE_CHECKING:
-    import re
 
 #: The maximum distance of a name or quote from the cited lines.
 REACH = 5
@@ -52,13 +50,14 @@ _SIGILS = frozenset(("php", "phtml", "sh", "bash", "zsh", "ksh", "pl", "pm", "ps
 #: Texts do not prove that a name of code exists, nor do data and files that tools write.
 _NOT_SEARCHED = frozenset(
     """
-    md mdx markdown rst txt adoc org tex html htm log lock svg csv tsv jsonl ndjson map snap po diff patch sum
+    md mdx markdown rst txt adoc org tex log lock svg csv tsv jsonl ndjson map snap po diff patch sum
     png jpg jpeg gif webp ico bmp pdf zip gz tgz bz2 xz zst 7z rar tar jar war class so dll dylib exe o a lib bin wasm
     woff woff2 ttf otf eot mp3 mp4 mov avi wav ogg webm db sqlite sqlite3 pyc pkl npy npz parquet onnx pt docx xlsx
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 #: Larger files of these kinds are data, not settings.
-_DATA, _MAX_SETTINGS = frozenset(("json", "xml", "yaml", "yml", "plist")), 64 * 1024
+_DATA, _MAX_SETTINGS = frozenset(("json", "plist")), 64 * 1024
+_PLAIN_WORD = re.compile(rb"\w+")
 
 #: How dependencies are written, by the name of the file.
 _NPM = lazy_pattern(r'"((?:@[\w.-]{1,100}/)?[\w.-]{1,100})"\s*+:\s*+"(?:[\^~<>=*\d]|workspace:|file:|npm:|git|latest)')
@@ -261,12 +260,13 @@ class _Search:
         return bool(name) and any(_occurs(name, piece) for piece in self._all())
 
     def _have(self, names: set[str]) -> dict[str, bool]:
-        import re  # late: the expression is for bytes, which no other module searches
-
-        words: set[bytes] = set()
         wanted = {name: name.strip("$?!").encode() for name in names}
+        plain = {word for word in wanted.values() if _PLAIN_WORD.fullmatch(word)}
+        others = set(wanted.values()) - plain
+        words: set[bytes] = set()
         for piece in self._all():
-            words |= set(wanted.values()) & set(re.findall(rb"\w+", piece))
+            words |= plain & set(_PLAIN_WORD.findall(piece))
+            words |= {word for word in others - words if word and _occurs(word, piece)}
         return {name: word in words for name, word in wanted.items()}
 
     def _all(self) -> Iterator[bytes]:
@@ -287,6 +287,10 @@ class _Search:
         reader = _plain_reader(self._workspace)
         for path in paths[:_MAX_SEARCHED_FILES]:
             data = reader(path)
+            if data is None:
+                # A name may be in code that is too large to be searched.
+                self._is_complete = self._is_complete and not is_source(path)
+                continue
             if len(data) > _MAX_SETTINGS and ending_of(path) in _DATA:
                 continue
             files.append(data)
@@ -366,8 +370,8 @@ def _occurs(name: bytes, data: bytes) -> bool:
     return False
 
 
-def _plain_reader(workspace: Workspace) -> Callable[[str], bytes]:
-    """Return what reads a file without a place in the memory of the workspace; empty if it is large or no text."""
+def _plain_reader(workspace: Workspace) -> Callable[[str], bytes | None]:
+    """Return what reads a file without a place in the memory of the workspace; None if it is too large."""
     if not isinstance(workspace, WorkTree):
         return lambda path: _text_bytes(workspace.read(path))
     root = workspace.folder
@@ -377,7 +381,7 @@ def _plain_reader(workspace: Workspace) -> Callable[[str], bytes]:
     def is_inside(folder: str) -> bool:
         return os.path.realpath(f"{root}/{folder}") == os.path.normpath(f"{root}/{folder}")
 
-    def read(path: str) -> bytes:
+    def read(path: str) -> bytes | None:
         if not is_inside(path.rpartition("/")[0]):
             return b""  # a link leads elsewhere
         try:
@@ -386,18 +390,21 @@ def _plain_reader(workspace: Workspace) -> Callable[[str], bytes]:
             return b""
         try:
             about = os.fstat(opened)
-            is_read = stat.S_ISREG(about.st_mode) and about.st_size <= _MAX_SEARCHED_FILE
-            data = os.read(opened, about.st_size) if is_read else b""
+            if not stat.S_ISREG(about.st_mode):
+                return b""
+            data = os.read(opened, about.st_size) if about.st_size <= _MAX_SEARCHED_FILE else None
         except OSError:
-            data = b""
+            return b""
         finally:
             os.close(opened)
-        return b"" if b"\0" in data[:_BINARY_PROBE] else data
+        return b"" if data and b"\0" in data[:_BINARY_PROBE] else data
 
     return read
 
 
-def _text_bytes(file: SourceFile | Absent) -> bytes:
-    if isinstance(file, Absent) or len(file.text) > _MAX_SEARCHED_FILE:
+def _text_bytes(file: SourceFile | Absent) -> bytes | None:
+    if isinstance(file, Absent):
         return b""
+    if len(file.text) > _MAX_SEARCHED_FILE:
+        return None
     return file.text.encode("utf-8", "replace")

@@ -233,9 +233,10 @@ def _judged(
                 facts[at] = replace(facts[at], then=then, is_of_record=is_of_record)
             evidence.history_problem = dates.problem
         _mark_ignored(facts, [at for at in accused if facts[at].state == "missing"], sources.workspace)
-        for at in accused[:_MAX_ACCUSED]:
-            context = _context(claims[at], facts[at], read, name)
-            first[at] = judge(claims[at], facts[at], strict=False, signals=signals_of(context), least=asked.least)
+        for number, at in enumerate(accused):
+            is_asked = number < _MAX_ACCUSED
+            signals = signals_of(_context(claims[at], facts[at], read, name)) if is_asked else ()
+            first[at] = judge(claims[at], facts[at], strict=False, signals=signals, least=asked.least)
     checked = _with_locations(claims, facts, first)
     # A program of another project states nothing about this one.
     return [one for one in checked if not (one.kind == "command" and one.facts.state == "elsewhere")]

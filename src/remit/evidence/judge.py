@@ -6,10 +6,10 @@ an accusation can be trusted; a signal of the text lowers it by one step and nev
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from remit.evidence.model import (
@@ -47,13 +47,13 @@ Reason = Literal[
     "missing-path",
     "missing-link",
     "is-folder",
+    "hidden-characters",
     "outside",
     "outside-machine",
     "name-nowhere",
     "name-not-in-file",
     "name-elsewhere",
     "definition-elsewhere",
-    "not-defined",
     "quote-altered",
     "quote-differs",
     "quote-without-line",
@@ -109,6 +109,8 @@ def judge(
     `signals` are the names of the signals that fire. An accusation fails if its reliability is at least `least`.
     """
     outcome, reason, found, last = _found(claim, facts)
+    if "hidden" in claim.notes and outcome not in ACCUSING:
+        outcome, reason, found, last = "missing-file", "hidden-characters", None, None
     if facts.then is not None and outcome in ACCUSING and not strict:
         reason = "outdated-record" if facts.is_of_record else "outdated"
         outcome, found, last = "outdated", facts.then.found, None
@@ -131,11 +133,23 @@ def _reliability(claim: Claim, reason: Reason, lowered: int) -> Reliability:
     return RELIABILITIES[min(step, len(RELIABILITIES) - 1)]
 
 
+def share_right(reason: str) -> tuple[int, int]:
+    """Return how many of the judged accusations with this reason were right, and how many were judged."""
+    return next(
+        ((right, judged) for counts in _data().values() for name, (right, judged) in counts.items() if name == reason),
+        (0, 0),
+    )
+
+
+@cache
+def _data() -> dict[str, dict[str, tuple[int, int]]]:
+    """Return the reasons by reliability, each with its judged accusations. The file is part of the package."""
+    return tomllib.loads(Path(__file__).with_name("reliability.toml").read_text(encoding="utf-8"))
+
+
 @cache
 def _table() -> dict[str, Reliability]:
-    """Return the reliability of each reason. The file is part of the package."""
-    with open(os.path.join(os.path.dirname(__file__), "reliability.toml"), "rb") as file:  # noqa: PTH118, PTH120, PTH123 (pathlib is slow)
-        data = tomllib.load(file)
+    data = _data()
     return {reason: reliability for reliability in RELIABILITIES for reason in data[reliability]}
 
 

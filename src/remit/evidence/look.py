@@ -82,7 +82,7 @@ class Looker:
         return replace(facts, path=path, how="end", candidates=(), line_count=count, name=name)
 
     def _name_facts(self, claim: Claim, path: str) -> NameFacts | None:
-        """Return the facts about the name, or about the first of several names that is near the line."""
+        """Return the facts about the name, or about the one of several names that is nearest to the line."""
         file = self._workspace.read(path)
         if not isinstance(file, SourceFile):
             return None
@@ -91,7 +91,7 @@ class Looker:
         every = [
             self._names.facts(file, name, claim.line, claim.end_line, with_definitions=needs) for name in _names(claim)
         ]
-        return next((facts for facts in every if facts.is_near), every[0])
+        return max(every, key=lambda facts: (facts.is_near, facts.line is not None, facts.is_anywhere is True))
 
     def _look_for_code(self, claim: Claim) -> Facts:
         """Return the facts about a quote: of several places that may be meant, the one at which it is."""

@@ -79,7 +79,6 @@ Note = Literal[
     "finding",  # the location of a quote is that of the finding with the same ID
     "inline",  # inline code after `Code match:`
     "hidden",  # the location has invisible characters
-    "mislabelled",  # the visible text of a link names another place than its target
 ]
 
 

@@ -69,15 +69,6 @@ def command_of(claim: Claim) -> ToolCommand | None:
     return next((command for command in read_command(words) if command.name == claim.name), None)
 
 
-def is_sample(segment: Segment, name: str) -> bool:
-    """Return whether a fence shows how a name is declared: a sample of a Makefile, a justfile or package.json."""
-    if segment.kind != "code" or name not in segment.text or is_shell(segment):
-        return False
-    # One expression for each name: few names are missing, so that few are asked for.
-    declared = rf"(?m)^[ \t\"'@]*{re.escape(name)}[\"']?(?:[ \t][^\n:=]{{0,200}})?:"
-    return re.search(declared, segment.text) is not None
-
-
 def is_shell(segment: Segment) -> bool:
     """Return whether a fence has command lines: by its language, or by its prompts if it has none."""
     language = segment.info.strip(" {.").partition(" ")[0].rstrip("},").lower()

@@ -56,6 +56,11 @@ _MAX_CELLS = 40
 _MAX_NONE = 40
 
 
+def _has_hidden(text: str) -> bool:
+    """Return whether a location has invisible characters inside or next to it. They make a reader see another one."""
+    return not text.isascii() and any(unicodedata.category(character) == "Cf" for character in text)
+
+
 def display_path(written: str, workspace: Workspace | None) -> str:
     """Return a path as the output shows it: relative, with slashes; a path outside the checkout stays as written."""
     inside = workspace.normal(written) if workspace is not None else normalize_path(written, "/")
@@ -144,7 +149,7 @@ class PlaceReader:
             notes.add("marked")
         if _ABOUT.search(reference.text) or _ESTIMATE.search(before):
             notes.add("estimate")
-        if not reference.text.isascii() and any(unicodedata.category(one) == "Cf" for one in reference.text):
+        if _has_hidden(segment.text[max(0, reference.start - 1) : reference.end + 1]):
             notes.add("hidden")
         others: tuple[Location, ...] = ()
         if carried is not None:

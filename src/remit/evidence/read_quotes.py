@@ -22,7 +22,7 @@ from remit.evidence.line_ranges import MAX_COMMENT, line_in_comment
 from remit.evidence.model import Claim, Location, Note
 from remit.evidence.quote_text import quote_readings
 from remit.evidence.read_places import display_path
-from remit.evidence.signal_words import is_short, is_title, words
+from remit.evidence.signal_words import is_short, is_title, without_code, words
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Workspace
 from remit.workspace.languages import is_written_in
@@ -38,6 +38,10 @@ _OUTPUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("console", "output", "terminal", "shell-session"), ()),
     **dict.fromkeys(("text", "txt", "log"), (".txt", ".md", ".rst", ".cfg", ".ini", ".conf", ".env", ".log", ".csv")),
 }
+#: The ones of them that may show code as well as output.
+_PRINTED = frozenset({"console", "output", "terminal", "shell-session", "text", "txt", "log"})
+#: What a line of a terminal starts with.
+_PROMPTS = ("$ ", "❯ ", "PS>", ">>> ")
 #: Fences in these languages show a text or a change as a whole; comments inside are part of it.
 _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
 _NO_LANGUAGE = frozenset(("", "text", "txt", "plain", "plaintext"))
@@ -174,7 +178,7 @@ def _words_above(above: int, around: Surroundings) -> str:
     text = around.text(above)
     for place in around.places.get(above, ()):
         text = text.replace(place.text, " ")
-    return text.strip()
+    return without_code(text).strip()
 
 
 def _outside(fence: Segment, above: int, around: Surroundings) -> tuple[Note, list[Claim]]:
@@ -185,15 +189,15 @@ def _outside(fence: Segment, above: int, around: Surroundings) -> tuple[Note, li
     if all(place.line is None for place in places) and not is_short(_words_above(above, around)):
         places = []  # a sentence that names a file does not say that the code below is in it
     if places:
-        found: list[Claim] = places[-_MAX_CANDIDATES:]
-        return ("above", found) if _may_quote(fence, found[-1].path) else ("above", [])
+        nearest = places[-_MAX_CANDIDATES:]
+        return ("above", nearest) if _may_quote(fence, nearest[-1], around) else ("above", [])
     finding = around.findings.get(fence.line) or _finding_above(above, around)
     if finding is not None:
-        return ("finding", [finding]) if _may_quote(fence, finding.path) else ("finding", [])
+        return ("finding", [finding]) if _may_quote(fence, finding, around) else ("finding", [])
     labelled = _labelled_places(above, around)
     labelled = [place for place in labelled if place.line is not None] or labelled[-1:]
     is_one_file = len({place.path for place in labelled}) == 1
-    may_quote = is_one_file and _may_quote(fence, labelled[-1].path)
+    may_quote = is_one_file and _may_quote(fence, labelled[-1], around)
     return "labelled", labelled[-_MAX_CANDIDATES:] if may_quote else []
 
 
@@ -229,10 +233,18 @@ def _labelled_places(above: int, around: Surroundings) -> list[Claim]:
     return []
 
 
-def _may_quote(fence: Segment, path: str) -> bool:
-    """Return whether a fence that does not name a location itself may quote a file: it is not output."""
-    endings = _OUTPUT.get(_language(fence))
-    return endings is None or path.lower().endswith(endings)
+def _may_quote(fence: Segment, place: Claim, around: Surroundings) -> bool:
+    """Return whether a fence that does not name a location itself may quote a file: it is not output.
+
+    In a strict text the name of a language excuses nothing below a location: output starts with a prompt there.
+    """
+    language = _language(fence)
+    endings = _OUTPUT.get(language)
+    if endings is None or place.path.lower().endswith(endings):
+        return True
+    is_printed = language in _PRINTED and not fence.text.lstrip().startswith(_PROMPTS)
+    is_alone = place.at != _lines_around(fence, around)[1] or is_short(label_above(fence, around))
+    return around.is_strict and place.line is not None and is_printed and is_alone
 
 
 def _language(fence: Segment) -> str:
@@ -248,14 +260,18 @@ def is_in_language(fence: Segment, path: str) -> bool:
 def _existing_part(lines: list[str], *, is_strict: bool) -> list[str]:
     """Return the lines of a fence before a comment that introduces proposed code: `// After:`.
 
-    Nothing is left if the fence also marks the old code, unless no word excuses anything.
+    Nothing is left if the fence also marks the old code, unless no word excuses anything. Then a comment also does not
+    excuse code if none comes before it.
     """
     comments = [at for at, line in enumerate(lines) if _may_be_comment(line)]
     after = next((at for at in comments if _is_version(lines[at], "after")), None)
     if after is None:
         return lines
-    before = any(_is_version(lines[at], "before") for at in comments if at < after)
-    return [] if before and not is_strict else lines[:after]
+    if is_strict:
+        has_code = any(line.strip() for number, line in enumerate(lines[:after]) if number not in comments)
+        return lines[:after] if has_code else lines
+    has_before = any(_is_version(lines[at], "before") for at in comments if at < after)
+    return [] if has_before else lines[:after]
 
 
 def _is_version(line: str, group: str) -> bool:

@@ -27,6 +27,7 @@ _FIXED = {
     "missing-path": "there is no such file",
     "missing-link": "the link leads to no file",
     "is-folder": "it is a folder",
+    "hidden-characters": "the location contains invisible characters",
     "outside": "the path is outside the checkout",
     "outside-machine": "the path is one of a machine, not of the checkout",
     "quote-missing-file": "there is no such file",
@@ -43,7 +44,7 @@ def explain(checked: Checked) -> str:
         return _FIXED[reason]
     if reason.startswith("outdated"):
         return _of_history(checked)
-    if reason.startswith("name-") or reason in ("definition-elsewhere", "not-defined"):
+    if reason.startswith("name-") or reason == "definition-elsewhere":
         return _of_name(checked)
     return _of_quote(checked) if reason.startswith("quote-") else _of_file(checked)
 

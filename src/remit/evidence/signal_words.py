@@ -15,6 +15,7 @@ _REMARK = lazy_pattern(r"[(（\[][^()（）\[\]]{0,80}[)）\]]")
 #: A title that proposes code has at most this many words.
 _MAX_TITLE = 4
 _MAX_LENGTH = 80
+_CODE_SPAN = lazy_pattern(r"`[^`\n]*+`")
 
 
 @cache
@@ -59,3 +60,8 @@ def is_title(text: str, group: tuple[str, ...]) -> bool:
 def is_short(text: str) -> bool:
     """Return whether a text is not longer than a title, without its marks, numbers and remarks in brackets."""
     return len(text) <= _MAX_LENGTH and len(_MARKS.sub("", _REMARK.sub("", text)).split()) <= _MAX_TITLE
+
+
+def without_code(text: str) -> str:
+    """Return a text without its code spans: the name of a function is not a word of the text."""
+    return _CODE_SPAN.sub(" ", text) if "`" in text else text

@@ -15,12 +15,13 @@ from remit.evidence.file_names import is_source
 from remit.evidence.model import Claim, Facts
 from remit.evidence.quote_text import is_code
 from remit.evidence.read_quotes import is_in_language
-from remit.evidence.signal_words import has_words, words
+from remit.evidence.signal_words import has_words, without_code, words
 from remit.lazy import lazy_pattern
 
 #: The part of a sentence around a claim that is searched for words.
 _CLAUSE = 80
 _NEAR = 40
+_MAX_CELLS = 20
 _CLAUSE_ENDS = lazy_pattern(r"[.;!?。；！？|]\s|[。；]|\s[-–—]\s")
 #: Folders of files that are built, installed or written at run time.
 _BUILT = frozenset(
@@ -71,14 +72,16 @@ class Context(msgspec.Struct, frozen=True):
     @property
     def before(self) -> str:
         """The clause before the claim."""
-        text = self.claim.segment.text[: self.claim.start][-_CLAUSE:] if self.claim.kind != "quote" else ""
+        start = self.claim.start if self.claim.kind != "quote" else 0
+        text = without_code(self.claim.segment.text[max(0, start - 2 * _CLAUSE) : start])[-_CLAUSE:]
         ends = [found.end() for found in _CLAUSE_ENDS.finditer(text)]
         return text[ends[-1] :] if ends else text
 
     @property
     def after(self) -> str:
         """The clause after the claim."""
-        text = self.claim.segment.text[self.claim.end :][:_CLAUSE] if self.claim.kind != "quote" else ""
+        last = self.claim.end if self.claim.kind != "quote" else len(self.claim.segment.text)
+        text = without_code(self.claim.segment.text[last : last + 2 * _CLAUSE].removeprefix("`"))[:_CLAUSE]
         end = _CLAUSE_ENDS.search(text)
         return text[: end.start()] if end else text
 
@@ -107,7 +110,7 @@ def _record(context: Context) -> bool:
 
 def _created(context: Context) -> bool:
     near = f"{context.before[-_NEAR:]} {context.after[:_NEAR]}"
-    cells = any(has_words(cell.text, words("create")) for cell in context.row if len(cell.text) <= _NEAR)
+    cells = any(has_words(cell.text, words("create")) for cell in context.row[:_MAX_CELLS] if len(cell.text) <= _NEAR)
     heading = context.claim.line is None and any(has_words(one.text, words("create")) for one in context.headings[-1:])
     return cells or heading or has_words(near, words("create"))
 
@@ -145,12 +148,17 @@ def _written_by_program(context: Context) -> bool:
     )
 
 
+def _is_missing(context: Context) -> bool:
+    """Return whether the accusation is that a path does not exist."""
+    return context.claim.kind != "quote" and context.facts.state != "file"
+
+
 def _built(context: Context) -> bool:
-    return context.claim.kind != "quote" and not _BUILT.isdisjoint(context.claim.path.lower().split("/")[:-1])
+    return _is_missing(context) and not _BUILT.isdisjoint(context.claim.path.lower().split("/")[:-1])
 
 
 def _local(context: Context) -> bool:
-    return _LOCAL.search(context.claim.path) is not None
+    return _is_missing(context) and _LOCAL.search(context.claim.path) is not None
 
 
 def _ignored(context: Context) -> bool:
@@ -158,7 +166,7 @@ def _ignored(context: Context) -> bool:
 
 
 def _stands_for_others(context: Context) -> bool:
-    return _STANDS_FOR_OTHERS.search(context.claim.path) is not None
+    return _is_missing(context) and _STANDS_FOR_OTHERS.search(context.claim.path) is not None
 
 
 def _not_code(context: Context) -> bool:

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from remit.evidence.claims import ClaimEntry
+from remit.evidence.judge import share_right
 from remit.evidence.model import RELIABILITIES, Location, Reliability, format_location
 
+#: A share of fewer judged accusations than this states nothing.
+_MIN_JUDGED = 10
 #: What was found if a claim states nothing that can be compared.
 _THINGS = {"command": "the command", "test": "the test", "commit": "the commit"}
 
@@ -39,7 +42,8 @@ def rule_of(entry: ClaimEntry) -> str:
 
 def share_text(reason: str) -> str:
     """Return how often accusations with this reason are right: `right in 6 of 10`. Empty: it is not known."""
-    return ""
+    right, judged = share_right(reason)
+    return f"right in {right} of {judged}" if judged >= _MIN_JUDGED else ""
 
 
 def cited_text(entry: ClaimEntry) -> str:
@@ -55,7 +59,8 @@ def why_text(entry: ClaimEntry) -> str:
         exists = _THINGS.get(entry.kind) or ("the path" if entry.line is None else "the line")
         is_range = entry.line is not None and entry.end_line is not None
         return " · ".join(filter(None, ("the lines exist" if is_range else f"{exists} exists", entry.why)))
-    share = share_text(entry.reason) if entry.reliability == "look" else ""
+    # The counts are those of all accusations with this reason; a signal makes this one another case.
+    share = share_text(entry.reason) if entry.reliability == "look" and not entry.signals else ""
     return f"{entry.why} ({share})" if share else entry.why
 
 

@@ -216,7 +216,7 @@ def _history_fields(facts: Facts) -> Fields:
 
 def _judgement_fields(judgement: Judgement, why: str) -> Fields:
     if judgement.signals:
-        yield "signals", f"{', '.join(judgement.signals)} (each lowers the reliability by one step)"
+        yield "signals", f"{', '.join(judgement.signals)} (each lowers the reliability)"
     elif judgement.reliability is not None:
         yield "signals", "none"
     reliability = f", {judgement.reliability}" if judgement.reliability else ""

@@ -245,7 +245,7 @@ def _claim(entry: ClaimEntry) -> ClaimShape:
         outcome=entry.outcome,
         reliability=entry.reliability,
         reason=entry.reason,
-        why=why_text(entry),
+        why=entry.why or why_text(entry),
         found=entry.found,
         then=_then(entry.then),
     )

@@ -66,6 +66,10 @@ class Entry(NamedTuple):
         return self._replace(why=self.why.partition("; the quote has")[0]).truth if self.difference else self.truth
 
 
+#: The heading with `--strict`: what is worth a look fails, too.
+_STRICT = "worth a look, failing"
+
+
 class Group(NamedTuple):
     """Entries of the same reliability. The first group has no heading."""
 
@@ -95,7 +99,7 @@ def groups_of(verdicts: Sequence[Verdict], only: Reliability = "look", *, every:
         Group("", [*violations, *accused["certain"]]),
         Group("likely wrong", accused["likely"] if only != "certain" else []),
         Group(
-            "worth a look",
+            "worth a look" if not any(entry.fails for _, entry in listed if entry.reliability == "look") else _STRICT,
             [entry._replace(style="yellow", is_dim=True) for entry in accused["look"]] if only == "look" else [],
         ),
         Group("not decided", undecided),

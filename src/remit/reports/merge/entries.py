@@ -30,6 +30,7 @@ from remit.reports.merge.parts import (
     severity_of,
     shared_flags,
 )
+from remit.rules.kinds.security_without_quote import has_statement
 from remit.workspace.files import SourceFile, Workspace
 
 #: The most findings with details, and the most agents quoted for each.
@@ -39,8 +40,6 @@ _MAX_WORDS = 240
 _MAX_QUOTE = 5
 _MAX_COLUMNS = 160
 _PLAIN_PATH = re.compile(r"[\w./@+\-]+")
-#: A fence that starts with a comment could be read as a quote with a location.
-_COMMENT = ("//", "#", "--", ";", "%", "/*", "<!--", '"""', "'''")
 
 
 class SourceLines:
@@ -113,7 +112,7 @@ def _entry(finding: MergedFinding, number: int, lines: SourceLines) -> MarkdownE
         row=Row(cells=cells),
         details=_details(finding, name, title, lines) if detailed else (),
         lost=lines.neutralize(f"{name}: {_lost(finding)}") if not place else "",
-        quote=_quote(finding, place, lines.workspace) if detailed else None,
+        quote=_copied(finding, place.strip("`"), lines.workspace) if detailed and lines.workspace is not None else None,
     )
 
 
@@ -137,6 +136,8 @@ def _details(finding: MergedFinding, name: str, title: str, lines: SourceLines) 
         content.append(Items(items=tuple(items)))
     if notes:
         content.append(Text(text=lines.neutralize(f"Flags: {notes}")))
+    if lines.workspace is None and (repeated := _repeated(finding)):
+        content.append(Text(text=lines.neutralize(repeated)))
     return tuple(content)
 
 
@@ -170,12 +171,6 @@ def _parts(opinion: Opinion) -> list[outline.Node]:
     return outline.read_outline(opinion.details[:4000])
 
 
-def _quote(finding: MergedFinding, place: str, workspace: Workspace | None) -> Code | None:
-    if workspace is None:
-        return _repeated(finding)
-    return _copied(finding, place.strip("`"), workspace)
-
-
 def _copied(finding: MergedFinding, place: str, workspace: Workspace) -> Code | None:
     """Return the cited lines of the file with their location: a quote that can be checked."""
     if not place or finding.path is None or finding.line is None or not _PLAIN_PATH.fullmatch(finding.path):
@@ -192,17 +187,15 @@ def _copied(finding: MergedFinding, place: str, workspace: Workspace) -> Code | 
     return Code(text="\n".join(code), info=f"{language} {place}")
 
 
-def _repeated(finding: MergedFinding) -> Code | None:
-    """Return code as an agent quoted it. It cannot be checked here, so it is text, not a quote."""
+def _repeated(finding: MergedFinding) -> str:
+    """Return code as an agent quoted it. Without a checkout it is not checked, so it is a sentence and not a quote."""
     for opinion in opinions_by_score(finding):
         for part in _parts(opinion):
-            code = part.text.split("\n") if isinstance(part, Code) else []
-            while code and (not code[0].strip() or code[0].lstrip().startswith(_COMMENT)):
-                code.pop(0)
+            code = part.text.strip().split("\n") if isinstance(part, Code) and part.text.strip() else []
             if code:
-                rows = (escape_control(line)[:_MAX_COLUMNS].rstrip() for line in code[:_MAX_QUOTE])
-                return Code(text="\n".join(rows), info="text")
-    return None
+                rows = (plain_text(escape_control(line))[:_MAX_COLUMNS].strip() for line in code[:_MAX_QUOTE])
+                return f"Code as {safe_agent(opinion.agent)} quoted it, not checked: {' ⏎ '.join(filter(None, rows))}"
+    return ""
 
 
 def add_quotes(result: Result, entries: Sequence[MarkdownEntry], lines: SourceLines) -> Result:
@@ -241,7 +234,8 @@ def _overrides(
         yield "severity-missing", "no agent gave a severity, and a merge does not invent one"
     if len(locations) == 1:
         yield "single-source", "all verified locations are in this file"
-    if any(_is_security(entry) and entry.id not in quotes for entry in entries):
+    unquoted = (entry for entry in entries if entry.id not in quotes or not has_statement(quotes[entry.id].text))
+    if any(map(_is_security, unquoted)):
         yield "security-without-quote", "the code is in the agents' own results"
     severities_at: dict[tuple[str, str], set[str]] = {}
     for entry in entries:

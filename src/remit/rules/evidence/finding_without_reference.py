@@ -9,13 +9,14 @@ from remit.contract.findings import Finding
 from remit.contract.lines import is_none_text
 from remit.evidence.document import located_tables
 from remit.evidence.model import Checked
+from remit.evidence.reasons import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
 class FindingWithoutReference(Rule):
     """A row of a table with locations, or an issue, has no location.
 
-    A statement without a location cannot be checked.
+    A statement without a location cannot be checked. The same is true of a location in another repository.
     """
 
     name = "finding-without-reference"
@@ -58,11 +59,19 @@ class FindingWithoutReference(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
+        cited: dict[int, list[Checked]] = {}
+        for reference in case.evidence.references:
+            cited.setdefault(reference.at, []).append(reference)
         for table, section in located_tables(case.document):
-            cited = {reference.at for reference in case.evidence.references}
             for row in table.rows:
-                if row.line not in cited and not all(is_none_text(cell) for cell in row.cells):
+                references = cited.get(row.line, ())
+                if not references and not all(is_none_text(cell) for cell in row.cells):
                     yield Fault(line=row.line, message=f"a row of {section} does not name a file")
+                elif references and all(reference.is_elsewhere for reference in references):
+                    yield Fault(
+                        line=row.line,
+                        message=f"{references[0].display_text} cannot be checked: {explain(references[0])}",
+                    )
         for issue, references in issue_references(case):
             if not references:
                 yield Fault(line=issue.line, message=f"the issue {issue.title[:60]!r} does not name a file")

@@ -21,7 +21,7 @@ class QuoteMismatch(Rule):
     needs = "repository"
     subject = "mismatch"
     level = "L1"
-    help = "Copy the lines from the file without changes. Mark omitted lines with a line `...`."
+    help = "Copy the lines from the file without changes. Mark omitted lines with a line `...`, and start the output of a program with `$ command`."
     good = (
         Example(
             "review", edits=(("    return user.password == password\n```", "return  user.password  ==  password\n```"),)

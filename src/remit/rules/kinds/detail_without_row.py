@@ -30,7 +30,7 @@ class DetailWithoutRow(Rule):
                     "**SEC-003: Passwords compared in variable time**",
                 ),
             ),
-            expect=("detail-without-row", "security-without-quote"),
+            expect=("detail-without-row",),
         ),
     )
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remit.evidence.find_names import REACH
-from remit.evidence.model import Checked
+from remit.evidence.model import Checked, Location
+from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 from remit.rules.evidence.finding_without_reference import issue_references
+
+_WORD = lazy_pattern(r"[^\W\d_]\w*")
+#: Words that state nothing alone.
+_EMPTY_WORDS = frozenset({"return", "else", "end", "pass", "try", "finally", "begin", "None", "null", "true", "false"})
+_MIN_WORDS = 2
 
 
 class SecurityWithoutQuote(Rule):
     """A security finding does not quote the code.
 
-    Security findings cause expensive work. They need the code itself as evidence, in addition to its location.
+    Security findings cause expensive work. They need the code itself as evidence, in addition to its location: at
+    least one statement, from at most five lines away.
     """
 
     name = "security-without-quote"
@@ -65,11 +72,18 @@ class SecurityWithoutQuote(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        quoted = {detail.id.upper() for detail in case.details if detail.has_quote}
-        found = [finding for finding in case.findings if case.kind.name == "review" and finding.source == "row"]
-        found += [issue for issue, references in issue_references(case) if not _is_quoted(references, case)]
-        for finding in found:
-            if finding.category == "security" and not (finding.id and finding.id.upper() in quoted):
+        rows = {finding.line for finding in case.findings if case.kind.name == "review" and finding.source == "row"}
+        cited: dict[int, list[Checked]] = {line: [] for line in rows}
+        for reference in case.evidence.references:
+            if reference.at in rows:
+                cited[reference.at].append(reference)
+        places = {issue.line: references for issue, references in issue_references(case)} | cited
+        detailed = {detail.id.upper() for detail in case.details if detail.has_quote}
+        for finding in case.findings:
+            if finding.category != "security" or finding.line not in places:
+                continue
+            references = places[finding.line]
+            if not (_is_quoted(references, case) if references else finding.id.upper() in detailed):
                 yield Fault(
                     line=finding.line,
                     message=f"the security finding {finding.id or finding.title[:60]} does not quote the code",
@@ -77,10 +91,28 @@ class SecurityWithoutQuote(Rule):
 
 
 def _is_quoted(references: list[Checked], case: Case) -> bool:
-    """Return whether the code at one of the references is quoted anywhere in the result."""
+    """Return whether a statement of the code at one of the references is quoted anywhere in the result."""
     return any(
-        quote.path in (reference.path, reference.file)
-        and (reference.line is None or quote.line is None or abs(reference.line - quote.line) <= REACH)
-        for reference in references
+        _is_within_reach(reference, location, quote.code.count("\n"))
         for quote in case.evidence.quotes
+        if has_statement(quote.code)
+        for location in (Location(quote.path, quote.line), quote.found)
+        if location is not None
+        for reference in references
     )
+
+
+def _is_within_reach(reference: Checked, quoted: Location, length: int) -> bool:
+    """Return whether quoted lines are at most `REACH` lines away from those of a reference."""
+    if quoted.path not in (reference.path, reference.file):
+        return False
+    if reference.line is None or quoted.line is None:
+        return True
+    last = reference.end_line or reference.line
+    return quoted.line <= last + REACH and quoted.line + length >= reference.line - REACH
+
+
+def has_statement(code: str) -> bool:
+    """Return whether code has at least two words that state something: `)` and `return ...` prove nothing."""
+    words = [word for word in _WORD.findall(code) if word not in _EMPTY_WORDS]
+    return len(words) >= _MIN_WORDS

@@ -1,0 +1,107 @@
+"""Claims of documents in a real repository: what held when it was written, and what never held."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from remit.checking import Options, check_text
+from remit.evidence.claims import ClaimEntry, claims_of
+from remit.evidence.sources import open_sources
+
+CART = """class Cart:
+    def add(self, item):
+        self.items.append(item)
+
+
+def total(items):
+    return sum(item.price for item in items)
+"""
+Verify = Callable[[str], list[ClaimEntry]]
+
+
+def git(root: Path, *arguments: str) -> None:
+    command = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", *arguments]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
+
+
+@pytest.fixture
+def verify(tmp_path: Path) -> Verify:
+    """Return what verifies a document that was written before `shop/util.py` was renamed to `shop/cart.py`."""
+    git(tmp_path, "init", "-q")
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/util.py").write_text(CART, encoding="utf-8")
+    (tmp_path / "shop/kept.py").write_text("\n" * 8 + CART, encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Start")
+
+    def run(text: str) -> list[ClaimEntry]:
+        document = tmp_path / "AGENTS.md"
+        document.write_text(text, encoding="utf-8")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", "Write")
+        git(tmp_path, "mv", "shop/util.py", "shop/cart.py")
+        (tmp_path / "shop/kept.py").write_text("\n" * 60 + CART, encoding="utf-8")
+        git(tmp_path, "commit", "-qam", "Rename")
+        sources = open_sources(tmp_path)
+        options = Options(profile="claims", with_history=True)
+        return [
+            entry
+            for verdict in check_text(text.encode(), str(document), options, sources)
+            for entry in claims_of(verdict.evidence)
+        ]
+
+    return run
+
+
+@pytest.mark.parametrize("place", ["`total()` in `shop/util.py:6`", "`shop/util.py:7`", "`shop/util.py`"])
+def test_a_claim_that_held_in_a_renamed_file_is_outdated(verify: Verify, place: str) -> None:
+    (entry,) = verify(f"See {place}.\n")
+    assert (entry.outcome, entry.reliability) == ("outdated", "certain")
+    assert entry.found is not None
+    assert entry.found.path == "shop/cart.py"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("`ghost_fn()` in `shop/util.py:1`", id="an invented name"),
+        pytest.param("`shop/util.py:900`", id="a line past its end"),
+        pytest.param("`shop/util.py:1`:\n```python\nmade_up(by, nobody)\n```", id="an invented quote"),
+    ],
+)
+def test_a_claim_that_never_held_in_a_renamed_file_is_not_called_true(verify: Verify, place: str) -> None:
+    assert {entry.outcome for entry in verify(f"See {place}.\n")} == {"missing-file"}
+
+
+def test_an_outdated_name_points_to_where_the_name_is_today(verify: Verify) -> None:
+    (entry,) = verify("See `total()` in `shop/kept.py:12`.\n")
+    assert entry.outcome == "outdated"
+    assert entry.found is not None
+    assert (entry.found.path, entry.found.line) == ("shop/kept.py", 66)
+
+
+def test_the_name_of_a_function_is_not_a_word_that_proposes_code(verify: Verify) -> None:
+    entries = verify("`add()` in `shop/kept.py:10`:\n\n```python\ndef add(self, thing):\n    invented(thing)\n```\n")
+    assert "quote" in {entry.kind for entry in entries}
+    assert {entry.reliability for entry in entries} != {None}
+
+
+def test_the_name_of_a_function_is_not_a_signal(verify: Verify) -> None:
+    (entry,) = verify("`split()` is at `shop/kept.py:9`.\n")
+    assert (entry.reason, entry.signals) == ("name-nowhere", ())
+
+
+def test_one_of_several_names_that_the_file_has_is_not_nowhere(verify: Verify) -> None:
+    (entry,) = verify("| Function | File |\n|---|---|\n| `ghost_fn`, `total` | `shop/kept.py:1` |\n")
+    assert entry.reason == "outdated" or entry.outcome == "relocated"
+
+
+def test_the_name_of_a_file_that_exists_is_not_a_signal(verify: Verify, tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/name.py").write_text("x = 1\n", encoding="utf-8")
+    (entry,) = verify("See `build/name.py:99`.\n")
+    assert (entry.reason, entry.reliability) == ("past-end", "certain")

@@ -1,0 +1,171 @@
+"""In a result no word, mark or form excuses a claim: each case was accepted with an invented file or invented code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import remit
+from remit.evidence.model import Checked
+
+CART = '''"""The cart of a session."""
+
+from shop import prices
+
+
+class Cart:
+    def __init__(self, lines, code=""):
+        self.lines = lines
+        self.code = code
+
+    def total(self):
+        """What the customer pays."""
+        goods = sum(line.price * line.quantity for line in self.lines)
+        return prices.discounted(goods, self.code)
+'''
+RESULT = """## {agent} Result
+
+### Status
+SUCCESS
+
+### Summary
+Read the cart and found a fault.
+
+### Findings
+
+#### Issues Detected
+| ID | Issue | File:Line | Severity | Confidence |
+|----|-------|-----------|----------|------------|
+| {id} | Total is wrong | {place} | Important | 90 |
+
+#### Issue Details
+
+**{id}: Total is wrong**
+{detail}
+**Risk**: money is lost
+
+### Key References
+| Item | Location | Relevance |
+|------|----------|-----------|
+| Cart | `shop/cart.py:6` | the class |
+
+### Severity Summary
+- Critical: 0
+- Important: 1
+- Minor: 0
+"""
+PLACE = "`shop/cart.py:13`"
+CODE = "        goods = sum(line.price * line.quantity for line in self.lines)"
+INVENTED = "goods = sum(line.cost for line in self.rows)"
+QUOTE = f"```python\n# shop/cart.py:13\n{CODE}\n```"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Return a checkout with one module."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/cart.py").write_text(CART, encoding="utf-8")
+    return tmp_path
+
+
+def check(shop: Path, place: str = PLACE, detail: str = QUOTE, finding: str = "CR-001") -> dict[str, str]:
+    """Return the violated rules of a result with one finding, and their levels."""
+    agent = "Security Auditor" if finding.startswith("SEC") else "Code Reviewer"
+    text = RESULT.format(agent=agent, id=finding, place=place, detail=detail)
+    return {fault.rule: fault.level for fault in remit.check(text, repo=shop).violations}
+
+
+def test_a_true_finding_breaks_no_rule_of_evidence(shop: Path) -> None:
+    assert not {rule for rule in check(shop) if rule.startswith(("reference", "quote", "finding", "security"))}
+    assert "security-without-quote" not in check(shop, finding="SEC-001")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("`shop/ghost.py:12` (removed)", id="a remark"),
+        pytest.param("~~`shop/ghost.py:12`~~", id="struck out"),
+        pytest.param("`node_modules/pay/ghost.js:12`", id="a dependency"),
+        pytest.param("`$APP/shop/ghost.py:12`", id="a variable"),
+        pytest.param('"shop/ghost.py:12"', id="quotation marks"),
+        pytest.param("<pre>shop/ghost.py:12</pre>", id="HTML"),
+        pytest.param("[shop/ghost.py:999](shop/cart.py#L12)", id="the text of a link"),
+        pytest.param("`shop/{cart,ghost}.py:12`", id="braces"),
+        pytest.param("`shop/cart.py:1\u200b3`", id="a zero-width space in a number"),
+        pytest.param("`shop/cart.py:13\u200b99`", id="a zero-width space after a number"),
+        pytest.param("`shop/ca\u00adrt.py:13`", id="a soft hyphen in a path"),
+    ],
+)
+def test_an_invented_place_of_a_finding_is_a_missing_file(shop: Path, place: str) -> None:
+    assert check(shop, place)["reference-missing-file"] == "L1"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("`.env.production:12`", id="a name that may be a host"),
+        pytest.param("https://github.com/another/shop/blob/dev/shop/ghost.py#L12", id="a link to a branch"),
+    ],
+)
+def test_a_place_that_cannot_be_checked_is_not_a_place_of_a_finding(shop: Path, place: str) -> None:
+    assert check(shop, place)["finding-without-reference"] == "L2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("#### Deleted files\n- `shop/ghost.py:12`", id="a heading"),
+        pytest.param("| Module | Lines |\n|---|---|\n| shop/ghost.py | 12-18 |", id="a table of lines"),
+        pytest.param("`shop/ghost.py` leaks the key (line 12)", id="a line after a missing path"),
+    ],
+)
+def test_an_invented_place_elsewhere_in_a_result_is_a_missing_file(shop: Path, text: str) -> None:
+    assert check(shop, detail=f"{QUOTE}\n\n{text}\n")["reference-missing-file"] == "L1"
+
+
+@pytest.mark.parametrize("language", ["text", "console", "output", "log", "python", ""])
+@pytest.mark.parametrize("location", ["", "`shop/cart.py:13`\n"], ids=["the finding's place", "a location above"])
+def test_the_language_of_a_fence_does_not_excuse_invented_code(shop: Path, language: str, location: str) -> None:
+    assert check(shop, detail=f"{location}```{language}\n{INVENTED}\n```")["quote-mismatch"] == "L1"
+
+
+def test_output_that_starts_with_a_prompt_is_not_a_quote(shop: Path) -> None:
+    assert "quote-mismatch" not in check(
+        shop, detail=f"{QUOTE}\n\n```console\n$ python -m shop\nKeyError: 'total'\n```"
+    )
+
+
+@pytest.mark.parametrize("label", ["Exploit", "PoC", "Fix", "After", "Proposed", "Example"])
+def test_a_label_does_not_excuse_code_that_names_its_line(shop: Path, label: str) -> None:
+    detail = f"**{label}**:\n```python\n# shop/cart.py:13\n{INVENTED}\n```"
+    assert check(shop, detail=detail)["quote-mismatch"] == "L1"
+
+
+@pytest.mark.parametrize("comment", ["# NEW", "# After:", "# Fixed:"])
+def test_a_comment_does_not_excuse_all_code_of_a_fence(shop: Path, comment: str) -> None:
+    detail = f"```python\n# shop/cart.py:13\n{comment}\n{INVENTED}\n```"
+    assert check(shop, detail=detail)["quote-mismatch"] == "L1"
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        pytest.param("", id="none"),
+        pytest.param("```python\n```", id="an empty fence"),
+        pytest.param("```python\n# shop/cart.py:13\n)\n```", id="a bracket"),
+        pytest.param("```python\n# shop/cart.py:14\nreturn ...\n```", id="an ellipsis"),
+        pytest.param("```python\n# shop/cart.py:3\nfrom shop import prices\n```", id="code far away"),
+    ],
+)
+def test_a_security_finding_needs_a_statement_of_its_place(shop: Path, detail: str) -> None:
+    assert check(shop, detail=detail, finding="SEC-001")["security-without-quote"] == "L2"
+
+
+def test_a_line_after_a_missing_path_is_not_looked_up_in_another_file(shop: Path) -> None:
+    detail = f"{QUOTE}\n\n`shop/ghost.py` leaks the key (line 12)\n"
+    text = RESULT.format(agent="Code Reviewer", id="CR-001", place=PLACE, detail=detail)
+    references: list[Checked] = list(remit.check(text, repo=shop).evidence.references)
+    assert {(checked.path, checked.outcome) for checked in references if checked.line == 12} == {
+        ("shop/ghost.py", "missing-file")
+    }
