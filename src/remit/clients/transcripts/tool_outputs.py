@@ -8,7 +8,6 @@ read later with a tool (`TaskOutput`, `BashOutput`), from a file (`tasks/ID.outp
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from remit.evidence.commands import shell_reads, simple_commands
@@ -85,6 +84,8 @@ def whole_output(output: str, transcript: str, limit: int) -> str:
     saved = _PERSISTED.match(output)
     if saved is None:
         return output
+    from pathlib import Path  # late import: slow to load, and few outputs are saved
+
     # The path is the agent's: only its name counts, in the folders where the client keeps such files.
     name = saved[1].strip().replace("\\", "/").rsplit("/", 1)[-1]
     own = Path(transcript)
