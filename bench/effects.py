@@ -33,7 +33,7 @@ def measured() -> tuple[float, float]:
             for file in range(IN_A_FOLDER):
                 (part / f"file{file}.py").write_text("x = 1\n")
         tree, _ = work_tree.scan(str(project), work_tree.TreeRecord())
-        (folder / work_tree.FILE).write_bytes(tree.dumps())
+        tree.save(str(folder))
 
         def compare() -> None:
             known = work_tree.load_tree(str(folder))

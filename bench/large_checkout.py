@@ -79,7 +79,7 @@ def _record_ms(files: int) -> float:
         if not tree.is_complete:
             message = f"{files:,} files are not compared"
             raise RuntimeError(message)
-        (Path(folder) / work_tree.FILE).write_bytes(tree.dumps())
+        tree.save(str(folder))
         taken = []
         gc.disable()  # as in a hook
         for _ in range(_RUNS):

@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from remit.clients.setup.client_probe import ProbeCall, scripted_model
+from remit.gate.session_store import list_sessions, open_session
 
 
 def test_the_state_of_the_test_session_is_removed(tmp_path: Path) -> None:
-    folder = tmp_path / ".remit/gate"
-    folder.mkdir(parents=True)
-    (folder / "ses_mine.json").write_text("{}", encoding="utf-8")
-    (folder / "ses_gone.json").symlink_to(folder / "removed while the doctor looks.json")
-    before = set(folder.iterdir())
+    folder = str(tmp_path / ".remit/gate")
+    with open_session(folder, "mine") as state:
+        state.decisions.append({"paths": ["src/app.py"]})
     with scripted_model(tmp_path, ProbeCall("edit", "path", {})) as model:
-        named = model.call["input"]["path"]
-        # A hook that was killed while it replaced the state of a long session leaves the old file too.
-        for name in ("ses_test.json", "ses_test.json.old", "ses_test.lock"):
-            (folder / name).write_text(named, encoding="utf-8")
-    assert set(folder.iterdir()) == before
+        with open_session(folder, "test") as state:
+            state.decisions.append({"paths": [str(model.call["input"]["path"])]})
+        assert sorted(list_sessions(folder)) == ["mine", "test"]
+    assert list_sessions(folder) == ["mine"]

@@ -17,6 +17,7 @@ from remit.clients.claude_code.setup.bundle import agent_files
 from remit.clients.claude_code.setup.client import find_target
 from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours
 from remit.clients.hooks import compiling
+from remit.clients.hooks.compiled import read_compiled
 from remit.clients.setup import plan
 from remit.clients.setup.install import apply_install, plan_install
 from remit.clients.setup.settings_file import own_hooks
@@ -32,7 +33,7 @@ def test_an_install_writes_hooks_agents_skill_commands_and_a_plugin(site: Site) 
     assert own_hooks(site.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
     assert {f".claude/agents/{name}" for name in agent_files()} <= set(found)
     assert {".claude/skills/remit/SKILL.md", ".claude/commands/remit/declare.md"} <= set(found)
-    assert {".remit/claude-code/plugin/.claude-plugin/plugin.json", ".remit/gate/compiled.json"} <= set(found)
+    assert {".remit/claude-code/plugin/.claude-plugin/plugin.json", ".remit/gate/seal"} <= set(found)
     assert found[".remit/.gitignore"] == b"*\n"
 
 
@@ -57,8 +58,8 @@ def test_installing_again_changes_nothing(site: Site) -> None:
     before = everything(site.project)
     assert site.install(mode="observe").changes == []
     after = everything(site.project)
-    assert before.pop(".remit/gate/compiled.json") != b""
-    assert after.pop(".remit/gate/compiled.json") != b""
+    assert before.pop(".remit/gate/seal") != b""
+    assert after.pop(".remit/gate/seal") != b""
     assert after == before
 
 
@@ -261,7 +262,7 @@ def test_uninstalling_does_not_overwrite_a_file_that_changes_in_the_meantime(sit
 def test_a_mode_is_written_into_the_configuration_of_the_project(site: Site) -> None:
     site.install(mode="strict")
     assert load(site.project, {})["gate.mode"] == "strict"
-    assert json.loads((site.project / ".remit/gate/compiled.json").read_bytes())["gate"]["mode"] == "strict"
+    assert (read_compiled(str(site.project)) or {})["gate"]["mode"] == "strict"
 
 
 @pytest.mark.parametrize(

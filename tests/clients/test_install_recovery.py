@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -16,12 +15,14 @@ from install_site import Site, everything
 
 from remit.clients.claude_code.setup.client import find_target
 from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
+from remit.clients.hooks.compiled import read_compiled
 from remit.clients.setup import install as alone_module
 from remit.clients.setup.install import apply_install, install_lock, plan_install
 from remit.clients.setup.settings_file import own_hooks
 from remit.clients.setup.uninstall import apply_uninstall, plan_uninstall
 from remit.configuration import load
 from remit.errors import EnvironmentBroken, UsageError
+from remit.gate.session_store import open_session
 
 OWN = '{\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]},\n  "model": "opus"\n}\n'
 
@@ -70,7 +71,7 @@ def test_an_install_adopts_the_files_of_one_with_a_lost_record(
     plan = site.install()
     assert plan.kept == []
     after = everything(site.project)
-    for name in (".remit/gate/compiled.json", ".remit/gate/installed.json"):
+    for name in (".remit/gate/seal", ".remit/gate/installed.json"):
         assert after.pop(name)
         assert installed.pop(name)
     assert after == installed
@@ -145,7 +146,7 @@ def test_a_failed_second_install_keeps_the_first_one(site: Site, monkeypatch: py
     assert settings.before is not None
     site.settings.write_bytes(settings.before)
     after = everything(site.project)
-    for name in (".remit/gate/compiled.json",):
+    for name in (".remit/gate/seal",):
         assert before.pop(name)
         assert after.pop(name)
     assert after == before
@@ -233,7 +234,8 @@ def test_declining_the_confirmation_changes_nothing(site: Site, typed: str) -> N
 @pytest.mark.usefixtures("person")
 def test_what_else_is_removed_is_printed_before_the_question(site: Site) -> None:
     site.install()
-    (site.project / ".remit/gate/one.json").write_text("{}", encoding="utf-8")
+    with open_session(str(site.project / ".remit/gate"), "one"):
+        pass
     shown = site.remit("uninstall", typed="n\n").output
     before, _, after = shown.partition("Continue?")
     assert "the recorded state of 1 session is removed, too: .remit/gate" in before
@@ -276,7 +278,7 @@ def test_a_mode_that_an_install_wrote_is_replaced_by_the_next(site: Site, name: 
     for mode in ("observe", "strict", "standard"):
         site.install(mode=mode)
         assert load(site.project, {})["gate.mode"] == mode
-        assert json.loads((site.project / ".remit/gate/compiled.json").read_bytes())["gate"]["mode"] == mode
+        assert (read_compiled(str(site.project)) or {})["gate"]["mode"] == mode
     site.uninstall()
     assert everything(site.project) == before
 

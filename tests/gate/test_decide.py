@@ -249,7 +249,7 @@ class TestHostile:
         def broken(*_: object) -> None:
             raise KeyError(SECRET)
 
-        monkeypatch.setattr("remit.gate.reads.judge_reads", broken)
+        monkeypatch.setattr("remit.gate.decide.judge_reads", broken)
         for given_settings, decision in (
             ({}, "warn"),
             ({"on_fault": "closed"}, "deny"),

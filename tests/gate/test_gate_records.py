@@ -13,8 +13,8 @@ from remit.gate import file_versions, guarded, guarded_outside, work_tree
 from remit.gate.file_versions import StatChange, contents_before, read_version, without_rewritten
 from remit.gate.guarded import is_guarded_outside, remit_table_digest
 from remit.gate.guarded_outside import changed_outside, outside_files
+from remit.gate.record_store import digest_of
 from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
-from remit.gate.witness import digest_of
 from remit.gate.work_tree import (
     TreeRecord,
     add_folder,
@@ -171,7 +171,7 @@ def test_new_output_is_dropped_from_the_record(project: Path, tmp_path: Path) ->
     (project / "out" / "a.o").write_text("", encoding="utf-8")
     record, _ = scan(str(project), TreeRecord())
     assert b"out" in record.folders
-    (gate / work_tree.FILE).write_bytes(record.dumps())
+    record.save(str(gate))
     refresh_ignored(str(gate), file_versions.ignored_paths(str(project)))
     after = load_tree(str(gate))
     assert after is not None

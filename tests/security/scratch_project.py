@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
+import shlex
 import signal
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, stamp
+from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, stamp, write_compiled
 from remit.clients.hooks.events import handle_event
 from remit.gate import paths
+from remit.gate.record_store import store_path
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
-from remit.gate.witness import note_content
 
 DATA = Path(__file__).parent / "data"
 SESSION = "scratch-session"
@@ -108,8 +109,6 @@ class ScratchProject:
 
     def compile(self, gate: dict[str, Any]) -> None:
         """Write the settings as `remit install` would compile them."""
-        folder = self.path / ".remit/gate"
-        folder.mkdir(parents=True, exist_ok=True)
         values = {
             "schema": SCHEMA,
             "version": "1",
@@ -120,8 +119,7 @@ class ScratchProject:
             "environment": environment(),
             "stamps": [stamp(COMPILER)],
         }
-        note_content(str(folder), "compiled.json", json.dumps(values).encode())
-        (folder / "compiled.json").write_text(json.dumps(values))
+        write_compiled(str(self.path), values)
 
     @property
     def folder(self) -> Path:
@@ -132,6 +130,12 @@ class ScratchProject:
         found = read_session(str(self.folder), SESSION)
         assert found is not None
         return found
+
+    def tamper(self, statement: str) -> str:
+        """Return a command line that changes the gate's store."""
+        path = store_path(str(self.folder))
+        code = f"import sqlite3; c = sqlite3.connect({path!r}); c.execute({statement!r}); c.commit()"
+        return shlex.join([sys.executable, "-c", code])
 
     def shell(self, line: str) -> str:
         """Run a command line and return its output; processes that it leaves behind are ended."""

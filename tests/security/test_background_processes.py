@@ -15,7 +15,7 @@ from scratch_project import SESSION, ScratchProject, decision_of, told_person
 
 from remit.clients.hooks.events import handle_event
 from remit.gate import leftover_processes as processes
-from remit.gate.leftover_processes import is_running, last_process, left_running
+from remit.gate.leftover_processes import is_running, left_running, process_time
 
 pytestmark = pytest.mark.skipif(not Path("/proc/loadavg").exists(), reason="this system has no /proc")
 
@@ -109,7 +109,7 @@ def test_a_process_of_an_agent_with_write_tools_may_change_code(shop: ScratchPro
 
 
 def test_processes_are_found_by_their_folder_or_where_they_were_started(tmp_path: Path) -> None:
-    since = last_process()
+    since = process_time()
     variables = {"PATH": os.environ["PATH"], "PWD": str(tmp_path.resolve() / "a")}
     started = [waiting(tmp_path), waiting("/", env={**variables, "ENV": ""}), waiting("/")]
     found: list[Any] = []
@@ -134,9 +134,7 @@ def test_a_number_that_belongs_to_another_process_now_is_not_the_recorded_one() 
 
 def test_without_proc_no_process_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_PROC", str(tmp_path))
-    assert last_process() == 0
-    assert left_running(str(tmp_path), 5) == []
-    (tmp_path / "loadavg").write_text("0.1 0.1 0.1 1/2 77\n")
+    assert left_running(str(tmp_path / "none"), 5) == []
     (tmp_path / "78").mkdir()
     assert left_running(str(tmp_path), 5) == [], "it has ended"
 
@@ -166,20 +164,20 @@ def test_tools_for_background_commands_report_no_edit_of_a_person(shop: ScratchP
 def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Processes of a container, whose first process is a program that starts others itself."""
     monkeypatch.setattr(processes, "_PROC", str(tmp_path))
-    (tmp_path / "loadavg").write_text("0.1 0.1 0.1 1/2 90\n")
 
-    def add(number: int | str, parent: int, variables: str, line: str = "sh") -> None:
+    def add(number: int | str, parent: int, variables: str, line: str = "sh", *, start: int | None = None) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
-        (folder / "stat").write_text(f"{number} (sh) S {parent} 0 0 " + "0 " * 20)
+        started = number if start is None else start
+        (folder / "stat").write_text(f"{number} (sh) S {parent} " + "0 " * 17 + f"{started} 0 0\n")
         (folder / "environ").write_text(variables.replace(" ", "\0"))
         (folder / "cmdline").write_text(line)
         (folder / "cgroup").write_text("0::/\n")
 
     add(1, 0, "PATH=/bin HOME=/root")
-    add("self", 20, "")
+    add("self", 20, "", start=20)
     add(20, 1, "PATH=/bin HOME=/root TERM=x")
-    add(os.getpid(), 20, "PATH=/bin HOME=/root TERM=x PWD=/shop")
+    add(os.getpid(), 20, "PATH=/bin HOME=/root TERM=x PWD=/shop", start=20)
     return add
 
 
@@ -201,3 +199,12 @@ def test_a_daemon_is_found_if_the_variables_of_the_first_process_cannot_be_read(
     container(81, 1, "B=1 PATH=/bin", "a daemon")
     container(82, 1, "HOME=/root PATH=/bin", "started with fewer variables than the client")
     assert [one[0] for one in left_running("/shop", 70)] == [81]
+
+
+def test_numbers_of_processes_that_wrapped_around_blame_no_earlier_process(container: Callable[..., None]) -> None:
+    container(32_001, 1, "B=1", "a daemon of before, with a higher number", start=50)
+    container(32_002, 1, "B=1", "a daemon of the call, before the numbers wrapped around", start=71)
+    container(3, 1, "B=1", "a daemon of the call, with a low number", start=72)
+    container(4, 3, "B=1", "its child", start=73)
+    container(5, 32_001, "B=1", "a child of the earlier daemon", start=74)
+    assert [one[0] for one in left_running("/shop", 70)] == [32_002, 3, 4]

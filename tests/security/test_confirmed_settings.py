@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from scratch_project import ScratchProject, decision_of, told_person
 
+from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.compiling import compile_project
+from remit.gate.record_store import open_store
 
 OBSERVE = '[gate]\nmode = "observe"\n'
 EDIT = "echo x > src/app.py"
@@ -15,7 +17,7 @@ EDIT = "echo x > src/app.py"
 
 @pytest.fixture
 def shop(shop: ScratchProject) -> ScratchProject:
-    (shop.folder / "compiled.json").unlink()
+    open_store(str(shop.folder)).remove("settings")
     compile_project(shop.path, confirm=True)
     return shop
 
@@ -51,11 +53,11 @@ def test_a_removed_or_new_file_is_not_obeyed_either(shop: ScratchProject) -> Non
     assert decision_of(shop.before(EDIT)[1]) == "deny"
 
 
-@pytest.mark.parametrize("removed", [["trusted.json"], ["compiled.json"]])
-def test_a_missing_record_obeys_nothing_new(shop: ScratchProject, removed: list[str]) -> None:
+@pytest.mark.parametrize("removed", ["trusted.json", "settings"])
+def test_a_missing_record_obeys_nothing_new(shop: ScratchProject, removed: str) -> None:
     (shop.path / "remit.toml").write_text(OBSERVE)
-    for name in removed:
-        (shop.folder / name).unlink()
+    (shop.folder / removed).unlink(missing_ok=True)
+    open_store(str(shop.folder)).remove(removed)
     answer = shop.before(EDIT)[1]
     assert decision_of(answer) == "deny"
     assert "remit gate trust" in told_person(answer)
@@ -64,4 +66,6 @@ def test_a_missing_record_obeys_nothing_new(shop: ScratchProject, removed: list[
 def test_the_first_compilation_confirms_the_settings(tmp_path: Path) -> None:
     (tmp_path / "remit.toml").write_text(OBSERVE)
     compile_project(tmp_path)
-    assert '"mode": "observe"' in (tmp_path / ".remit/gate/compiled.json").read_text()
+    compiled = read_compiled(str(tmp_path))
+    assert compiled is not None
+    assert compiled["gate"]["mode"] == "observe"

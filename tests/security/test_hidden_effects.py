@@ -166,7 +166,7 @@ def test_a_subagent_does_not_edit_the_table_of_remit(shop: ScratchProject) -> No
 
 def test_pipes_in_the_gates_folder_do_not_stop_the_gate(shop: ScratchProject) -> None:
     answers: list[str] = []
-    script = "for f in .remit/gate/*.json; do rm $f; mkfifo $f; done; echo evil >> src/app.py"
+    script = "for f in .remit/gate/*; do rm $f; mkfifo $f; done; echo evil >> src/app.py"
     thread = threading.Thread(target=lambda: answers.append(hide(shop, script)), daemon=True)
     thread.start()
     thread.join(20)
@@ -177,7 +177,8 @@ def test_pipes_in_the_gates_folder_do_not_stop_the_gate(shop: ScratchProject) ->
 def test_a_state_folder_that_was_replaced_is_reported(shop: ScratchProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     told = hide(shop, "rm -rf ~/.local/state; echo > ~/.local/state", **WRITER)
-    assert "missing" in told or "changed or removed" in told
+    assert "remit could not answer PostToolUse: cannot" in told
+    assert "Not a directory" in told
 
 
 def test_a_declaration_that_a_hidden_command_makes_is_reported(shop: ScratchProject) -> None:

@@ -25,7 +25,7 @@ from remit.clients.setup.settings_file import read_settings
 from remit.configuration import parse_toml
 from remit.contract.feedback import neutralize
 from remit.errors import EnvironmentBroken, UsageError
-from remit.gate.session_store import make_private
+from remit.gate.record_store import make_private
 from remit.merging.api import merge
 from remit.registry.api import print_notice
 from remit.reports.layout import escape_control, escape_json

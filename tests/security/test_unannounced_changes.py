@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from scratch_project import FILES, SESSION, ScratchProject, decision_of, told_person
 
+from remit.gate.record_store import open_store, store_path
 from remit.gate.session_store import open_session
 
 EXPLORER = {"agent_id": "a1", "agent_type": "code-explorer"}
@@ -167,8 +169,7 @@ def test_observe_only_records_a_change(start: Callable[..., ScratchProject]) -> 
 
 def test_a_missing_record_is_reported(shop: ScratchProject) -> None:
     call, _ = shop.before("make all")
-    for file in (shop.folder / "calls").iterdir():
-        file.unlink()
+    open_store(str(shop.folder)).remove("call")
     assert "guarded-state" in told_person(shop.after(call, "make all"))
 
 
@@ -484,10 +485,10 @@ def test_a_call_cannot_choose_the_mode_in_which_it_is_judged(shop: ScratchProjec
 def test_a_record_of_the_session_that_a_command_rewrites_is_not_believed(start: Callable[..., ScratchProject]) -> None:
     shop = start(mode="strict")
     shop.run("true")
-    lines = f"sed -i s/'\"paths\":\\[\\]'/'\"paths\":null'/ .remit/gate/{SESSION}.json\necho x > src/app.py\n"
-    (shop.path / "scripts/evil.sh").write_text(lines)
+    allowed = """UPDATE record SET data = CAST(replace(data, '"paths":[]', '"paths":null') AS BLOB)"""
+    (shop.path / "scripts/evil.sh").write_text(f"{shop.tamper(allowed)}\necho x > src/app.py\n")
     told = told_person(shop.run(HIDDEN)[1])
-    assert f"{SESSION}.json, the gate's record of this session, was changed" in told
+    assert "gate.sqlite, the gate's record of this session, was changed" in told
     assert "src/app.py" in told
     assert decision_of(shop.before("echo x > notes.md")[1]) == "deny"
     assert told_person(shop.before("git status")[1]) == "", "it is reported once"
@@ -495,23 +496,37 @@ def test_a_record_of_the_session_that_a_command_rewrites_is_not_believed(start: 
 
 def test_a_record_that_a_process_rewrites_between_two_calls_is_reported(shop: ScratchProject) -> None:
     shop.run("true")
-    (shop.folder / f"{SESSION}.json").unlink()
+    shop.shell(shop.tamper("DELETE FROM record WHERE kind = 'session'"))
+    assert "was changed or removed" in told_person(shop.before("git status")[1])
+
+
+def test_a_store_that_a_process_removes_or_restores_is_reported(shop: ScratchProject) -> None:
+    shop.run("true")
+    store = Path(store_path(str(shop.folder)))
+    earlier = {file: file.read_bytes() for file in store.parent.iterdir()}
+    shop.run("true")
+    for file, data in earlier.items():
+        file.write_bytes(data)
+    assert "was changed or removed" in told_person(shop.before("git status")[1])
+    assert "was changed or removed" not in told_person(shop.before("git status")[1])
+    for file in store.parent.iterdir():
+        file.unlink()
     assert "was changed or removed" in told_person(shop.before("git status")[1])
 
 
 def test_settings_that_a_command_compiles_are_not_obeyed(shop: ScratchProject) -> None:
     shop.run("true")
-    (shop.path / "scripts/evil.sh").write_text(
-        'sed -i \'s/"gate": {/"gate": {"mode": "observe", /\' .remit/gate/compiled.json; echo x > src/app.py\n'
-    )
+    observing = """UPDATE record SET data = CAST(replace(data, '"gate":{', '"gate":{"mode":"observe",') AS BLOB)"""
+    (shop.path / "scripts/evil.sh").write_text(f"{shop.tamper(observing)}\necho x > src/app.py\n")
     told = told_person(shop.run(HIDDEN)[1])
-    assert "compiled.json" in told
+    assert "changed or removed the compiled settings" in told
     assert "src/app.py" in told
 
 
 def test_a_record_of_a_call_that_a_command_rewrites_is_reported(shop: ScratchProject) -> None:
-    for name in ("*", "*.tree"):
-        (shop.path / "scripts/evil.sh").write_text(f"for f in .remit/gate/calls/{name}; do echo x >> $f; done\n")
+    for kind in ("call", "tree"):
+        statement = f"UPDATE record SET data = x'00' WHERE kind = '{kind}'"
+        (shop.path / "scripts/evil.sh").write_text(f"{shop.tamper(statement)}\n")
         assert "guarded-state" in told_person(shop.run(HIDDEN)[1])
 
 

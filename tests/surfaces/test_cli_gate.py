@@ -18,6 +18,7 @@ from remit.clients.hooks.events import handle_event
 from remit.clients.hooks.results import keep_result
 from remit.gate.declarations import KINDS
 from remit.gate.delegations import close_delegation, link_delegation, open_delegation
+from remit.gate.record_store import open_store
 from remit.gate.rules import RULES
 from remit.gate.session_store import open_session, read_session
 from remit.reports.gate import decision_schema
@@ -98,7 +99,8 @@ class TestCheck:
             (project / f"src/{number}.py").write_text("x\n")
         for number in range(3):
             hook(project, {"tool_name": "Read", "tool_input": {"file_path": f"src/{number}.py"}}, call=f"t{number}")
-        kept = (project / ".remit/gate/s1.json").read_bytes()
+        store = open_store(str(project / ".remit/gate"))
+        kept = store.trusted("session", "s1")
         fourth = {"tool_name": "Read", "tool_input": {"file_path": "src/3.py"}, "session_id": "s1"}
         for payload, words, rule in (
             (fourth, (), "lookup-files"),
@@ -108,7 +110,7 @@ class TestCheck:
             found = remit("gate", "check", *words, given=payload).json
             assert found["rule"] == rule
         assert found["window"] == {"files": 3, "lines": 3}
-        assert (project / ".remit/gate/s1.json").read_bytes() == kept
+        assert store.trusted("session", "s1") == kept
 
     def test_it_is_set_by_the_configuration(self, remit: Remit, project: Path) -> None:
         (project / "remit.toml").write_text('[gate]\nmode = "observe"\n')

@@ -16,6 +16,7 @@ import os
 from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.events import fault_response, handle_event, run
 from remit.clients.hooks.payload import text
+from remit.clients.hooks.responses import deny, merge, message
 from remit.clients.known_clients import CLIENTS
 
 TYPE_CHECKING = False
@@ -81,8 +82,6 @@ def permission_of(answer: Answer | None) -> str:
 
 def merge_permissions(answers: Sequence[Answer | None], ask: str) -> Answer | None:
     """Merge the answers to the parts of a call, for a client that cannot ask: `ask` states what to do instead."""
-    from remit.clients.hooks.responses import deny, merge, message
-
     denied = [one for one in answers if permission_of(one) == "deny"]
     if denied:
         return merge(denied[0], *(message(text(one, "systemMessage")) for one in answers if _is_other(one, denied)))

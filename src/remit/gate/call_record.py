@@ -1,7 +1,7 @@
 """The record of the project that is made before a call, and the calls that ran at the same time.
 
-What the record contains is noted outside the project, too. A record that is missing or that was changed is not used:
-what the call changed is then not known, and the person reads that.
+A record that is missing or that something else has changed is not used: what the call changed is then not known, and
+the person reads that.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ import marshal
 import os
 import time
 
-from remit.gate import file_versions, ignore_rules, witness, work_tree
+from remit.gate import ignore_rules, work_tree
 from remit.gate.git_settings import settings_digest
 from remit.gate.guarded import remit_table_digest
 from remit.gate.guarded_outside import outside_files
-from remit.gate.leftover_processes import last_process
+from remit.gate.leftover_processes import process_time
 from remit.gate.linked_files import linked_files
-from remit.gate.session_store import make_private, read_session, recent_sessions, safe_name
-from remit.gate.spare_files import remove_file, write_file
-from remit.workspace.atomic_write import replace_file
+from remit.gate.record_store import find_store, open_store
+from remit.gate.session_store import list_sessions, read_session, safe_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +30,11 @@ if TYPE_CHECKING:
     from remit.gate.session import SessionState
     from remit.gate.work_tree import TreeRecord
 
-#: Relative to the gate's folder: the records made before calls that still run.
-CALLS = "calls"
+_KIND = "call"
 #: A call without an end is over after this time: the client was stopped, or the call was interrupted.
 _LONGEST_CALL = 660.0
 #: Clocks of file systems are behind by at most this time.
 _CLOCK_STEP = 0.02
-_MAX_TREE = 1 << 28
-_MAX_RECORD = 4_000_000
 #: Bytes of the record of a small project, of about a thousand files.
 _MAX_SMALL = 100_000
 
@@ -66,7 +62,7 @@ class CallRecord:
         #: The digest of git's settings that may run programs.
         self.git = git
         self.at = at
-        #: The number of the last process that had been started.
+        #: When it was made, as start times of processes are stated.
         self.process = process
         self.mode = mode
         self.tree = tree
@@ -77,12 +73,7 @@ def unchanged_tree(folder: str, project: str) -> TreeRecord | None:
 
     Neither git nor a copy of a file is needed then, so that `record_before` takes less than a millisecond.
     """
-    try:
-        if os.lstat(os.path.join(folder, work_tree.FILE)).st_size > _MAX_SMALL:
-            return None
-    except OSError:
-        return None
-    known = work_tree.load_tree(folder)
+    known = work_tree.load_tree(folder, limit=_MAX_SMALL)
     if known is None:
         return None
     tree, changes = work_tree.scan(project, known)
@@ -92,12 +83,10 @@ def unchanged_tree(folder: str, project: str) -> TreeRecord | None:
 def record_before(
     call: ToolUse, state: SessionState, mode: str, folder: str, project: str, unchanged: TreeRecord | None = None
 ) -> None:
-    """Record the project before a call. Raises OSError if that is not possible.
+    """Record the project before a call. Raises EnvironmentBroken if that is not possible.
 
     `unchanged` is what `unchanged_tree` has just returned.
     """
-    calls = os.path.join(folder, CALLS)
-    make_private(calls)
     known = work_tree.load_tree(folder) if unchanged is None else None
     by_person: list[str] = []
     if unchanged is not None:
@@ -115,60 +104,37 @@ def record_before(
         by_person = [change.path for change in rules if not _may_be_of_call(change, call, state, folder)]
     ignore_rules.record_rules(folder, call.session, project, tree, by_person)
     tree.wait_for_the_clock()
-    path = os.path.join(calls, safe_name(call.tool_use_id))
-    _link(os.path.join(folder, work_tree.FILE), path + ".tree", tree)
     parts = (
         *(outside_files(folder, project), linked_files(project, tree)),
         *(remit_table_digest(project), settings_digest(project)),
     )
-    more = (time.time(), last_process(), mode, work_tree.saved_digest(folder, path + ".tree"))
-    data = marshal.dumps((*parts, *more, True), 2)
-    if not witness.note_call(folder, _noted(call), data):
-        data = marshal.dumps((*parts, *more, False), 2)
-    write_file(path, data)
+    store, name = open_store(folder), safe_name(call.tool_use_id)
+    with store.changing():
+        store.put(_KIND, name, marshal.dumps((*parts, time.time(), process_time(), mode), 2))
+        store.put(work_tree.NAMED, name, store.trusted(work_tree.NAMED) or b"")
 
 
 def load_record(call: ToolUse, folder: str) -> CallRecord | None:
     """Return the record made before a call; None if it is missing or if something else has changed it."""
-    path = os.path.join(folder, CALLS, safe_name(call.tool_use_id))
-    data = file_versions.read_bytes(path, _MAX_RECORD) or b""
-    if not data or witness.has_other_content(folder, _noted(call), data):
+    store, name = find_store(folder), safe_name(call.tool_use_id)
+    data = store.trusted(_KIND, name) if store is not None else None
+    tree = work_tree.load_tree(folder, name)
+    if data is None or tree is None:
         return None
     try:
-        outside, linked, table, git, at, process, mode, digest, is_noted = marshal.loads(data)  # noqa: S302
+        outside, linked, table, git, at, process, mode = marshal.loads(data)  # noqa: S302
     except (ValueError, EOFError, TypeError):
-        return None
-    if is_noted and not witness.is_noted(folder, _noted(call)):
-        return None
-    saved = file_versions.read_bytes(path + ".tree", _MAX_TREE) or b""
-    tree = work_tree.TreeRecord.loads(saved) if witness.digest_of(saved) == digest else None
-    if tree is None or not isinstance(outside, dict):
         return None
     return CallRecord(outside, linked, table, git, at, process, mode, tree)
 
 
 def forget_call(call: ToolUse, folder: str) -> None:
     """Remove the record of a call that has ended or did not run."""
-    path = os.path.join(folder, CALLS, safe_name(call.tool_use_id))
-    witness.forget_call(folder, _noted(call))
-    remove_file(path)
-    try:
-        os.unlink(path + ".tree")
-    except OSError:
-        return
-
-
-def _noted(call: ToolUse) -> str:
-    return f"call-{safe_name(call.tool_use_id)}"
-
-
-def _link(source: str, target: str, tree: TreeRecord) -> None:
-    if os.path.lexists(target):
-        os.unlink(target)
-    try:
-        os.link(source, target)
-    except OSError:  # the file system has no links
-        replace_file(target, tree.dumps(), mode=0o600, sync=False)
+    store, name = open_store(folder), safe_name(call.tool_use_id)
+    with store.changing():
+        store.remove(_KIND, name)
+        store.remove(work_tree.NAMED, name)
+        store.remove_unnamed(work_tree.KIND, work_tree.NAMED)
 
 
 def _may_be_of_call(change: StatChange, call: ToolUse, state: SessionState, folder: str) -> bool:
@@ -183,7 +149,7 @@ def other_calls(call: ToolUse, at: float, state: SessionState, folder: str) -> l
     """Return the other calls of all sessions of the project that may have written since a time."""
     states = [state] + [
         other
-        for name in recent_sessions(folder, at - _LONGEST_CALL)
+        for name in list_sessions(folder, at - _LONGEST_CALL)
         if name != safe_name(state.session) and (other := read_session(folder, name)) is not None
     ]
     return [

@@ -6,6 +6,7 @@ import os
 
 from remit.gate import file_versions
 from remit.gate.model import MAX_NAME_LENGTH
+from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.ruling import Ruling
 
 TYPE_CHECKING = False
@@ -102,8 +103,6 @@ def _change_entry(call: ToolUse, changes: list[StatChange], paths: list[str], st
 
 def _keep_patch(call: ToolUse, changes: list[StatChange], before: TreeRecord, project: str, folder: str) -> Any:
     """Keep the patch that reverts these changes, or return None if the earlier content of one of them is lost."""
-    from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
-
     versions = {}
     if len(changes) > _MAX_PATCHED:
         changes = [change for change in changes if not change.is_new][:_MAX_PATCHED]

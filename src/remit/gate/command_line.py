@@ -8,6 +8,7 @@ from remit.gate.delegations import judge_subagent_write, may_write
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, is_guarded, locate
 from remit.gate.reads import ReadRequest, SearchRequest, judge_pattern, judge_reads, judge_search
+from remit.gate.reverse_patch import allowed_revert
 from remit.gate.ruling import Ruling, strictest
 from remit.gate.writes import judge_shell_writes, judge_write
 from remit.globs import find_matches, is_glob
@@ -81,8 +82,6 @@ def _reverted(call: ToolUse, state: SessionState, project: str) -> tuple[str, li
     """Return the patch of the gate that a line applies, and its files."""
     if not call.text("command").lstrip().startswith("git apply"):
         return None
-    from remit.gate.reverse_patch import allowed_revert  # late: only after a change without permission
-
     return allowed_revert(call, state, os.path.join(project, ".remit/gate"), project)
 
 

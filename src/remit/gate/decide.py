@@ -5,11 +5,16 @@ from __future__ import annotations
 import time
 
 from remit.errors import UsageError
+from remit.gate.change_report import judge_while_undecided
 from remit.gate.delegations import judge_launch, judge_tools, may_write, open_delegations
 from remit.gate.model import MAX_NAME_LENGTH, Decision, ToolUse
+from remit.gate.paths import locate
+from remit.gate.reads import from_glob_tool, from_grep_tool, from_read_tool, judge_reads, judge_search
 from remit.gate.redaction import redacted
 from remit.gate.ruling import Ruling, strictest
 from remit.gate.session import SessionState
+from remit.gate.writes import edited_path, judge_edit, judge_subagent_edit, write_class
+from remit.globs import matches_glob
 from remit.lean_json import loads
 
 TYPE_CHECKING = False
@@ -61,8 +66,6 @@ def _judge_call(call: ToolUse, state: SessionState, settings: GateSettings, proj
     if call.tool in EDITING or (call.tool not in SHELLS and may_change_files(call.tool)):
         ruling = _with_grant(ruling, call, settings, project)
     if state.changes and settings.mode == "strict" and ruling.level != 1 and (ruling.writes or call.tool in EDITING):
-        from remit.gate.change_report import judge_while_undecided
-
         return judge_while_undecided(state, settings) or ruling
     return ruling
 
@@ -78,9 +81,6 @@ def _with_grant(ruling: Ruling, call: ToolUse, settings: GateSettings, project: 
             state.open_writer(call, None if may_write(call, settings) else [])
             return
         if ruling.written is None:
-            from remit.gate.paths import locate
-            from remit.gate.writes import edited_path, write_class
-
             target = locate(edited_path(call), call.cwd, project)
             ruling.written = (target.name[:MAX_NAME_LENGTH], write_class(target, settings, project))
         name, kind = ruling.written
@@ -131,15 +131,11 @@ def _judge(call: ToolUse, state: SessionState, settings: GateSettings, project: 
     if call.agent_id:
         return _judge_subagent(call, state, settings, project)
     if call.tool in READING:
-        from remit.gate.reads import from_read_tool, judge_reads
-
         return judge_reads(from_read_tool(call), call, state, settings, project)
     if call.tool in EDITING:
-        from remit.gate.writes import judge_edit
-
         return judge_edit(call, state, settings, project)
     if call.tool in SHELLS:
-        from remit.gate.command_line import judge_command
+        from remit.gate.command_line import judge_command  # late: no other tool needs the reader of shell syntax
 
         return judge_command(call, state, settings, project)
     if call.tool in ("Grep", "Glob"):
@@ -150,8 +146,6 @@ def _judge(call: ToolUse, state: SessionState, settings: GateSettings, project: 
 
 
 def _judge_search_tool(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
-    from remit.gate.reads import from_glob_tool, from_grep_tool, judge_reads, judge_search
-
     search = from_grep_tool(call) if call.tool == "Grep" else from_glob_tool(call)
     rulings, reads = judge_search(search, call, settings, project)
     if reads and not any(ruling.level == 1 for ruling in rulings):
@@ -168,8 +162,6 @@ def _judge_subagent(call: ToolUse, state: SessionState, settings: GateSettings, 
     if refused is not None:
         return refused
     if call.tool in EDITING:
-        from remit.gate.writes import judge_subagent_edit
-
         return judge_subagent_edit(call, state, settings, project)
     if call.tool in SHELLS:
         from remit.gate.command_line import judge_subagent_command
@@ -223,8 +215,6 @@ def _exempt(ruling: Ruling, settings: GateSettings) -> str | None:
     """Return the reason of the project's exception that covers all paths today, or None."""
     if not settings.exceptions:
         return None
-    from remit.globs import matches_glob
-
     today = time.strftime("%Y-%m-%d")
     for entry in settings.exceptions:
         is_covered = all(any(matches_glob(path, glob) for glob in entry.paths) for path in ruling.paths)

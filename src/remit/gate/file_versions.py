@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 
-from remit.workspace.atomic_write import replace_file
+from remit.errors import EnvironmentBroken
+from remit.gate.record_store import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
+    from collections.abc import Iterable
 
     #: Change time, modification time (both in nanoseconds), size, mode, number of the file on its disk.
     Entry = tuple[int, int, int, int, int]
 
-#: Relative to the gate's folder.
-COPIES = "before"
 #: Limits of what is copied: bytes of a file, and of all files of one record.
 MAX_COPY = 1_000_000
 _MAX_COPIES = 32_000_000
@@ -29,11 +26,6 @@ _MAX_COPIED_FILES = 2_000
 #: With more changed files than this, git is asked which of them are committed.
 _MANY = 20
 _GIT_SECONDS = 5.0
-#: Path and parser -> inode, change time and size of a file, and what was parsed, see `read_once`.
-_once: dict[tuple[str, Callable[[bytes], Any]], tuple[tuple[int, int, int], Any]] = {}
-_MAX_ONCE = 200
-#: Clocks of file systems advance in steps of at most this time.
-_CLOCK_STEP = 0.02
 
 
 class StatChange:
@@ -60,36 +52,23 @@ class StatChange:
 def keep_copies(
     folder: str, project: str, entries: dict[str, Entry], copies: dict[str, tuple[int, str]], head: str
 ) -> dict[str, tuple[int, str]]:
-    """Copy files into the gate's folder, except those that are as committed and those above a limit."""
-    paths = list(entries)
+    """Copy files into the gate's store, except those that are as committed and those above a limit."""
+    paths, store = list(entries), open_store(folder)
     if len(paths) > _MANY and head:
         dirty = uncommitted(project, head)
         paths = paths if dirty is None else sorted(dirty.intersection(paths))
     total = 0
     kept = {}
-    for path in paths[:_MAX_COPIED_FILES]:
-        changed_at, _, size, mode, _ = entries[path]
-        if size > MAX_COPY or total + size > _MAX_COPIES or copies.get(path, (0, ""))[0] == changed_at:
-            continue
-        data = read_version(os.path.join(project, path), mode, MAX_COPY)
-        if data is not None:
-            total += len(data)
-            kept[path] = (changed_at, _store(folder, data))
+    with store.changing():
+        for path in paths[:_MAX_COPIED_FILES]:
+            changed_at, _, size, mode, _ = entries[path]
+            if size > MAX_COPY or total + size > _MAX_COPIES or copies.get(path, (0, ""))[0] == changed_at:
+                continue
+            data = read_version(os.path.join(project, path), mode, MAX_COPY)
+            if data is not None:
+                total += len(data)
+                kept[path] = (changed_at, store.keep_content(data))
     return kept
-
-
-def _store(folder: str, data: bytes) -> str:
-    from remit.gate.session_store import make_private
-    from remit.gate.witness import digest_of
-
-    name = digest_of(data)
-    path = os.path.join(folder, COPIES, name)
-    if not os.path.lexists(path):
-        make_private(os.path.dirname(path))
-        replace_file(path, data, mode=0o600, sync=False)
-    else:
-        os.utime(path)  # it is in use
-    return name
 
 
 def contents_before(
@@ -101,7 +80,7 @@ def contents_before(
     for change in changes:
         changed_at, name = copies.get(change.path, (0, ""))
         if name and changed_at == change.before[0]:
-            found[change.path] = read_bytes(os.path.join(folder, COPIES, name), MAX_COPY)
+            found[change.path] = open_store(folder).content(name)
         elif name or not head:
             found[change.path] = None
         else:
@@ -183,32 +162,6 @@ def read_bytes(path: str, limit: int) -> bytes | None:
     return data if len(data) <= limit else None
 
 
-def read_once(path: str, limit: int, parse: Callable[[bytes], Any]) -> Any:
-    """Return what `parse` makes of a file's content, None if it cannot be read. It must not be changed.
-
-    A process that answers many events reads and parses an unchanged file once. A file that has just changed may change
-    again without another change time, so it is read again.
-    """
-    try:
-        about = os.lstat(path)
-    except (OSError, ValueError):
-        return None
-    mark, key = (about.st_ino, about.st_ctime_ns, about.st_size), (path, parse)
-    known = _once.get(key)
-    if known is not None and known[0] == mark:
-        return known[1]
-    now = time.time()
-    data = read_bytes(path, limit)
-    if data is None:
-        return None
-    found = parse(data)
-    if now - about.st_ctime_ns / 1e9 > _CLOCK_STEP:
-        if len(_once) >= _MAX_ONCE:
-            _once.clear()
-        _once[key] = (mark, found)
-    return found
-
-
 def head_of(project: str) -> str:
     """Return the commit that is checked out, or an empty text."""
     return git_line(project, "rev-parse", "HEAD")
@@ -263,7 +216,7 @@ def uncommitted(project: str, commit: str = "HEAD") -> set[str] | None:
 
 def ask_git(project: str, texts: list[str], end: str, *arguments: str) -> bytes | None:
     """Return the output of a command that reads its questions from standard input, with any exit code."""
-    import subprocess
+    import subprocess  # late: most calls need no process
 
     from remit.workspace.safe_git import command, environment
 
@@ -282,8 +235,7 @@ def ask_git(project: str, texts: list[str], end: str, *arguments: str) -> bytes 
 
 
 def _git(project: str, *arguments: str) -> bytes | None:
-    from remit.errors import EnvironmentBroken
-    from remit.workspace.safe_git import run_git  # late: most calls change nothing
+    from remit.workspace.safe_git import run_git  # late: most calls need no process
 
     try:
         return run_git(project, *arguments, seconds=_GIT_SECONDS)

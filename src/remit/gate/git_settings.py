@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from remit.gate.file_versions import read_once
-from remit.gate.witness import digest_of
+from remit.gate.file_versions import read_bytes
+from remit.gate.record_store import digest_of
 
 CONFIG = ".git/config"
 _MAX_CONFIG = 1_000_000
@@ -32,10 +32,10 @@ _PLAIN_KEYS = {
 def settings_digest(project: str) -> str:
     """Return a digest of the settings of a project's git that may decide what runs; "" without any."""
     path = os.path.join(project, CONFIG)
-    found: str | None = read_once(path, _MAX_CONFIG, _digest_of)
-    if found is None:  # a linked worktree has another one; a pipe has no content
+    data = read_bytes(path, _MAX_CONFIG)
+    if data is None:  # a linked worktree has another one; a pipe has no content
         return "" if not os.path.lexists(path) else "unreadable"
-    return found
+    return _digest_of(data)
 
 
 def _digest_of(data: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from remit.gate.record_store import state_folder
 from remit.globs import is_glob, part_matches
 
 TYPE_CHECKING = False
@@ -92,16 +93,22 @@ def is_instruction(name: str) -> bool:
 
 
 def is_guarded_outside(real: str, project: str, *, whole: bool) -> bool:
-    """Return whether a path is in the user's folder of the client or in the package; `whole`: or contains them."""
+    """Return whether a path is in the user's folder of the client, in the package or in the folder of the gate's store.
+
+    With `whole`, also whether it contains them.
+    """
     home = user_folder()
     if real == os.path.realpath(state_file()):
+        return True
+    if is_within(real, os.path.realpath(state_folder())):
         return True
     if real == home or real.startswith(home + "/"):
         return real[len(home) + 1 :].partition("/")[0] not in _CLIENT_WRITES
     package = PACKAGE if not is_within(PACKAGE, os.path.realpath(project)) else ""
     if package and is_within(real, package):
         return True
-    return whole and any(is_within(one, real) for one in (home, package, os.path.realpath(project)) if one)
+    kept = (home, package, os.path.realpath(project), os.path.realpath(state_folder()))
+    return whole and any(is_within(one, real) for one in kept if one)
 
 
 def is_within(path: str, folder: str) -> bool:

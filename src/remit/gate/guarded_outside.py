@@ -10,6 +10,7 @@ import os
 
 from remit.gate.file_versions import read_bytes
 from remit.gate.guarded import PACKAGE, RECORDS, is_within, state_file, user_folder, user_rules
+from remit.gate.record_store import digest_of, open_store
 from remit.lean_json import loads
 
 TYPE_CHECKING = False
@@ -32,7 +33,7 @@ _OF_GIT = ("config", "attributes")
 _MAX_FILES = 2_000
 #: A larger state file of the client is not read: every change of it counts.
 _MAX_STATE = 16_000_000
-#: The digest of the state file is kept in the gate's folder until the client writes the file again.
+#: The record with the digest of the state file, until the client writes the file again.
 _KEPT = "client-state"
 #: What a project's entry in the state file decides.
 _DECIDING = ("mcpServers", "allowedTools", "enabledMcpjsonServers", "enableAllProjectMcpServers", "hooks")
@@ -120,17 +121,12 @@ def _state(folder: str) -> tuple[int, str] | None:
         changed_at = os.stat(path).st_ctime_ns
     except OSError:
         return None
-    kept_path = os.path.join(folder, _KEPT)
-    kept = (read_bytes(kept_path, 200) or b"").decode("ascii", "replace").split()
+    store = open_store(folder)
+    kept = (store.trusted(_KEPT) or b"").decode("ascii", "replace").split()
     if len(kept) == 2 and kept[0] == str(changed_at):
         return changed_at, kept[1]
     found = _digest_of_state(path)
-    try:
-        from remit.workspace.atomic_write import replace_file
-
-        replace_file(kept_path, f"{changed_at} {found}".encode(), mode=0o600, sync=False)
-    except OSError:
-        pass
+    store.put(_KEPT, "", f"{changed_at} {found}".encode())
     return changed_at, found
 
 
@@ -142,8 +138,6 @@ def _is_decided_otherwise(before: object, after: OutsideFiles) -> bool:
 
 
 def _digest_of_state(path: str) -> str:
-    from remit.gate.witness import digest_of
-
     data = read_bytes(os.path.realpath(path), _MAX_STATE)
     try:
         values = loads(data or b"")

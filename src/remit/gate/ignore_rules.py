@@ -11,8 +11,8 @@ import os
 
 from remit.gate import file_versions
 from remit.gate.guarded import user_rules
+from remit.gate.record_store import find_store, open_store
 from remit.gate.session_store import safe_name
-from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     #: Real path of a file with rules -> its lines.
     Rules = dict[str, list[bytes]]
 
-#: The ending of the file in the gate's folder, after the name of the session.
-ENDING = ".rules"
+_KIND = "rules"
 _MAX_FILE = 1_000_000
 #: Names of files with rules: those of folders, and `.git/info/exclude`.
 _NAMES = frozenset({".gitignore", "exclude"})
@@ -44,31 +43,22 @@ def record_rules(folder: str, session: str, project: str, tree: TreeRecord, by_p
     if recorded is None or any(path.endswith("config") for path in changed):
         changed += _sources(project, tree)
     recorded = {**(recorded or {}), **{os.path.realpath(path): _lines(path) for path in changed}}
-    replace_file(_path(folder, session), marshal.dumps(recorded, 2), mode=0o600, sync=False)
+    open_store(folder).put(_KIND, safe_name(session), marshal.dumps(recorded, 2))
 
 
 def load_rules(folder: str, session: str) -> Rules | None:
     """Return the rules of a session, or None if none were recorded."""
-    recorded: Rules | None = file_versions.read_once(_path(folder, session), 1 << 26, _parse)
+    store = find_store(folder)
+    data = store.trusted(_KIND, safe_name(session)) if store is not None else None
+    recorded: Rules | None = marshal.loads(data) if data is not None else None  # noqa: S302 - plain data
     return recorded
-
-
-def _parse(data: bytes) -> Rules | None:
-    try:
-        recorded = marshal.loads(data)  # noqa: S302 - plain data
-    except (ValueError, EOFError, TypeError):
-        return None
-    return recorded if isinstance(recorded, dict) else None
 
 
 def forget_rules(folder: str) -> None:
     """Forget the rules of all sessions: a person has confirmed those of now."""
-    try:
-        names = [name for name in os.listdir(folder) if name.endswith(ENDING)]
-    except OSError:
-        return
-    for name in names:
-        os.unlink(os.path.join(folder, name))
+    store = find_store(folder)
+    if store is not None:
+        store.remove(_KIND)
 
 
 def are_ignored(project: str, paths: list[str], recorded: Rules | None) -> set[str]:
@@ -94,17 +84,13 @@ def ignored_paths(project: str, recorded: Rules | None) -> frozenset[bytes]:
     return frozenset(os.fsencode(path) for path in kept)
 
 
-def _path(folder: str, session: str) -> str:
-    return os.path.join(folder, safe_name(session) + ENDING)
-
-
 def _lines(path: str) -> list[bytes]:
     data = file_versions.read_bytes(os.path.realpath(path), _MAX_FILE) or b""
     return [line for line in map(bytes.strip, data.splitlines()) if line and not line.startswith(b"#")]
 
 
 def _top(project: str) -> str:
-    from remit.workspace.safe_git import found_by_git
+    from remit.workspace.safe_git import found_by_git  # late: most calls change no rule
 
     return found_by_git(project) or project
 

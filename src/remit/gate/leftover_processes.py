@@ -1,8 +1,13 @@
-"""Processes that outlive the command which started them. Where the system has no `/proc`, none is found."""
+"""Processes that outlive the command which started them. Where the system has no `/proc`, none is found.
+
+They are recognised by their start times and their parents. The numbers of processes wrap around, so a higher number is
+not a later process.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 
 _PROC = "/proc"
 _MAX_FOUND = 8
@@ -15,37 +20,38 @@ _ADOPTERS = ("systemd", "init", "tini", "dumb-init", "docker-init")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     #: The number of a process, its start time in the system's ticks, and its name.
     Process = tuple[int, str, str]
 
 
-def last_process() -> int:
-    """Return the number of the newest process, or 0 if it is not known."""
-    words = _read(os.path.join(_PROC, "loadavg"), 200).split()
-    return int(words[-1]) if words and words[-1].isdigit() else 0
+def process_time() -> int:
+    """Return the time now as start times of processes are stated, in ticks since the system started; 0 without it."""
+    try:
+        return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+    except (AttributeError, OSError, ValueError):
+        return 0
 
 
 def left_running(project: str, since: int) -> list[Process]:
-    """Return processes, newer than the process `since`, that a command in the project left behind.
+    """Return processes, started at or after the time `since`, that a command in the project left behind.
 
     They work or were started in the project, or their own parents have ended, as those of a daemon.
     """
-    newest = last_process()
-    if not newest or not since:
+    if not since or not os.path.isdir(_PROC):
         return []
     root, group = os.path.realpath(project), _read(os.path.join(_PROC, "self", "cgroup"), 2_000)
-    # The numbers start again at the lowest free one when they reach their limit.
-    fresh = {name for name in os.listdir(_PROC) if name.isdigit() and (since > newest or int(name) > since)}
-    found: list[Process] = []
-    for name in sorted(fresh, key=int):
-        if len(found) == _MAX_FOUND or int(name) == os.getpid():
-            continue
-        if (_belongs_to(name, root) or _is_daemon(name, fresh, group, root)) and (about := _about(name)) is not None:
-            found.append((int(name), *about))
-    return found
+    running = {name: about for name in os.listdir(_PROC) if name.isdigit() and (about := _about(name)) is not None}
+    fresh = {name: about for name, about in running.items() if int(about[0]) >= since and int(name) != os.getpid()}
+    left: list[Process] = []
+    for name, about in sorted(fresh.items(), key=lambda process: (int(process[1][0]), int(process[0]))):
+        if len(left) < _MAX_FOUND and (_belongs_to(name, root) or _is_daemon(name, fresh, group, root)):
+            left.append((int(name), *about))
+    return left
 
 
-def _is_daemon(name: str, fresh: set[str], group: str, root: str) -> bool:
+def _is_daemon(name: str, fresh: Container[str], group: str, root: str) -> bool:
     """Return whether a process has no parent that was there before, but the control group of this session.
 
     A service that the system starts has another control group, and what a person starts has a parent. What another
@@ -58,7 +64,7 @@ def _is_daemon(name: str, fresh: set[str], group: str, root: str) -> bool:
         if parent not in fresh:
             break
         above, parent = parent, _parent(parent)
-    if not group or parent in (*fresh, "") or _read(os.path.join(_PROC, name, "cgroup"), 2_000) != group:
+    if not group or not parent or parent in fresh or _read(os.path.join(_PROC, name, "cgroup"), 2_000) != group:
         return False
     # In a container, the first process may be a program that starts others itself.
     return _is_adopter(parent) or (parent == "1" and (_hides(above) or _names(name, root) or _has_others(above)))
@@ -145,7 +151,7 @@ def _about(name: str) -> tuple[str, str] | None:
     text = _read(os.path.join(_PROC, name, "stat"), 2_000)
     program, _, rest = text.partition("(")[2].rpartition(")")
     words = rest.split()
-    if len(words) < 20 or words[0] in ("Z", "X"):
+    if len(words) < 20 or words[0] in ("Z", "X") or not words[19].isdigit():
         return None
     return words[19], "".join(letter if letter.isprintable() else "?" for letter in program[:40])
 

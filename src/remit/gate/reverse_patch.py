@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 
 from remit.gate.paths import locate
-from remit.gate.witness import digest_of
+from remit.gate.record_store import digest_of, make_private
+from remit.gate.session_store import KEPT_DAYS, safe_name
+from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,9 +68,7 @@ def keep_reverse_patch(
 
     `folder` is the gate's folder, and the names are relative to the project.
     """
-    from remit.gate.session_store import make_private, safe_name
-    from remit.workspace.atomic_write import replace_file
-    from remit.workspace.safe_git import found_by_git
+    from remit.workspace.safe_git import found_by_git  # late: only after a change without permission
 
     reverts = os.path.join(folder, FOLDER)
     make_private(reverts)
@@ -111,6 +112,17 @@ def allowed_revert(call: ToolUse, state: SessionState, folder: str, project: str
     return None
 
 
+def remove_old_patches(folder: str, days: float = KEPT_DAYS) -> None:
+    """Remove the patches that were written more than a number of days ago."""
+    oldest = time.time() - days * 86_400
+    try:
+        with os.scandir(os.path.join(folder, FOLDER)) as entries:
+            for entry in [one for one in entries if one.stat(follow_symlinks=False).st_mtime < oldest]:
+                os.unlink(entry.path)
+    except OSError:
+        return
+
+
 def _read(path: str) -> bytes:
     try:
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
@@ -146,6 +158,6 @@ def _difference(work: str) -> bytes:
 
 
 def _remove_folder(folder: str) -> None:
-    import shutil
+    import shutil  # late: only after a change without permission
 
     shutil.rmtree(folder, ignore_errors=True)

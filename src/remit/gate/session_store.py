@@ -1,40 +1,26 @@
-"""Store session states: one small private file each, locked while in use and replaced atomically."""
+"""The states of sessions in the gate's store."""
 
 from __future__ import annotations
 
 import os
-import stat
 import time
-from _thread import _local
 
-from remit.errors import RemitError, UsageError
-from remit.gate import witness
+from remit.errors import UsageError
+from remit.gate.record_store import WAIT_SECONDS, digest_of, find_store, open_store
 from remit.gate.session import SCHEMA, SessionState
-from remit.gate.state_file import (
-    SPARE,
-    EncodedEntries,
-    append_state,
-    mark_of,
-    move,
-    read_state_file,
-    replace_state,
-)
-from remit.lean_json import dumps
-from remit.workspace.atomic_write import file_lock
+from remit.lean_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-    from remit.errors import EnvironmentBroken
-    from remit.gate.state_file import Mark
+    from remit.gate.record_store import Record, RecordStore
 
-#: How long a process waits for another one that has locked the state.
-WAIT_SECONDS = 5.0
 KEPT_DAYS = 14
-#: Other files in the folder, which are not removed with old states.
-RESERVED = frozenset({"compiled.json", "compiled.json.lock", "installed.json", "trusted.json", "tree"})
+#: The kind of these records, and of those that are removed with them.
+KIND = "session"
+_OLD_KINDS = (KIND, "rules", "call", "tree-of")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 LAST = "last"
 #: The record of an installation.
@@ -43,228 +29,108 @@ INSTALLED = "installed.json"
 _MAX_NAMED = 5
 
 
-#: Path -> the mark of the file that this process has saved last, the state in it, and the decisions that were encoded:
-#: what has not changed since need not be read, compared and encoded again. Only threads that answer many events keep
-#: them.
-_saved: dict[str, tuple[Mark, SessionState, EncodedEntries]] = {}
-_MAX_SAVED, _MAX_SAVED_SIZE = 200, 256_000
-
-
-class _Keeping(_local):
-    is_on = False
-
-
-_keeping = _Keeping()
-
-
-def keep_saved_states() -> None:
-    """Keep the states that this thread saves."""
-    _keeping.is_on = True
-
-
 class open_session:  # noqa: N801 - used as a function: `with open_session(folder, session) as state`
-    """Open the state of a session for reading and writing. It is saved when the block ends without an error.
+    """Open the state of a session for reading and writing, in one transaction of the store.
 
-    With `is_urgent`, a client waits for the save, and the file may become longer than others.
+    It is saved when the block ends without an error. `begin` may be called before the block.
     """
 
-    def __init__(
-        self, folder: str, session: str, *, wait: float = WAIT_SECONDS, lock: int = -1, is_urgent: bool = False
-    ) -> None:
-        self.folder = folder
-        self.session = session
-        self.wait = wait
-        self.state = SessionState(session)
-        #: A descriptor of `try_lock`; default: the lock is taken when the block begins.
-        self._lock = lock
-        self._path = _path(folder, session, ".json")
-        #: The mark of the file that was loaded, see `append_state`.
-        self._mark: Mark | None = None
-        self._encoded = EncodedEntries()
-        self._is_urgent = is_urgent
+    def __init__(self, folder: str, session: str, *, wait: float = WAIT_SECONDS) -> None:
+        self._folder = folder
+        self._session = session
+        self._wait = wait
+        self._state = SessionState(session)
+        self._store: RecordStore | None = None
+
+    def begin(self) -> RecordStore:
+        """Begin the transaction. Raises EnvironmentBroken if another process does not end its own in time."""
+        store = open_store(self._folder)
+        store.begin(self._wait)
+        self._store = store
+        return store
+
+    def roll_back(self) -> None:
+        """End the transaction, if it has begun, without saving the state."""
+        if self._store is not None:
+            self._store.roll_back()
+            self._store = None
 
     def __enter__(self) -> SessionState:
-        if self._lock < 0:
-            make_private(self.folder)
-            self._lock = file_lock(_path(self.folder, self.session, ".lock"), self.wait)
+        store = self._store or self.begin()
         try:
-            known = _saved.pop(self._path, None)
-            if known is not None and known[0] == mark_of(self._path):
-                self._mark, self.state, self._encoded = known
-            else:
-                self.state, self._mark = _load(self._path, self.session)
+            self._state = _load(store, self._session)
         except BaseException:
-            os.close(self._lock)
+            self.roll_back()
             raise
-        return self.state
+        return self._state
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        store, self._store = self._store, None
+        if store is None:
+            return
+        if kind is not None:
+            store.roll_back()
+            return
         try:
-            if kind is None:
-                self._save(self._path)
-        finally:
-            os.close(self._lock)  # which also releases the lock
-
-    def _save(self, path: str) -> None:
-        """Append the state to its file, or else replace the file."""
-        state = self.state
-        state.trim()
-        values = state.as_dict()
-        if _keeping.is_on:
-            decisions = self._encoded.encode(values.pop("decisions"))
-            data = b'%s,"decisions":%s}' % (dumps(values, allow_nan=True)[:-1], decisions)
-        else:
-            data = dumps(values, allow_nan=True)
-        try:
-            witness.note_content(os.path.dirname(path), os.path.basename(path), data, is_locked=True)
-            saved = append_state(path, data, self._mark, may_grow=self._is_urgent) or replace_state(path, data)
-        except OSError as error:
-            raise _broken(f"cannot write the gate's state {path}: {error.strerror}") from error
-        if _keeping.is_on and len(data) <= _MAX_SAVED_SIZE and saved is not None:
-            while len(_saved) >= _MAX_SAVED:
-                _saved.pop(next(iter(_saved)), None)
-            _saved[path] = (saved, state, self._encoded)
-
-
-def try_lock(folder: str, session: str) -> int | None:
-    """Lock the state of a session for `open_session`; return None if another process or thread has locked it."""
-    try:
-        make_private(folder)
-        return file_lock(_path(folder, session, ".lock"), 0)
-    except (RemitError, OSError):
-        return None
+            self._state.trim()
+            store.put(KIND, safe_name(self._session), dumps(self._state.as_dict(), allow_nan=True))
+        except BaseException:
+            store.roll_back()
+            raise
+        store.commit()
 
 
 def read_session(folder: str, session: str) -> SessionState | None:
-    """Return the last saved state of a session, without a lock, or None if it is missing or corrupt."""
-    path = _path(folder, session, ".json")
-    for name in (path, path + SPARE, path):  # while it is replaced, the file is missing for a moment
-        values = read_state_file(name, _is_state).values
-        if values is not None:
-            return SessionState.from_dict(values)
-    return None
+    """Return the last saved state of a session, or None if it is missing."""
+    store = find_store(folder)
+    return None if store is None else _parse(store.get(KIND, safe_name(session)))
 
 
-def list_sessions(folder: str) -> list[str]:
-    """Return the sessions with a state, the latest first."""
-    try:
-        with os.scandir(folder) as entries:
-            found = [
-                (entry.stat().st_mtime, entry.name)
-                for entry in entries
-                if entry.name.endswith(".json") and entry.name not in RESERVED
-            ]
-    except OSError:
-        return []
-    return [name.removesuffix(".json") for _, name in sorted(found, reverse=True)]
+def list_sessions(folder: str, since: float = 0.0) -> list[str]:
+    """Return the sessions whose state was saved after a time, the latest first."""
+    store = find_store(folder)
+    return [] if store is None else store.names(KIND, since)
 
 
-def recent_sessions(folder: str, since: float) -> list[str]:
-    """Return the sessions whose state was saved after a time."""
-    try:
-        with os.scandir(folder) as entries:
-            return [
-                entry.name.removesuffix(".json")
-                for entry in entries
-                if entry.name.endswith(".json") and entry.name not in RESERVED and entry.stat().st_mtime >= since
-            ]
-    except OSError:
-        return []
+def remove_session(folder: str, session: str) -> None:
+    """Remove the state of a session."""
+    open_store(folder).remove(KIND, safe_name(session))
 
 
 def remove_old_sessions(folder: str, days: float = KEPT_DAYS) -> int:
-    """Remove the files that did not change for this number of days. Return how many."""
-    oldest = time.time() - days * 86_400
-    removed = 0
-    witness.forget_old(folder, days)
-    try:
-        with os.scandir(folder) as entries:
-            old = [
-                entry.path
-                for entry in entries
-                if entry.name not in RESERVED and entry.stat(follow_symlinks=False).st_mtime < oldest
-            ]
-    except OSError:
-        return 0
-    # A process that waits for a removed lock file opens the new one.
-    for path in old:
-        try:
-            os.unlink(path)
-            removed += 1
-        except OSError:
-            continue
-    return removed
-
-
-def make_private(folder: str) -> None:
-    """Create a folder that only its owner can use. Raise EnvironmentBroken if it is a link or another user's."""
-    try:
-        try:
-            found = os.lstat(folder)
-        except FileNotFoundError:
-            # The folder above must not be writable for others either, with any mask for new files.
-            os.makedirs(os.path.dirname(folder), mode=0o755, exist_ok=True)
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            found = os.lstat(folder)
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            raise _broken(f"{folder} is a link or belongs to another user; it must be a folder that you own")
-        if stat.S_IMODE(found.st_mode) & 0o077:
-            os.chmod(folder, 0o700)
-    except OSError as error:
-        raise _broken(f"cannot store the gate's state in {folder}: {error.strerror}") from error
-
-
-def _broken(text: str) -> EnvironmentBroken:
-    from remit.errors import EnvironmentBroken  # late: hardly any call needs it
-
-    return EnvironmentBroken(text)
+    """Remove what was not written for this number of days. Return the number of records."""
+    store = find_store(folder)
+    return 0 if store is None else store.remove_old(_OLD_KINDS, days)
 
 
 def safe_name(text: str) -> str:
-    """Return a text as a file name: unchanged if it is plain and not reserved, else its digest."""
-    if 0 < len(text) <= 80 and _PLAIN.issuperset(text) and f"{text}.json" not in RESERVED:
+    """Return a text as a file name: unchanged if it is plain, else its digest."""
+    if 0 < len(text) <= 80 and _PLAIN.issuperset(text):
         return text
-    import hashlib  # late: the session ids of clients are plain
-
-    return "x" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+    return "x" + digest_of(text.encode("utf-8", "surrogatepass"))
 
 
-def _path(folder: str, session: str, ending: str) -> str:
-    return os.path.join(folder, safe_name(session) + ending)
+def _load(store: RecordStore, session: str) -> SessionState:
+    """Load a state. If something else than the gate has changed or removed it, its permissions are not used."""
+    record = store.get(KIND, safe_name(session))
+    state = _parse(record) or SessionState(session)
+    is_lost = store.is_lost
+    if is_lost:
+        store.forget_loss()
+    if is_lost or (record is not None and not record.is_trusted):
+        state.writers, state.pending, state.declarations = [], {}, []
+        state.changes.append({"id": "", "at": time.time(), "paths": [store.path], "decided": "", "untold": True})
+    return state
 
 
-def _load(path: str, session: str) -> tuple[SessionState, Mark | None]:
-    """Load a state, with the mark of its file. A corrupt file is renamed, and the new state has a warning.
-
-    A file that something else than this module has changed or removed is noted as a change without permission.
-    """
-    is_missing = not os.path.lexists(path) and not move(path + SPARE, path)
-    stored = read_state_file(path, _is_state)
-    if stored.values is not None:
-        state = SessionState.from_dict(stored.values)
-    else:
-        state = SessionState(session)
-        if not is_missing:
-            aside = f"{path}.broken-{time.time_ns()}"
-            os.replace(path, aside)
-            state.warn(f"the state file of this session was corrupt; it was renamed to {aside}")
-    if witness.has_other_content(os.path.dirname(path), os.path.basename(path), stored.data):
-        _distrust(state, path)
-        return state, None
-    return state, stored.mark
-
-
-def _distrust(state: SessionState, path: str) -> None:
-    """Remove the permissions that something else may have written into a state, and note that a person must know."""
-    state.writers, state.pending, state.declarations = [], {}, []
-    name = f".remit/gate/{os.path.basename(path)}"
-    state.changes.append({"id": "", "at": time.time(), "paths": [name], "decided": "", "untold": True})
-
-
-def _is_state(value: object) -> bool:
-    return isinstance(value, dict) and value.get("schema") == SCHEMA
+def _parse(record: Record | None) -> SessionState | None:
+    try:
+        values = loads(record.data) if record is not None else None
+    except (ValueError, RecursionError):
+        return None
+    return SessionState.from_dict(values) if isinstance(values, dict) and values.get("schema") == SCHEMA else None
 
 
 class RecordedSession:
@@ -289,8 +155,6 @@ def find_session(folders: Iterable[str], wanted: str = LAST) -> RecordedSession:
     """Return a session by its id or a prefix of it. Raises UsageError if no session or more than one matches."""
     folders = list(folders)
     sessions = recorded_sessions(folders)
-    if corrupt := _corrupt_file(folders, wanted, sessions):
-        raise UsageError(f"the session file {corrupt} is corrupt; delete it or repair it by hand")
     if not sessions:
         raise UsageError(f"no session is recorded in {folders[0]}; {_how_to_record(folders[0])}")
     if wanted in ("", LAST):
@@ -304,17 +168,6 @@ def find_session(folders: Iterable[str], wanted: str = LAST) -> RecordedSession:
             f"{wanted!r} is ambiguous ({len(matching)} sessions match: {_names(matching)}); use a longer prefix"
         )
     raise UsageError(f"there is no session {wanted!r}; the latest are {_names(sessions)}")
-
-
-def _corrupt_file(folders: list[str], wanted: str, sessions: list[RecordedSession]) -> str:
-    """Return the file of the wanted session if it exists and is corrupt, else an empty text."""
-    readable = {(one.folder, one.name) for one in sessions}
-    for folder in folders:
-        for name in list_sessions(folder):
-            is_wanted = not sessions if wanted in ("", LAST) else name == wanted
-            if is_wanted and (folder, name) not in readable:
-                return os.path.join(folder, f"{name}.json")
-    return ""
 
 
 def _how_to_record(folder: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from remit.errors import ConfigurationError
+from remit.errors import ConfigurationError, did_you_mean
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES
+from remit.gate.rules import FIRM, RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -250,8 +251,6 @@ def _exceptions(settings: GateSettings, key: str, value: object) -> None:
 
 def _exception_problem(values: dict[Any, Any]) -> str:
     """Return what is wrong with an exception: an unknown key or rule, or a rule without exceptions."""
-    from remit.gate.rules import FIRM, RULES  # late: few projects have exceptions
-
     keys = ("rule", "paths", "reason", "expires")
     for name in values:
         if name not in keys:
@@ -267,8 +266,6 @@ def _exception_problem(values: dict[Any, Any]) -> str:
 
 def _hint(word: object, choices: Any) -> str:
     """Return a suggestion for a misspelt word, or all choices."""
-    from remit.errors import did_you_mean  # late: only for invalid settings
-
     return did_you_mean(str(word)[:60], choices) or f"; choose one of {', '.join(choices)}"
 
 

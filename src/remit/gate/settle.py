@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import time
+
+from remit.gate import effects, file_versions, work_tree
+from remit.gate.call_record import forget_call, load_record
+from remit.gate.change_report import report_between
 from remit.gate.decide import EDITING, SHELLS, UNCOUNTED, with_fault_policy
+from remit.gate.delegations import may_write
+from remit.gate.effects import judge_effects
+from remit.gate.leftover_processes import is_running
 from remit.gate.model import Decision, ToolUse
+from remit.gate.paths import locate, read_text
+from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.ruling import Ruling
+from remit.gate.shown_content import LINE_WIDTH, count_output, text_of
+from remit.gate.writes import MAX_EDIT_SIZE, judge_edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from remit.gate.file_versions import StatChange
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.gate.work_tree import TreeRecord
+
+#: Files that are not reported again for the same processes.
+_MAX_REPORTED = 200
 
 
 def settle(
@@ -51,8 +69,6 @@ def settle_effects(
 
     With `is_reset`, the gate's folder had to be made again for this event.
     """
-    from remit.gate.call_record import forget_call, load_record
-    from remit.gate.effects import judge_effects
 
     record = load_record(call, folder)
     forget_call(call, folder)
@@ -65,8 +81,6 @@ def settle_effects(
             state.writers = [entry for entry in state.writers if entry.get("id") != call.tool_use_id]
             return Ruling()
         if record is None and not is_reset and not any(one.get("id") == call.tool_use_id for one in state.writers):
-            from remit.gate.between_calls import judge_unrecorded_call
-
             ruling = judge_unrecorded_call(call, last_event, state, settings, project, folder)
         else:
             ruling = judge_effects(call, record, state, settings, project, folder, is_reset=is_reset)
@@ -80,8 +94,6 @@ def settle_edited(call: ToolUse, state: SessionState, settings: GateSettings, pr
     """Close an edit. Report it if its path has led to another file than the one that was judged."""
 
     def judge() -> Ruling:
-        from remit.gate.writes import judge_edited
-
         state.close_writer(call)
         return judge_edited(call, state, settings, project)
 
@@ -131,8 +143,6 @@ def settle_between_calls(state: SessionState, settings: GateSettings, project: s
     """
 
     def judge() -> Ruling:
-        from remit.gate.between_calls import judge_between_calls
-
         ruling = judge_between_calls(state, settings, project, folder)
         ruling.tells_person = True
         return ruling
@@ -170,8 +180,6 @@ def _settle_output(
     """Count what a command line, or another tool that names no file to read, showed."""
     if call.agent_id or call.tool in UNCOUNTED or _is_of_agent(response):
         return Ruling()
-    from remit.gate.shown_content import count_output, text_of
-
     if call.tool in SHELLS and isinstance(response, dict):
         response = [response.get("stdout"), response.get("stderr")]
     shown = text_of(response)
@@ -233,8 +241,6 @@ def _shown_lines(call: ToolUse, response: object) -> int | None:
 
 def _wide_lines(response: object) -> int:
     """Return how many lines of ordinary width the output of a command is: it may be one long line."""
-    from remit.gate.shown_content import LINE_WIDTH
-
     text = response.get("stdout") if isinstance(response, dict) else None
     return -(-len(text) // LINE_WIDTH) if isinstance(text, str) else 0
 
@@ -260,9 +266,8 @@ def _settle_edit(
     project: str,
     folder: str,
 ) -> Ruling:
-    from remit.gate.paths import locate, read_text
-    from remit.gate.trivial_edit import changed_lines, digest
-    from remit.gate.writes import MAX_EDIT_SIZE
+
+    from remit.gate.trivial_edit import changed_lines, digest  # late: edits of specifications are rare
 
     name = next(iter(paths), "")
     real = locate(name, project, project).real
@@ -287,10 +292,6 @@ def _keep_revert(
     call: ToolUse, name: str, real: str, original: str, state: SessionState, project: str, folder: str
 ) -> str:
     """Keep the patch that reverts an edit, and return the command that applies it; "" if it cannot be kept."""
-    import os
-
-    from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
-
     try:
         mode = os.stat(real).st_mode
         with open(real, "rb") as file:
@@ -307,3 +308,69 @@ def _keep_revert(
     entry = {"id": call.tool_use_id, "at": state.updated, "paths": [name], "decided": "offered"}
     state.changes.append({**entry, "patch": kept.name, "digest": kept.digest, "command": kept.command})
     return kept.command
+
+
+def judge_between_calls(state: SessionState, settings: GateSettings, project: str, folder: str) -> Ruling:
+    """Judge what changed since the last record, while processes of earlier calls ran."""
+    entries = state.background
+    last = work_tree.load_tree(folder)
+    since = min((entry["since"] for entry in entries if isinstance(entry.get("since"), float)), default=0.0)
+    # A process of a background command may be hidden: the command stays until the session ends.
+    running = [entry for entry in entries if entry.get("task") or _still_running(entry)]
+    state.background = [{**entry, "since": time.time(), "processes": _still_running(entry)} for entry in running]
+    if last is None or not last.is_complete:
+        return Ruling()
+    reported = {path for entry in entries for path in entry.get("reported", ())}
+    left = [one for one in _changes_since(last, state, settings, project, folder) if one.path not in reported]
+    call = ToolUse("background", tool_use_id=f"background-{time.time_ns()}", session=state.session)
+    if left:
+        own = {**entries[-1], "id": ""}
+        left, _ = effects.unexplained(left, call, own, since, state, settings, project, folder)
+    if not left:
+        return Ruling()
+    for entry in state.background:
+        entry["reported"] = [*entry.get("reported", ()), *(change.path for change in left)][-_MAX_REPORTED:]
+    processes = [one for entry in entries for one in entry.get("processes", ()) if len(one) == 3]
+    named = ", ".join(f"{number} ({name})" for number, _, name in processes)
+    who = f"processes of an earlier call were running: {named}" if named else "a background command may run"
+    when = f"between two calls, while {who}. It changed the file, or a person did"
+    return report_between(call, left, last, when, state, project, folder)
+
+
+def _still_running(entry: dict[str, Any]) -> list[Any]:
+    return [one for one in entry.get("processes", ()) if is_running(one)]
+
+
+def judge_unrecorded_call(
+    call: ToolUse, last_event: float, state: SessionState, settings: GateSettings, project: str, folder: str
+) -> Ruling:
+    """Judge a call that the client reported only after it had run: what has changed since the session's last event."""
+    if may_write(call, settings):
+        return Ruling()
+    last = work_tree.load_tree(folder)
+    if last is None:
+        now = work_tree.first_record(folder, project)
+        now.save(folder)
+        changes = [one for one in work_tree.all_files(now) if one.after[0] / 1e9 > last_event]
+        left = effects.protected_changes(changes, state, settings)
+    elif last.is_complete:
+        found = _changes_since(last, state, settings, project, folder)
+        left = [one for one in found if one.is_removed or one.after[0] / 1e9 > last_event]
+    else:
+        left = []
+    if left:
+        left, _ = effects.unexplained(left, call, {}, last_event, state, settings, project, folder)
+    if not left:
+        return Ruling()
+    when = f"since the last event of this session. This {call.tool} call, which was not announced, or a person did it"
+    return report_between(call, left, last, when, state, project, folder)
+
+
+def _changes_since(
+    last: TreeRecord, state: SessionState, settings: GateSettings, project: str, folder: str
+) -> list[StatChange]:
+    """Return the protected files that differ from the last record, which is then that of now."""
+    tree, changes = work_tree.scan(project, last)
+    work_tree.record_again(folder, project, tree, changes)
+    left = effects.protected_changes(changes, state, settings)
+    return file_versions.without_rewritten(folder, project, last.copies, last.head, left)

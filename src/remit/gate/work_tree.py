@@ -14,9 +14,8 @@ import time
 
 from remit.gate import file_versions
 from remit.gate.file_versions import StatChange
-from remit.gate.witness import digest_of
+from remit.gate.record_store import digest_of, find_store, open_store
 from remit.globs import SKIPPED_WITH_VENV
-from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     #: The change time of the folder; the names of its files; their change times; the rest of their stat data.
     Folder = tuple[int, list[bytes], list[int], bytes]
 
-#: Relative to the gate's folder.
-FILE = "tree"
+#: The kinds of records in the store: a record by its digest, and the digest of the last one or of that before a call.
+KIND, NAMED = "tree", "tree-of"
 _VERSION = 3
 #: More files are not compared; the user reads that.
 MAX_FILES = 250_000
@@ -53,10 +52,6 @@ _CLOCK_STEP = 0.02
 _OPEN_FOLDER = (
     getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if os.name == "posix" else 0
 )
-
-#: Path -> inode, time and size of the records that were loaded, the record, and the digest of the file.
-_kept: dict[str, tuple[tuple[int, int, int], TreeRecord, str]] = {}
-_MAX_KEPT = 20
 
 
 class TreeRecord:
@@ -114,20 +109,19 @@ class TreeRecord:
         tree.links = dict(self.links)
         return tree
 
-    def copy(self) -> TreeRecord:
-        """Return a record that can be changed without changing this one."""
-        tree = self.successor()
-        tree.folders, tree.is_complete = dict(self.folders), self.is_complete
-        return tree
-
     def entry(self, path: str) -> Entry | None:
         """Return the stat data of a file."""
         folder, _, name = os.fsencode(path).rpartition(b"/")
         return _entries(self.folders.get(folder)).get(name)
 
     def save(self, folder: str) -> None:
-        """Save the record in the gate's folder."""
-        replace_file(os.path.join(folder, FILE), self.dumps(), mode=0o600, sync=False)
+        """Save the record in the gate's store, as the last one."""
+        store, data = open_store(folder), self.dumps()
+        digest = digest_of(data)
+        with store.changing():
+            store.put(KIND, digest, data)
+            store.put(NAMED, "", digest.encode())
+            store.remove_unnamed(KIND, NAMED)
 
     def wait_for_the_clock(self) -> None:
         """Wait until a later change of a file that has just changed gets another time than the recorded one."""
@@ -282,37 +276,14 @@ def _all_below(gone: list[bytes], tree: TreeRecord) -> list[bytes]:
     return [*gone, *(folder for folder in tree.folders if folder.startswith(starts))]
 
 
-def load_tree(folder: str) -> TreeRecord | None:
-    """Return the last record in the gate's folder, or None. A process that answers many events reads it once."""
-    path = os.path.join(folder, FILE)
-    mark, known = _mark_of(path), _kept.get(path)
-    if known is not None and known[0] == mark:
-        return known[1].copy()
-    data = file_versions.read_bytes(path, 1 << 28)
-    tree = TreeRecord.loads(data) if data is not None else None
-    if data is None or tree is None or mark is None:
-        return tree
-    if len(_kept) >= _MAX_KEPT:
-        _kept.clear()
-    _kept[path] = (mark, tree.copy(), digest_of(data) if _mark_of(path) == mark else "")
-    return tree
-
-
-def saved_digest(folder: str, path: str) -> str:
-    """Return the digest of a record that was saved, at another path that is perhaps a link to the last one."""
-    known = _kept.get(os.path.join(folder, FILE))
-    if known is not None and known[2] and known[0] == _mark_of(path):
-        return known[2]
-    return digest_of(file_versions.read_bytes(path, 1 << 28) or b"")
-
-
-def _mark_of(path: str) -> tuple[int, int, int] | None:
-    """Return what is different for another record. Not the change time: a new link to the file changes it."""
-    try:
-        about = os.lstat(path)
-    except OSError:
+def load_tree(folder: str, call: str = "", limit: int | None = None) -> TreeRecord | None:
+    """Return the last record, or the one before a call; None if it is missing or has more than `limit` bytes."""
+    store = find_store(folder)
+    digest = (store.trusted(NAMED, call) or b"").decode("ascii") if store is not None else ""
+    if store is None or not digest or (limit is not None and store.size(KIND, digest) > limit):
         return None
-    return about.st_ino, about.st_mtime_ns, about.st_size
+    data = store.trusted(KIND, digest)
+    return TreeRecord.loads(data) if data is not None else None
 
 
 def first_record(folder: str, project: str) -> TreeRecord:
@@ -338,7 +309,7 @@ def record_again(folder: str, project: str, tree: TreeRecord, changes: list[Stat
 
 
 def keep_copies(folder: str, project: str, tree: TreeRecord, changes: list[StatChange]) -> None:
-    """Copy the changed files into the gate's folder, so that their next change can be reverted."""
+    """Copy the changed files into the gate's store, so that their next change can be reverted."""
     paths = {one.path: one.after for one in changes if not one.is_removed and not one.path.startswith(".git/")}
     tree.copies = {**tree.copies, **file_versions.keep_copies(folder, project, paths, tree.copies, tree.head)}
 

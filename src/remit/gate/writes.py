@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from remit.gate.delegations import has_failed_twice, judge_subagent_write, may_write
+from remit.gate.file_versions import has_committed, ignoring_rules
 from remit.gate.git_settings import decides_what_runs
 from remit.gate.guarded import is_instruction, lines_about_remit
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import ProjectPath, classify, is_guarded, locate, read_text
 from remit.gate.ruling import Ruling
+from remit.gate.work_tree import TreeRecord, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,16 +157,12 @@ def _names_below(target: ProjectPath, *, whole: bool) -> list[str]:
 
 def _names_of(real: str, project: str) -> list[str]:
     """Return the names in the project of a file that has more than one name, as few files have."""
-    import stat
-
     try:
         found = os.lstat(real)
     except (OSError, ValueError):
         return []
     if found.st_nlink < 2 or not stat.S_ISREG(found.st_mode):
         return []
-    from remit.gate.work_tree import TreeRecord, scan
-
     _, changes = scan(project, TreeRecord())
     return [change.path for change in changes if change.after[4] == found.st_ino]
 
@@ -231,8 +230,6 @@ def _may_be_output(target: ProjectPath) -> bool:
 
 def _output_of(names: list[str], project: str) -> frozenset[str]:
     """Return the paths that git ignores and has no file of."""
-    from remit.gate.file_versions import has_committed, ignoring_rules  # late: few commands remove output
-
     ignored = ignoring_rules(project, names)
     return frozenset(name for name in names if name in ignored and not has_committed(project, name))
 
@@ -258,7 +255,7 @@ def _text_after(call: ToolUse, before: str | None) -> str | None:
 def _judge_spec(
     call: ToolUse, state: SessionState, settings: GateSettings, name: str, texts: tuple[str, str]
 ) -> Ruling:
-    from remit.gate.trivial_edit import digest, judge_trivial_edit  # late: few calls edit a specification
+    from remit.gate.trivial_edit import digest, judge_trivial_edit  # late: edits of specifications are rare
 
     edit = judge_trivial_edit(*texts, path=name, max_lines=settings.limits["edit_lines"])
     agent = settings.agent("spec")

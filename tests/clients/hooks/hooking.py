@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import remit
-from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, stamp
+from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, read_compiled, stamp, write_compiled
 from remit.clients.hooks.events import handle_event
+from remit.gate.record_store import open_store
 from remit.gate.session import SessionState
 from remit.gate.session_store import open_session, read_session
 
@@ -31,7 +32,6 @@ class Hooks:
         self.compile(gate)
 
     def compile(self, gate: dict[str, Any], /, **more: Any) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         values = {
             "schema": SCHEMA,
             "version": "1",
@@ -45,7 +45,17 @@ class Hooks:
         }
         if isinstance(values["stamps"], list):  # compiled here, not planted
             values["stamps"] = [stamp(COMPILER), *values["stamps"]]
-        (self.folder / "compiled.json").write_text(json.dumps(values))
+        write_compiled(str(self.project), values)
+
+    @property
+    def compiled(self) -> dict[str, Any]:
+        """The stored settings."""
+        values = read_compiled(str(self.project))
+        assert values is not None
+        return values
+
+    def forget_compiled(self) -> None:
+        open_store(str(self.folder)).remove("settings")
 
     def payload(self, event: str, **fields: Any) -> dict[str, Any]:
         common = {"session_id": SESSION, "cwd": str(self.project), "hook_event_name": event}

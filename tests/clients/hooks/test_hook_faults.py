@@ -1,19 +1,21 @@
 from __future__ import annotations
 
-import json
+import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hooking import PART, PAYLOADS, SESSION, Hooks, decision_of, kind_of
+from hooking import PART, PAYLOADS, Hooks, decision_of, kind_of
 
 from remit.clients.hooks import compiling, tool_calls
 from remit.clients.hooks.events import HANDLERS, handle_event
 from remit.clients.hooks.responses import describe_error
 from remit.errors import EnvironmentBroken
 from remit.gate import session_store as gate_state
+from remit.gate.record_store import open_store, store_path
 
 SECRET = "sk-ant-do-not-keep-0123456789"
 
@@ -27,14 +29,11 @@ def message_of(reply: dict[str, Any] | None) -> str:
 def unwritable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every write of a state fail."""
 
-    def full(_: object, path: str) -> None:
-        raise EnvironmentBroken(f"the gate's state {path} cannot be written: No space left on device")
+    def full(session: gate_state.open_session, *_: object) -> None:
+        session.roll_back()
+        raise EnvironmentBroken("cannot use the gate's state gate.sqlite: database or disk is full")
 
-    monkeypatch.setattr(gate_state.open_session, "_save", full)
-
-
-def no_lock(path: str, wait: float) -> int:
-    raise EnvironmentBroken(f"another process has held the gate's state {path} for {wait:g} s")
+    monkeypatch.setattr(gate_state.open_session, "__exit__", full)
 
 
 @pytest.mark.usefixtures("unwritable")
@@ -51,14 +50,14 @@ def test_a_denial_that_cannot_be_recorded_is_delivered(start: Callable[..., Hook
 def test_a_question_that_cannot_be_recorded_is_asked(hooks: Hooks) -> None:
     reply = hooks.call("Bash", {"command": "remit gate declare edit a --why x"})
     assert decision_of(reply) == "ask"
-    assert "No space left" in message_of(reply)
+    assert "disk is full" in message_of(reply)
 
 
 @pytest.mark.usefixtures("unwritable")
 def test_a_call_that_cannot_be_recorded_is_allowed_and_the_user_sees_the_reason(hooks: Hooks) -> None:
     reply = hooks.read("src/f0.py")
     assert kind_of(reply) == "message"
-    assert "No space left" in message_of(reply)
+    assert "disk is full" in message_of(reply)
     assert PART in str(hooks.launch())
 
 
@@ -71,10 +70,13 @@ def test_a_call_that_cannot_be_recorded_is_denied_where_faults_are_closed(start:
 def test_a_locked_state_does_not_allow_a_denied_call(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         hooks.read(f"src/f{number}.py")
-    monkeypatch.setattr(gate_state, "file_lock", no_lock)
-    assert decision_of(hooks.read("src/f3.py")) == "deny"
-    assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
-    assert "another process" in message_of(hooks.read("src/f0.py"))
+    monkeypatch.setattr(gate_state, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(gate_state.open_session.__init__, "__kwdefaults__", {"wait": 0.05})
+    with closing(sqlite3.connect(store_path(str(hooks.folder)), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert decision_of(hooks.read("src/f3.py")) == "deny"
+        assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
+        assert "another process" in message_of(hooks.read("src/f0.py"))
 
 
 def test_a_folder_of_another_user_is_reported(hooks: Hooks, tmp_path: Path) -> None:
@@ -88,9 +90,9 @@ def test_a_folder_of_another_user_is_reported(hooks: Hooks, tmp_path: Path) -> N
     "content", [b"", b"{", b"[]", b'{"schema":"other"}', b'{"schema":"remit.compiled/1"}', b"\xff", b"[" * 100_000]
 )
 def test_a_corrupt_compiled_file_is_compiled_again(hooks: Hooks, content: bytes) -> None:
-    (hooks.folder / "compiled.json").write_bytes(content)
+    open_store(str(hooks.folder)).put("settings", "", content)
     assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
-    assert json.loads((hooks.folder / "compiled.json").read_text())["schema"] == "remit.compiled/1"
+    assert hooks.compiled["schema"] == "remit.compiled/1"
 
 
 def broken_compiler(_: Path) -> Path:
@@ -101,7 +103,7 @@ def test_settings_that_cannot_be_compiled_are_reported_and_nothing_is_denied(
     hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiling, "compile_project", broken_compiler)
-    (hooks.folder / "compiled.json").write_bytes(b"{")
+    hooks.forget_compiled()
     reply = hooks.call("Edit", {"file_path": "src/app.py"})
     assert kind_of(reply) == "message"
     assert "remit.toml cannot be read" in message_of(reply)
@@ -150,7 +152,7 @@ def test_an_error_in_the_gate_is_shown(start: Callable[..., Hooks], monkeypatch:
     def fail(*_: object) -> None:
         raise KeyError(SECRET)
 
-    monkeypatch.setattr("remit.gate.reads.judge_reads", fail)
+    monkeypatch.setattr("remit.gate.decide.judge_reads", fail)
     reply = start().read("src/f0.py")
     assert kind_of(reply) == "message"
     assert "KeyError in fail" in message_of(reply)
@@ -161,7 +163,7 @@ def test_an_error_in_the_gate_is_shown(start: Callable[..., Hooks], monkeypatch:
 @pytest.mark.parametrize("event", ["SubagentStart", "SubagentStop"])
 def test_work_of_the_client_itself_is_ignored(hooks: Hooks, event: str) -> None:
     assert hooks.ask(event, agent_id="a1", agent_type="", stop_hook_active=False, last_assistant_message="x") is None
-    assert [file.name for file in hooks.folder.iterdir()] == ["compiled.json"]
+    assert gate_state.list_sessions(str(hooks.folder)) == []
 
 
 def test_a_missing_project_is_reported(hooks: Hooks, tmp_path: Path) -> None:
@@ -199,8 +201,9 @@ def test_no_content_is_stored_and_all_files_are_private(hooks: Hooks) -> None:
     hooks.ask("Stop", stop_hook_active=False, last_assistant_message=SECRET)
     hooks.ask("PreCompact", custom_instructions=SECRET)
     assert len(hooks.state.decisions) > 5
-    for file in hooks.folder.rglob("*"):
-        if file.is_file() and file.name != "compiled.json":
+    stored = Path(store_path(str(hooks.folder))).parent
+    for file in (*hooks.folder.rglob("*"), *stored.iterdir()):
+        if file.is_file():
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
             assert SECRET.encode() not in file.read_bytes()
     assert stat.S_IMODE(hooks.folder.stat().st_mode) == 0o700
@@ -217,23 +220,15 @@ def test_recorded_prompts_and_commands_are_not_stored(hooks: Hooks, file: Path) 
                 if isinstance(table, dict) and key in table:
                     table[key] = f"{SECRET} {table[key]}"
     hooks.say(payload)
-    for kept in hooks.folder.rglob("*"):
+    for kept in (*hooks.folder.rglob("*"), *Path(store_path(str(hooks.folder))).parent.iterdir()):
         assert kept.is_dir() or SECRET.encode() not in kept.read_bytes()
 
 
-def test_a_session_named_like_a_reserved_file_has_its_own_state(hooks: Hooks) -> None:
-    for session in ("compiled", "installed"):
-        hooks.read("src/f0.py", session_id=session)
-    assert decision_of(hooks.call("Edit", {"file_path": "src/app.py"})) == "deny"
-    assert gate_state.list_sessions(str(hooks.folder))[0] == SESSION
-    assert "compiled" not in gate_state.list_sessions(str(hooks.folder))
-    assert "schema" in json.loads((hooks.folder / "compiled.json").read_text())
-
-
 def test_an_unusable_folder_is_named_with_the_error_of_the_system(hooks: Hooks) -> None:
-    (hooks.folder / f"{SESSION}.lock").mkdir()
+    (hooks.folder / "seal").unlink()
+    (hooks.folder / "seal").mkdir()
     reply = message_of(hooks.read("src/f0.py"))
-    assert f"remit could not answer PreToolUse: Is a directory in {hooks.folder}. The call was allowed" in reply
+    assert f"remit could not answer PreToolUse: cannot store the gate's state in {hooks.folder}: Is a dir" in reply
 
 
 def test_the_name_of_a_folder_is_shown_as_plain_text() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,8 @@ from hooking import SESSION, Hooks
 
 from remit.clients.hooks import results
 from remit.gate.delegations import close_delegation, link_delegation, open_delegation
+from remit.gate.record_store import open_store
+from remit.gate.session_store import list_sessions
 
 NOTIFICATION = """<task-notification>
 <task-id>{agent}</task-id>
@@ -154,11 +157,9 @@ def test_a_new_session_gets_no_summary(hooks: Hooks) -> None:
 
 def test_the_start_of_a_session_compiles_the_settings(hooks: Hooks) -> None:
     (hooks.project / "remit.toml").write_text('[gate]\nmode = "strict"\n')
-    before = (hooks.folder / "compiled.json").read_text()
+    assert hooks.compiled["gate"].get("mode") != "strict"
     assert hooks.ask("SessionStart", source="startup") is None
-    after = (hooks.folder / "compiled.json").read_text()
-    assert after != before
-    assert '"strict"' in after
+    assert hooks.compiled["gate"]["mode"] == "strict"
 
 
 def test_compaction_keeps_the_state_without_an_answer(hooks: Hooks) -> None:
@@ -167,21 +168,19 @@ def test_compaction_keeps_the_state_without_an_answer(hooks: Hooks) -> None:
     assert list(hooks.state.window.files) == ["src/f0.py"]
 
 
-def test_the_end_of_a_session_removes_expired_files(hooks: Hooks) -> None:
-    import os
-
+def test_the_end_of_a_session_removes_expired_records(hooks: Hooks) -> None:
     hooks.read("src/f0.py")
-    for name in ("old.json", "old.lock"):
-        (hooks.folder / name).write_text("{}")
-    for file in hooks.folder.iterdir():
-        if SESSION not in file.name:
-            os.utime(file, (1, 1))
+    hooks.read("src/f0.py", session_id="old")
+    patch = hooks.folder / "reverts/old.patch"
+    patch.parent.mkdir()
+    patch.write_text("x")
+    os.utime(patch, (1, 1))
+    store = open_store(str(hooks.folder))
+    with store.changing():
+        store._execute("UPDATE record SET at = 1 WHERE name = 'old'")
     assert hooks.ask("SessionEnd", reason="other") is None
-    assert sorted(file.name for file in hooks.folder.iterdir() if file.is_file()) == [
-        f"{SESSION}.json",
-        f"{SESSION}.lock",
-        "compiled.json",
-    ]
+    assert list_sessions(str(hooks.folder)) == [SESSION]
+    assert not patch.exists()
 
 
 def test_observe_mode_does_not_send_the_contract(start: Callable[..., Hooks]) -> None:

@@ -13,6 +13,7 @@ from remit.clients.hooks import compiling, project
 from remit.clients.hooks.compiled import SCHEMA, project_of, stamp
 from remit.clients.hooks.project import ProjectContext, recompile
 from remit.errors import ConfigurationError
+from remit.gate.record_store import remove_store
 
 
 def test_a_project_has_the_agents_under_contract_and_their_instructions(hooks: Hooks) -> None:
@@ -66,15 +67,15 @@ def test_a_variable_that_may_be_secret_is_not_stored(hooks: Hooks, monkeypatch: 
     monkeypatch.setenv("REMIT_DATABASE_URL", "postgresql://me:do-not-keep@localhost/x")
     monkeypatch.setenv("REMIT_PROFILE", "v1")
     assert recompile(str(hooks.project), force=True)["environment"] == {"REMIT_PROFILE": "v1"}
-    assert "do-not-keep" not in (hooks.folder / "compiled.json").read_text()
+    assert "do-not-keep" not in json.dumps(hooks.compiled)
 
 
 def test_a_new_project_is_compiled_at_the_first_event(hooks: Hooks) -> None:
-    (hooks.folder / "compiled.json").unlink()
+    hooks.forget_compiled()
     found = ProjectContext.open(str(hooks.project))
     assert found.is_under_contract("code-explorer")
     assert "exploration" in found.prompts
-    assert (hooks.folder / "compiled.json").stat().st_mode & 0o777 == 0o600
+    assert "exploration" in hooks.compiled["prompts"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_invalid_stamps_are_not_fresh(hooks: Hooks, stamps: list[object]) -> Non
 def test_a_compiled_file_with_a_field_of_another_type_is_compiled_again(hooks: Hooks, key: str, value: object) -> None:
     hooks.compile({}, **{key: value})
     assert ProjectContext.open(str(hooks.project)).kind_of("code-explorer") == "exploration"
-    made = json.loads((hooks.folder / "compiled.json").read_text())
+    made = hooks.compiled
     # Any text may be a profile, and a mapping with unknown settings is one: `remit doctor` names them.
     assert (made[key] == value) is ((key, value) in (("profile", "x"), ("gate", {"k": 3})))
 
@@ -105,8 +106,10 @@ def test_a_compiled_file_from_a_clone_is_compiled_again_and_runs_nothing(
     for name in ("msgspec.py", "pyromark.py", "yaml.py"):
         (evil / name).write_text(f"open({str(hooks.project / 'run')!r}, 'w')")
     hooks.compile({"mode": "observe"}, **{"path": [str(evil)], **forged})
-    file = hooks.folder / "compiled.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "stamps": []}))
+    planted = {**hooks.compiled, "stamps": []}
+    remove_store(str(hooks.folder))
+    (hooks.folder / "seal").unlink()
+    (hooks.folder / "compiled.json").write_text(json.dumps(planted))
     payload = json.dumps(hooks.payload("PreToolUse", tool_name="Write", tool_input={"file_path": "src/f0.py"}))
     command = [sys.executable, "-I", "-S", str(ENTRY), "PreToolUse"]
     done = subprocess.run(command, input=payload.encode(), cwd=hooks.project, capture_output=True, check=True)

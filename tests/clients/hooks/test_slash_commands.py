@@ -25,6 +25,7 @@ def line_of(name: str, arguments: str = "") -> str:
 def typed(hooks: Hooks, name: str, arguments: str = "", *, session: str = SESSION) -> str:
     """Return the output of a command that the model sees; nothing else may be printed."""
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(hooks.project.parent)}
+    environment["XDG_STATE_HOME"] = os.environ["XDG_STATE_HOME"]  # that of the hooks
     done = subprocess.run(
         ["/bin/sh", "-c", line_of(name, arguments)],
         cwd=hooks.project,

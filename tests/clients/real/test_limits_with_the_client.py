@@ -9,7 +9,7 @@ import pytest
 from real_client import SPEC, SPEC_TEXT, Stage, under_contract
 from scripts import call, does, edit, says
 
-_COMPILED = ".remit/gate/compiled.json"
+_RECORD = ".remit/gate/installed.json"
 _TYPO = ("reciept", "receipt")
 _NUMBER = ("30 minutes", "60 minutes")
 _WHY = "the owner asked for it"
@@ -30,12 +30,12 @@ _CONVERSATIONS = {
             edit("typo", SPEC, *_TYPO),
             call("sed", "Bash", command="sed -i s/395/0/ shop/prices.py", description="free shipping"),
             call("monitor", "Monitor", **_WATCH),
-            call("state_read", "Read", file_path=_COMPILED),
+            call("state_read", "Read", file_path=_RECORD),
         ),
         does(
             edit("formatting", SPEC, *_BOLD),
-            call("state_edit", "Write", file_path=_COMPILED, content="{}"),
-            call("state_shell", "Bash", command=f"echo '{{}}' > {_COMPILED}", description="open the gate"),
+            call("state_edit", "Write", file_path=_RECORD, content="{}"),
+            call("state_shell", "Bash", command=f"echo '{{}}' > {_RECORD}", description="open the gate"),
             call("declare", "Bash", command=f"remit gate declare edit {SPEC} --why {_WHY!r}", description="declare it"),
         ),
         says("Nothing was changed but one mark."),
@@ -115,8 +115,8 @@ def test_no_other_call_changed_the_specification(stage: Stage) -> None:
 def test_the_gates_own_files_are_not_edited_directly(stage: Stage, key: str) -> None:
     # The client's own rules, which the installation adds, may come first.
     assert any(word in result(stage, key) for word in ("guarded-state", "denied by your permission settings"))
-    assert json.loads((stage.project / _COMPILED).read_text(encoding="utf-8"))
+    assert json.loads((stage.project / _RECORD).read_text(encoding="utf-8"))
 
 
 def test_the_gates_own_files_may_be_read(stage: Stage) -> None:
-    assert '"mode"' in result(stage, "state_read")
+    assert '"files"' in result(stage, "state_read")

@@ -16,6 +16,7 @@ from remit.clients.hooks.compiled import is_fresh, read_compiled
 from remit.clients.hooks.compiling import compile_project
 from remit.clients.hooks.project import ProjectContext
 from remit.errors import ConfigurationError, EnvironmentBroken
+from remit.gate.record_store import store_path
 from remit.registry.plugins import built_in_team
 from remit.surfaces.cli import contract
 
@@ -161,13 +162,15 @@ class TestFresh:
         assert ProjectContext.open(str(client.project)).settings.tools == {}
 
 
-def test_the_file_is_private_and_stays_out_of_git(client: Client) -> None:
-    file = compile_project(client.project)
-    assert file == client.project / ".remit/gate/compiled.json"
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert file.parent.stat().st_mode & 0o777 == 0o700
+def test_the_store_is_private_and_the_gate_stays_out_of_git(client: Client) -> None:
+    compile_project(client.project)
+    folder = client.project / ".remit/gate"
+    assert folder.stat().st_mode & 0o777 == 0o700
     assert (client.project / ".remit/.gitignore").read_text() == "*\n"
-    assert sorted(path.name for path in file.parent.iterdir()) == ["compiled.json", "trusted.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["seal", "trusted.json"]
+    store = Path(store_path(str(folder)))
+    assert store.parent.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in store.parent.iterdir()} == {0o600}
 
 
 def test_the_file_names_its_version_and_no_code_to_run(client: Client) -> None:
@@ -180,7 +183,7 @@ def test_an_unusable_folder_is_an_error_with_its_name(client: Client) -> None:
     project = client.project.parent / "other"
     project.mkdir()
     (project / ".remit").write_text("a file")
-    with pytest.raises(EnvironmentBroken, match=r"compiled\.json cannot be written"):
+    with pytest.raises(EnvironmentBroken, match=r"\.remit cannot be written"):
         compile_project(project)
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import table, text
+from remit.clients.hooks.responses import merge, truncate
+from remit.clients.patch import edits_in, is_only_patch, patches_in
 from remit.clients.translation import merge_permissions
+from remit.gate.session_store import read_session
+from remit.lean_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,8 +74,6 @@ def _tool_events(payload: Payload, project: str) -> list[Payload]:
     if tool == "Bash" and isinstance(payload.get("tool_response"), str):
         payload = {**payload, "tool_response": {"stdout": payload["tool_response"]}}
     if tool == "Bash" and "patch" in command:
-        from remit.clients.patch import is_only_patch, patches_in
-
         edits = _edits(payload, patches_in(command))
         return edits if edits and is_only_patch(command) else [payload, *edits]
     return [_renamed(payload, tool)]
@@ -86,8 +88,6 @@ def _renamed(payload: Payload, tool: str) -> Payload:
 
 def _edits(payload: Payload, patches: Sequence[str]) -> list[Payload]:
     """Return one event for each file of the patches; without any, the call as it is."""
-    from remit.clients.patch import edits_in
-
     found = [edit for patch in patches for edit in edits_in(patch)]
     call = text(payload, "tool_use_id")
     return [
@@ -113,8 +113,6 @@ def _launch(payload: Payload, arguments: Payload) -> Payload:
 
 def _deliveries(payload: Payload, project: str) -> list[Payload]:
     """Return an event for each report in the result of `wait_agent`."""
-    from remit.gate.session_store import read_session
-
     state = read_session(folder_of(project), text(payload, "session_id"))
     launched = {one.agent_id: (key, one.agent) for key, one in state.delegations.items()} if state is not None else {}
     events: list[Payload] = []
@@ -134,8 +132,6 @@ def reports_in(payload: Payload) -> dict[str, str]:
 
 def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | None:
     """Return the answer to Codex."""
-    from remit.clients.hooks.responses import merge
-
     if text(payload, "hook_event_name") == "PreToolUse":
         return merge_permissions(answers, _CANNOT_ASK)
     replaced = [one for one in answers if "updatedToolOutput" in (one or {}).get("hookSpecificOutput", {})]
@@ -146,8 +142,6 @@ def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | No
 
 def _replaced_result(answers: Sequence[Answer | None], payload: Payload) -> str:
     """Return the result of `wait_agent` with notices in place of withheld reports. Codex shows it as the result."""
-    from remit.clients.hooks.responses import truncate
-
     texts: list[str] = []
     reports = list(reports_in(payload).items())
     for (agent_id, report), answer in zip(reports, answers, strict=False):
@@ -161,8 +155,6 @@ def _replaced_result(answers: Sequence[Answer | None], payload: Payload) -> str:
 
 
 def _json(value: str) -> object:
-    from remit.lean_json import loads
-
     try:
         return loads(value.encode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import marshal
 import os
+import time
+from hashlib import sha256
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
+from remit.clients.hooks.responses import merge
+from remit.clients.patch import edits_in
 from remit.clients.translation import OWN_PROMPTS
+from remit.lean_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,8 +128,6 @@ def _tool_events(payload: Payload, common: Payload, project: str) -> list[Payloa
 def _arguments(payload: Payload) -> Payload:
     found = payload.get("toolArgs")
     if isinstance(found, str) and found.lstrip().startswith("{"):
-        from remit.lean_json import loads
-
         try:
             found = loads(found.encode("utf-8", "replace"))
         except (ValueError, RecursionError):
@@ -133,9 +137,6 @@ def _arguments(payload: Payload) -> Payload:
 
 def _call_id(payload: Payload, tool: str, arguments: Payload) -> str:
     """Return an id by which the events before and after a call belong together. A launch is changed in between."""
-    import marshal
-    from hashlib import sha256
-
     changed = ("prompt", "mode") if tool == "task" else ()
     parts = sorted((key, repr(value)) for key, value in arguments.items() if key not in changed)
     about = [text(payload, "sessionId"), tool, parts, repr(payload.get("toolArgs")) if not arguments else ""]
@@ -157,8 +158,6 @@ def _input(name: str, arguments: Payload) -> Payload:
 
 def _patched(event: Payload, payload: Payload) -> list[Payload]:
     """Return one event for each file of a patch."""
-    from remit.clients.patch import edits_in
-
     values = [payload.get("toolArgs"), *_arguments(payload).values()]
     patch = next((one for one in values if isinstance(one, str) and "*** Begin Patch" in one), "")
     found = edits_in(patch)
@@ -196,8 +195,6 @@ def last_answer(payload: Payload) -> str:
 
     The client writes its file with a delay. It also writes this event, so everything before is there when this is.
     """
-    import time
-
     mark = f'"timestamp":{payload.get("timestamp")}'.encode()
     for pause in (*_PAUSES, 0.0):
         lines = _last_lines(text(payload, "transcriptPath"))
@@ -231,7 +228,6 @@ def _last_message(lines: list[bytes], agent: str) -> str:
 
 def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | None:
     """Return the answer to Copilot CLI, which has one level."""
-    from remit.clients.hooks.responses import merge
     from remit.clients.translation import permission_of
 
     denied = [one for one in answers if permission_of(one) == "deny"]

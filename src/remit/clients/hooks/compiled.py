@@ -1,6 +1,6 @@
-"""The compiled settings file of a project, which hooks read instead of the configuration.
+"""The compiled settings of a project, which hooks read instead of the configuration.
 
-It is private JSON at `<project>/.remit/gate/compiled.json`:
+They are a record of the gate's store, in JSON:
 
     schema       "remit.compiled/1"
     version      the version of Remit that wrote it
@@ -14,17 +14,16 @@ It is private JSON at `<project>/.remit/gate/compiled.json`:
     environment  the variables that were set, see `environment`
     stamps       [path, mtime_ns, size] of each file that the settings depend on, see `stamp`
 
-The file may have come with a clone, so nothing in it determines which code runs. It must contain the stamp of this
-installation's compiler, so a file from elsewhere is compiled again.
+They must contain the stamp of this installation's compiler, so those of another version are compiled again.
 """
 
 from __future__ import annotations
 
 import os
 
-from remit.gate.file_versions import read_bytes
-from remit.gate.witness import has_other_content
-from remit.lean_json import loads
+from remit.gate.earlier_state import COMPILED
+from remit.gate.record_store import SEAL, find_store, open_store
+from remit.lean_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,20 +32,16 @@ if TYPE_CHECKING:
 SCHEMA = "remit.compiled/1"
 #: Relative to the project.
 FOLDER = ".remit/gate"
-FILE = "compiled.json"
+_KIND = "settings"
 #: The module that writes the file: another version of it writes other instructions.
 COMPILER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compiling.py")
-#: Remit never writes a larger file.
-MAX_BYTES = 4_000_000
 #: The variables that settings may come from. Others are not stored: they may be secret.
 _VARIABLES = ("REMIT_DATA", "REMIT_PROFILE")
 _VARIABLE_PREFIXES = ("REMIT_AGENTS_", "REMIT_CHECK_", "REMIT_GATE_")
 #: The same variables as `os.environ`, on systems where they are bytes.
 _encoded = getattr(os, "environb", None)
-
-
-#: Path -> inode, time and size of the compiled files that were parsed, and their values, which must not be changed.
-_parsed: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+#: Project -> the bytes of its settings and their values, which must not be changed: a server parses them once.
+_parsed: dict[str, tuple[bytes, dict[str, Any]]] = {}
 _MAX_PARSED = 100
 
 
@@ -58,12 +53,13 @@ def folder_of(project: str) -> str:
 def project_of(cwd: str) -> str:
     """Return the project that contains a folder, if the client does not name it.
 
-    That is the nearest compiled project, or else the checkout, or else the folder itself.
+    That is the nearest project with a gate, or else the checkout, or else the folder itself.
     """
     checkout = ""
     folder = os.path.abspath(cwd)
     while True:
-        if os.path.lexists(os.path.join(folder, FOLDER, FILE)):
+        gate = os.path.join(folder, FOLDER)
+        if os.path.lexists(os.path.join(gate, SEAL)) or os.path.lexists(os.path.join(gate, COMPILED)):
             return folder
         if not checkout and os.path.lexists(os.path.join(folder, ".git")):
             checkout = folder
@@ -93,42 +89,38 @@ def environment() -> dict[str, str]:
 
 
 def read_compiled(project: str) -> dict[str, Any] | None:
-    """Return the values of the compiled file, current or outdated; None if there is no valid file of Remit.
-
-    A process that answers many events parses an unchanged file once.
-    """
-    path = os.path.join(folder_of(project), FILE)
-    try:
-        if path in _parsed and _parsed[path][0] == _mark_of(os.lstat(path)):
-            return _parsed[path][1]
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            mark = _mark_of(os.fstat(descriptor))
-            data = file.read(MAX_BYTES + 1)
-        is_ours = len(data) <= MAX_BYTES and not has_other_content(folder_of(project), FILE, data)
-        values = loads(data) if is_ours else None
-    except (OSError, ValueError, RecursionError):
+    """Return the compiled settings, current or outdated; None if the gate wrote no settings yet."""
+    store = find_store(folder_of(project))
+    if store is None:
         return None
-    if values is None or not _is_valid(values):
+    store.verify()
+    data = store.trusted(_KIND)
+    if data is None:
+        return None
+    if project in _parsed and _parsed[project][0] == data:
+        return _parsed[project][1]
+    try:
+        values: dict[str, Any] = loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not _is_valid(values):
         return None
     if len(_parsed) >= _MAX_PARSED:
         _parsed.clear()
-    compiled: dict[str, Any] = values
-    _parsed[path] = (mark, compiled)
-    return compiled
+    _parsed[project] = (data, values)
+    return values
 
 
-def _mark_of(about: os.stat_result) -> tuple[int, int, int]:
-    return about.st_ino, about.st_mtime_ns, about.st_size
+def write_compiled(project: str, values: dict[str, Any]) -> None:
+    """Store the compiled settings."""
+    open_store(folder_of(project)).put(_KIND, "", dumps(values))
 
 
 def is_replaced(project: str) -> bool:
-    """Return whether something else than Remit has changed the compiled file."""
-    path = os.path.join(folder_of(project), FILE)
-    if not os.path.lexists(path):
-        return False
-    # Something that is not a regular file, such as a pipe, has no content of Remit.
-    return has_other_content(folder_of(project), FILE, read_bytes(path, MAX_BYTES) or b"")
+    """Return whether something else than Remit has changed or removed the compiled settings."""
+    store = find_store(folder_of(project))
+    record = store.get(_KIND) if store is not None else None
+    return store is not None and (store.is_lost if record is None else not record.is_trusted)
 
 
 def _is_valid(values: object) -> bool:

@@ -1,8 +1,7 @@
-"""Compile the settings, the contract and the definitions of a project into the file that hooks read."""
+"""Compile the settings, the contract and the definitions of a project into the record that hooks read."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
@@ -12,15 +11,13 @@ from typing import Any
 import msgspec
 
 from remit.checking import Options
-from remit.clients.hooks.compiled import COMPILER, FILE, SCHEMA, environment, folder_of, read_compiled, stamp
+from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, folder_of, read_compiled, stamp, write_compiled
 from remit.clients.hooks.trusted import confirm_settings, notice, unconfirmed_settings
 from remit.configuration import Configuration, load
 from remit.contract.kinds import kind_of, slug
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
 from remit.gate.delegations import model_class
-from remit.gate.session_store import make_private
 from remit.gate.settings import settings_mapping
-from remit.gate.witness import note_content
 from remit.merging.model import MergeSettings
 from remit.orchestrate.merge_settings import merge_settings
 from remit.orchestrate.progress_file import progress_path
@@ -29,15 +26,14 @@ from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList
 from remit.rules.instructions import instructions
-from remit.workspace.atomic_write import replace_file
 from remit.workspace.git_folder import keep_out_of_git
 
 #: At most this many files are checked for changes at each call.
 _MAX_STAMPS = 300
 
 
-def compile_project(project: Path, *, confirm: bool = False) -> Path:
-    """Compile a project and return the path of the compiled file.
+def compile_project(project: Path, *, confirm: bool = False) -> None:
+    """Compile a project.
 
     With `confirm`, a person confirms the settings as they are now. Otherwise a configuration file that has changed
     since is not obeyed: the earlier settings stay effective, with a notice for the user.
@@ -46,10 +42,10 @@ def compile_project(project: Path, *, confirm: bool = False) -> Path:
     changed = [] if confirm else unconfirmed_settings(project)
     earlier = read_compiled(str(project)) if changed else None
     if earlier is not None:
-        earlier["notice"] = notice(changed)
-        earlier["environment"] = environment()
-        earlier["stamps"] = [stamp(path) for path in _dependencies(project, agent_folders(project))]
-        return _write(project, json.dumps(earlier, ensure_ascii=True).encode("ascii"))
+        now = {"notice": notice(changed), "environment": environment()}
+        stamps = [stamp(path) for path in _dependencies(project, agent_folders(project))]
+        _write(project, {**earlier, **now, "stamps": stamps})
+        return
     # Without earlier settings, the defaults are effective until the file is confirmed.
     configured = load(Path(project.anchor) if changed else project)
     folders = agent_folders(project)
@@ -73,7 +69,7 @@ def compile_project(project: Path, *, confirm: bool = False) -> Path:
     }
     if confirm:
         confirm_settings(project)
-    return _write(project, json.dumps(values, ensure_ascii=True).encode("ascii"))
+    _write(project, values)
 
 
 def agent_folders(project: Path) -> list[Path]:
@@ -181,14 +177,10 @@ def _configuration_folders(project: Path) -> Iterable[Path]:
             return
 
 
-def _write(project: Path, data: bytes) -> Path:
+def _write(project: Path, values: dict[str, Any]) -> None:
     folder = Path(folder_of(str(project)))
-    file = folder / FILE
     try:
         keep_out_of_git(folder.parent)
-        make_private(str(folder))
-        note_content(str(folder), FILE, data)
-        replace_file(file, data, mode=0o600, sync=False)
     except OSError as error:
-        raise EnvironmentBroken(f"{file} cannot be written: {error.strerror}") from error
-    return file
+        raise EnvironmentBroken(f"{folder.parent} cannot be written: {error.strerror}") from error
+    write_compiled(str(project), values)

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from remit.clients.hooks import results
+from remit.clients.hooks.libraries import make_libraries_importable
+from remit.clients.hooks.notices import (
+    conflicts_notice,
+    failure_notice,
+    interrupted_notice,
+    unverified_notice,
+    warnings_notice,
+    withheld_notice,
+)
 from remit.clients.hooks.payload import table, text
 from remit.clients.hooks.progress import record_delegation
 from remit.clients.hooks.responses import add_context, merge, updated_output
@@ -18,6 +27,8 @@ from remit.clients.hooks.runs import (
 from remit.clients.hooks.subagents import close, keep, outcome_of, record_end
 from remit.gate.delegations import link_delegation
 from remit.gate.model import MAX_NAME_LENGTH
+from remit.gate.session import SessionState
+from remit.gate.session_store import read_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,15 +102,11 @@ def new_conflicts(context: ProjectContext, session: str) -> str:
     kept = results.list_results(context.folder, session)
     if len({one.agent for one in kept if one.outcome == "accepted" and not one.is_outside_contract}) < 2:
         return ""
-    from remit.clients.hooks.libraries import make_libraries_importable
-    from remit.gate.session import SessionState as EmptyState
-    from remit.gate.session_store import read_session
 
     make_libraries_importable()
-    from remit.clients.hooks.notices import conflicts_notice
     from remit.clients.hooks.session_merge import conflicts_in
 
-    earlier = read_session(context.folder, session) or EmptyState()
+    earlier = read_session(context.folder, session) or SessionState()
     found = conflicts_in(kept, earlier, context.project, context.profile or "v2")
     with context.session(session) as state:
         new = [one for one in found if one[:MAX_NAME_LENGTH] not in state.conflicts]
@@ -111,8 +118,6 @@ def new_conflicts(context: ProjectContext, session: str) -> str:
 
 def _notice(output: object, kept: KeptResult, *, retried: bool) -> Answer | None:
     """Return the answer for a final report: a notice instead of it or with it, or None."""
-    from remit.clients.hooks.notices import failure_notice, unverified_notice, warnings_notice, withheld_notice
-
     if kept.outcome == "accepted":
         warnings = warnings_notice(kept)
         return add_context("PostToolUse", warnings) if warnings else None
@@ -176,8 +181,6 @@ def agent_call_failed(payload: object, context: ProjectContext) -> Answer | None
         retried = entry is not None and bool(entry.retry_of)
     if not context.is_enforced(agent):
         return None
-    from remit.clients.hooks.notices import interrupted_notice
-
     return add_context("PostToolUseFailure", interrupted_notice(agent, retried=retried))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
-from remit.clients.hooks.payload import NEEDED, missing, text
-from remit.clients.hooks.responses import merge, message
+from remit.clients.hooks.compiled import folder_of, project_of, read_compiled
+from remit.clients.hooks.payload import NEEDED, Unreadable, missing, parse, read, text
+from remit.clients.hooks.project import ProjectContext
+from remit.clients.hooks.responses import describe_error, encode, fault_answer, merge, message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,12 +93,10 @@ def handle_event(
             _count_unknown(name, project, payload)
         if handler is None or _is_internal(name, payload):
             return None
-        from remit.clients.hooks.compiled import project_of
-        from remit.clients.hooks.project import ProjectContext as Context
 
         folder = project or project_of(text(payload, "cwd") or os.getcwd())
         lacking = [field for field in missing(name, payload) if field in NEEDED.get(name, ())]
-        context = context or Context.open(folder)
+        context = context or ProjectContext.open(folder)
         context.changes_input = changes_input
         if not has_tools:
             context.settings = context.settings.without_tools()
@@ -111,8 +111,6 @@ def handle_event(
 
 def fault_response(event: str, problem: str | Exception, project: str, context: ProjectContext | None = None) -> Answer:
     """Return the answer for an internal error or an unusable payload."""
-    from remit.clients.hooks.responses import describe_error, fault_answer  # late: few calls need it
-
     description = describe_error(problem) if isinstance(problem, Exception) else problem
     return fault_answer(event, description, is_closed=_is_closed(project, context))
 
@@ -124,8 +122,6 @@ def write(target: int, data: bytes) -> None:
 
 
 def _answer(event: str, source: int, handle: Callable[[dict[str, Any], str], Answer | None] | None) -> Answer | None:
-    from remit.clients.hooks.payload import Unreadable, parse, read
-
     project = "" if handle is not None else os.environ.get("CLAUDE_PROJECT_DIR", "")
     try:
         payload = parse(read(source))
@@ -139,8 +135,6 @@ def _answer(event: str, source: int, handle: Callable[[dict[str, Any], str], Ans
 
 
 def _encode(answer: Answer | None, event: str) -> bytes:
-    from remit.clients.hooks.responses import encode
-
     try:
         return encode(answer)
     except (ValueError, RecursionError) as error:  # a number or a depth that JSON does not support
@@ -162,7 +156,6 @@ def _is_internal(event: str, payload: dict[str, object]) -> bool:
 
 def _count_unknown(event: str, project: str, payload: object) -> None:
     """Count an event that this version does not understand, for `remit doctor`."""
-    from remit.clients.hooks.compiled import folder_of, project_of
     from remit.clients.hooks.unknown_events import count_unknown
 
     count_unknown(folder_of(project or project_of(text(payload, "cwd") or os.getcwd())), event)
@@ -180,10 +173,7 @@ def _is_closed(project: str, context: ProjectContext | None) -> bool:
     if context is not None:
         return context.settings.on_fault == "closed" and not context.is_observing
     try:
-        from remit.clients.hooks.compiled import read_compiled
-        from remit.clients.hooks.project import ProjectContext as Context
-
         values = read_compiled(project) if project else None
-        return values is not None and _is_closed(project, Context(project, values))
+        return values is not None and _is_closed(project, ProjectContext(project, values))
     except Exception:  # noqa: BLE001 - the answer reports the first error, not this one
         return False

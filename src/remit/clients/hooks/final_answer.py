@@ -15,6 +15,8 @@ from remit.clients.hooks.judging import is_readable
 from remit.clients.hooks.libraries import make_libraries_importable
 from remit.clients.transcripts import read_transcripts
 from remit.contract.feedback import agent_title, neutralize
+from remit.errors import UsageError
+from remit.gate.delegations import agent_slug
 from remit.lazy import lazy_pattern
 
 TYPE_CHECKING = False
@@ -125,8 +127,6 @@ def contradictions(answer: str, transcript: str, state: SessionState, context: P
 
 def _session_receipts(transcript: str) -> list[Receipt] | None:
     """Return the tool calls of the session and its subagents; None if there is no record of the session."""
-    from remit.errors import UsageError
-
     if not is_readable(transcript):
         return None
     receipts: list[Receipt] = []
@@ -214,8 +214,6 @@ def _delegations(
     answer: str, receipts: list[Receipt] | None, state: SessionState, context: ProjectContext
 ) -> Iterator[str]:
     """Yield the agents that the answer states did something, although none of them was asked in this session."""
-    from remit.gate.delegations import agent_slug
-
     if receipts is None:
         return
     asked = {agent_slug(entry.agent.rpartition(":")[2]) for entry in state.delegations.values()}

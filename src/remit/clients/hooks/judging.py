@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 
+from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.libraries import make_all_importable, make_libraries_importable
 from remit.clients.transcripts import read_transcripts, split_agent
 from remit.lazy import lazy_pattern
@@ -66,8 +67,6 @@ def check_document(judgement: ReportJudgement, context: ProjectContext) -> str:
 
 def definition_digest(context: ProjectContext, agent_type: str) -> str:
     """Return the digest of an agent's definition when the settings were compiled; empty if it is unknown."""
-    from remit.clients.hooks.compiled import read_compiled
-
     digests = (read_compiled(context.project) or {}).get("digests")
     found = digests.get(agent_type.rpartition(":")[2]) if isinstance(digests, dict) else None
     return found if isinstance(found, str) else ""
@@ -93,7 +92,6 @@ def model_of(transcript_path: str) -> str:
 
 def _options(context: ProjectContext, agent_type: str, attempt: int) -> Options:
     from remit.checking import Options as CheckOptions
-    from remit.clients.hooks.compiled import read_compiled
 
     stored = (read_compiled(context.project) or {}).get("check")
     chosen = stored if isinstance(stored, dict) else {}

@@ -6,8 +6,11 @@ else: the client's work does not depend on it.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from remit.errors import RemitError
 from remit.failure_policy import RETRY_FIRST, failure_note
+from remit.orchestrate.progress_file import add_facts, now_text, replace_warning, set_work, update_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +44,6 @@ def record_delegation(context: ProjectContext, state: SessionState, key: str, ca
         return
 
     def change(progress: dict[str, Any]) -> None:
-        from remit.orchestrate.progress_file import add_facts
-
         if entry.has_failed:
             _set_warning(progress, state, key, cause)
         if entry.state == "accepted":
@@ -68,10 +69,6 @@ def _write(
     *,
     is_done: bool = False,
 ) -> None:
-    from pathlib import Path
-
-    from remit.orchestrate.progress_file import now_text, set_work, update_progress
-
     entry = {"timestamp": now_text(), "action": action, "status": result, "session": state.session, **(more or {})}
 
     def write(progress: dict[str, Any]) -> None:
@@ -121,8 +118,6 @@ def _set_delegations(progress: dict[str, Any], state: SessionState) -> None:
 
 def _set_warning(progress: dict[str, Any], state: SessionState, key: str, cause: str) -> None:
     """Add the warning of a failure: the agent, the cause and what may follow."""
-    from remit.orchestrate.progress_file import replace_warning
-
     entry, where = state.delegations[key], _where(state, key)
     details = f"{cause or 'it ended without a report'}; {_action(entry)}"
     replace_warning(progress, entry.agent, where, failure_note(entry.agent, where, details))
@@ -130,8 +125,6 @@ def _set_warning(progress: dict[str, Any], state: SessionState, key: str, cause:
 
 def _complete_warnings(progress: dict[str, Any], state: SessionState) -> None:
     """Add warnings of failures that no event reported, and mark those as resolved whose retry was accepted."""
-    from remit.orchestrate.progress_file import replace_warning
-
     known = "\n".join(str(one) for one in progress["warnings"])
     for key, entry in state.delegations.items():
         if entry.has_failed and f" ({_where(state, key)}): " not in known:

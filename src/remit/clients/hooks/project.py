@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 
-from remit.clients.hooks.compiled import FILE, folder_of, is_fresh, is_replaced, read_compiled
+from remit.clients.hooks.compiled import folder_of, is_fresh, is_replaced, read_compiled
 from remit.clients.hooks.libraries import make_libraries_importable
+from remit.clients.hooks.responses import describe_error
 from remit.errors import EnvironmentBroken
+from remit.gate.delegations import is_same_agent
+from remit.gate.record_store import open_store
 from remit.gate.redaction import load_rules
+from remit.gate.session_store import open_session
 from remit.gate.settings import GateSettings
 
 TYPE_CHECKING = False
@@ -15,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from remit.gate.session_store import open_session
     from remit.gate.work_tree import TreeRecord
 
 #: The placeholder for the agent's name in the compiled instructions.
@@ -25,8 +28,8 @@ CLAIMS = "claims"
 #: Other processes wait this long while one of them compiles.
 COMPILE_SECONDS = 20.0
 _REPLACED = (
-    "something else than Remit changed .remit/gate/compiled.json, the settings of the gate; they were compiled again "
-    "from the settings that you confirmed"
+    "something else than Remit changed or removed the compiled settings of the gate; they were compiled again from the "
+    "settings that you confirmed"
 )
 
 
@@ -91,8 +94,8 @@ class ProjectContext:
         self.progress: str = compiled.get("progress") or os.path.join(project, ".remit", "progress.json")
         #: A message for the user about the settings themselves.
         self.notice = str(compiled.get("notice") or "")
-        #: The lock of the session that is opened first, from `try_lock`; -1: it is not locked yet.
-        self.held = -1
+        #: The session whose transaction has begun, if it has.
+        self.held: open_session | None = None
         #: The record of the work tree that `unchanged_tree` has just made, if it did.
         self.unchanged: TreeRecord | None = None
         #: Whether opening the project has compiled its settings.
@@ -131,8 +134,6 @@ class ProjectContext:
 
     def keep_earlier_settings(self, error: Exception) -> None:
         """Note that the settings could not be compiled and that the earlier ones stay effective."""
-        from remit.clients.hooks.responses import describe_error
-
         self.notice = (
             f"the settings could not be compiled; the earlier settings stay effective: {describe_error(error)}"
         )
@@ -177,8 +178,6 @@ class ProjectContext:
                 return name
         if not agent_type:
             return None
-        from remit.gate.delegations import is_same_agent  # late: nearly all names are spelled as in the contract
-
         return next((name for name in self.contract if is_same_agent(name, agent_type)), None)
 
     @property
@@ -186,12 +185,10 @@ class ProjectContext:
         """Whether hooks record decisions without changing anything."""
         return self.settings.mode == "observe"
 
-    def session(self, session: str, *, is_urgent: bool = False) -> open_session:
-        """Return the state of a session, for use in a `with` block; `is_urgent` if the client waits for a decision."""
-        from remit.gate.session_store import open_session as open_state
-
-        lock, self.held = self.held, -1
-        return open_state(self.folder, session, lock=lock, is_urgent=is_urgent)
+    def session(self, session: str) -> open_session:
+        """Return the state of a session, for use in a `with` block."""
+        held, self.held = self.held, None
+        return held or open_session(self.folder, session)
 
 
 def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
@@ -199,15 +196,9 @@ def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
 
     Of several processes, one compiles and the others use its result; with `force`, each of them compiles.
     """
-    from remit.gate.session_store import make_private
-    from remit.workspace.atomic_write import file_lock
-
     if not os.path.isdir(project):
         raise EnvironmentBroken(f"the folder {project} does not exist")
-    folder = folder_of(project)
-    make_private(folder)
-    lock = file_lock(os.path.join(folder, FILE + ".lock"), COMPILE_SECONDS)
-    try:
+    with open_store(folder_of(project)).changing(COMPILE_SECONDS):
         values = None if force else read_compiled(project)
         if values is not None and is_fresh(values):
             return values
@@ -217,8 +208,6 @@ def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
         from remit.clients.hooks.compiling import compile_project
 
         compile_project(Path(project))
-    finally:
-        os.close(lock)
     values = read_compiled(project)
     if values is None:
         raise EnvironmentBroken(f"the settings of {project} were compiled but cannot be read")

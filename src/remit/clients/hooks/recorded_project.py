@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from remit.clients.hooks.compiled import folder_of, project_of, read_compiled
 from remit.clients.hooks.results import KeptResult, list_results
+from remit.clients.hooks.session_merge import merge_inputs_of
 from remit.configuration import Configuration, load
 from remit.errors import UsageError
 from remit.gate.session import SessionState
@@ -75,8 +76,6 @@ class SessionProject:
 
     def inputs(self, wanted: str, options: Options, sources: Sources) -> list[Input]:
         """Return the reports of a session as inputs of a merge."""
-        from remit.clients.hooks.session_merge import merge_inputs_of  # late: only a merge needs it
-
         found = self.session(wanted)
         inputs = merge_inputs_of(self.kept(found), found.state, options, sources)
         if not inputs:

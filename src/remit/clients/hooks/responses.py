@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from remit.errors import RemitError
 from remit.lean_json import dumps
 
 TYPE_CHECKING = False
@@ -110,8 +111,6 @@ def describe_error(error: BaseException) -> str:
 
     The text is included only if it is Remit's or the system's: others may quote the payload.
     """
-    from remit.errors import RemitError
-
     if isinstance(error, RemitError):
         return str(error)
     if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str):

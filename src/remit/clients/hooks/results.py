@@ -14,7 +14,8 @@ import time
 
 from remit.clients.hooks.project import CLAIMS
 from remit.gate.model import MAX_NAME_LENGTH
-from remit.gate.session_store import KEPT_DAYS, make_private, safe_name
+from remit.gate.record_store import make_private
+from remit.gate.session_store import KEPT_DAYS, safe_name
 from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False

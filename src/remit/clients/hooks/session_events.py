@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import time
 
+from remit.clients.hooks.notices import state_notice, task_notification
 from remit.clients.hooks.payload import flag, text
+from remit.clients.hooks.project import recompile
 from remit.clients.hooks.responses import add_context, block, merge, message
+from remit.clients.hooks.tool_calls import compare_background, compare_unfinished
+from remit.gate.decide import count_lines, decide_final, decide_stop
+from remit.gate.delegations import close_delegation, is_same_agent, release_writes
+from remit.gate.reverse_patch import remove_old_patches
+from remit.gate.session_store import read_session, remove_old_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +32,6 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
     """UserPromptSubmit: open a new window for a user's prompt; add the verdict to the report of a background task."""
     prompt = text(payload, "prompt").lstrip()
     if prompt.startswith(_NOTIFICATION):
-        from remit.clients.hooks.notices import task_notification
-
         notice = task_notification(prompt[:_NOTIFICATION_HEAD], text(payload, "session_id"), context)
         return add_context("UserPromptSubmit", notice) if notice and not context.is_observing else None
     from remit.clients.hooks.progress import record_prompt
@@ -48,13 +52,9 @@ def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | No
 
 
 def _compare_background(payload: object, context: ProjectContext) -> Answer | None:
-    from remit.gate.session_store import read_session
-
     saved = read_session(context.folder, text(payload, "session_id"))
     if saved is None or not (saved.background or any(not entry.get("end") for entry in saved.writers)):
         return None
-    from remit.clients.hooks.tool_calls import compare_background, compare_unfinished
-
     with context.session(text(payload, "session_id")) as state:
         return merge(compare_unfinished(state, context), compare_background(state, context, "Stop"))
 
@@ -65,8 +65,6 @@ def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
     Each of the two blocks an answer once: an orchestrator that stops again may stop. An answer that is too long is
     reported to the user.
     """
-    from remit.gate.decide import count_lines, decide_stop
-
     fields: dict[str, Any] = payload if isinstance(payload, dict) else {}
     tasks = fields.get("background_tasks")
     with context.session(text(payload, "session_id")) as state:
@@ -103,8 +101,6 @@ def _teammates_notice(payload: object, context: ProjectContext) -> str:
 def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:
     """Send an answer back, once for each prompt, if the record of the session contradicts it."""
     from remit.clients.hooks.final_answer import contradictions, may_state_claims
-    from remit.gate.decide import decide_final
-    from remit.gate.session_store import read_session
 
     answer, session = text(payload, "last_assistant_message"), text(payload, "session_id")
     state = read_session(context.folder, session)
@@ -127,8 +123,6 @@ def _check_final_answer(payload: object, context: ProjectContext) -> Answer | No
 
 def _close_interrupted(state: SessionState, tasks: list[object]) -> None:
     """Close delegations that the client does not list: nothing runs in the foreground when the orchestrator stops."""
-    from remit.gate.delegations import close_delegation, is_same_agent, release_writes
-
     running = {text(task, "id") for task in tasks}
     agents = [text(task, "agent_type") for task in tasks]
     has_teammates = any(text(task, "type") == "teammate" for task in tasks)  # listed without name and agent
@@ -148,8 +142,6 @@ def _close_interrupted(state: SessionState, tasks: list[object]) -> None:
 
 def session_started(payload: object, context: ProjectContext) -> Answer | None:
     """SessionStart: compile the settings; after a compaction or resumption, summarize the state for the model."""
-    from remit.clients.hooks.project import recompile
-    from remit.gate.session_store import read_session
 
     if not context.is_recompiled and not context.notice:
         try:
@@ -164,8 +156,6 @@ def session_started(payload: object, context: ProjectContext) -> Answer | None:
             state.compacted = False
     if state is None:
         return None
-    from remit.clients.hooks.notices import state_notice
-
     return add_context("SessionStart", state_notice(state, context))
 
 
@@ -180,10 +170,8 @@ def before_compaction(payload: object, context: ProjectContext) -> Answer | None
 def session_ended(_: object, context: ProjectContext) -> Answer | None:
     """SessionEnd: remove expired files of earlier sessions."""
     from remit.clients.hooks import results
-    from remit.gate.session_store import remove_old_sessions
 
     remove_old_sessions(context.folder)
-    for name in ("before", "calls", "reverts"):
-        remove_old_sessions(os.path.join(context.folder, name))
+    remove_old_patches(context.folder)
     results.remove_expired(context.folder)
     return None

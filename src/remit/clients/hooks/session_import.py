@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,8 +28,6 @@ async def import_sessions(database: Database, folders: Iterable[str], project: s
 
     A report that was rejected becomes a review item. Sessions without a report after `since` are left out.
     """
-    import asyncio
-
     entries, items = await asyncio.to_thread(_read_sessions, list(folders), project, since)
     new = await ledger.record(database, entries)
     await review_queue.add_items(database, items)

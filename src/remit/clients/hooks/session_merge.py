@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from remit.checking import Options
+from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.results import MAX_TEXT_BYTES, KeptResult
 from remit.contract.kinds import slug
 from remit.evidence.sources import Sources
@@ -57,7 +58,6 @@ def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, 
 
     They are merged with the confirmed settings of the project.
     """
-    from remit.clients.hooks.compiled import read_compiled
     from remit.evidence.sources import open_sources
     from remit.merging.api import merge_inputs
     from remit.merging.model import MergeSettings

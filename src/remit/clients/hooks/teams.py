@@ -11,6 +11,8 @@ import json
 import os
 
 from remit.clients.hooks import results
+from remit.clients.hooks.delivery import new_conflicts
+from remit.clients.hooks.notices import rejected_notice
 from remit.clients.hooks.payload import text
 from remit.clients.hooks.project import CLAIMS
 from remit.clients.hooks.responses import block, message
@@ -83,8 +85,6 @@ def _check(
 
 def untold_notices(session: str, context: ProjectContext) -> str:
     """Return the notices about reports of teammates, once: what is not accepted, and conflicts; "" without one."""
-    from remit.clients.hooks.delivery import new_conflicts
-    from remit.clients.hooks.notices import rejected_notice
 
     with context.session(session) as state:
         untold = [entry for entry in state.delegations.values() if entry.untold]

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import marshal
 import time
 
 from remit.clients.hooks.payload import seconds, text
-from remit.clients.hooks.responses import add_context, ask, deny, merge, message, updated_input
+from remit.clients.hooks.responses import (
+    add_context,
+    ask,
+    deny,
+    describe_error,
+    fault_answer,
+    merge,
+    message,
+    updated_input,
+)
 from remit.gate.decide import EDITING, SHELLS, TASK_TOOLS, UNCOUNTED, decide, may_change_files
-from remit.gate.model import ToolUse
+from remit.gate.model import Decision, ToolUse
+from remit.gate.session import SessionState
+from remit.gate.session_store import read_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +42,7 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     decision: Decision | None = None
     note: Answer | None = None
     try:
-        with context.session(call.session, is_urgent=True) as state:
+        with context.session(call.session) as state:
             decision = _decide_once(call, state, context, text(payload, "sent_at"))
             note = merge(
                 replaced_state(state, context, "PreToolUse"),
@@ -130,8 +142,6 @@ def _mark(call: ToolUse, sent_at: str) -> str:
 
     A client whose calls have no id of their own states when it sent the event.
     """
-    import marshal
-
     try:
         from _blake2 import blake2b  # hashlib takes longer to load than the whole gate
     except ImportError:
@@ -177,23 +187,19 @@ def _earlier_decision(call: ToolUse, mark: str, state: SessionState, context: Pr
             break
     launched = state.delegations.get(call.tool_use_id)
     if state.pending.get(call.tool_use_id, {}).get("mark") == mark or (launched is not None and launched.mark == mark):
-        from remit.gate.model import Decision as EarlierDecision
-
-        return EarlierDecision("allow", context.settings.mode)
+        return Decision("allow", context.settings.mode)
     return None
 
 
 def _restore(entry: dict[str, Any], call: ToolUse, context: ProjectContext) -> Decision:
     """Restore a decision from its record. The record contains no content of the call, so its reason may be computed
     again."""
-    from remit.gate.model import Decision as RestoredDecision
-    from remit.gate.session import SessionState as EmptyState
 
     rule, reason = entry.get("rule"), str(entry.get("reason", ""))
     if rule == "edit-code" and not entry.get("paths"):
-        full = decide(call, EmptyState(), context.settings, context.project)
+        full = decide(call, SessionState(), context.settings, context.project)
         reason = full.reason if full.reason.startswith(reason) else reason
-    restored = RestoredDecision(
+    restored = Decision(
         str(entry.get("decision")),
         context.settings.mode,
         would=entry.get("would"),
@@ -211,13 +217,8 @@ def _decide_unrecorded(
     call: ToolUse, decision: Decision | None, error: Exception, context: ProjectContext
 ) -> tuple[Decision, Answer | None]:
     """Decide without recording, because the state cannot be used, and show the error to the user."""
-    from remit.clients.hooks.responses import describe_error, fault_answer
-
     if decision is None:
-        from remit.gate.session import SessionState as EmptyState
-        from remit.gate.session_store import read_session
-
-        state = read_session(context.folder, call.session) or EmptyState()
+        state = read_session(context.folder, call.session) or SessionState()
         decision = decide(call, state, context.settings, context.project)
     if decision.decision == "deny":
         return decision, None

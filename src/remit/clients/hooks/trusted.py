@@ -16,7 +16,7 @@ from remit.clients.hooks.compiled import folder_of, read_compiled
 from remit.configuration import settings_digests
 from remit.errors import EnvironmentBroken
 from remit.gate.file_versions import read_bytes
-from remit.gate.session_store import make_private
+from remit.gate.record_store import make_private
 from remit.workspace.atomic_write import replace_file
 
 FILE = "trusted.json"

@@ -6,7 +6,12 @@ import os
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
+from remit.clients.patch import edits_in
 from remit.clients.translation import OWN_PROMPTS
+from remit.gate.record_store import make_private
+from remit.gate.session_store import safe_name
+from remit.lean_json import dumps
+from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,8 +105,6 @@ def _tool_events(payload: Payload, common: Payload) -> list[Payload]:
 
 
 def _patched(event: Payload, patch: str) -> list[Payload]:
-    from remit.clients.patch import edits_in
-
     return [
         {**event, "tool_name": tool, "tool_input": edit, "tool_use_id": f"{event['tool_use_id']}#{at}"}
         for at, (tool, edit) in enumerate(edits_in(patch))
@@ -129,9 +132,6 @@ def _task(payload: Payload, event: str, common: Payload, project: str) -> list[P
 
 def _transcript(payload: Payload, project: str, name: str) -> str:
     """Write the messages of a session to a private file, which `to_answer` removes. The client has no such file."""
-    from remit.gate.session_store import make_private, safe_name
-    from remit.lean_json import dumps
-    from remit.workspace.atomic_write import replace_file
 
     messages = payload.get("messages")
     folder = os.path.join(folder_of(project), "transcripts")

@@ -20,7 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.gate.state_file import SPARE
+from remit.errors import RemitError
+from remit.gate.session_store import recorded_sessions, remove_session
 
 #: The prompt of the session; adapters do not record a prompt that begins like this.
 PROMPT = "remit: doctor tests whether hooks run"
@@ -167,17 +168,7 @@ def _end_group(group: int) -> None:
 
 def _remove_session(folder: Path, token: str) -> None:
     """Remove the state of the session that names the file of this test."""
-    files = [*folder.glob("*.json"), *folder.glob(f"*.json{SPARE}")]
-    for file in sorted(files, key=_changed_at, reverse=True)[:_MAX_SESSIONS]:
-        with contextlib.suppress(OSError):
-            if token.encode() in file.read_bytes()[:_MAX_BYTES]:
-                for one in (file, folder / f"{file.name.partition('.')[0]}.lock"):
-                    one.unlink(missing_ok=True)
-
-
-def _changed_at(path: Path) -> float:
-    """Return when a file was changed, 0 if it is gone."""
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+    with contextlib.suppress(RemitError):
+        for session in recorded_sessions([str(folder)])[:_MAX_SESSIONS]:
+            if any(token in path for entry in session.state.decisions for path in entry.get("paths", ())):
+                remove_session(str(folder), session.name)

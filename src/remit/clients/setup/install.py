@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from remit.clients.hooks.compiling import compile_project
 from remit.clients.hooks.hook_server import NO_SERVER, is_answering
 from remit.clients.hooks.trusted import FILE as CONFIRMED
 from remit.clients.hooks.unknown_events import FILE as UNKNOWN
@@ -34,7 +35,7 @@ from remit.clients.setup.target import InstallTarget
 from remit.configuration import load
 from remit.contract.kinds import slug
 from remit.errors import RemitError, UsageError
-from remit.gate.session_store import make_private
+from remit.gate.record_store import make_private, remove_store
 from remit.registry.model import digest_of
 from remit.workspace.atomic_write import lock_descriptor
 from remit.workspace.safe_git import GitLimitReached, run_git
@@ -249,8 +250,6 @@ def _write(plan: InstallPlan, done: list[FileChange]) -> None:
     write_record(target, plan.record)
     for are_hooks in (False, True):
         if are_hooks and not target.is_user:
-            from remit.clients.hooks.compiling import compile_project
-
             compile_project(target.root, confirm=True)
         for change in plan.changes:
             if (change.path == target.settings) is are_hooks:
@@ -322,6 +321,7 @@ class Rollback:
             else:
                 record_file(self._target).unlink(missing_ok=True)
             if not self._had_gate:
+                remove_store(str(self._target.gate))
                 shutil.rmtree(self._target.gate)
         for folder in self._folders:
             with suppress(OSError):

@@ -21,9 +21,9 @@ from remit.clients.setup.plan import (
 from remit.clients.setup.settings_file import own_hooks, read_settings, without_hooks
 from remit.clients.setup.target import InstallTarget
 from remit.errors import EnvironmentBroken, UsageError
+from remit.gate.record_store import remove_store
 from remit.gate.session_store import list_sessions
 from remit.gate.settings import MODES
-from remit.gate.witness import forget_folder
 from remit.orchestrate.progress_file import progress_path, read_progress
 from remit.workspace.atomic_write import remove_leftovers
 
@@ -129,7 +129,7 @@ def _configuration_change(target: InstallTarget, installed: InstallRecord, kept:
 def _notes(target: InstallTarget, installed: InstallRecord) -> list[str]:
     if _is_shared(target):
         return []
-    count = len([name for name in list_sessions(str(target.gate)) if name not in ("installed", "compiled")])
+    count = len(list_sessions(str(target.gate)))
     sessions = "1 session" if count == 1 else f"{count} sessions"
     notes = [f"the recorded state of {sessions} is removed, too: {target.display_path(target.gate)}"] if count else []
     others = [one for one in _stored_by_others(target, installed) if one != ignore_file(target)]
@@ -159,8 +159,7 @@ def apply_uninstall(plan: InstallPlan) -> None:
             path.unlink(missing_ok=True)
         record_file(target).unlink(missing_ok=True)
         if not _is_shared(target) and target.gate.is_dir() and not target.gate.is_symlink():
-            for kept in (*(one for one in target.gate.iterdir() if one.is_dir()), target.gate):
-                forget_folder(str(kept))
+            remove_store(str(target.gate))
             shutil.rmtree(target.gate)
     except OSError as error:
         raise EnvironmentBroken(f"{error.filename} cannot be removed: {error.strerror}; try again") from error

@@ -14,11 +14,12 @@ from remit.configuration import load
 from remit.contract.parse import parse
 from remit.contract.render import render, to_json
 from remit.errors import UsageError
+from remit.reports.agents import brief_schema
 from remit.reports.formats import format_json
 from remit.reports.gate import decision_schema
 from remit.reports.ledger_shapes import ledger_schema
 from remit.reports.rules import PromptShape, rule_lines, rule_list_lines, rules_shape
-from remit.reports.shapes import brief_schema, check_schema, merge_schema, result_schema
+from remit.reports.shapes import check_schema, merge_schema, result_schema
 from remit.rules.catalog import every_rule, find
 from remit.rules.instructions import instructions
 from remit.surfaces.cli.printing import columns, print_lines, print_text

@@ -12,7 +12,7 @@ import click
 
 from remit.aio import cancel_and_wait
 from remit.clients.hooks.compiled import folder_of
-from remit.gate.witness import forget_folder
+from remit.gate.record_store import remove_store
 from remit.surfaces.cli.printing import print_text
 from remit.surfaces.cli.store import user_name, with_database
 
@@ -89,4 +89,4 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
         try:
             asyncio.run(work(folder))
         finally:
-            forget_folder(folder_of(str(folder / "shop")))
+            remove_store(folder_of(str(folder / "shop")))

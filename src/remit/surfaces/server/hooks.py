@@ -27,7 +27,7 @@ from remit.clients.setup.plan import read_bytes
 from remit.errors import RemitError
 from remit.gate.call_record import unchanged_tree
 from remit.gate.decide import EDITING, READING, SHELLS
-from remit.gate.session_store import INSTALLED, keep_saved_states, try_lock
+from remit.gate.session_store import INSTALLED, open_session
 from remit.lean_json import use_faster
 
 _MAX_RECORD = 4_000_000
@@ -53,7 +53,6 @@ def _read_json(data: bytes) -> object:
 def _prepare_thread() -> None:
     """dict[str, Any] the events of this thread faster than a process can, which answers one."""
     use_faster(_read_json, _encoder.encode)
-    keep_saved_states()
 
 
 class _Record(msgspec.Struct):
@@ -121,15 +120,16 @@ class HookServer:
         context = ProjectContext.open_compiled(project)
         if context is None or (tool in SHELLS and not _is_quick(payload, context)):
             return None
-        lock = try_lock(context.folder, text(payload, "session_id"))
-        if lock is None:
+        session = open_session(context.folder, text(payload, "session_id"), wait=0)
+        try:
+            session.begin()
+        except RemitError:
             return None
-        context.held = lock
+        context.held = session
         try:
             answer = handle_event(payload, project=project, context=context)
         finally:
-            if context.held >= 0:  # the session was not opened
-                os.close(context.held)
+            session.roll_back()  # if it was not opened
         return 200, _encoded(answer, payload, project)
 
     def _is_known(self, authorization: bytes, projects: list[str]) -> bool:

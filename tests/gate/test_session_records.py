@@ -1,4 +1,4 @@
-"""Digests of the gate's files outside the project."""
+"""What the gate records of a session: calls, patches, and the entries of its state."""
 
 from __future__ import annotations
 
@@ -7,102 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from remit.gate import witness
 from remit.gate.call_record import forget_call, load_record, record_before
 from remit.gate.model import ToolUse
+from remit.gate.record_store import open_store
 from remit.gate.reverse_patch import FileVersion, allowed_revert, keep_reverse_patch
 from remit.gate.session import MAX_ENTRIES, SessionState, Window
-from remit.gate.session_store import open_session
-from remit.gate.witness import digest_of, forget_content, forget_old, has_other_content, note_content
-
-
-def test_the_content_of_now_and_of_before_is_accepted(tmp_path: Path) -> None:
-    gate = str(tmp_path)
-    assert not has_other_content(gate, "a", b"anything"), "it was never noted"
-    for data in (b"one", b"two", b"two", b"three"):
-        note_content(gate, "a", data)
-    assert [has_other_content(gate, "a", data) for data in (b"one", b"two", b"three")] == [True, False, False]
-    forget_content(gate, "a")
-    forget_content(gate, "a")
-    assert not has_other_content(gate, "a", b"one")
-
-
-def test_a_note_under_a_lock_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    gate = str(tmp_path)
-    for data in (b"one", b"two", b"three", b"four"):
-        note_content(gate, "a", data, is_locked=True)
-    assert [has_other_content(gate, "a", data) for data in (b"two", b"three", b"four")] == [True, False, False]
-    (note,) = (tmp_path / "state").rglob("a")
-    inode = note.stat().st_ino
-    note_content(gate, "a", b"five", is_locked=True)
-    assert note.stat().st_ino == inode
-    note.unlink()
-    note.symlink_to(tmp_path / "elsewhere")
-    (tmp_path / "elsewhere").write_bytes(b"0" * 65)
-    note_content(gate, "a", b"six", is_locked=True)
-    assert (tmp_path / "elsewhere").read_bytes() == b"0" * 65, "a link is not followed"
-    assert not has_other_content(gate, "a", b"six")
-
-
-def test_a_note_of_another_process_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(witness, "_MAX_WRITTEN", 1)
-    gate = str(tmp_path)
-    for data in (b"one", b"two", b"three"):
-        note_content(gate, "a", data, is_locked=True)
-        note_content(gate, "b", data, is_locked=True)
-    (note,) = (tmp_path / "state").rglob("a")
-    other = f"{digest_of(b'theirs')}\n{digest_of(b'before')}"
-    (tmp_path / "new").write_text(other)
-    (tmp_path / "new").replace(note)
-    note_content(gate, "a", b"ours", is_locked=True)
-    assert not has_other_content(gate, "a", b"theirs")
-    assert has_other_content(gate, "a", b"three")
-    note.unlink()
-    note_content(gate, "a", b"again", is_locked=True)
-    assert note.read_text().split() == [digest_of(b"again")]
-
-
-def test_a_folder_that_another_one_replaces_has_its_own_notes(tmp_path: Path) -> None:
-    one, other, gate = tmp_path / "one", tmp_path / "other", tmp_path / "gate"
-    for number, folder in enumerate((one, other)):
-        folder.mkdir()
-        gate.unlink(missing_ok=True)
-        gate.symlink_to(folder)
-        assert not has_other_content(str(gate), "a", b"anything"), number
-        note_content(str(gate), "a", b"content")
-    assert has_other_content(str(one), "a", b"anything")
-    assert not has_other_content(str(tmp_path / "never"), "a", b"anything")
-
-
-def test_old_notes_are_forgotten_except_those_of_settings(tmp_path: Path) -> None:
-    gate = str(tmp_path)
-    forget_old(gate, 1)
-    for name in ("a", "compiled.json"):
-        note_content(gate, name, b"one")
-    forget_old(gate, 1)
-    assert has_other_content(gate, "a", b"two")
-    forget_old(gate, -1)
-    assert not has_other_content(gate, "a", b"two")
-    assert has_other_content(gate, "compiled.json", b"two")
-
-
-def test_without_a_place_for_notes_nothing_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    note_content(str(tmp_path), "a", b"one")
-    assert not has_other_content(str(tmp_path), "a", b"two")
-
-
-def test_a_removed_state_is_noticed_and_its_permissions_are_not_used(tmp_path: Path) -> None:
-    with open_session(str(tmp_path), "s1") as state:
-        state.declarations.append({"kind": "edit", "paths": ["."]})
-    data = (tmp_path / "s1.json").read_bytes()
-    (tmp_path / "s1.json").write_bytes(data.replace(b'"edit"', b'"verify"'))
-    with open_session(str(tmp_path), "s1") as state:
-        assert state.declarations == []
-        assert state.changes[-1]["paths"] == [".remit/gate/s1.json"]
 
 
 def test_a_record_of_another_form_is_not_used(tmp_path: Path) -> None:
@@ -116,7 +25,9 @@ def test_a_record_of_another_form_is_not_used(tmp_path: Path) -> None:
     assert found is not None
     assert found.mode == "strict"
     forget_call(call, str(gate))
-    (gate / "calls/t1").write_bytes(b"x")
+    assert load_record(call, str(gate)) is None
+    record_before(call, SessionState("s1"), "strict", str(gate), str(project))
+    open_store(str(gate)).put("call", "t1", b"x")
     assert load_record(call, str(gate)) is None
 
 

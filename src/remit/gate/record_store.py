@@ -1,0 +1,461 @@
+"""The records of the gate: one SQLite file for each project, outside of it, in the user's folder for states.
+
+A record has a kind, a name and bytes: the state of a session, the compiled settings, the files before a call. Contents
+of files are kept by their digest. All changes of an event are one transaction, so a process that is killed leaves the
+old records or the new ones.
+
+A command of an agent runs as the same user and can write the file, so nothing here is a proof. But a change by anything
+else is noticed: each record has the digest of its bytes, and the file `seal` in the gate's folder has the digest of all
+of these digests, of now and of before. If they differ, no record is trusted any more.
+"""
+
+from __future__ import annotations
+
+import _sqlite3 as sqlite3  # the module `sqlite3` adds conversions of dates, which take longer to load
+import os
+import stat
+import time
+from _thread import _local
+
+from remit.errors import EnvironmentBroken
+from remit.gate.earlier_state import has_earlier_state, read_earlier_state, remove_earlier_state
+from remit.workspace.atomic_write import file_lock, replace_file
+
+try:
+    from _blake2 import blake2b  # hashlib takes longer to load than the whole gate
+except ImportError:
+    from hashlib import blake2b
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+#: How long a process waits for another one that changes the records.
+WAIT_SECONDS = 5.0
+_FOLDER = "remit/gate"
+_FILE = "gate.sqlite"
+#: In the gate's folder of the project.
+SEAL = "seal"
+_DIGEST_LENGTH = 32
+#: The place of the store, the digest of now and that of before, one in each line.
+_SEAL_LENGTH = 3 * (_DIGEST_LENGTH + 1)
+#: Pages in the journal before it is copied. Every process reads the whole journal, so it is short.
+_MAX_PAGES = 64
+_MAX_CONNECTIONS = 50
+_SCHEMA = """
+CREATE TABLE record (
+    kind TEXT NOT NULL, name TEXT NOT NULL, at REAL NOT NULL, digest TEXT NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (kind, name)
+);
+CREATE INDEX digests ON record (kind, name, digest);
+CREATE TABLE content (digest TEXT PRIMARY KEY, at REAL NOT NULL, data BLOB NOT NULL);
+"""
+_DIGESTS = "SELECT kind || ' ' || name || ' ' || digest FROM record ORDER BY kind, name, digest"
+_REMOVE_UNNAMED = (
+    "DELETE FROM record WHERE kind = ? AND name NOT IN (SELECT CAST(data AS TEXT) FROM record WHERE kind = ?)"
+)
+#: The record that some records are gone.
+_LOST = "lost"
+_NOTE_LOSS = "REPLACE INTO record VALUES (?, '', 0, ?, x'')"
+
+
+def digest_of(data: bytes) -> str:
+    """Return a digest by which changed content is recognised."""
+    return blake2b(data, digest_size=_DIGEST_LENGTH // 2).hexdigest()
+
+
+def state_folder() -> str:
+    """Return the user's folder for states of Remit."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(base, "remit")
+
+
+def store_path(folder: str) -> str:
+    """Return the path of the store for a gate's folder."""
+    above, own = os.path.split(os.path.dirname(folder))
+    # Only the folder of the project is resolved: a link in its place must not lead to another store.
+    real = os.path.join(os.path.realpath(above), own, os.path.basename(folder))
+    return os.path.join(state_folder(), "gate", digest_of(os.fsencode(real)), _FILE)
+
+
+class Record:
+    """The bytes of a record, and whether the gate wrote them."""
+
+    __slots__ = ("data", "is_trusted")
+
+    def __init__(self, data: bytes, *, is_trusted: bool) -> None:
+        self.data = data
+        self.is_trusted = is_trusted
+
+
+class RecordStore:
+    """The records for one gate's folder, as one thread sees them."""
+
+    def __init__(self, folder: str, path: str) -> None:
+        self.folder = folder
+        self.path = path
+        self._wait = WAIT_SECONDS
+        self._digest = ""
+        self._connection = sqlite3.connect(path, timeout=self._wait, isolation_level=None)
+        self._execute(f"PRAGMA wal_autocheckpoint = {_MAX_PAGES}")
+        self._execute("PRAGMA synchronous = NORMAL")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def get(self, kind: str, name: str = "") -> Record | None:
+        """Return a record; None if it is missing."""
+        row = self._execute("SELECT digest, data FROM record WHERE kind = ? AND name = ?", kind, name).fetchone()
+        return None if row is None else Record(row[1], is_trusted=digest_of(row[1]) == row[0])
+
+    def trusted(self, kind: str, name: str = "") -> bytes | None:
+        """Return the bytes of a record; None if it is missing, or if something else has changed it."""
+        record = self.get(kind, name)
+        return record.data if record is not None and record.is_trusted else None
+
+    def names(self, kind: str, since: float = 0.0) -> list[str]:
+        """Return the names of the records that were written after a time, the latest first."""
+        rows = self._execute("SELECT name FROM record WHERE kind = ? AND at >= ? ORDER BY at DESC", kind, since)
+        return [name for (name,) in rows.fetchall()]
+
+    def put(self, kind: str, name: str, data: bytes) -> None:
+        """Write a record."""
+        with self.changing():
+            self._execute("REPLACE INTO record VALUES (?, ?, ?, ?, ?)", kind, name, time.time(), digest_of(data), data)
+
+    def remove(self, kind: str, name: str | None = None) -> None:
+        """Remove a record, or all of a kind."""
+        with self.changing():
+            self._execute("DELETE FROM record WHERE kind = ? AND name = coalesce(?, name)", kind, name)
+
+    def content(self, digest: str) -> bytes | None:
+        """Return a content that was kept."""
+        row = self._execute("SELECT data FROM content WHERE digest = ?", digest).fetchone()
+        return row[0] if row is not None and digest_of(row[0]) == digest else None
+
+    def keep_content(self, data: bytes) -> str:
+        """Keep a content, and return its digest."""
+        digest = digest_of(data)
+        with self.changing():
+            self._execute("REPLACE INTO content VALUES (?, ?, ?)", digest, time.time(), data)
+        return digest
+
+    def size(self, kind: str, name: str = "") -> int:
+        """Return the number of bytes of a record; 0 if it is missing."""
+        row = self._execute("SELECT length(data) FROM record WHERE kind = ? AND name = ?", kind, name).fetchone()
+        return int(row[0]) if row is not None else 0
+
+    def remove_unnamed(self, kind: str, by: str) -> None:
+        """Remove the records of a kind whose names no record of the kind `by` contains."""
+        with self.changing():
+            self._execute(_REMOVE_UNNAMED, kind, by)
+
+    def remove_old(self, kinds: tuple[str, ...], days: float) -> int:
+        """Remove the records of some kinds and the contents that were not written for a number of days."""
+        oldest, removed = time.time() - days * 86_400, 0
+        with self.changing():
+            for kind in kinds:
+                removed += self._execute("DELETE FROM record WHERE kind = ? AND at < ?", kind, oldest).rowcount
+            self._execute("DELETE FROM content WHERE at < ?", oldest)
+        return removed
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether something else has removed records."""
+        return self.get(_LOST) is not None
+
+    def forget_loss(self) -> None:
+        """Note that the loss was reported."""
+        self.remove(_LOST)
+
+    def changing(self, wait: float = WAIT_SECONDS) -> _Changing:
+        """Return a block whose changes are one transaction; in such a block, it is a part of that."""
+        return _Changing(self, wait)
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether a transaction is open."""
+        return self._connection.in_transaction
+
+    def begin(self, wait: float = WAIT_SECONDS) -> None:
+        """Begin a transaction. Raises EnvironmentBroken if another process does not end its own in time."""
+        if wait != self._wait:
+            self._execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
+            self._wait = wait
+        make_private(self.folder)
+        self._execute("BEGIN IMMEDIATE")
+        try:
+            self._digest = self.digest_of_all()
+            if not self._is_sealed(self._digest):
+                self._distrust()
+        except BaseException:
+            self.roll_back()
+            raise
+
+    def commit(self) -> None:
+        """End a transaction: all of its changes are stored, or none."""
+        try:
+            # A process that ends before the commit leaves the earlier records, which the seal states, too.
+            now = self.digest_of_all()
+            if now != self._digest or not self._is_sealed(now):
+                _write_seal(self.folder, self.path, now, self._digest)
+            self._execute("COMMIT")
+        except OSError as error:
+            self.roll_back()
+            raise EnvironmentBroken(f"cannot store the gate's state in {self.folder}: {error.strerror}") from error
+        except BaseException:
+            self.roll_back()
+            raise
+
+    def roll_back(self) -> None:
+        """End a transaction without its changes."""
+        if self._connection.in_transaction:
+            self._connection.rollback()
+
+    def verify(self) -> None:
+        """Compare the records with the seal. If something else has changed them, none is trusted any more."""
+        if not self.is_changing and not self._is_sealed(self.digest_of_all()):
+            with self.changing():
+                pass  # another process may have ended its transaction in the meantime: `begin` compares again
+
+    def _distrust(self) -> None:
+        """Trust no record any more. With a seal, a session without a record may have had one, too."""
+        self._execute("UPDATE record SET digest = ''")
+        if _read_seal(self.folder)[0] == _place(self.path):
+            self._execute(_NOTE_LOSS, _LOST, digest_of(b""))
+
+    def digest_of_all(self) -> str:
+        """Return the digest of the digests of all records."""
+        return digest_of("\n".join([text for (text,) in self._execute(_DIGESTS).fetchall()]).encode())
+
+    def _is_sealed(self, digest: str) -> bool:
+        place, *digests = _read_seal(self.folder)
+        return place == _place(self.path) and digest in digests
+
+    def _execute(self, statement: str, *values: object) -> sqlite3.Cursor:
+        try:
+            return self._connection.execute(statement, values)
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                text = f"another process has held the gate's state {self.path} for {self._wait:g} s"
+                raise EnvironmentBroken(text) from error
+            raise EnvironmentBroken(f"cannot use the gate's state {self.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise self._put_aside(error) from error
+
+    def _put_aside(self, error: sqlite3.DatabaseError) -> EnvironmentBroken:
+        """Rename a file that is not a database of SQLite. The next event starts with a new one."""
+        self.close()
+        aside = f"{self.path}.broken-{time.time_ns()}"
+        try:
+            os.rename(self.path, aside)
+            _remove_files(self.path)
+        except OSError as problem:
+            return EnvironmentBroken(f"the gate's state {self.path} is corrupt ({error}): {problem.strerror}")
+        return EnvironmentBroken(f"the gate's state was corrupt ({error}); it was renamed to {aside}")
+
+
+class _Changing:
+    """A transaction, or a part of the one that is open."""
+
+    __slots__ = ("_is_outer", "_store", "_wait")
+
+    def __init__(self, store: RecordStore, wait: float) -> None:
+        self._store = store
+        self._wait = wait
+        self._is_outer = not store.is_changing
+
+    def __enter__(self) -> None:
+        if self._is_outer:
+            self._store.begin(self._wait)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_outer:
+            if kind is None:
+                self._store.commit()
+            else:
+                self._store.roll_back()
+
+
+class _Connections(_local):
+    """The stores that a thread has opened, by their paths, each with the file that it is."""
+
+    def __init__(self) -> None:
+        self.process = 0
+        self.stores: dict[str, tuple[tuple[int, int], RecordStore]] = {}
+
+
+_connections = _Connections()
+
+
+def find_store(folder: str) -> RecordStore | None:
+    """Return the store for a gate's folder; None if nothing was stored yet."""
+    path = store_path(folder)
+    file = _file_of(path)
+    if file is None:
+        return open_store(folder) if has_earlier_state(folder) else None
+    if _connections.process != os.getpid():  # a connection must not be used in another process
+        _connections.process, _connections.stores = os.getpid(), {}
+    known = _connections.stores.get(path)
+    if known is not None and known[0] == file:
+        return known[1]
+    if len(_connections.stores) >= _MAX_CONNECTIONS:
+        _connections.stores.pop(next(iter(_connections.stores)))
+    store = RecordStore(folder, path)
+    _connections.stores[path] = (file, store)
+    return store
+
+
+def open_store(folder: str) -> RecordStore:
+    """Return the store for a gate's folder. A new one gets the state of an earlier version."""
+    path = store_path(folder)
+    if _file_of(path) is None:
+        _make(folder, path)
+    store = find_store(folder)
+    if store is None:
+        raise EnvironmentBroken(f"the gate's state {path} was removed while it was used")
+    return store
+
+
+def _make(folder: str, path: str) -> None:
+    make_private(folder)
+    try:
+        make_private(os.path.dirname(path))
+        lock = file_lock(f"{path}.lock", WAIT_SECONDS)
+        try:
+            if _file_of(path) is None:
+                _create(folder, path)
+        finally:
+            os.close(lock)
+    except OSError as error:
+        raise EnvironmentBroken(f"cannot store the gate's state in {path}: {error.strerror}") from error
+
+
+def _create(folder: str, path: str) -> None:
+    """Create a store under another name first, so that no process sees a part of it."""
+    new = f"{path}.new"
+    _remove_files(new)
+    os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600))
+    connection = sqlite3.connect(new)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(_SCHEMA)
+        if _read_seal(folder)[0] == _place(path):
+            connection.execute(_NOTE_LOSS, (_LOST, digest_of(b"")))
+            connection.commit()
+    except sqlite3.Error as error:
+        raise EnvironmentBroken(f"cannot store the gate's state in {path}: {error}") from error
+    finally:
+        connection.close()
+    store = RecordStore(folder, new)
+    try:
+        _write_seal(folder, path, store.digest_of_all(), "")
+        store.path = path
+        earlier = read_earlier_state(folder)
+        with store.changing():
+            for kind, name, data in earlier:
+                store.put(kind, name, data)
+    finally:
+        store.close()
+    os.rename(new, path)
+    if earlier:
+        remove_earlier_state(folder)
+
+
+def remove_store(folder: str) -> None:
+    """Remove the store for a gate's folder, and the folders above it that are empty then."""
+    path = store_path(folder)
+    known = _connections.stores.pop(path, None)
+    if known is not None and _connections.process == os.getpid():
+        known[1].close()
+    place = os.path.dirname(path)
+    try:
+        for name in os.listdir(place):
+            os.unlink(os.path.join(place, name))
+    except OSError:
+        return
+    above = os.path.dirname(state_folder())
+    own = [place, os.path.dirname(place), state_folder()]
+    for one in (*own, *([] if os.environ.get("XDG_STATE_HOME") else [above, os.path.dirname(above)])):
+        try:
+            os.rmdir(one)
+        except OSError:
+            return  # it contains other files
+
+
+def make_private(folder: str) -> None:
+    """Create a folder that only its owner can use. Raise EnvironmentBroken if it is a link or another user's."""
+    try:
+        try:
+            found = os.lstat(folder)
+        except FileNotFoundError:
+            # The folder above must not be writable for others either, with any mask for new files.
+            os.makedirs(os.path.dirname(folder), mode=0o755, exist_ok=True)
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            found = os.lstat(folder)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            raise EnvironmentBroken(f"{folder} is a link or belongs to another user; it must be a folder that you own")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            os.chmod(folder, 0o700)
+    except OSError as error:
+        raise EnvironmentBroken(f"cannot store the gate's state in {folder}: {error.strerror}") from error
+
+
+def _file_of(path: str) -> tuple[int, int] | None:
+    """Return which file is at a path; None without one. Raises EnvironmentBroken if it is not a file of this user."""
+    try:
+        about = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise EnvironmentBroken(f"cannot use the gate's state {path}: {error.strerror}") from error
+    if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
+        raise EnvironmentBroken(f"{path} is a link or belongs to another user; it must be a file that you own")
+    return about.st_dev, about.st_ino
+
+
+def _remove_files(path: str) -> None:
+    """Remove a database of SQLite with its journal."""
+    for name in (path, f"{path}-wal", f"{path}-shm"):
+        if os.path.lexists(name):
+            os.unlink(name)
+
+
+def _place(path: str) -> str:
+    """Return what distinguishes stores: a project that was moved or copied has another one, and no seal of it."""
+    return digest_of(os.fsencode(path))
+
+
+def _read_seal(folder: str) -> list[str]:
+    try:
+        descriptor = os.open(os.path.join(folder, SEAL), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return [""]
+    try:
+        return os.read(descriptor, _SEAL_LENGTH).decode("ascii", "replace").split() or [""]
+    except OSError:
+        return [""]
+    finally:
+        os.close(descriptor)
+
+
+def _write_seal(folder: str, path: str, now: str, before: str) -> None:
+    """Write the seal, in place if it is there: to replace a file takes longer than the whole transaction."""
+    data = f"{_place(path)}\n{now}\n{before or now}\n".encode("ascii")
+    name = os.path.join(folder, SEAL)
+    try:
+        descriptor = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        replace_file(name, data, mode=0o600, sync=False)
+        return
+    try:
+        about = os.fstat(descriptor)
+        is_own = stat.S_ISREG(about.st_mode) and about.st_nlink == 1 and about.st_size == len(data)
+        if is_own and os.write(descriptor, data) == len(data):
+            return
+    finally:
+        os.close(descriptor)
+    replace_file(name, data, mode=0o600, sync=False)
