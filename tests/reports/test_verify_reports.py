@@ -250,7 +250,7 @@ def test_a_line_that_is_worth_a_look_states_how_often_such_accusations_are_right
 
 # The reason in every format
 
-REASON = "there is no such file, and none of its folders is here (right in 22 of 40)"
+REASON = f"there is no such file, and none of its folders is here ({accusations.share_text('missing-folders')})"
 
 
 def test_every_accusation_has_its_reason_in_every_format(sources: Sources) -> None:
