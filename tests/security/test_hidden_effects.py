@@ -288,7 +288,8 @@ class FakeProcesses:
     ) -> None:
         folder = self.root / name
         folder.mkdir()
-        (folder / "stat").write_text(f"{name} ({program}) S {parent} " + " ".join(["0"] * 17) + " 777 0\n")
+        start = 777 if name.isdigit() and int(name) > 100 else 5
+        (folder / "stat").write_text(f"{name} ({program}) S {parent} " + " ".join(["0"] * 17) + f" {start} 0\n")
         for file, text in (("cgroup", group), ("environ", environment), ("cmdline", line)):
             (folder / file).write_text(text)
         (folder / "cwd").symlink_to("/")

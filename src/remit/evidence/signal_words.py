@@ -63,5 +63,5 @@ def is_short(text: str) -> bool:
 
 
 def without_code(text: str) -> str:
-    """Return a text without its code spans: the name of a function is not a word of the text."""
-    return _CODE_SPAN.sub(" ", text) if "`" in text else text
+    """Return a text with blanks instead of its code spans: the name of a function is not a word of the text."""
+    return _CODE_SPAN.sub(lambda span: " " * len(span[0]), text) if "`" in text else text

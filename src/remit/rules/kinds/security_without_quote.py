@@ -11,8 +11,6 @@ from remit.rules.base import Case, Example, Fault, Rule
 from remit.rules.evidence.finding_without_reference import issue_references
 
 _WORD = lazy_pattern(r"[^\W\d_]\w*")
-#: Words that state nothing alone.
-_EMPTY_WORDS = frozenset({"return", "else", "end", "pass", "try", "finally", "begin", "None", "null", "true", "false"})
 _MIN_WORDS = 2
 
 
@@ -113,6 +111,5 @@ def _is_within_reach(reference: Checked, quoted: Location, length: int) -> bool:
 
 
 def has_statement(code: str) -> bool:
-    """Return whether code has at least two words that state something: `)` and `return ...` prove nothing."""
-    words = [word for word in _WORD.findall(code) if word not in _EMPTY_WORDS]
-    return len(words) >= _MIN_WORDS
+    """Return whether code has at least two words: `)`, `else:` and `return ...` prove nothing."""
+    return len(_WORD.findall(code)) >= _MIN_WORDS
