@@ -7,9 +7,11 @@ no pattern takes long.
 
 from __future__ import annotations
 
-import fnmatch
 import os
-from collections.abc import Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: A pattern with more alternatives is a mistake, or is meant to use up memory.
 MAX_CHOICES = 128
@@ -106,6 +108,8 @@ def _matches_parts(parts: list[str], pieces: list[str]) -> bool:
 def part_matches(part: str, piece: str) -> bool:
     """Whether `*`, `?` and `[...]` match one name, in linear time for `*` alone."""
     if "[" in piece:
+        import fnmatch  # late: few patterns have a set
+
         return fnmatch.fnmatchcase(part, piece)
     if "?" in piece:
         return _matches_marks(part, piece)

@@ -6,8 +6,9 @@ take longer than the check.
 
 from __future__ import annotations
 
-import re
-from functools import cached_property
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
@@ -33,12 +34,12 @@ class _LazyPattern:
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
-        value = self.__dict__[name] = getattr(self._compiled, name)
-        return value
+        if "_compiled" not in self.__dict__:
+            import re  # late: a hook before a call uses no expression, and `re` takes as long to load as the gate
 
-    @cached_property
-    def _compiled(self) -> re.Pattern[str]:
-        return re.compile(self._text, self._flags)
+            self.__dict__["_compiled"] = re.compile(self._text, self._flags)
+        value = self.__dict__[name] = getattr(self.__dict__["_compiled"], name)
+        return value
 
     def __repr__(self) -> str:
         return f"lazy_pattern({self._text!r}, {self._flags!r})"

@@ -15,6 +15,7 @@ from test_orchestrator import ME, answers, delegate, submitted
 from remit.dispatch.submit import Resolving
 from remit.dispatch.worker import Worker
 from remit.errors import EnvironmentBroken
+from remit.operations.jobs import Orchestrate
 from remit.orchestrate import api
 from remit.orchestrate.local_worker import LocalWorker, ensure_worker
 from remit.orchestrate.orchestrator import build_orchestrator
@@ -78,11 +79,9 @@ async def test_an_orchestrator_whose_spare_worker_died_gets_an_error(play: Play)
 @pytest.mark.usefixtures("dying")
 async def test_remit_orchestrate_ends_with_the_error_of_its_worker(play: Play) -> None:
     async with play() as fleet, asyncio.timeout(PATIENCE):
-        trees = ("tree_max_tokens", "tree_max_cost", "tree_max_turns", "tree_max_seconds")
-        unlimited = dict.fromkeys(("max_cost", *trees))
-        given = {"repo": fleet.project, "model": ANTHROPIC, "max_turns": 3, **unlimited}
+        wanted = Orchestrate(task="look after the house", repo=str(fleet.project), model=ANTHROPIC, max_turns=3)
         with pytest.raises(EnvironmentBroken, match=DIED):
-            await orchestrate_command._run(fleet.database, fleet.settings, "look after the house", given)
+            await orchestrate_command._run(fleet.database, fleet.settings, wanted)
 
 
 @pytest.mark.usefixtures("dying")

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "clients/hooks"))
 from hooking import PAYLOADS, Hooks
 
 from remit.clients.hooks.hook_server import absence_notice, is_answering
-from remit.gate.session_store import open_session
+from remit.gate.session_store import list_sessions, open_session
 from remit.gate.settings import GateSettings
 
 SECRET = "s3cret-of-this-install"
@@ -174,7 +174,7 @@ def test_fifty_sessions_at_once_get_their_own_answers(site: RunningSite, start: 
         thread.join()
     decisions = {one["hookSpecificOutput"]["permissionDecision"] for one in answers.values()}
     assert (len(answers), decisions) == (50, {"deny"})
-    assert len(list(hooks.folder.glob("session-*.json"))) == 50
+    assert len(list_sessions(str(hooks.folder))) == 50
 
 
 def test_a_client_learns_that_no_server_answers(site: RunningSite) -> None:

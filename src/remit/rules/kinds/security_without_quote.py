@@ -10,7 +10,7 @@ from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 from remit.rules.evidence.finding_without_reference import issue_references
 
-_WORD = lazy_pattern(r"[^\W\d_]\w*")
+_WORD = lazy_pattern(r"\w+")
 _MIN_WORDS = 2
 
 
@@ -111,5 +111,5 @@ def _is_within_reach(reference: Checked, quoted: Location, length: int) -> bool:
 
 
 def has_statement(code: str) -> bool:
-    """Return whether code has at least two words: `)`, `else:` and `return ...` prove nothing."""
+    """Return whether code has at least two words or numbers: `)`, `else:` and `return ...` prove nothing."""
     return len(_WORD.findall(code)) >= _MIN_WORDS

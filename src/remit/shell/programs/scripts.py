@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
+from remit.lazy import lazy_pattern
 from remit.shell.command import Command
 from remit.shell.options import CommandOptions
 from remit.shell.words import Argument
 
 # Not compiled: a line needs one or two of them.
-_RANGE = r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*"
-_QUIT = r"\s*(\d{1,8})\s*q\s*;?\s*"
-_AWK_LINE = r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
-_AWK_LINES = r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*"
+_RANGE = lazy_pattern(r"\s*(\d{1,8})(?:\s*,\s*(\+?)(\d{1,8}))?\s*p\s*")
+_QUIT = lazy_pattern(r"\s*(\d{1,8})\s*q\s*;?\s*")
+_AWK_LINE = lazy_pattern(r"\s*NR\s*==\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*")
+_AWK_LINES = lazy_pattern(r"\s*(?:NR\s*>=?\s*(\d{1,8})\s*&&\s*)?NR\s*<=?\s*(\d{1,8})\s*(?:\{[^{}|>]*\})?\s*")
 #: What a script of awk needs to write a file, to run a program or to load code; after the parts without such effects.
-_AWK_ACTS = r"(?s)print.*>|[|@]|system|getline"
-_AWK_PASSIVE = r"\([^()\"]*+\)|\|\|"
+_AWK_ACTS = lazy_pattern(r"(?s)print.*>|[|@]|system|getline")
+_AWK_PASSIVE = lazy_pattern(r"\([^()\"]*+\)|\|\|")
 _MAX_SCRIPT = 5_000
 _SED_OPTIONS = frozenset(
     {"-e", "-f", "-l", "-n", "-E", "-r", "-s", "-u", "-z", "-i", "--expression", "--file", "--quiet", "--silent"}
@@ -31,15 +30,15 @@ _TOUCHING_TEXT = """
 """
 _TOUCHING = tuple(_TOUCHING_TEXT.split())
 #: Python that reads JSON from its input, which has some of these words.
-_PASSIVE = (
+_PASSIVE = lazy_pattern(
     r"\bimport (?:json|sys|re|math)(?:, ?(?:json|sys|re|math))*+\s*+(?:;|\n)|\bjson\.loads?\(|\bsys\.stdin\.read\(\)"
 )
 #: Longer code is not searched for names of files.
 _MAX_CODE = 20_000
 #: A text in quotes, which may be the name of a file.
-_QUOTED = r"""(["'])([^\s"'{}%*<>|;:]{1,400})\1"""
+_QUOTED = lazy_pattern(r"""(["'])([^\s"'{}%*<>|;:]{1,400})\1""")
 #: What code needs to change a file.
-_CHANGES = (
+_CHANGES = lazy_pattern(
     r"(?i)writ|unlink|remove|rename|replace|rmtree|touch|mkdir|copy|move|link|truncate|chmod"
     r"""|[,=(]\s?["'][rb]?[wax+][b+]?["']"""
 )
@@ -47,15 +46,15 @@ _CHANGES = (
 
 def read_code(command: Command, code: str) -> None:
     """Give up on code that may touch files; its effects are compared afterwards."""
-    lowered = re.sub(_PASSIVE, "", code.lower())
+    lowered = _PASSIVE.sub("", code.lower())
     if any(word in lowered for word in _TOUCHING):
-        _give_up_on(command, code, may_write=re.search(_CHANGES, code[:_MAX_CODE]) is not None)
+        _give_up_on(command, code, may_write=_CHANGES.search(code[:_MAX_CODE]) is not None)
 
 
 def _give_up_on(command: Command, code: str, *, may_write: bool) -> None:
     """Add the files that code names in quotes. It may use others as well."""
     command.effects.give_up("a script may do anything")
-    for _, name in re.findall(_QUOTED, code[:_MAX_CODE]):
+    for _, name in _QUOTED.findall(code[:_MAX_CODE]):
         if "." in name or "/" in name:
             (command.write if may_write else command.read)(Argument(name))
 
@@ -91,15 +90,15 @@ def run_sed(command: Command, _: str, args: list[Argument]) -> None:
 
 def _sed_lines(scripts: list[str], *, quiet: bool) -> tuple[int | None, int]:
     """Return how many lines a script prints (None: any number), and the first of them."""
-    parts = [part for script in scripts for part in re.split(r"[;\n]", script[:2000]) if part.strip()]
+    parts = [part for script in scripts for part in script[:2000].replace("\n", ";").split(";") if part.strip()]
     if not quiet:
-        stop = re.fullmatch(_QUIT, scripts[0]) if len(scripts) == 1 else None
+        stop = _QUIT.fullmatch(scripts[0]) if len(scripts) == 1 else None
         return (int(stop[1]), 1) if stop else (None, 1)
     total, start = 0, 0
     for part in parts:
-        if re.fullmatch(_QUIT, part):
+        if _QUIT.fullmatch(part):
             continue
-        found = re.fullmatch(_RANGE, part)
+        found = _RANGE.fullmatch(part)
         if found is None:
             return None, 1
         first = int(found[1])
@@ -186,7 +185,7 @@ def run_awk(command: Command, _: str, args: list[Argument]) -> None:
     has_file = options.has("-f", "--file")
     script, operands = options.operands[: not has_file], options.operands[not has_file :]
     text = script[0].text if script and script[0].is_known else "@"
-    if len(text) > _MAX_SCRIPT or re.search(_AWK_ACTS, re.sub(_AWK_PASSIVE, "", text)):
+    if len(text) > _MAX_SCRIPT or _AWK_ACTS.search(_AWK_PASSIVE.sub("", text)):
         _give_up_on(command, text, may_write=True)
     command.passes, first = _awk_lines(text)
     for arg in operands:
@@ -198,9 +197,9 @@ def run_awk(command: Command, _: str, args: list[Argument]) -> None:
 
 def _awk_lines(script: str) -> tuple[int | None, int]:
     """Return how many lines a script prints (None: any number), and the first of them."""
-    if one := re.fullmatch(_AWK_LINE, script):
+    if one := _AWK_LINE.fullmatch(script):
         return 1, max(1, int(one[1]))
-    if some := re.fullmatch(_AWK_LINES, script):
+    if some := _AWK_LINES.fullmatch(script):
         first = max(1, int(some[1] or 1))
         return max(0, int(some[2]) - first + 1), first
     return None, 1
