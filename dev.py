@@ -380,7 +380,7 @@ def test(extra: list[str]) -> None:
         for done in set_up:
             done.result()
         with step("all tests"):
-            run_python("all tests", ["tools/all_tests.py", *extra])
+            run_python("all tests", ["tools/all_tests.py", *changed_tests(), *extra])
     report(f"everything passed in {time.monotonic() - started:.0f} s; {NOT_RUN.read_text(encoding='utf-8')}")
 
 

@@ -77,8 +77,11 @@ _NOT_TRACED = (
 )
 #: Tests that are slow without starting programs.
 _SLOW_TESTS = frozenset(Path(__file__).with_name("slow_tests.txt").read_text("utf-8").splitlines())
-#: A test with the mark `slow` runs one case in three, unless it has the mark `rotating`.
-_PARTS_OF_SLOW_TESTS = 3
+#: A test that is slow or has this many cases runs one case in three, unless it has the mark `rotating`.
+_MANY_CASES = 12
+_PARTS_OF_LONG_TESTS = 3
+#: Tests that always run all their cases: a kill at each step of a job.
+_NOT_ROTATING = ("tests/dispatch/crash/", "tests/orchestrate/test_killed_driver.py")
 #: The number of the part that tests with the mark `rotating` run; without it they run all their cases.
 _PART = os.environ.get("REMIT_TEST_PART", "")
 #: Where a run notes how many tests did not run, by reason; tools/all_tests.py reads it.
@@ -128,20 +131,27 @@ def _function(item: pytest.Item) -> str:
 
 
 def _rotated(items: list[pytest.Item], part: int, parts: int, whole: tuple[str, ...]) -> list[pytest.Item]:
-    """Return the tests of a part: every n-th case of a rotating test, and one in `parts` of all others."""
+    """Return the tests of a part: every n-th case of a test that rotates, and one in `parts` of all others."""
     sizes, places = Counter(map(_function, items)), Counter[str]()
     kept = []
     for place, item in enumerate(items):
         function = _function(item)
-        mark = item.get_closest_marker("rotating")
-        rotating = mark.args[0] if mark else _PARTS_OF_SLOW_TESTS if item.get_closest_marker("slow") else 1
-        is_in_part = (places[function] + part) % min(rotating, sizes[function]) == 0 and (place + part) % parts == 0
+        in_turn = min(_turns(item, sizes[function]), sizes[function])
+        is_in_part = (places[function] + part) % in_turn == 0 and (place + part) % parts == 0
         if is_in_part or (whole and item.nodeid.startswith(whole)):
             kept.append(item)
         places[function] += 1
     if len(items) > len(kept):
         _not_run[f"not in part {part}"] += len(items) - len(kept)
     return kept
+
+
+def _turns(item: pytest.Item, cases: int) -> int:
+    """Return in how many parts the cases of a test are run."""
+    if mark := item.get_closest_marker("rotating"):
+        return int(mark.args[0])
+    is_long = item.get_closest_marker("slow") or cases >= _MANY_CASES
+    return _PARTS_OF_LONG_TESTS if is_long and not item.nodeid.startswith(_NOT_ROTATING) else 1
 
 
 def pytest_report_header() -> str:

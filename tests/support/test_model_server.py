@@ -13,10 +13,8 @@ from typing import Any, TypeVar, cast
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai import exceptions as errors
-from pydantic_ai.direct import model_request
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelRequest,
     ModelResponse,
     PartDeltaEvent,
     PartStartEvent,
@@ -24,7 +22,7 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ToolCallPart,
 )
-from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -159,25 +157,6 @@ def test_tokens_are_counted_alike_on_every_wire(wire: str, streamed: bool) -> No
 
 
 @every_wire
-@both_ways
-def test_an_answer_can_be_cut_short_by_the_token_limit(wire: str, streamed: bool) -> None:
-    conversation, _, error = converse(wire, {"text": "half a sen", "stop": "max_tokens"}, streamed=streamed)
-    assert error is None
-    assert (conversation.responses[0].text, conversation.responses[0].finish_reason) == ("half a sen", "length")
-
-
-@every_wire
-@both_ways
-def test_a_model_can_refuse(wire: str, streamed: bool) -> None:
-    conversation, _, error = converse(wire, {"text": "I will not", "stop": "refusal"}, streamed=streamed)
-    response = conversation.responses[0]
-    assert response.finish_reason == "content_filter"
-    assert (response.provider_details or {})["refusal"] == "I will not"
-    # Only Anthropic refuses in text, which pydantic-ai takes for an answer: the finish reason must be checked.
-    assert error is None if wire == "anthropic" else isinstance(error, errors.ContentFilterError)
-
-
-@every_wire
 def test_arguments_can_be_broken_off(wire: str) -> None:
     turn = {"tools": [{"name": "read", "raw": '{"path": "a'}], "stop": "max_tokens"}
     _, _, error = converse(wire, turn, turn, streamed=True)
@@ -208,17 +187,6 @@ def test_a_status_becomes_its_error(wire: str, streamed: bool, status: int) -> N
     assert len(server.requests) == 1
 
 
-@every_wire
-@both_ways
-def test_clients_retry_unless_configured_not_to(wire: str, streamed: bool) -> None:
-    turn = {"fail": {"status": 429, "retry_after": 0.001, "times": 2, "then": {"text": "at last"}}}
-    settings = {"max_tokens": 1000}
-    conversation, server, error = converse(wire, turn, streamed=streamed, settings=settings)
-    assert error is None
-    assert conversation.responses[-1].text == "at last"
-    assert [request.turn for request in server.requests] == [0, 0, 0]
-
-
 def test_a_turn_answers_after_its_scripted_failures() -> None:
     script = Script({"conversations": {"": [{"fail": {"status": 500, "times": 2}, "text": "fine"}]}})
     turns = [script.turn("", 0, "m") for _ in range(4)]
@@ -243,37 +211,6 @@ def test_a_connection_can_be_cut(wire: str, streamed: bool) -> None:
     _, _, error = converse(wire, {"text": "one two three", "chunks": 3, "truncate": 5}, streamed=streamed)
     assert isinstance(error, errors.ModelConnectionError)
     assert error.phase == "read"
-
-
-@every_wire
-def test_a_stream_that_ends_early_but_cleanly_looks_finished_to_the_client(wire: str) -> None:
-    """Only the missing finish reason shows it, and on the chat wire not even that."""
-    turn = {"text": "one two three four", "chunks": 8, "truncate": 6, "clean": True}
-    conversation, _, error = converse(wire, turn, streamed=True)
-    response = conversation.responses[-1]
-    assert error is None
-    assert response.text != "one two three four"
-    assert response.finish_reason == ("stop" if wire == "chat" else None)
-
-
-@every_wire
-@both_ways
-@pytest.mark.parametrize("how", ["json", "html"])
-def test_an_unreadable_answer_is_an_error_of_the_run(wire: str, streamed: bool, how: str) -> None:
-    _, _, error = converse(wire, {"malformed": how}, streamed=streamed)
-    assert isinstance(error, errors.ModelAPIError | errors.UnexpectedModelBehavior)
-
-
-@every_wire
-@both_ways
-def test_an_answer_of_the_wrong_shape_is_an_error(wire: str, streamed: bool) -> None:
-    """The clients do not check complete answers, and pydantic-ai raises TypeError.
-
-    A stream on the responses wire counts as suspended and is requested ten more times, so only a deadline ends it.
-    """
-    settings = {**ONCE, "request_timeout": 0.5}
-    _, _, error = converse(wire, {"malformed": "shape"}, streamed=streamed, settings=settings)
-    assert isinstance(error, errors.UnexpectedModelBehavior | errors.ModelRequestTimeout | TypeError)
 
 
 @every_wire
@@ -407,36 +344,6 @@ def test_requests_are_recorded_without_the_key(wire: str) -> None:
     assert [tool.get("name") or tool["function"]["name"] for tool in request.body["tools"]] == ["read"]
 
 
-def test_system_blocks_and_cache_marks_are_recorded_as_sent() -> None:
-    settings = {**ONCE, "anthropic_cache_instructions": True, "anthropic_cache_tool_definitions": True}
-    _, server, _ = converse("anthropic", {"text": "x"}, streamed=True, settings=settings)
-    mark = {"type": "ephemeral", "ttl": "5m"}
-    body = server.requests[0].body
-    assert body["system"] == [
-        {"type": "text", "text": "the system"},
-        {"type": "text", "text": "the contract", "cache_control": mark},
-    ]
-    assert body["tools"][-1]["cache_control"] == mark
-
-
-@pytest.mark.parametrize(
-    ("name", "path"), [("anthropic:claude-opus-5", "/v1/messages"), ("openai:gpt-5", "/v1/responses")]
-)
-def test_the_variables_of_the_providers_select_this_server(
-    name: str, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def task() -> str:
-        async with ModelServer({"conversations": {"": [{"text": "x"}]}}) as server:
-            for provider, url in (("ANTHROPIC", server.url), ("OPENAI", f"{server.url}/v1")):
-                monkeypatch.setenv(f"{provider}_BASE_URL", url)
-                monkeypatch.setenv(f"{provider}_API_KEY", KEY)
-            async with infer_model(name) as model:
-                await Conversation().run(model, streamed=True, settings=ONCE)
-            return server.requests[0].path.partition("?")[0]
-
-    assert within(20, task) == path
-
-
 # A separate process
 
 
@@ -464,24 +371,3 @@ def test_the_server_survives_a_killed_client(remote: RemoteServer) -> None:
                 remote.open("door")
         assert (caller.returncode == 0) is (arrived == 2)
     assert [(request["marker"], request["turn"]) for request in remote.requests] == [("held", 0), ("held", 0)]
-
-
-def resident(pid: int) -> int:
-    """Return the resident memory in bytes."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS"))
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_five_hundred_waiting_connections_need_little_memory(remote: RemoteServer) -> None:
-    async def task() -> list[ModelResponse]:
-        before = resident(remote.pid)
-        question = [ModelRequest.user_text_prompt("held")]
-        async with client("anthropic", remote.url) as model:
-            held = [asyncio.create_task(model_request(model, question)) for _ in range(500)]
-            await asyncio.to_thread(remote.wait, "door", waiting=500)
-            assert resident(remote.pid) - before < 50_000_000
-            await asyncio.to_thread(remote.open, "door")
-            return await asyncio.gather(*held)
-
-    assert [answer.text for answer in within(60, task)] == ["in"] * 500

@@ -70,19 +70,17 @@ def trapped(bench: Bench) -> Bench:
     return bench
 
 
-@pytest.mark.parametrize("way", _WAYS)
 @pytest.mark.parametrize(("tool", "argument", "more"), _TOOLS, ids=[tool for tool, *_ in _TOOLS])
-def test_no_path_leads_outside(trapped: Bench, way: str, tool: str, argument: str, more: dict[str, Any]) -> None:
+def test_no_path_leads_outside(trapped: Bench, tool: str, argument: str, more: dict[str, Any]) -> None:
     before = trapped.listing(), (trapped.root / ".git" / "config").read_bytes()
-    written = way.replace("{outside}", str(trapped.outside)).replace("{root}", str(trapped.root))
-    got = ask(trapped.box(), tool, **{argument: written}, **more)
-    assert SECRET not in got.text
-    assert "[core]" not in got.text
-    assert "root:x:" not in got.text
-    assert (trapped.listing(), (trapped.root / ".git" / "config").read_bytes()) == before
-    if way and not (tool.startswith("Git") and ("link" in way or way in ("chain", "loop"))):
-        assert got.failed  # git shows the link, not its target
-        assert got.receipt.failed
+    for way in _WAYS:
+        written = way.replace("{outside}", str(trapped.outside)).replace("{root}", str(trapped.root))
+        got = ask(trapped.box(), tool, **{argument: written}, **more)
+        assert not [text for text in (SECRET, "[core]", "root:x:") if text in got.text], way
+        assert (trapped.listing(), (trapped.root / ".git" / "config").read_bytes()) == before, way
+        if way and not (tool.startswith("Git") and ("link" in way or way in ("chain", "loop"))):
+            assert got.failed, way  # git shows the link, not its target
+            assert got.receipt.failed, way
 
 
 def test_the_message_explains_valid_paths(trapped: Bench) -> None:
