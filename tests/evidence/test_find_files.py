@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from remit.checking import Options, check_text
 from remit.evidence import suggestions
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import Sources
 from remit.workspace.file_index import FileIndex

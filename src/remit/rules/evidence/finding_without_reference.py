@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from remit.contract.findings import Finding
 from remit.contract.lines import is_none_text
+from remit.evidence.claims import explain
 from remit.evidence.document import located_tables
 from remit.evidence.model import Checked
-from remit.evidence.reasons import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
