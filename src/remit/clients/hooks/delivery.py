@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from remit.clients.hooks import results
-from remit.clients.hooks.libraries import make_libraries_importable
 from remit.clients.hooks.notices import (
     conflicts_notice,
     failure_notice,
@@ -102,8 +101,6 @@ def new_conflicts(context: ProjectContext, session: str) -> str:
     kept = results.list_results(context.folder, session)
     if len({one.agent for one in kept if one.outcome == "accepted" and not one.is_outside_contract}) < 2:
         return ""
-
-    make_libraries_importable()
     from remit.clients.hooks.session_merge import conflicts_in
 
     earlier = read_session(context.folder, session) or SessionState()

@@ -12,7 +12,6 @@ import os
 import re
 
 from remit.clients.hooks.judging import is_readable
-from remit.clients.hooks.libraries import make_libraries_importable
 from remit.clients.transcripts import read_transcripts
 from remit.contract.feedback import agent_title, neutralize
 from remit.errors import UsageError
@@ -115,7 +114,6 @@ def _around_colons(text: str) -> Iterator[tuple[str, str]]:
 
 def contradictions(answer: str, transcript: str, state: SessionState, context: ProjectContext) -> list[str]:
     """Return the statements of an answer that the checkout or the record of the session contradicts."""
-    make_libraries_importable()
     receipts = _session_receipts(transcript)
     found = [
         *_code(answer, receipts, context),

@@ -9,7 +9,6 @@ import os
 import stat
 
 from remit.clients.hooks.compiled import read_compiled
-from remit.clients.hooks.libraries import make_all_importable, make_libraries_importable
 from remit.clients.transcripts import read_transcripts, split_agent
 from remit.lazy import lazy_pattern
 
@@ -35,7 +34,6 @@ def judge(
     profile: str | None = None,
 ) -> ReportJudgement:
     """Judge a report under the profile of its agent, or another. There are receipts if the transcript is readable."""
-    make_libraries_importable()
     from remit.acceptance import judge_report
 
     options = _options(context, agent_type, attempt)
@@ -54,7 +52,6 @@ def _emit(judged: ReportJudgement, agent_type: str) -> None:
     from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
 
     if is_receiver_named():
-        make_all_importable()
         emit_verdicts(judged.verdicts, agent=agent_type[:80])
 
 
