@@ -10,8 +10,7 @@ from hashlib import sha256
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
 from remit.clients.hooks.responses import merge
-from remit.clients.patch import edits_in
-from remit.clients.translation import OWN_PROMPTS
+from remit.clients.translation import OWN_PROMPTS, edits_in
 from remit.lean_json import loads
 
 TYPE_CHECKING = False

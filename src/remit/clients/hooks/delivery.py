@@ -14,16 +14,19 @@ from remit.clients.hooks.notices import (
 from remit.clients.hooks.payload import table, text
 from remit.clients.hooks.progress import record_delegation
 from remit.clients.hooks.responses import add_context, merge, updated_output
-from remit.clients.hooks.runs import (
+from remit.clients.hooks.subagents import (
     SubagentRun,
+    close,
+    keep,
     link_run,
+    outcome_of,
+    record_end,
     set_aside,
     set_teammate,
     settle_launch,
     withdraw_launch,
     written_files,
 )
-from remit.clients.hooks.subagents import close, keep, outcome_of, record_end
 from remit.gate.delegations import link_delegation
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session import SessionState
@@ -101,7 +104,7 @@ def new_conflicts(context: ProjectContext, session: str) -> str:
     kept = results.list_results(context.folder, session)
     if len({one.agent for one in kept if one.outcome == "accepted" and not one.is_outside_contract}) < 2:
         return ""
-    from remit.clients.hooks.session_merge import conflicts_in
+    from remit.clients.hooks.recorded_project import conflicts_in
 
     earlier = read_session(context.folder, session) or SessionState()
     found = conflicts_in(kept, earlier, context.project, context.profile or "v2")

@@ -16,8 +16,7 @@ from remit.clients.hooks.notices import rejected_notice
 from remit.clients.hooks.payload import text
 from remit.clients.hooks.project import CLAIMS
 from remit.clients.hooks.responses import block, message
-from remit.clients.hooks.runs import SubagentRun, link_run, teammate_launch
-from remit.clients.hooks.subagents import close, keep, outcome_of
+from remit.clients.hooks.subagents import SubagentRun, close, keep, link_run, outcome_of, teammate_launch
 from remit.gate.session_store import read_session
 
 TYPE_CHECKING = False

@@ -6,8 +6,7 @@ import os
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
-from remit.clients.patch import edits_in
-from remit.clients.translation import OWN_PROMPTS
+from remit.clients.translation import OWN_PROMPTS, edits_in
 from remit.gate.record_store import make_private
 from remit.gate.session_store import safe_name
 from remit.lean_json import dumps

@@ -7,18 +7,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from remit.clients.setup.mcp_entry import remove_server
-from remit.clients.setup.own_files import find_own_files, ignore_file
-from remit.clients.setup.permission_rules import present_rules, without_rules
 from remit.clients.setup.plan import (
     MAX_BYTES,
     FileChange,
     InstallPlan,
     InstallRecord,
+    find_own_files,
+    ignore_file,
     read_bytes,
     read_record,
     record_file,
 )
-from remit.clients.setup.settings_file import own_hooks, read_settings, without_hooks
+from remit.clients.setup.settings_file import own_hooks, present_rules, read_settings, without_hooks, without_rules
 from remit.clients.setup.target import InstallTarget
 from remit.errors import EnvironmentBroken, UsageError
 from remit.gate.record_store import remove_store
