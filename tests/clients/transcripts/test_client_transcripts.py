@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.clients.transcripts import of_agent, read_transcripts, split_agent
-from remit.clients.transcripts.other_clients import CodexCalls, CopilotCalls, OpencodeCalls
-from remit.clients.transcripts.reading import read_transcript
+from remit.clients.codex.transcript import CodexCalls
+from remit.clients.copilot.transcript import CopilotCalls
+from remit.clients.opencode.transcript import OpencodeCalls
+from remit.clients.transcripts import of_agent, split_agent
+from remit.clients.transcripts.reading import read_transcript, read_transcripts
 from remit.evidence.sources import open_sources
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -99,7 +101,7 @@ def test_lines_of_another_client_are_not_taken() -> None:
 
 
 def test_the_number_of_calls_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.clients.transcripts.other_clients._MAX_CALLS", 1)
+    monkeypatch.setattr("remit.clients.transcripts.calls.MAX_CALLS", 1)
     assert len(codex(command(), command()).receipts) == 1
 
 

@@ -12,7 +12,7 @@ import os
 import re
 
 from remit.clients.hooks.judging import is_readable
-from remit.clients.transcripts import read_transcripts
+from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.feedback import agent_title, neutralize
 from remit.errors import UsageError
 from remit.gate.delegations import agent_slug

@@ -9,7 +9,8 @@ import os
 import stat
 
 from remit.clients.hooks.compiled import read_compiled
-from remit.clients.transcripts import read_transcripts, split_agent
+from remit.clients.transcripts import split_agent
+from remit.clients.transcripts.reading import read_transcripts
 from remit.lazy import lazy_pattern
 
 TYPE_CHECKING = False

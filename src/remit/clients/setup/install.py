@@ -22,12 +22,9 @@ from remit.clients.setup.plan import (
     FileChange,
     InstallPlan,
     InstallRecord,
-    find_own_agents,
-    folders_of,
     read_bytes,
     read_record,
     record_file,
-    wanted_files,
     write_bytes,
     write_record,
 )
@@ -42,6 +39,7 @@ from remit.clients.setup.settings_file import (
     without_rules,
 )
 from remit.clients.setup.target import InstallTarget
+from remit.clients.setup.uninstall import find_own_agents, folders_of, wanted_files
 from remit.configuration import find_file, load
 from remit.contract.kinds import slug
 from remit.errors import RemitError, UsageError
