@@ -43,13 +43,13 @@ CONFIRMED = "trusted.json"
 _MAX_CONFIRMED_BYTES = 100_000
 
 
-def compile_project(project: Path, *, confirm: bool = False) -> None:
+def compile_project(folder: str | Path, *, confirm: bool = False) -> None:
     """Compile a project.
 
     With `confirm`, a person confirms the settings as they are now. Otherwise a configuration file that has changed
     since is not obeyed: the earlier settings stay effective, with a notice for the user.
     """
-    project = project.absolute()
+    project = Path(folder).absolute()
     changed = [] if confirm else unconfirmed_settings(project)
     earlier = read_compiled(str(project)) if changed else None
     if earlier is not None:

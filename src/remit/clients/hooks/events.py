@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 #: Event, or event and tool -> module and function. Remit ignores all other events.
 HANDLERS: dict[str, tuple[str, str]] = {
-    "PreToolUse": ("tool_calls", "before_tool_call"),
-    "PostToolUse": ("tool_calls", "after_tool_call"),
+    "PreToolUse": ("before_call", "before_tool_call"),
+    "PostToolUse": ("after_call", "after_tool_call"),
     "PostToolUse Agent": ("delivery", "agent_call_returned"),
-    "PostToolUseFailure": ("tool_calls", "tool_call_failed"),
+    "PostToolUseFailure": ("after_call", "tool_call_failed"),
     "PostToolUseFailure Agent": ("delivery", "agent_call_failed"),
-    "PermissionDenied": ("tool_calls", "tool_call_failed"),
+    "PermissionDenied": ("after_call", "tool_call_failed"),
     "PermissionDenied Agent": ("delivery", "agent_call_failed"),
     "SubagentStart": ("subagents", "subagent_started"),
     "SubagentStop": ("subagents", "subagent_stopped"),
@@ -36,7 +36,7 @@ HANDLERS: dict[str, tuple[str, str]] = {
     "TeammateIdle": ("teams", "teammate_idle"),
     "TaskCompleted": ("teams", "task_completed"),
     "UserPromptSubmit": ("session_events", "prompt_submitted"),
-    "Stop": ("session_events", "main_agent_stopping"),
+    "Stop": ("main_stop", "main_agent_stopping"),
     "SessionStart": ("session_events", "session_started"),
     "SessionEnd": ("session_events", "session_ended"),
     "PreCompact": ("session_events", "before_compaction"),

@@ -200,11 +200,9 @@ def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
         values = None if force else read_compiled(project)
         if values is not None and is_fresh(values):
             return values
-        from pathlib import Path
-
         from remit.clients.hooks.compiling import compile_project
 
-        compile_project(Path(project))
+        compile_project(project)
     values = read_compiled(project)
     if values is None:
         raise EnvironmentBroken(f"the settings of {project} were compiled but cannot be read")

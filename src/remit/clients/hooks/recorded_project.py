@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -15,17 +15,13 @@ from remit.clients.hooks.results import MAX_TEXT_BYTES, KeptResult, list_results
 from remit.configuration import Configuration, load
 from remit.contract.kinds import slug
 from remit.errors import UsageError
-from remit.evidence.sources import Sources
+from remit.evidence.sources import Sources, open_sources
 from remit.gate.session import SessionState
 from remit.gate.session_store import LAST, RecordedSession, find_session, read_session, recorded_sessions
 from remit.gate.settings import GateSettings, settings_mapping
+from remit.merging.api import merge_inputs
 from remit.merging.inputs import Input, failed_report, read_report
-from remit.merging.model import OBSERVED, Report
-
-if TYPE_CHECKING:
-    from remit.checking import Options
-    from remit.evidence.sources import Sources
-    from remit.merging.inputs import Input
+from remit.merging.model import OBSERVED, MergeSettings, Report
 
 #: The client sets this variable to its session in the environment of slash commands.
 OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
@@ -141,10 +137,6 @@ def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, 
 
     They are merged with the confirmed settings of the project.
     """
-    from remit.evidence.sources import open_sources
-    from remit.merging.api import merge_inputs
-    from remit.merging.model import MergeSettings
-
     accepted = [one for one in kept if one.outcome == "accepted" and not one.is_outside_contract]
     if len({one.agent for one in final_texts(accepted, state)}) < 2:
         return []

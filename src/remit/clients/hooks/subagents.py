@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
+from typing import Any
 
+from remit.acceptance import ReportJudgement, verified_part
 from remit.clients.hooks import results
+from remit.clients.hooks.judging import check_document, commit_of, definition_digest, judge, model_of
 from remit.clients.hooks.payload import flag, text
 from remit.clients.hooks.progress import record_delegation
-from remit.clients.hooks.responses import add_context, block
+from remit.clients.hooks.project import ProjectContext
+from remit.clients.hooks.responses import Answer, add_context, block
+from remit.clients.hooks.results import KeptResult
+from remit.gate.delegation import Delegation
 from remit.gate.delegations import (
     add_failure_warning,
     close_delegation,
@@ -17,19 +24,8 @@ from remit.gate.delegations import (
     release_writes,
 )
 from remit.gate.model import MAX_NAME_LENGTH
+from remit.gate.session import SessionState
 from remit.gate.session_store import safe_name
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from remit.acceptance import ReportJudgement
-    from remit.clients.hooks.project import ProjectContext
-    from remit.clients.hooks.responses import Answer
-    from remit.clients.hooks.results import KeptResult
-    from remit.gate.delegation import Delegation
-    from remit.gate.session import SessionState
 
 _MAX_META_BYTES = 64_000
 
@@ -72,8 +68,6 @@ def subagent_stopped(payload: object, context: ProjectContext) -> Answer | None:
         return None
     report = text(payload, "last_assistant_message")
     attempt = _attempt(results.latest_result(context.folder, run.session, run.agent_id), payload, report)
-    from remit.clients.hooks.judging import judge  # late: only a judged report needs all rules
-
     judged = judge(report, context, run.agent, run.transcript, attempt)
     would = outcome_of(judged, "returned" if attempt == 1 else "rejected")
     with context.session(run.session) as state:
@@ -116,9 +110,6 @@ def keep(
     run: SubagentRun, context: ProjectContext, report: str, judged: ReportJudgement, would: str, **about: Any
 ) -> KeptResult:
     """Store a judged report. In observe mode nothing is enforced."""
-    from remit.acceptance import verified_part
-    from remit.clients.hooks.judging import check_document, commit_of, definition_digest, model_of
-
     failure = judged.failure if judged.is_accepted else None
     return results.keep_result(
         context.folder,
