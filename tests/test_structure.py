@@ -26,7 +26,8 @@ DEEP_MODULE_LINES = 100
 #: Modules that other programs start or import.
 ENTRY_POINTS = {
     "remit.__main__",
-    "remit.clients.hooks.teams",  # the handlers of events are found by name
+    *(f"remit.clients.{name}.transcript" for name in ("codex", "copilot", "opencode")),  # found by name
+    "remit.clients.hooks.session_events",  # the handlers of events are found by name
     "remit.secrets.file_scan",
     "remit.surfaces.hooks.entry",
     "remit.testing",

@@ -8,14 +8,13 @@ task's output is read later with a tool (`TaskOutput`, `BashOutput`), from a fil
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, table_of, what_it_showed
+from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, table_of, what_it_showed
 from remit.evidence.receipts import Receipt
 from remit.lazy import lazy_pattern
 
@@ -40,25 +39,26 @@ _MAX_STATE = 4_000
 class ClaudeCodeCalls(AgentCalls):
     """Calls and their results by id, in any order; duplicates count once."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__()
-        self._path = os.fspath(path)
+    def __init__(self, path: str = "", agent: str = "") -> None:
+        super().__init__(path, agent)
         self._open: set[str] = set()
         self._early: dict[str, tuple[str, bool]] = {}
         #: The calls whose commands run in the background, by the id of the task.
         self._tasks: dict[str, str] = {}
 
-    def add(self, kind: str, content: object, time: str | None, cwd: str | None) -> None:
-        """Add a line with the content of its message."""
-        self._add_root(cwd)
-        if kind not in ("assistant", "user"):
-            return
+    def add(self, line: TranscriptLine) -> bool:
+        """Add a line, which no other reader has taken."""
+        self._add_root(line.cwd)
+        if line.type not in ("assistant", "user") or line.message is None:
+            return False
+        content = line.message.content
         self.is_known = self.is_known or isinstance(content, str | list)
         for block in content if isinstance(content, list) else ():
             if isinstance(block, dict):
-                self._add_block(block, time, cwd)
-        if kind == "user":
+                self._add_block(block, line.timestamp, line.cwd)
+        if line.type == "user":
             self._finish_task(_text(content))
+        return True
 
     def _add_block(self, block: dict[str, Any], time: str | None, cwd: str | None) -> None:
         """Add a call, or the result of a call."""
@@ -205,3 +205,6 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return ""
+
+
+CALLS = ClaudeCodeCalls

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, shell_hits, text_of
+from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, shell_hits, text_of
 from remit.evidence.receipts import Receipt
 
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "world_state", "compacted"})
@@ -21,8 +21,9 @@ _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context"
 class CodexCalls(AgentCalls):
     """The calls of a rollout of Codex."""
 
-    def add(self, kind: str, payload: object, time: str | None) -> bool:
+    def add(self, line: TranscriptLine) -> bool:
         """Add a line; False if it is not one of this client."""
+        kind, payload, time = line.type, line.payload, line.timestamp
         if kind not in _LINES or not isinstance(payload, dict):
             return False
         if kind in ("session_meta", "turn_context"):
@@ -78,3 +79,6 @@ def _launch(payload: dict[str, Any], time: str | None) -> list[Receipt]:
         return []
     agent = given.get("agent_type") if isinstance(given, dict) else None
     return [Receipt("Agent", {"subagent_type": agent if isinstance(agent, str) else "default"}, time=time)]
+
+
+CALLS = CodexCalls

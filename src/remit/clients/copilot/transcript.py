@@ -10,7 +10,15 @@ from typing import Any
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_CALLS, MAX_OUTPUT, AgentCalls, table_of, text_of, what_it_showed
+from remit.clients.transcripts.calls import (
+    MAX_CALLS,
+    MAX_OUTPUT,
+    AgentCalls,
+    TranscriptLine,
+    table_of,
+    text_of,
+    what_it_showed,
+)
 from remit.evidence.receipts import Receipt
 
 _LINES = ("session.", "tool.", "assistant.", "user.", "subagent.", "hook.", "permission.", "system.")
@@ -28,13 +36,13 @@ _TOOLS = {
 class CopilotCalls(AgentCalls):
     """The calls of one agent, or of all, in the events of a session of Copilot CLI."""
 
-    def __init__(self, agent: str = "") -> None:
-        super().__init__()
-        self._agent = agent
+    def __init__(self, path: str = "", agent: str = "") -> None:
+        super().__init__(path, agent)
         self._cwd: str | None = None
 
-    def add(self, kind: str, data: object, time: str | None, agent: str | None) -> bool:
+    def add(self, line: TranscriptLine) -> bool:
         """Add a line; False if it is not one of this client."""
+        kind, data, time = line.type, line.data, line.timestamp
         if not kind.startswith(_LINES) or not isinstance(data, dict):
             return False
         if kind == "session.start":
@@ -42,7 +50,7 @@ class CopilotCalls(AgentCalls):
             self._cwd = text_of(table_of(data.get("context")).get("cwd")) or self._cwd
             self._add_root(self._cwd)
         call = data.get("toolCallId")
-        if not isinstance(call, str) or (self._agent and agent != self._agent):
+        if not isinstance(call, str) or (self._agent and line.agentId != self._agent):
             return True
         if kind == "tool.execution_start" and len(self._calls) < MAX_CALLS:
             self._calls.setdefault(call, self._started(data, time))
@@ -83,3 +91,6 @@ def _shown_range(call: Receipt, output: str) -> tuple[int, int]:
     lines = call.arguments.get("view_range")
     first = lines[0] if isinstance(lines, list) and lines and isinstance(lines[0], int) else 1
     return max(first, 1), max(first, 1) + output.count("\n")
+
+
+CALLS = CopilotCalls

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, table_of, text_of, what_it_showed
+from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, table_of, text_of, what_it_showed
 from remit.evidence.receipts import Receipt
 
 _TOOLS = {
@@ -24,8 +24,9 @@ _TOOLS = {
 class OpencodeCalls(AgentCalls):
     """The calls in the messages of a session of opencode."""
 
-    def add(self, info: object, parts: object) -> bool:
+    def add(self, line: TranscriptLine) -> bool:
         """Add a message; False if it is not one of this client."""
+        info, parts = line.info, line.parts
         if not isinstance(info, dict) or not isinstance(parts, list) or info.get("role") not in ("user", "assistant"):
             return False
         self.is_known = True
@@ -78,3 +79,6 @@ def _hits(output: str) -> dict[str, tuple[int, ...]]:
         elif current and line.strip().startswith("Line ") and number.isdecimal() and len(number) < 9:
             hits[current].append(int(number))
     return {path: tuple(lines) for path, lines in hits.items()}
+
+
+CALLS = OpencodeCalls

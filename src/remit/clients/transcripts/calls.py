@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
+
+import msgspec
 
 from remit.evidence.commands import shell_reads, simple_commands
 from remit.evidence.receipts import Receipt
@@ -22,15 +25,45 @@ _NOTICES = ("Found ", "No files found", "No matches found", "[Showing results", 
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fgrep", "grep", "rg"})
 
 
-class AgentCalls:
+class LineMessage(msgspec.Struct):
+    """The message of a line of Claude Code."""
+
+    content: Any = None
+
+
+class TranscriptLine(msgspec.Struct):
+    """The fields of a line that a reader of any client uses."""
+
+    type: str = ""
+    message: LineMessage | None = None
+    cwd: str | None = None
+    timestamp: str | None = None
+    #: The content of a line of Codex.
+    payload: Any = None
+    #: The content of a line of Copilot CLI, and the subagent that it belongs to.
+    data: Any = None
+    agentId: str | None = None  # noqa: N815 - the client's name
+    #: A message of opencode.
+    info: Any = None
+    parts: Any = None
+
+
+class AgentCalls(ABC):
     """The calls in the lines of a client's transcript. A reader adds them; it ignores lines of other clients."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str = "", agent: str = "") -> None:
+        self._path = path
+        #: Only the calls of this agent count; "" for all.
+        self._agent = agent
         self._calls: dict[str, Receipt] = {}
         #: The working directories of the agent, in the order of their first use.
         self.roots: dict[str, None] = {}
         #: Whether a line of this client was read.
         self.is_known = False
+
+    @abstractmethod
+    def add(self, line: TranscriptLine) -> bool:
+        """Add a line; False if it is not one of this client."""
 
     @property
     def receipts(self) -> list[Receipt]:

@@ -8,44 +8,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from importlib import import_module
 
 import msgspec
 
-from remit.clients.claude_code.transcript import ClaudeCodeCalls
-from remit.clients.codex.transcript import CodexCalls
-from remit.clients.copilot.transcript import CopilotCalls
-from remit.clients.opencode.transcript import OpencodeCalls
 from remit.clients.transcripts import split_agent
+from remit.clients.transcripts.calls import AgentCalls, TranscriptLine
 from remit.errors import UsageError
 from remit.evidence.receipts import Transcript
 
+#: The packages with a module `transcript`. A line that no reader of the others takes is one of Claude Code, if any.
+_CLIENTS = ("codex", "copilot", "opencode", "claude_code")
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
 #: Lines are often longer than the usual buffer.
 _BUFFER = 256 * 1024
 
 
-class _Message(msgspec.Struct):
-    content: Any = None
-
-
-class _Line(msgspec.Struct):
-    type: str = ""
-    message: _Message | None = None
-    cwd: str | None = None
-    timestamp: str | None = None
-    #: The content of a line of Codex.
-    payload: Any = None
-    #: The content of a line of Copilot CLI, and the subagent that it belongs to.
-    data: Any = None
-    agentId: str | None = None  # noqa: N815 - the client's name
-    #: A message of opencode.
-    info: Any = None
-    parts: Any = None
-
-
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = msgspec.json.Decoder(TranscriptLine)
 
 
 def read_transcripts(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Transcript]:
@@ -58,25 +38,17 @@ def read_transcripts(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Transc
 
 def read_transcript(path: str | os.PathLike[str], agent: str = "", *, name: str = "") -> Transcript:
     """Return every tool call of a transcript, or those of one agent, in order. `name` is its name in messages."""
-    claude_code, codex, copilot, opencode = ClaudeCodeCalls(path), CodexCalls(), CopilotCalls(agent), OpencodeCalls()
+    readers = [_reader(client, path, agent) for client in _CLIENTS]
     skipped = 0
     try:
         for raw in _lines(path):
             line = _decode(raw)
             if line is None:
                 skipped += 1
-                continue
-            if line.payload is not None and codex.add(line.type, line.payload, line.timestamp):
-                continue
-            if line.data is not None and copilot.add(line.type, line.data, line.timestamp, line.agentId):
-                continue
-            if line.parts is not None and opencode.add(line.info, line.parts):
-                continue
-            content = line.message.content if line.message is not None else None
-            claude_code.add(line.type, content, line.timestamp, line.cwd)
+            else:
+                any(reader.add(line) for reader in readers)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    readers = (claude_code, codex, copilot, opencode)
     return Transcript(
         name or os.fspath(path),
         receipts=tuple(receipt for reader in readers for receipt in reader.receipts),
@@ -84,6 +56,11 @@ def read_transcript(path: str | os.PathLike[str], agent: str = "", *, name: str 
         skipped=skipped,
         is_known=any(reader.is_known for reader in readers),
     )
+
+
+def _reader(client: str, path: str | os.PathLike[str], agent: str) -> AgentCalls:
+    reader: AgentCalls = import_module(f"remit.clients.{client}.transcript").CALLS(os.fspath(path), agent)
+    return reader
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
@@ -98,7 +75,7 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
             yield None
 
 
-def _decode(raw: bytes | None) -> _Line | None:
+def _decode(raw: bytes | None) -> TranscriptLine | None:
     if raw is None:
         return None
     try:
