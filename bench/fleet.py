@@ -28,8 +28,7 @@ from remit.dispatch.finish import RunEnd
 from remit.dispatch.settings import load_settings
 from remit.dispatch.worker import _SLOW_IMPORTS, Worker
 from remit.registry.model import Brief
-from remit.store.connecting import OPTIONS
-from remit.store.database import open_database
+from remit.store.database import OPTIONS, open_database
 from remit.store.jobs import Job
 from remit.store.server import EmbeddedServer
 

@@ -21,9 +21,8 @@ from remit.dispatch.submit import Queueing
 from remit.evidence.receipts import Receipt
 from remit.ledger.items import ItemOpinion, NewItem
 from remit.ledger.ledger_entries import LedgerEntry
-from remit.store import budgets, jobs, ledger, review_queue, workers
-from remit.store.connecting import ConnectionTarget
-from remit.store.database import Connection, Database, open_database
+from remit.store import jobs, ledger, review_queue, transcript, workers
+from remit.store.database import Connection, ConnectionTarget, Database, open_database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript, UsageSums
 
@@ -84,13 +83,13 @@ async def _result(database: Database, job: Job) -> None:
 
 
 async def _budget(database: Database, job: Job) -> None:
-    held = await budgets.reserve(database, job.id, job.attempt, budgets.BudgetRequest(100, 200, 64))
-    assert isinstance(held, budgets.Reservation)
-    await budgets.settle_broken(database, job.id, job.attempt, held, budgets.ActualUsage(20, 10, 0.5))
+    held = await transcript.reserve(database, job.id, job.attempt, transcript.BudgetRequest(100, 200, 64))
+    assert isinstance(held, transcript.Reservation)
+    await transcript.settle_broken(database, job.id, job.attempt, held, transcript.ActualUsage(20, 10, 0.5))
 
 
 async def _reserved(database: Database, job: Job) -> None:
-    await budgets.reserve(database, job.id, job.attempt, budgets.BudgetRequest(100, 200, 64))
+    await transcript.reserve(database, job.id, job.attempt, transcript.BudgetRequest(100, 200, 64))
 
 
 async def _written_off(database: Database, job: Job) -> None:

@@ -16,11 +16,11 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.finish import RunStopped, TransportFailed
 from remit.dispatch.models import OUTPUT_TOKENS, REQUEST_SECONDS, model_prices, provider_of
-from remit.dispatch.tools.catalogue import TOOLS
+from remit.dispatch.tools.toolbox import TOOLS
 from remit.registry.model import Brief
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact
-from remit.store import budgets, jobs, workers
+from remit.store import jobs, transcript, workers
 from remit.store.database import Database
 from remit.store.transcript import EndedCall, StepRecord, UsageSums
 
@@ -65,34 +65,34 @@ class ModelClient:
 
     async def reserve(
         self, input_tokens: int, request: StepRecord, calls: Sequence[EndedCall] = ()
-    ) -> budgets.Reservation:
+    ) -> transcript.Reservation:
         """Reserve the cost of the next request, and store it with the calls whose outputs it has.
 
         Raises RunStopped if the budget does not allow a request.
         """
-        wanted = budgets.BudgetRequest(
+        wanted = transcript.BudgetRequest(
             input_tokens, OUTPUT_TOKENS, _MIN_OUTPUT, *model_prices(self._model), provider_of(self._model)
         )
-        reserved = await budgets.reserve(self._database, self._job, self._attempt, wanted, request, calls)
-        if isinstance(reserved, budgets.BudgetExhausted):
+        reserved = await transcript.reserve(self._database, self._job, self._attempt, wanted, request, calls)
+        if isinstance(reserved, transcript.BudgetExhausted):
             raise RunStopped("budget", reserved.reason)
         self._wait = reserved.wait
         return reserved
 
     async def settle(
-        self, reserved: budgets.Reservation, used: UsageSums, response: StepRecord | None
+        self, reserved: transcript.Reservation, used: UsageSums, response: StepRecord | None
     ) -> frozenset[str]:
         """Count the actual usage of a request, and store its response; None: it was interrupted.
 
         Return which of the calls that start with the response are new.
         """
-        actual = budgets.ActualUsage(used.input, used.output, used.cost, used.is_priced)
+        actual = transcript.ActualUsage(used.input, used.output, used.cost, used.is_priced)
         own = (self._database, self._job, self._attempt, reserved, actual)
         answered, self._answered = self._answered, ""
         if response is None:
-            await budgets.settle_broken(*own, answered=answered)
+            await transcript.settle_broken(*own, answered=answered)
             return frozenset()
-        return await budgets.settle(*own, response, answered=answered)
+        return await transcript.settle(*own, response, answered=answered)
 
     async def ask(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send a request after its reservation, as soon as the provider is available.

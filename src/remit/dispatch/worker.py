@@ -37,9 +37,15 @@ from remit.dispatch.settings import Settings
 from remit.dispatch.telemetry import open_telemetry
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.models import full_name
-from remit.store import jobs, ledger, review_dismissals, workers
-from remit.store.connecting import ConnectionTarget, check_idle
-from remit.store.database import CONNECTION_ERRORS, RECONNECT_SECONDS, Database, DatabaseUnavailable
+from remit.store import jobs, ledger, review_queue, workers
+from remit.store.database import (
+    CONNECTION_ERRORS,
+    RECONNECT_SECONDS,
+    ConnectionTarget,
+    Database,
+    DatabaseUnavailable,
+    check_idle,
+)
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.workers import HeartbeatThread
 
@@ -312,7 +318,7 @@ class Worker:
         if self._telemetry is not None:
             await self._telemetry.record_queue(self._database)
         await ledger.fold(self._database)
-        await review_dismissals.apply_dismissals(self._database)
+        await review_queue.apply_dismissals(self._database)
 
     async def _take_over(self, seconds: float) -> None:
         """Queue the jobs of workers without a heartbeat for `seconds`, and jobs without a ticket."""

@@ -6,8 +6,11 @@ same one. The sender chooses the id of a decision: if the reply is lost and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, get_args
 from uuid import UUID
 
@@ -15,8 +18,10 @@ import msgspec
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from remit.errors import UsageError
+from remit.errors import RemitError, UsageError
+from remit.ledger.dismissing import add_dismissal, remove_dismissal
 from remit.ledger.items import ItemKind, NewItem
+from remit.merging.model import MergedFinding
 from remit.store.database import Connection, Database, rows
 from remit.store.storable import to_storable
 
@@ -320,3 +325,48 @@ def _uuid(decision: str | UUID) -> str:
         return str(decision if isinstance(decision, UUID) else UUID(decision))
     except ValueError:
         raise UsageError(f"the id of a decision must be a UUID, not {decision!r}") from None
+
+
+log = logging.getLogger("remit.review")
+_LIMIT = 1000
+#: The reason of a dismissal whose reviewer wrote none.
+_NO_NOTE = "rejected in a review"
+#: Returns the checkout of a project on this host, or None.
+FindRoot = Callable[[str], Path | None]
+
+
+def local_root(project: str) -> Path | None:
+    """Return the folder of a project if it exists on this host."""
+    path = Path(project)
+    return path if project and path.is_absolute() and path.is_dir() else None
+
+
+async def apply_dismissals(database: Database, find_root: FindRoot = local_root, project: str | None = None) -> int:
+    """Write and remove the dismissals that decisions have asked for, and return how many.
+
+    What belongs to a checkout that is not on this host waits for a process there.
+    """
+    done = 0
+    for row in await database.filtered("review_queue.pending_dismissals", project=project, limit=_LIMIT):
+        root = await asyncio.to_thread(find_root, row["project"])
+        if root is None:
+            continue
+        try:
+            await asyncio.to_thread(_apply, root, row)
+        except (RemitError, msgspec.ValidationError) as error:
+            log.warning("the dismissal of item %s was not stored: %s", row["item"], error)
+            continue
+        after = "written" if row["dismissal"] == "pending" else "removed"
+        await database.rows(
+            "review_queue.set_dismissal", decision=row["id"], expected=row["dismissal"], dismissal=after
+        )
+        done += 1
+    return done
+
+
+def _apply(root: Path, row: DictRow) -> None:
+    finding = msgspec.convert(row["body"].get("finding"), MergedFinding)
+    if row["dismissal"] == "pending":
+        add_dismissal(root, finding, row["note"].strip() or _NO_NOTE, row["reviewer"], row["at"].date())
+    else:
+        remove_dismissal(root, finding.fingerprint)

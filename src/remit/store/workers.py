@@ -13,8 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow
 
-from remit.store.connecting import ConnectionTarget
-from remit.store.database import Database, query, rows
+from remit.store.database import ConnectionTarget, Database, query, rows
 
 log = logging.getLogger("remit.worker")
 #: After this many failures in a row, a provider gets no requests for this many seconds.

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from remit.dispatch.tools import arguments, sandbox
-from remit.dispatch.tools.call import ToolCall
+from remit.dispatch.tools.confined import ToolCall
 from remit.dispatch.tools.deciding import FolderIdentity, deciding_entries
 from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolRefused
 from remit.dispatch.tools.processes import GRACE, MARK, ProcessResult, isolated_command, run_process

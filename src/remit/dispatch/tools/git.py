@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from remit.dispatch.tools import arguments
-from remit.dispatch.tools.call import ToolCall
+from remit.dispatch.tools.confined import ToolCall
 from remit.dispatch.tools.files import lines_of
 from remit.dispatch.tools.model import ToolAnswer, ToolRefused
 from remit.dispatch.tools.processes import ProcessResult, run_process

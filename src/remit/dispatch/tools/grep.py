@@ -14,11 +14,10 @@ from typing import Any
 import msgspec
 
 from remit.dispatch.tools import arguments
-from remit.dispatch.tools.call import ToolCall
+from remit.dispatch.tools.confined import ToolCall
 from remit.dispatch.tools.git import git_result
-from remit.dispatch.tools.model import ToolAnswer, ToolRefused
+from remit.dispatch.tools.model import ToolAnswer, ToolRefused, one_line
 from remit.dispatch.tools.openat import is_closed_name, walk
-from remit.dispatch.tools.output import one_line
 from remit.dispatch.tools.processes import ProcessResult, isolated_command, run_process
 from remit.globs import Pattern
 

@@ -14,12 +14,9 @@ SELECT id FROM remit.jobs
 WHERE idempotency_key = %(key)s AND (state <> 'finished' OR outcome = 'completed')
 
 -- name: submit
--- Insert the brief if it is new, the job, and a ticket that wakes a worker up, in one transaction. A caller that has
--- stored the brief before leaves it out.
+-- Insert the brief if it is new, the job, and a ticket that wakes a worker up, in one transaction.
 WITH kept AS (
-    INSERT INTO remit.briefs (digest, brief)
-    SELECT %(brief)s::text, %(brief_json)s::jsonb WHERE %(brief_json)s::jsonb IS NOT NULL
-    ON CONFLICT (digest) DO NOTHING
+    INSERT INTO remit.briefs (digest, brief) VALUES (%(brief)s, %(brief_json)s) ON CONFLICT (digest) DO NOTHING
 ), made AS (
     INSERT INTO remit.jobs (
         agent, definition, brief, request, prompt, workspace, isolation, queue, priority, idempotency_key,

@@ -170,7 +170,7 @@ def _settings(wanted: MergeDocuments, configured: Configuration) -> tuple[MergeS
 
 
 def _learned_note() -> LearnedNote:
-    from remit.store.learning import learned_note
+    from remit.store.ledger import learned_note
 
     async def work(database: Database, _: Settings) -> LearnedNote:
         return await learned_note(database)
