@@ -51,7 +51,7 @@ def judge(
 
 def _emit(judged: ReportJudgement, agent_type: str) -> None:
     """Send an event for each verdict, if the environment names a receiver."""
-    from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
+    from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 
     if is_receiver_named():
         make_all_importable()
