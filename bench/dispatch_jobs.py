@@ -29,7 +29,7 @@ from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import Calls, job_tools
 from remit.registry.model import Brief
 from remit.store import jobs
-from remit.store.database import Database, NamedQuery
+from remit.store.database import Database
 from remit.store.transcript import Reservation, StepRecord, Transcript, UsageSums
 from remit.testing import project
 
@@ -82,7 +82,7 @@ class _Forgetful(Transcript):
     async def broken(self) -> UsageSums:
         return UsageSums()
 
-    async def _write(self, statement: NamedQuery) -> list[Any]:
+    async def _write(self, query: str, **values: Any) -> list[Any]:
         return [{"state": None}]
 
 

@@ -48,27 +48,10 @@ CONNECTION_ERRORS = (
 _ROLLED_BACK = ("25", "40", "53", "55", "57014", "57P01", "57P03", "57P05")
 _NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
 _SHARED = re.compile(r"\{(\w+)\}")
-_VALUE = re.compile(r"%\((\w+)\)s")
-#: The library parses a longer statement each time it is sent.
-_MAX_PARSED_ONCE = 4_096
 
 
 class DatabaseUnavailable(EnvironmentBroken):
     """The database did not become available in time."""
-
-
-class NamedQuery(NamedTuple):
-    """A query of the store by its name, and its values."""
-
-    name: str
-    values: dict[str, Any]
-
-
-class NumberedQuery(NamedTuple):
-    """A query in the server's own form, and the names of its values in their order."""
-
-    sql: str
-    order: tuple[str, ...]
 
 
 class Database:
@@ -121,6 +104,15 @@ class Database:
         async with self.connection() as connection, connection.transaction():
             yield connection
 
+    async def in_transaction(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run work in a transaction, and repeat it while the database may be restarting."""
+
+        async def attempt() -> T:
+            async with self.transaction() as connection:
+                return await work(connection)
+
+        return await self.with_retry(attempt)
+
     @asynccontextmanager
     async def pipeline(self) -> AsyncIterator[Connection]:
         """Open a transaction in which `send` does not wait for the response of the server.
@@ -158,7 +150,7 @@ class Database:
 
         async def work() -> list[DictRow]:
             async with self.connection() as connection:
-                return await (await _execute(connection, query(name), typed, prepare=True)).fetchall()
+                return await (await connection.execute(query(name), typed, prepare=True)).fetchall()
 
         return await self.with_retry(work)
 
@@ -220,15 +212,7 @@ async def rows(connection: Connection, name: str, /, **values: Any) -> list[Dict
 
 async def send(connection: Connection, name: str, /, **values: Any) -> Cursor:
     """Send a named query. In a pipeline, fetching its rows waits for it and for all that was sent before it."""
-    return await _execute(connection, query(name), values)
-
-
-async def _execute(connection: Connection, sql: str, values: dict[str, Any], *, prepare: bool | None = None) -> Cursor:
-    if len(sql) <= _MAX_PARSED_ONCE:
-        return await connection.execute(sql, values, prepare=prepare)
-    numbered = _numbered(sql)
-    cursor = psycopg.AsyncRawCursor(connection, row_factory=connection.row_factory)
-    return await cursor.execute(numbered.sql, [values[value] for value in numbered.order], prepare=prepare)
+    return await connection.execute(query(name), values)
 
 
 def data_folder(configured: str, start: Path) -> Path:
@@ -368,14 +352,6 @@ def _compact(sql: str) -> str:
     """Return SQL without its comments and indentation."""
     lines = (line.strip() for line in sql.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("--"))
-
-
-@cache
-def _numbered(sql: str) -> NumberedQuery:
-    """Return a query with the numbers of its values in place of their names."""
-    order = tuple(dict.fromkeys(_VALUE.findall(sql)))
-    numbers = {name: f"${number}" for number, name in enumerate(order, 1)}
-    return NumberedQuery(_VALUE.sub(lambda value: numbers[value[1]], sql), order)
 
 
 #: The tables of Remit and of the queue; and a worker that froze in a transaction loses its locks.

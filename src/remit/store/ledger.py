@@ -33,12 +33,7 @@ async def record(database: Database, entries: Sequence[LedgerEntry]) -> int:
     """Store entries in one transaction, and return how many were new."""
     if not entries:
         return 0
-
-    async def work() -> int:
-        async with database.transaction() as connection:
-            return await record_in(connection, entries)
-
-    return await database.with_retry(work)
+    return await database.in_transaction(lambda connection: record_in(connection, entries))
 
 
 async def record_in(connection: Connection, entries: Sequence[LedgerEntry]) -> int:
@@ -93,11 +88,10 @@ def as_entry(row: DictRow) -> LedgerEntry:
 async def fold(database: Database, limit: int = _FOLD_BATCH) -> int:
     """Add new entries to the sums of their days, and return their number. Each entry is added once."""
 
-    async def work() -> int:
-        async with database.transaction() as connection:
-            return int((await rows(connection, "ledger.fold", limit=limit))[0]["rows"])
+    async def work(connection: Connection) -> int:
+        return int((await rows(connection, "ledger.fold", limit=limit))[0]["rows"])
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def day_totals(database: Database, days: int = 7) -> list[DayTotal]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -212,12 +211,7 @@ async def delete_orphans(database: Database) -> None:
 
 async def answer_escalation(database: Database, escalation: int, verb: str, words: str) -> int:
     """Store a person's answer and return the plan it belongs to."""
-
-    async def work() -> int:
-        async with database.transaction() as connection:
-            return await _answer(connection, escalation, verb, words)
-
-    return await database.with_retry(work)
+    return await database.in_transaction(lambda connection: _answer(connection, escalation, verb, words))
 
 
 async def answer_orchestrator(
@@ -229,17 +223,16 @@ async def answer_orchestrator(
     of the job may be to read the answer. `is_all`: the plan consists of this question only.
     """
 
-    async def work() -> int:
-        async with database.transaction() as connection:
-            number = await _answer(connection, escalation, verb, words)
-            if not await rows(connection, "jobs.reopen", **message.values(), ticket_queue=None, is_answer=True):
-                raise _NotWaiting
-            if is_all:
-                await rows(connection, "plans.set_state", plan=number, state="finished", outcome=verb)
-            return number
+    async def work(connection: Connection) -> int:
+        number = await _answer(connection, escalation, verb, words)
+        if not await rows(connection, "jobs.reopen", **message.values(), ticket_queue=None, is_answer=True):
+            raise _NotWaiting
+        if is_all:
+            await rows(connection, "plans.set_state", plan=number, state="finished", outcome=verb)
+        return number
 
     try:
-        return await database.with_retry(work)
+        return await database.in_transaction(work)
     except _NotWaiting:
         return None
 
@@ -322,19 +315,14 @@ class PlanLease:
         await self._write(work)
 
     async def _write(self, write: Callable[[Connection], Awaitable[None]]) -> None:
-        async def work() -> None:
-            async with self._locked() as connection:
-                await write(connection)
+        """Write in a transaction in which no other process can acquire the lease."""
 
-        await self._database.with_retry(work)
-
-    @asynccontextmanager
-    async def _locked(self) -> AsyncIterator[Connection]:
-        """Open a transaction in which no other process can acquire the lease."""
-        async with self._database.transaction() as connection:
+        async def work(connection: Connection) -> None:
             if not await rows(connection, "plans.lock_lease", plan=self._plan, driver=self._driver):
                 raise self._lost()
-            yield connection
+            await write(connection)
+
+        await self._database.in_transaction(work)
 
     def _lost(self) -> UsageError:
         return UsageError(f"plan {self._plan} is now driven by another process")

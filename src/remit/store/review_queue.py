@@ -141,12 +141,7 @@ async def add_items(database: Database, items: Sequence[NewItem]) -> list[int]:
     """Store items and return the ids of those that are open. A stored item is updated, unless it was decided."""
     if not items:
         return []
-
-    async def work() -> list[int]:
-        async with database.transaction() as connection:
-            return await add_items_in(connection, items)
-
-    return await database.with_retry(work)
+    return await database.in_transaction(lambda connection: add_items_in(connection, items))
 
 
 async def add_items_in(connection: Connection, items: Sequence[NewItem]) -> list[int]:
@@ -229,17 +224,16 @@ async def decide(
         raise UsageError(f"unknown decision {verb!r}; choose from {', '.join(VERBS)}")
     name, text = _uuid(decision), str(to_storable(note))[:MAX_NOTE]
 
-    async def work() -> ReviewDecision:
-        async with database.transaction() as connection:
-            held = await rows(connection, "review_queue.hold", item=item)
-            if not held:
-                raise UsageError(f"there is no review item {item}")
-            stored = await _decision(connection, name)
-            if stored is not None:
-                return _repeated(stored, item, verb)
-            return await _decide(connection, held[0], name, verb, reviewer, text)
+    async def work(connection: Connection) -> ReviewDecision:
+        held = await rows(connection, "review_queue.hold", item=item)
+        if not held:
+            raise UsageError(f"there is no review item {item}")
+        stored = await _decision(connection, name)
+        if stored is not None:
+            return _repeated(stored, item, verb)
+        return await _decide(connection, held[0], name, verb, reviewer, text)
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def _decide(
@@ -277,23 +271,22 @@ async def undo(
     """Undo a decision: its item is open again, and locked for the reviewer. A repeated request changes nothing."""
     name = _uuid(decision)
 
-    async def work() -> ReviewDecision:
-        async with database.transaction() as connection:
-            stored = await _decision(connection, name)
-            if stored is None:
-                raise UsageError(f"there is no decision {name}")
-            held = (await rows(connection, "review_queue.hold", item=stored.item))[0]
-            if held["locked_by"] not in (None, reviewer):
-                raise ItemTaken(stored.item, held["locked_by"])
-            undone = await rows(connection, "review_queue.undo", decision=name, reviewer=reviewer)
-            if not undone:
-                current = await _decision(connection, name)
-                return msgspec.structs.replace(current or stored, is_repeated=True)
-            values = {"item": stored.item, "decision": name, "reviewer": reviewer, "skipper": stored.reviewer}
-            await rows(connection, "review_queue.reopen", seconds=seconds, **values)
-            return ReviewDecision(**undone[0])
+    async def work(connection: Connection) -> ReviewDecision:
+        stored = await _decision(connection, name)
+        if stored is None:
+            raise UsageError(f"there is no decision {name}")
+        held = (await rows(connection, "review_queue.hold", item=stored.item))[0]
+        if held["locked_by"] not in (None, reviewer):
+            raise ItemTaken(stored.item, held["locked_by"])
+        undone = await rows(connection, "review_queue.undo", decision=name, reviewer=reviewer)
+        if not undone:
+            current = await _decision(connection, name)
+            return msgspec.structs.replace(current or stored, is_repeated=True)
+        values = {"item": stored.item, "decision": name, "reviewer": reviewer, "skipper": stored.reviewer}
+        await rows(connection, "review_queue.reopen", seconds=seconds, **values)
+        return ReviewDecision(**undone[0])
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def history(

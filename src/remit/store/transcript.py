@@ -11,7 +11,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.evidence.receipts import Receipt
-from remit.store.database import Database, NamedQuery, send
+from remit.store.database import Database, send
 from remit.store.jobs import AttemptFenced
 from remit.store.storable import to_storable
 
@@ -114,7 +114,7 @@ class Transcript:
     async def save_message(self, number: int, message: bytes, sums: UsageSums, partial: str | None = None) -> None:
         """Store a message, with the usage of the job up to it and its text so far."""
         values = StepRecord(number, message, sums, partial).values()
-        await self._write(self._statement("transcript.save_message", **values))
+        await self._write("transcript.save_message", **values)
 
     async def broken(self) -> UsageSums:
         """Return the usage of interrupted calls to the model, in this attempt and in earlier ones."""
@@ -141,16 +141,14 @@ class Transcript:
         A call that has ended stays as it is, and so does a pending one that must not be repeated.
         """
         rows = await self._write(
-            self._statement(
-                "transcript.begin_call",
-                call=call,
-                turn=turn,
-                name=name,
-                arguments=stored_json(arguments),
-                events=_events(events),
-                is_repeatable=is_repeatable,
-                is_read_only=is_read_only,
-            )
+            "transcript.begin_call",
+            call=call,
+            turn=turn,
+            name=name,
+            arguments=stored_json(arguments),
+            events=_events(events),
+            is_repeatable=is_repeatable,
+            is_read_only=is_read_only,
         )
         return EarlierCall(rows[0]["state"], rows[0]["output"]) if rows[0]["state"] else None
 
@@ -166,28 +164,24 @@ class Transcript:
     ) -> None:
         """Store the output of a tool call."""
         await self._write(
-            self._statement(
-                "transcript.finish_call",
-                call=call,
-                output=to_storable(output),
-                is_failed=is_failed,
-                state=state,
-                receipt=stored_json(receipt) if receipt is not None else None,
-                events=_events(events),
-            )
+            "transcript.finish_call",
+            call=call,
+            output=to_storable(output),
+            is_failed=is_failed,
+            state=state,
+            receipt=stored_json(receipt) if receipt is not None else None,
+            events=_events(events),
         )
 
     async def save_calls(self, calls: Sequence[EndedCall]) -> None:
         """Store read-only calls that have ended."""
         if calls:
             values = StepRecord().values(calls)
-            await self._write(
-                self._statement("transcript.record_calls", events=values["events"], calls=values["calls"])
-            )
+            await self._write("transcript.record_calls", events=values["events"], calls=values["calls"])
 
     async def touch(self) -> None:
         """Mark the job as alive although no step has finished. Raises AttemptFenced if another attempt owns it."""
-        await self._write(self._statement("jobs.touch"))
+        await self._write("jobs.touch")
 
     async def receipts(self) -> list[Receipt]:
         """Return the receipts of this job's tool calls."""
@@ -202,20 +196,15 @@ class Transcript:
     async def save_result(self, submission: int, document: str, verdict: str, report: bytes) -> None:
         """Store a result with its verdict and report."""
         await self._write(
-            self._statement(
-                "transcript.save_result",
-                submission=submission,
-                document=to_storable(document),
-                verdict=verdict,
-                report=_jsonb(report),
-            )
+            "transcript.save_result",
+            submission=submission,
+            document=to_storable(document),
+            verdict=verdict,
+            report=_jsonb(report),
         )
 
-    def _statement(self, query: str, **values: Any) -> NamedQuery:
-        return NamedQuery(query, {"job": self.job, "attempt": self.attempt, **values})
-
-    async def _write(self, statement: NamedQuery) -> list[DictRow]:
-        done = await self._database.rows(statement.name, **statement.values)
+    async def _write(self, query: str, **values: Any) -> list[DictRow]:
+        done = await self._database.rows(query, job=self.job, attempt=self.attempt, **values)
         if not done:
             raise AttemptFenced(self.job, self.attempt)
         return done
