@@ -5,12 +5,23 @@ from __future__ import annotations
 import os
 import stat
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from remit.configuration import parse_toml
-from remit.dispatch.tools import arguments
 from remit.dispatch.tools.confined import ToolCall
-from remit.dispatch.tools.model import ToolAnswer, ToolRefused, digest_of, one_line
+from remit.dispatch.tools.model import (
+    MAX_PATTERN,
+    FolderArgument,
+    NumberArgument,
+    PathArgument,
+    ToolAnswer,
+    ToolArguments,
+    ToolRefused,
+    digest_of,
+    one_line,
+)
 from remit.dispatch.tools.openat import is_closed_name, open_file, store_file, walk
 from remit.globs import Pattern
 
@@ -19,12 +30,52 @@ _BINARY_PROBE = 8_192
 _NOTE_CHARACTERS = 300
 
 
-async def read_lines(call: ToolCall, args: arguments.Read) -> ToolAnswer:
+class Read(ToolArguments, frozen=True):
+    """Arguments of Read."""
+
+    file_path: PathArgument
+    offset: Annotated[NumberArgument, Meta(description="The first line to show, counted from 1.")] | None = None
+    limit: Annotated[NumberArgument, Meta(description="The number of lines to show.")] | None = None
+
+
+class Glob(ToolArguments, frozen=True):
+    """Arguments of Glob."""
+
+    pattern: Annotated[str, Meta(description="E.g. **/*.py or src/*.{ts,tsx}.", max_length=MAX_PATTERN)]
+    path: FolderArgument | None = None
+
+
+class LS(ToolArguments, frozen=True):
+    """Arguments of LS."""
+
+    path: FolderArgument | None = None
+    ignore: Annotated[
+        list[Annotated[str, Meta(max_length=200)]], Meta(description="Names to leave out, e.g. *.pyc.", max_length=100)
+    ] = []
+
+
+class Write(ToolArguments, frozen=True):
+    """Arguments of Write."""
+
+    file_path: PathArgument
+    content: str
+
+
+class Edit(ToolArguments, frozen=True):
+    """Arguments of Edit."""
+
+    file_path: PathArgument
+    old_string: Annotated[str, Meta(description="The exact text to replace, with its indentation.")]
+    new_string: str
+    replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False
+
+
+async def read_lines(call: ToolCall, args: Read) -> ToolAnswer:
     """Return as many numbered lines as fit, and a note on how to read the next ones."""
     return await call.in_thread(lambda: _read(call, args))
 
 
-def _read(call: ToolCall, args: arguments.Read) -> ToolAnswer:
+def _read(call: ToolCall, args: Read) -> ToolAnswer:
     path, data, _ = call.confined.read(args.file_path)
     if b"\0" in data[:_BINARY_PROBE]:
         raise ToolRefused(f"{path!r} is a binary file and is not shown. Read a text file instead.")
@@ -72,12 +123,12 @@ def cut_line(line: str, limit: int) -> str:
     return f"{line[:limit]} [… {len(line) - limit:,} more characters in this line]"
 
 
-async def glob_files(call: ToolCall, args: arguments.Glob) -> ToolAnswer:
+async def glob_files(call: ToolCall, args: Glob) -> ToolAnswer:
     """Return the files whose path matches a pattern, sorted."""
     return await call.in_thread(lambda: _glob(call, args))
 
 
-def _glob(call: ToolCall, args: arguments.Glob) -> ToolAnswer:
+def _glob(call: ToolCall, args: Glob) -> ToolAnswer:
     within, pattern = _pattern(call, args)
     found: list[str] = []
     with call.confined.folder(within or ".") as (above, folder):
@@ -95,7 +146,7 @@ def _glob(call: ToolCall, args: arguments.Glob) -> ToolAnswer:
     return ToolAnswer("\n".join(lines), marks=tuple((name, 0) for name in found))
 
 
-def _pattern(call: ToolCall, args: arguments.Glob) -> tuple[str, Pattern]:
+def _pattern(call: ToolCall, args: Glob) -> tuple[str, Pattern]:
     """Return the folder to search and the pattern below it. An absolute pattern inside the root is allowed."""
     text = args.pattern.strip().replace("\\", "/")
     if text.startswith(("/", "~")):
@@ -108,12 +159,12 @@ def _pattern(call: ToolCall, args: arguments.Glob) -> tuple[str, Pattern]:
         raise ToolRefused(f"The pattern has {error}. Use a simpler pattern.") from error
 
 
-async def list_folder(call: ToolCall, args: arguments.LS) -> ToolAnswer:
+async def list_folder(call: ToolCall, args: LS) -> ToolAnswer:
     """Return the names in a folder. Those of folders end with a slash."""
     return await call.in_thread(lambda: _ls(call, args))
 
 
-def _ls(call: ToolCall, args: arguments.LS) -> ToolAnswer:
+def _ls(call: ToolCall, args: LS) -> ToolAnswer:
     try:
         ignored = [Pattern(text, anywhere=True) for text in args.ignore]
     except ValueError as error:
@@ -148,12 +199,12 @@ _PROJECT_FILE = "pyproject.toml"
 _MIN_SIMILARITY = 60
 
 
-async def write_file(call: ToolCall, args: arguments.Write) -> ToolAnswer:
+async def write_file(call: ToolCall, args: Write) -> ToolAnswer:
     """Create a file, or replace its whole content."""
     return await call.in_thread(lambda: _write(call, args))
 
 
-def _write(call: ToolCall, args: arguments.Write) -> ToolAnswer:
+def _write(call: ToolCall, args: Write) -> ToolAnswer:
     data = _encoded(args.content, call)
     with call.confined.target(args.file_path, create=True) as (path, folder, name, about):
         owner = (about.st_uid, about.st_gid) if about else None
@@ -165,12 +216,12 @@ def _write(call: ToolCall, args: arguments.Write) -> ToolAnswer:
     return ToolAnswer(f"{verb} {path} ({len(lines_of(args.content)):,} lines).", path=path, digest=digest_of(data))
 
 
-async def edit_file(call: ToolCall, args: arguments.Edit) -> ToolAnswer:
+async def edit_file(call: ToolCall, args: Edit) -> ToolAnswer:
     """Replace a text that occurs exactly once, or every occurrence of it."""
     return await call.in_thread(lambda: _edit(call, args))
 
 
-def _edit(call: ToolCall, args: arguments.Edit) -> ToolAnswer:
+def _edit(call: ToolCall, args: Edit) -> ToolAnswer:
     if not args.old_string:
         raise ToolRefused("old_string is empty. Give the text to replace, or use Write for a new file.")
     if args.old_string == args.new_string:
@@ -239,7 +290,7 @@ def _too_large(call: ToolCall) -> ToolRefused:
     return ToolRefused(f"The file would be larger than {call.limits.file_bytes // 1024**2:,} MB. Write less.")
 
 
-def _replaced(text: str, args: arguments.Edit, path: str, call: ToolCall) -> tuple[str, int]:
+def _replaced(text: str, args: Edit, path: str, call: ToolCall) -> tuple[str, int]:
     """Return the text after the edit, and the number of replacements. Line ends stay as in the file."""
     old, new = args.old_string, args.new_string
     if "\r\n" in text and old not in text:

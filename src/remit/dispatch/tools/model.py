@@ -7,9 +7,10 @@ import os
 import re
 import secrets
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from remit.dispatch.tools.openat import store_file
 from remit.evidence.model import Span
@@ -81,6 +82,41 @@ class ToolRefused(Exception):
     def __init__(self, message: str, *, exit: int | None = None) -> None:  # noqa: A002 (the receipt's field)
         super().__init__(message)
         self.exit = exit
+
+
+_T = TypeVar("_T", bound=msgspec.Struct)
+#: The most characters of a pattern.
+MAX_PATTERN = 4_096
+NumberArgument = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+PathArgument = Annotated[str, Meta(description="Relative to the workspace, or absolute inside it.")]
+FolderArgument = Annotated[str, Meta(description="The folder or file to search; default: the whole workspace.")]
+
+
+class ToolArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of a tool: the schema that is sent to a model, and the check of what it sends.
+
+    They have the same names as in Claude Code, because models know these.
+    """
+
+
+def schema_of(kind: type[ToolArguments]) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's arguments, without references."""
+    _, schemas = msgspec.json.schema_components([kind])
+    schema = schemas[kind.__name__]
+    return {key: value for key, value in schema.items() if key not in ("title", "description")}
+
+
+def parse_arguments(kind: type[_T], values: Any) -> _T:
+    """Convert the arguments of a call; numbers and booleans may be text. Raises ToolRefused."""
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError:
+        pass
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        names = ", ".join(entry.encode_name + ("" if entry.required else "?") for entry in msgspec.structs.fields(kind))
+        raise ToolRefused(f"Wrong arguments: {error}. {kind.__name__} takes {names} (? = optional).") from error
 
 
 class ToolAnswer(msgspec.Struct, frozen=True):
