@@ -21,8 +21,7 @@ from measure import Bench
 
 from remit.dispatch.conversation import Conversation
 from remit.dispatch.events import EventWriter
-from remit.dispatch.model_client import ModelClient
-from remit.dispatch.models import build_model
+from remit.dispatch.model_client import ModelClient, build_model
 from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Submission, insert
 from remit.dispatch.tools.toolbox import Toolbox

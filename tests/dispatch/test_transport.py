@@ -52,7 +52,7 @@ async def test_a_transport_failure_is_an_error_after_three_retries(
 async def test_a_stall_is_a_transport_failure(
     play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.dispatch.models.REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr("remit.dispatch.model_client.REQUEST_SECONDS", 0.3)
     async with play(READ, {"text": "some words", "stall": True, "until": "never"}) as fleet:
         done = await fleet.run(model=model)
         assert done.outcome == "error"
@@ -63,7 +63,7 @@ async def test_a_stall_is_a_transport_failure(
 async def test_a_stall_inside_an_answer_is_a_transport_failure(
     play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.dispatch.models.REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr("remit.dispatch.model_client.REQUEST_SECONDS", 0.3)
     async with play({"text": "some words here", "chunks": 3, "stall": True, "until": "never", "after": 4}) as fleet:
         done = await fleet.run(model=model)
         assert done.outcome == "error"

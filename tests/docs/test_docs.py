@@ -21,8 +21,7 @@ from remit.contract.kinds import KINDS
 from remit.contract.profiles import LEVELS, PROFILES
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.attempt import MAX_DEATHS, MAX_DEATHS_IN_TURN
-from remit.dispatch.model_client import PAUSES
-from remit.dispatch.models import OUTPUT_TOKENS
+from remit.dispatch.model_client import OUTPUT_TOKENS, PAUSES
 from remit.dispatch.runners import PRESETS
 from remit.dispatch.submit import MAX_CHILDREN, MAX_DEPTH
 from remit.dispatch.tools.model import ToolLimits

@@ -8,10 +8,11 @@ repeated, a step that was running may be.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import msgspec
@@ -35,32 +36,44 @@ from pydantic_ai.run import AgentRun
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
-from remit.dispatch.events import EventWriter, repair_surrogates
+from remit.dispatch.events import EventWriter, join_surrogates
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunEnd, RunStopped, TransportFailed
 from remit.dispatch.model_client import (
+    OUTPUT_TOKENS,
     PAUSES,
     ModelClient,
     RequestUsage,
     add_usage,
+    build_model,
     classify_error,
     estimate_input,
+    instruction_blocks,
+    model_settings,
     response_usage,
     retry_delay,
     sum_usage,
 )
-from remit.dispatch.models import OUTPUT_TOKENS, build_model, instruction_blocks, model_settings
 from remit.dispatch.toolset import Calls, Moment
 from remit.registry.model import Brief
 from remit.secrets.scan import redact_all
 from remit.store.database import DatabaseUnavailable
 from remit.store.jobs import AttemptFenced
+from remit.store.storable import to_storable
 from remit.store.transcript import StepRecord, Transcript, UsageSums
 
 #: Jobs that start at the same time share one client per provider.
 _BUILDING = threading.Lock()
 #: The brief limits the turns, not the library.
 _UNLIMITED = UsageLimits(request_limit=None)
+
+
+#: In JSON text such as the arguments of a tool: an escaped surrogate without its other half, or an escaped NUL. An
+#: escaped backslash and a complete pair match first, so that they stay unchanged.
+_ESCAPES = re.compile(
+    r"\\\\|(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u(?P<half>[dD][89a-fA-F][0-9a-fA-F]{2}|0000)"
+)
 
 
 class Conversation:
@@ -354,3 +367,27 @@ def incomplete_calls(messages: Sequence[ModelMessage]) -> frozenset[str]:
     last = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
     found = (last.metadata or {}).get(_INCOMPLETE) if last is not None else None
     return frozenset(map(str, found)) if isinstance(found, list) else frozenset()
+
+
+def repair_surrogates(response: ModelResponse) -> None:
+    """Replace lone surrogates and NULs of a model's answer in place: it is stored, run and sent back to the model."""
+    for part in response.parts:
+        _repair_fields(part)
+        if isinstance(arguments := getattr(part, "args", None), str):
+            part.args = _ESCAPES.sub(lambda found: "\\ufffd" if found["half"] else found[0], arguments)  # type: ignore[union-attr]
+    _repair_fields(response, "parts")
+
+
+def _repair_fields(record: Any, *excluded: str) -> None:
+    for field in fields(record):
+        value = getattr(record, field.name) if field.name not in excluded else None
+        if isinstance(value, str | dict | list) and (repaired := _repaired(value)) != value:
+            setattr(record, field.name, repaired)
+
+
+def _repaired(value: Any) -> Any:
+    if isinstance(value, str):
+        return to_storable(join_surrogates(value))
+    if isinstance(value, dict):
+        return {_repaired(name): _repaired(inner) for name, inner in value.items()}
+    return [_repaired(inner) for inner in value] if isinstance(value, list) else value
