@@ -194,7 +194,7 @@ class Attempt:
 
     async def _in_time(self, brief: Brief, root: Path) -> RunEnd:
         """Run within the wall-clock limits of the job and its tree, measured by the database's clock."""
-        row = await self._database.row("budgets.seconds_left", job=self._job.id)
+        row = await self._database.row("transcript.seconds_left", job=self._job.id)
         left = row["seconds"] if row is not None else None
         limit = asyncio.timeout(None if left is None else max(left, 0.0))
         try:

@@ -342,7 +342,7 @@ async def _insert_child(database: Database, number: int, columns: dict[str, Any]
 
 async def tree_cost(database: Database, job: int) -> float | None:
     """Return the cost limit of the tree that a job belongs to, or None."""
-    found = await database.row("submissions.tree_cost", job=job)
+    found = await database.row("jobs.tree_cost", job=job)
     return float(found["cost"]) if found is not None and found["cost"] is not None else None
 
 
@@ -417,7 +417,7 @@ async def _lock_parent(connection: Connection, parent: int) -> DictRow:
         raise UsageError(f"the parent job {parent} does not exist")
     if found[0]["depth"] + 1 > MAX_DEPTH:
         raise UsageError(f"the parent job {parent} has depth {found[0]['depth']}; the maximum depth is {MAX_DEPTH}")
-    if (await rows(connection, "submissions.parent_state", parent=parent))[0]["is_cancelled"]:
+    if (await rows(connection, "jobs.parent_state", parent=parent))[0]["is_cancelled"]:
         raise UsageError(f"the parent job {parent} is cancelled and cannot have more children")
     children = (await rows(connection, "jobs.children", parent=parent))[0]["children"]
     if children >= MAX_CHILDREN:

@@ -388,9 +388,9 @@ async def settle_broken(
 
     async def work() -> None:
         async with database.pipeline() as connection:
-            await send(connection, "budgets.lock_tree", job=job)
+            await send(connection, "transcript.lock_tree", job=job)
             values = {**_released(job, attempt, reserved, answered), **used._asdict()}
-            await send(connection, "budgets.settle_broken", **values)
+            await send(connection, "transcript.settle_broken", **values)
 
     await database.with_retry(work)
 
