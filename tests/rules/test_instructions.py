@@ -11,7 +11,7 @@ from remit.contract.kinds import CATEGORIES, KINDS
 from remit.contract.profiles import PROFILES
 from remit.contract.template import optional_template, template
 from remit.rules.base import Rule
-from remit.rules.catalog import BY_NAME, every_rule
+from remit.rules.catalog import every_rule, find
 from remit.rules.instructions import instructions
 
 #: The text for each placeholder of the forms.
@@ -149,7 +149,7 @@ def test_every_rule_in_the_instructions_exists_and_is_listed_under_its_level(kin
     for part in re.split(r"^(?=L[123] \()", told, flags=re.MULTILINE)[1:]:
         names = re.findall(r"^- ([a-z-]+): ", part.split("\n\n", 1)[0], re.MULTILINE)
         assert names
-        assert all(BY_NAME[name].rule.level_in(profile) == part[:2] for name in names)
+        assert all(find(name).level_in(profile) == part[:2] for name in names)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -208,7 +208,7 @@ def test_a_rule_that_can_refuse_a_result_is_asked_for_in_the_instructions(rule: 
 
 
 def test_no_words_are_listed_for_a_rule_that_has_its_own_line() -> None:
-    assert not [name for name in ASKED if BY_NAME[name].rule.prompt]
+    assert not [name for name in ASKED if find(name).prompt]
 
 
 def test_the_instructions_name_the_agent_in_the_title_and_leave_no_placeholder_for_it() -> None:

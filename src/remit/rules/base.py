@@ -14,10 +14,9 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from remit.contract.findings import Finding, FindingDetail, tables
-from remit.contract.headings import BOXES
+from remit.contract.findings import Finding, FindingDetail
 from remit.contract.kinds import Kind
-from remit.contract.model import STATUSES, Result
+from remit.contract.model import Result
 from remit.contract.parse import Document
 from remit.contract.profiles import PROFILES, Level
 from remit.contract.tokens import estimate_tokens
@@ -81,62 +80,6 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """The estimated number of tokens of the whole result."""
         return estimate_tokens(self.document.text)
 
-    @cached_property
-    def subjects(self) -> frozenset[str]:
-        """What this case has: its kind and status, the outcomes of its claims, and the names of what it has or lacks.
-
-        A rule with another subject is not even loaded: most results have no problem.
-        """
-        result, evidence = self.result, self.evidence
-        return frozenset(
-            (
-                *("", self.kind.name, result.status),
-                *(claim.outcome for claim in evidence.checked),
-                *(claim.kind for claim in evidence.checked),
-                *(claim.match for claim in evidence.checked if claim.match),
-                *(name for name, is_there in self._parts().items() if is_there),
-                *(f"no {name}" for name, is_there in self._wanted().items() if not is_there),
-            )
-        )
-
-    def _parts(self) -> dict[str, object]:
-        """What only some results have; a rule looks for problems in it."""
-        result, evidence, ticks = self.result, self.evidence, self.result.checklist
-        return {
-            "refusal": self.document.refusal,
-            "agent": self.agent,
-            "unknown status": result.status not in STATUSES,
-            "unfinished": result.status != "SUCCESS",
-            "unfilled checklist": len(ticks) < len(BOXES) or not all(tick.ticked for tick in ticks),
-            "blockers": result.blockers,
-            "severity_summary": result.severity_summary,
-            "findings": self.findings,
-            "security": any(finding.category == "security" for finding in self.findings),
-            "details": self.details,
-            "plan": tables(result, "implementation_map"),
-            "changes": evidence.changes,
-            "run_claims": evidence.run_claims,
-            "one file": len({one.file for one in evidence.references if not one.is_elsewhere}) == 1,
-            "bracket": self.document.has_brackets,
-        }
-
-    def _wanted(self) -> dict[str, object]:
-        """What a complete result has; a rule reports that it is missing."""
-        result, section, confidence = self.result, self.document.section("findings"), self.result.confidence
-        return {
-            "title": self.document.outline.agent,
-            "status": result.status,
-            "summary": result.summary,
-            "findings": result.findings and section is not None and section.heading,
-            "references": result.references,
-            "confidence": confidence,
-            "reason": confidence is None or confidence.reason,
-            "breakdown": confidence is None
-            or (isinstance(confidence.verified, float) and confidence.inferred is not None),
-            "uncertainty": result.uncertainty,
-            "next steps": result.next_steps,
-        }
-
     @property
     def failed(self) -> bool:
         """Whether the result is FAILED; then the sections of a successful result are not required."""
@@ -167,8 +110,6 @@ class Rule:
     #: Rules whose violation disables this one, so that one problem gives one violation.
     requires: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[Need] = "document"
-    #: What a case must have for the rule to find anything: one of `Case.subjects`; empty: the rule checks every case.
-    subject: ClassVar[str] = ""
     levels: ClassVar[dict[str, Level | None]] = {}
     #: The line in the answer instructions; None: the rule is not mentioned there.
     prompt: ClassVar[str | None] = None

@@ -19,7 +19,6 @@ class ConfidenceBreakdown(Rule):
 
     name = "confidence-breakdown"
     code = "CNF004"
-    subject = "no breakdown"
     level = "L1"
     levels = {"v1": None, "lenient": "L3"}
     requires = ("confidence-range",)

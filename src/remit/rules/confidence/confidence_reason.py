@@ -16,7 +16,6 @@ class ConfidenceReason(Rule):
 
     name = "confidence-reason"
     code = "CNF003"
-    subject = "no reason"
     level = "L2"
     levels = {"v1": "L1", "lenient": "L3"}
     requires = ("confidence-range",)

@@ -18,7 +18,6 @@ class ConfidenceUncertainty(Rule):
 
     name = "confidence-uncertainty"
     code = "CNF007"
-    subject = "no uncertainty"
     level = "L2"
     levels = {"v1": None, "lenient": "L3"}
     requires = ("confidence-range",)

@@ -16,7 +16,6 @@ class ChangeUnseen(Rule):
     name = "change-unseen"
     code = "EVD014"
     needs = "changes"
-    subject = "changes"
     level = "L1"
     requires = ("no-tool-calls",)
     help = "Write the file, or remove the row."

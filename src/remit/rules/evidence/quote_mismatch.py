@@ -19,7 +19,6 @@ class QuoteMismatch(Rule):
     name = "quote-mismatch"
     code = "EVD004"
     needs = "repository"
-    subject = "mismatch"
     level = "L1"
     help = "Copy the lines from the file without changes. Mark omitted lines with a line `...`, and start the output of a program with `$ command`."
     good = (

@@ -18,7 +18,6 @@ class ReferenceMissingFile(Rule):
     name = "reference-missing-file"
     code = "EVD001"
     needs = "repository"
-    subject = "missing-file"
     level = "L1"
     help = "Search for the file before you cite it, and write the path exactly as it is in the repository."
     prompt = (

@@ -19,7 +19,6 @@ class SingleSource(Rule):
 
     name = "single-source"
     code = "EVD009"
-    subject = "one file"
     level = "L2"
     levels = {"v1": None}
     requires = ("references-missing",)

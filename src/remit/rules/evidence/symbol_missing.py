@@ -18,7 +18,6 @@ class SymbolMissing(Rule):
     name = "symbol-missing"
     code = "EVD006"
     needs = "repository"
-    subject = "mismatch"
     level = "L1"
     help = "Name the symbol that is at this location, or correct the file."
     good = (Example("exploration", edits=(("(find_user)", "(new)"),)),)

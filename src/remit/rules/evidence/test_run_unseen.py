@@ -16,7 +16,6 @@ class TestRunUnseen(Rule):
     name = "test-run-unseen"
     code = "EVD013"
     needs = "runs"
-    subject = "run_claims"
     level = "L1"
     requires = ("no-tool-calls",)
     help = "Run the tests and report their actual outcome, or state that you did not run them."

@@ -15,7 +15,6 @@ class DetailWithoutRow(Rule):
 
     name = "detail-without-row"
     code = "KND006"
-    subject = "details"
     level = "L2"
     requires = ("block-missing", "wrong-column", "empty-table")
     help = "Add a row with that ID to Issues Detected, or correct the ID."

@@ -23,7 +23,6 @@ class SecurityWithoutQuote(Rule):
 
     name = "security-without-quote"
     code = "KND007"
-    subject = "security"
     level = "L2"
     levels = {"v1": None}
     requires = ("block-missing", "wrong-column")

@@ -19,7 +19,6 @@ class SeverityCount(Rule):
 
     name = "severity-count"
     code = "KND005"
-    subject = "severity_summary"
     level = "L2"
     requires = ("findings-missing", "block-missing", "empty-table", "severity-missing", "severity-unknown")
     help = "Count the rows of Issues Detected again and correct the Severity Summary."

@@ -19,7 +19,6 @@ class AgentMismatch(Rule):
 
     name = "agent-mismatch"
     code = "RES021"
-    subject = "agent"
     level = "L1"
     requires = ("title-missing",)
     help = "Sign the result with your own name."

@@ -17,7 +17,6 @@ class BlockersMissing(Rule):
 
     name = "blockers-missing"
     code = "RES014"
-    subject = "unfinished"
     level = "L1"
     help = "Add `### Blockers` with `- what blocks you | Resolution: what would resolve it`."
     prompt = "If you could not finish, state the reason under Blockers: `- what blocks you | Resolution: what would resolve it`."

@@ -18,7 +18,6 @@ class ChecklistMissing(Rule):
 
     name = "checklist-missing"
     code = "RES010"
-    subject = "unfilled checklist"
     level = "L1"
     levels = {"v1": None, "lenient": "L3"}
     help = "Add `### Verification Completed` with the four boxes. Tick each box after you have done the check it names."

@@ -16,7 +16,6 @@ class ChecklistUnticked(Rule):
 
     name = "checklist-unticked"
     code = "RES011"
-    subject = "unfilled checklist"
     level = "L1"
     levels = {"v1": None, "lenient": "L3"}
     requires = ("checklist-missing",)

@@ -16,7 +16,6 @@ class ErrorDetailsMissing(Rule):
 
     name = "error-details-missing"
     code = "RES015"
-    subject = "error"
     level = "L1"
     help = (
         "Add `### Error Details` with a table Aspect | Value and the rows Type, Message, Occurred At and Recoverable."

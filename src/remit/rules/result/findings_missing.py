@@ -15,7 +15,6 @@ class FindingsMissing(Rule):
 
     name = "findings-missing"
     code = "RES008"
-    subject = "no findings"
     level = "L1"
     help = "Add `### Findings`, and below it the blocks of your kind of result."
     bad = (

@@ -16,7 +16,6 @@ class NextStepsMissing(Rule):
 
     name = "next-steps-missing"
     code = "RES016"
-    subject = "no next steps"
     level = "L3"
     help = "Add `### Next Steps` with one to three concrete actions."
     prompt = "End with one to three Next Steps."

@@ -19,7 +19,6 @@ class RecoverableUnknown(Rule):
 
     name = "recoverable-unknown"
     code = "RES023"
-    subject = "error"
     level = "L2"
     since = "0.2"
     requires = ("error-details-missing",)

@@ -16,7 +16,6 @@ class ReferencesMissing(Rule):
 
     name = "references-missing"
     code = "RES009"
-    subject = "no references"
     level = "L1"
     help = "Add `### Key References` with a table Item | Location | Relevance; a location is `path/to/file.py:12`."
     prompt = "Key References is a table Item | Location | Relevance; every Location is a real `path/to/file.py:12`, with the full path from the root of the checkout."

@@ -16,7 +16,6 @@ class StatusMissing(Rule):
 
     name = "status-missing"
     code = "RES002"
-    subject = "no status"
     level = "L1"
     help = "Add `### Status` with SUCCESS, PARTIAL or FAILED on the next line."
     prompt = "Status is one word: SUCCESS, PARTIAL (the task is incomplete) or FAILED."

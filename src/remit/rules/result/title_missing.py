@@ -16,7 +16,6 @@ class TitleMissing(Rule):
 
     name = "title-missing"
     code = "RES001"
-    subject = "no title"
     level = "L1"
     requires = ("unreadable",)
     help = "Begin the answer with `## <Your Agent Name> Result`."
