@@ -14,8 +14,9 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from remit.contract.findings import Finding, FindingDetail
-from remit.contract.kinds import Kind
+from remit.contract.findings import Finding, FindingDetail, blocks, is_none_row, states_nothing_found, tables
+from remit.contract.kinds import BlockSpec, Kind
+from remit.contract.lines import is_none_text, lines_of
 from remit.contract.model import Result
 from remit.contract.parse import Document
 from remit.contract.profiles import PROFILES, Level
@@ -80,10 +81,34 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """The estimated number of tokens of the whole result."""
         return estimate_tokens(self.document.text)
 
+    @cached_property
+    def found_nothing(self) -> bool:
+        """Whether the result states that nothing was found and has no content that says otherwise.
+
+        Then its tables may be empty or missing.
+        """
+        return (
+            self.result.status == "SUCCESS"
+            and states_nothing_found(self.result.summary)
+            and not self.findings
+            and not any(place.section == "findings" and place.line for place in self.evidence.references)
+            and not any(_has_content(self.result, spec) for group in self.kind.required_groups() for spec in group)
+        )
+
     @property
     def failed(self) -> bool:
         """Whether the result is FAILED; then the sections of a successful result are not required."""
         return self.result.failed
+
+
+def _has_content(result: Result, spec: BlockSpec) -> bool:
+    """Return whether the blocks of a kind have a row of a table, or a label with its text."""
+    if spec.labels:
+        return any(
+            not is_none_text(line.text) for block in blocks(result, spec.key) for line in lines_of(block.content)
+        )
+    rows = (row for table in tables(result, spec.key) for row in table.rows if spec.form == "table")
+    return any(not is_none_text(row.cells[0]) and not is_none_row(row) for row in rows)
 
 
 class Example(msgspec.Struct, frozen=True):

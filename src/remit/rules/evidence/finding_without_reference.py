@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from remit.contract.findings import Finding
-from remit.contract.lines import is_none_text
+from remit.contract.findings import Finding, is_none_row
 from remit.evidence.document import located_tables
 from remit.evidence.model import Checked
 from remit.evidence.reasons import explain
@@ -65,7 +64,7 @@ class FindingWithoutReference(Rule):
         for table, section in located_tables(case.document):
             for row in table.rows:
                 references = cited.get(row.line, ())
-                if not references and not all(is_none_text(cell) for cell in row.cells):
+                if not references and not is_none_row(row) and not case.found_nothing:
                     yield Fault(line=row.line, message=f"a row of {section} does not name a file")
                 elif references and all(reference.is_elsewhere for reference in references):
                     yield Fault(

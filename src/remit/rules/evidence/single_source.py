@@ -53,7 +53,7 @@ class SingleSource(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        if case.failed or case.kind.name == "generic" or len(case.scope) == 1:
+        if case.failed or case.found_nothing or case.kind.name == "generic" or len(case.scope) == 1:
             return
         files = {reference.file for reference in case.evidence.references if not reference.is_elsewhere}
         if len(files) == 1 and not _STATES_IT.search(case.document.text):

@@ -86,6 +86,8 @@ class BlockMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
+        if case.found_nothing:
+            return
         found = {block_key(block.heading): block for block in case.result.findings}
         for group in case.kind.required_groups():
             present = [found[spec.key] for spec in group if spec.key in found]

@@ -10,7 +10,8 @@ from remit.rules.base import Case, Example, Fault, Rule
 class FindingsMissing(Rule):
     """The result has no Findings.
 
-    Findings are the content of a result. Only a FAILED result may omit them.
+    Findings are the content of a result. Only a FAILED result may omit them, and one that states in its Summary that
+    nothing was found.
     """
 
     name = "findings-missing"
@@ -43,7 +44,7 @@ class FindingsMissing(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         section = case.document.section("findings")
-        if case.failed:
+        if case.failed or case.found_nothing:
             return
         if section is None or not section.heading:
             yield Fault(line=case.document.title_line, message="there is no Findings section")

@@ -11,7 +11,7 @@ class ReferencesMissing(Rule):
     """The result has no Key References.
 
     References lead from a statement to the code, and every check of a statement starts from them. Only a FAILED result
-    may omit them.
+    may omit them, and one that states in its Summary that nothing was found.
     """
 
     name = "references-missing"
@@ -53,7 +53,7 @@ class ReferencesMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        if case.failed:
+        if case.failed or case.found_nothing:
             return
         section = case.document.section("references")
         if section is None:
