@@ -73,7 +73,7 @@ def test_levels_by_profile_match_the_contract() -> None:
         "security-without-quote",
     }
     lowered = {name for name, by in levels.items() if by["lenient"] != by["v2"]}
-    assert lowered == {n for n in levels if n.startswith(("confidence-", "checklist-"))}
+    assert lowered == {n for n in levels if n.startswith(("confidence-", "checklist-", "score-"))}
 
 
 def test_rules_are_found_by_name_code_and_family() -> None:

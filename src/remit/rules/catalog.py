@@ -28,6 +28,7 @@ CATALOG = (
     "result/references-missing",
     "confidence/confidence-missing",
     "confidence/confidence-range",
+    "confidence/score-missing",
     "confidence/confidence-reason",
     "confidence/confidence-breakdown",
     "confidence/confidence-arithmetic",

@@ -31,7 +31,7 @@ class ConfidenceRange(Rule):
             edits=(
                 ("90 - every", "0 - every"),
                 ("verified_confidence: 95\ninferred_confidence: 85\ncombined_confidence: 90\n", ""),
-                ("### Next Steps", "### Uncertainty\nAll of it.\n\n### Next Steps"),
+                ("### Next Steps", "### Uncertainty\nIs any of it so?\n\n### Next Steps"),
             ),
         ),
         Example(

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from sys import maxsize
 
 from remit.contract.findings import Finding, is_none_row
+from remit.contract.headings import block_key
+from remit.contract.lines import is_none_text, lines_of
+from remit.contract.model import Block
 from remit.evidence.document import located_tables
 from remit.evidence.model import Checked
 from remit.evidence.reasons import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
+#: The blocks of which at least one entry names a location.
+_CITING = ("execution_flow", "pattern_analysis")
+
 
 class FindingWithoutReference(Rule):
-    """A row of a table with locations, or an issue, has no location.
+    """A row of a table with locations, an issue, or a block of a flow, of patterns or of prose has no location.
 
-    A statement without a location cannot be checked. The same is true of a location in another repository.
+    A statement without a location cannot be checked. The same is true of a location in another repository. Of a block,
+    one location is enough.
     """
 
     name = "finding-without-reference"
@@ -23,8 +31,8 @@ class FindingWithoutReference(Rule):
     level = "L2"
     levels = {"v1": "L1"}
     requires = ("wrong-column",)
-    help = "Add a `path/to/file.py:12` to the row or issue, or remove it."
-    prompt = "Every row of a table with a location column, and every issue, names its `path/to/file.py:12`."
+    help = "Add a `path/to/file.py:12` to the row, issue or block, or remove it."
+    prompt = "Every row of a table with a location column, every issue, and every block of steps, patterns or prose names its `path/to/file.py:12`."
     good = (Example("generic", edits=(("where the token is made |\n", "where the token is made |\n| - | - | - |\n"),)),)
     bad = (
         Example(
@@ -74,6 +82,25 @@ class FindingWithoutReference(Rule):
         for issue, references in issue_references(case):
             if not references:
                 yield Fault(line=issue.line, message=f"the issue {issue.title[:60]!r} does not name a file")
+        for block in _vague_blocks(case):
+            name = f"the block {block.heading}" if block.heading else "the text of Findings"
+            yield Fault(line=block.line, message=f"{name} does not name a file", mark=block.heading, level="L2")
+
+
+def _vague_blocks(case: Case) -> Iterator[Block]:
+    """Yield each block of steps or patterns, and each free block of a generic result, in which no claim can be checked."""
+    if case.failed or case.found_nothing:
+        return
+    claims = sorted(claim.at for claim in case.evidence.checked)
+    heads = sorted(part.line for part in (*case.result.findings, *case.document.outline.sections))
+    for block in case.result.findings:
+        following = bisect_right(heads, block.line)
+        end = heads[following] if following < len(heads) else maxsize
+        is_free = case.kind.name == "generic" and block_key(block.heading) is None
+        if is_free or block_key(block.heading) in _CITING:
+            has_claim = bisect_left(claims, block.line) < bisect_left(claims, end)
+            if not has_claim and any(not is_none_text(line.text) for line in lines_of(block.content)):
+                yield block
 
 
 def issue_references(case: Case) -> Iterator[tuple[Finding, list[Checked]]]:
