@@ -212,6 +212,8 @@ def _named_kind(agent: str, options: Options) -> str | None:
 def _rules(case: Case) -> Iterator[tuple[Rule, Level]]:
     """Yield the rules for a document: on the form of a text that is no result at all, only the first ones apply."""
     for rule, level in rules_in(case.profile):
+        if case.kind.is_short and not rule.in_short_form:
+            continue
         if case.document.has_content or rule.needs != "document" or rule.name in ("unreadable", "title-missing"):
             yield rule, level
 

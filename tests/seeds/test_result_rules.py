@@ -339,8 +339,8 @@ def test_g13_many_findings_are_not_raw_output(tmp_path: Path) -> None:
 
 
 FLOW = (
-    "1. Look the user up → `app/store.py:14` (find_user)\n2. Compare the password → `app/login.py:17` (check_password)\n"
-    "3. Make a token → `app/session.py:8` (open_session)\n"
+    "1. Look the user up → `app/store.py:14` (find_user)\n2. Compare the password → `app/login.py:17` (check_password)"
+    "\n3. Make a token → `app/session.py:8` (open_session)\n"
 )
 
 

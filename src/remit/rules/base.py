@@ -138,8 +138,10 @@ class Rule:
     levels: ClassVar[dict[str, Level | None]] = {}
     #: The line in the answer instructions; None: the rule is not mentioned there.
     prompt: ClassVar[str | None] = None
-    #: The kinds whose instructions contain the line; empty: all.
+    #: The kinds that it can refuse; their instructions contain the line. Empty: all.
     kinds: ClassVar[tuple[str, ...]] = ()
+    #: Whether the rule applies to the short form of a search.
+    in_short_form: ClassVar[bool] = True
     good: ClassVar[tuple[Example, ...]] = ()
     bad: ClassVar[tuple[Example, ...]] = ()
 
@@ -154,6 +156,12 @@ class Rule:
         if only is not None and cls.name not in only:
             return None
         return cls.levels.get(profile, cls.level)
+
+    @classmethod
+    def level_for(cls, profile: str, kind: Kind) -> Level | None:
+        """Return the rule's level for a kind of result in a profile; None if the rule does not apply to it."""
+        applies = (not cls.kinds or kind.name in cls.kinds) and (cls.in_short_form or not kind.is_short)
+        return cls.level_in(profile) if applies else None
 
     @classmethod
     def summary(cls) -> str:

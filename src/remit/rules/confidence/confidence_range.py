@@ -21,9 +21,10 @@ class ConfidenceRange(Rule):
     name = "confidence-range"
     code = "CNF002"
     level = "L1"
+    in_short_form = False
     levels = {"lenient": "L3"}
     help = "Write every confidence as one number from 0 to 100."
-    prompt = "Confidence is `NN - why`, a number from 0 to 100 and the reason. A confidence in a table is a number from 0 to 100."
+    prompt = "Each confidence is a number from 0 to 100."
     good = (
         Example("generic", edits=(("90 - every", "**90%** - every"),)),
         Example(

@@ -23,10 +23,10 @@ class ConfidenceUncertainty(Rule):
     name = "confidence-uncertainty"
     code = "CNF007"
     level = "L2"
+    in_short_form = False
     levels = {"v1": None, "lenient": "L3"}
     requires = ("confidence-range",)
     help = "Add `### Uncertainty` and state what is uncertain and what would resolve it."
-    prompt = "Below 70, state under Uncertainty what is unclear. Below 60, also ask the question that has to be answered first."
     good = (
         Example(
             "generic",

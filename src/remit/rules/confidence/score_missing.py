@@ -21,11 +21,10 @@ class ScoreMissing(Rule):
     code = "CNF009"
     since = "0.2"
     level = "L2"
+    in_short_form = False
     levels = {"lenient": "L3"}
     help = "Write the confidence of this row as a number from 0 to 100."
-    good = (
-        Example("review", edits=(("| Minor | 85 |", "| Minor | 0 |"),)),
-    )
+    good = (Example("review", edits=(("| Minor | 85 |", "| Minor | 0 |"),)),)
     bad = (
         Example("review", edits=(("| Severity | Confidence |", "| Severity | Effort |"),), expect=("wrong-column",)),
         Example("review", edits=(("| Minor | 85 |", "| Minor | n/a |"),), expect=("score-missing",)),

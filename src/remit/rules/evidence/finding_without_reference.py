@@ -32,7 +32,7 @@ class FindingWithoutReference(Rule):
     levels = {"v1": "L1"}
     requires = ("wrong-column",)
     help = "Add a `path/to/file.py:12` to the row, issue or block, or remove it."
-    prompt = "Every row of a table with a location column, every issue, and every block of steps, patterns or prose names its `path/to/file.py:12`."
+    prompt = "Each row with a location column, each issue, and each block of steps, patterns or prose names a location."
     good = (Example("generic", edits=(("where the token is made |\n", "where the token is made |\n| - | - | - |\n"),)),)
     bad = (
         Example(

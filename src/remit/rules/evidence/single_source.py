@@ -20,10 +20,12 @@ class SingleSource(Rule):
     name = "single-source"
     code = "EVD009"
     level = "L2"
+    in_short_form = False
     levels = {"v1": None}
     requires = ("references-missing",)
     help = "Read a second file that confirms the statement, or write that the result needs corroboration."
-    prompt = "If all your references point to one file, write that the result needs corroboration."
+    prompt = "If all locations are in one file, write that the result needs corroboration."
+    kinds = ("exploration", "design", "review", "implementation", "verification", "document")
     good = (
         Example(
             "verification",

@@ -20,6 +20,7 @@ class BlockMissing(Rule):
     name = "block-missing"
     code = "KND001"
     level = "L1"
+    in_short_form = False
     levels = {"v1": "L2"}
     requires = ("findings-missing",)
     help = "Add the missing block under `### Findings`, with the heading and the columns of your kind of result."

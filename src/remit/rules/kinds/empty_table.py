@@ -20,7 +20,7 @@ class EmptyTable(Rule):
     level = "L2"
     requires = ("block-missing", "wrong-column", "summary-missing")
     help = "Fill in the table, or state in the Summary that nothing was found."
-    prompt = "If nothing was found, state in the Summary that nothing was found, and where you looked. Then Findings and Key References may be empty or missing."
+    prompt = "If nothing was found, say so in the Summary, and where you looked. Then tables may be empty or missing."
     good = (
         Example(
             "verification",

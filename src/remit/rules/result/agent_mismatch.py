@@ -22,7 +22,6 @@ class AgentMismatch(Rule):
     level = "L1"
     requires = ("title-missing",)
     help = "Sign the result with your own name."
-    prompt = "The title names you, [Agent Name], and no other agent."
     good = (
         Example("review", agent="security-auditor"),
         Example("review", agent="some-plugin:Security_Auditor"),

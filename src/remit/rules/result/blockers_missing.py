@@ -19,7 +19,6 @@ class BlockersMissing(Rule):
     code = "RES014"
     level = "L1"
     help = "Add `### Blockers` with `- what blocks you | Resolution: what would resolve it`."
-    prompt = "If you could not finish, state the reason under Blockers: `- what blocks you | Resolution: what would resolve it`."
     good = (
         Example(
             "error", edits=(("### Blockers\n- The tests cannot run | Resolution: install the development tools\n", ""),)

@@ -17,6 +17,7 @@ class ChecklistUnticked(Rule):
     name = "checklist-unticked"
     code = "RES011"
     level = "L1"
+    in_short_form = False
     levels = {"v1": None, "lenient": "L3"}
     requires = ("checklist-missing",)
     help = "Do the check that the open box names and tick it, or report the result as PARTIAL with a blocker."

@@ -20,7 +20,6 @@ class ErrorDetailsMissing(Rule):
     help = (
         "Add `### Error Details` with a table Aspect | Value and the rows Type, Message, Occurred At and Recoverable."
     )
-    prompt = "A FAILED result has Error Details (Type, Message, Occurred At, Recoverable), Attempted Actions, Root Cause Analysis, Recovery Options and Blockers instead of Findings."
     bad = (
         Example(
             "error",

@@ -17,6 +17,7 @@ class FindingsMissing(Rule):
     name = "findings-missing"
     code = "RES008"
     level = "L1"
+    in_short_form = False
     help = "Add `### Findings`, and below it the blocks of your kind of result."
     bad = (
         Example(

@@ -44,7 +44,7 @@ class RawDump(Rule):
     code = "RES017"
     level = "L2"
     help = "Summarise what the output shows, and quote only the lines that prove it."
-    prompt = "Summarise output; never paste it raw. Keep the whole result under 1,000 tokens."
+    prompt = "Summarise output and search hits; never paste them. Keep the result under 1,000 tokens."
     good = (
         Example(
             "implementation",

@@ -18,7 +18,6 @@ class SeverityMissing(Rule):
     code = "RES012"
     level = "L2"
     help = "Add `| Severity: critical`, `important` or `minor` to the issue, or fill in the Severity column."
-    prompt = "Every issue has a severity: critical, important or minor."
     good = (
         Example(
             "generic",
