@@ -149,7 +149,8 @@ def check_text(
 def check_document(document: Document, path: str, options: Options, sources: Sources) -> Verdict:
     """Return a verdict for one parsed result. `options` must have been validated."""
     result = document.result
-    kind = KINDS["error"] if result.failed else kind_of(result.agent, _named_kind(result.agent, options))
+    signed = result.agent or options.agent or ""
+    kind = KINDS["error"] if result.failed else kind_of(signed, _named_kind(signed, options))
     revision, stated = Revision(), None
     if options.with_history or sources.has_rev:
         revision, stated = choose_revision(document.whole_text, sources)
@@ -210,7 +211,7 @@ def _named_kind(agent: str, options: Options) -> str | None:
 
 
 def _rules(case: Case) -> Iterator[tuple[Rule, Level]]:
-    """Yield the rules for a document: on the form of a text that is no result at all, only the first ones apply."""
+    """Yield the rules for a document. Of those on the form, only two apply to a text that is not a result."""
     for rule, level in rules_in(case.profile):
         if case.kind.is_short and not rule.in_short_form:
             continue

@@ -246,7 +246,7 @@ def test_agents_learn_how_to_quote_and_to_name() -> None:
         text = instructions(kind, "v2")
         assert "Quote a removed secret as it is shown." in text
         assert "`...` may replace code in a quote." in text
-        assert "A name beside a location, `path/to/file.py:12` (name), makes the line checkable." in text
+        assert "A name next to a location, `path/to/file.py:12` (name), makes the line checkable." in text
 
 
 @pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)

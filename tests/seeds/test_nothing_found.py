@@ -97,7 +97,7 @@ def test_n3_nothing_was_found_is_accepted(kind: Kind, form: str, tmp_path: Path)
         "搜索了`app/`。没有找到限流代码。",
     ],
 )
-def test_n3_the_summary_says_it_in_its_own_words(summary: str, tmp_path: Path) -> None:
+def test_n3_the_summary_states_it_in_its_own_words(summary: str, tmp_path: Path) -> None:
     result = check(document(KINDS["exploration"], "a missing section", summary), tmp_path)
     assert result["verdict"] == "accept", result["violations"]
 

@@ -64,7 +64,7 @@ _THING = (
     r"(?:issues?|findings?|problems?|vulnerabilit(?:y|ies)|bugs?|defects?|weakness(?:es)?|faults?|entry points?|claims?"
     r"|changes?|match(?:es)?|results?|hits?|occurrences?|usages?|references?|callers?|traces?)"
 )
-#: "Nothing else was changed" says that something was.
+#: "Nothing else was changed" means that something was.
 _ALONE = r"(?!\s+(?:else|other|further|more|new|longer|additional)\b)"
 _NOTHING_FOUND = lazy_pattern(
     rf"\b(?:no{_ALONE}|zero|0|without(?: any)?)\s+(?:[\w`'/.-]+\s+){{0,3}}?{_THING}\b"

@@ -60,7 +60,7 @@ class Registry:
 
 
 def misspelt(name: str, registry: Registry) -> str | None:
-    """Return the name of the definition that an unknown name misses by one or two letters; None if there is none."""
+    """Return the name of the definition that an unknown name misses by one or two letters, or None."""
     wanted = slug(name)
     if registry.get(name) is not None or len(wanted) < _MIN_LENGTH:
         return None

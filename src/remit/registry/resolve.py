@@ -184,7 +184,7 @@ class _Resolution:
 
     @property
     def _has_no_contract(self) -> bool:
-        """Whether the answer is not a report: the job or the definition says so, or the definition says nothing.
+        """Whether the answer is not a report: the job or the definition states so, or the definition states nothing.
 
         A profile in the job asks for a report of any definition.
         """

@@ -83,7 +83,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def found_nothing(self) -> bool:
-        """Whether the result states that nothing was found and has no content that says otherwise.
+        """Whether the result states that nothing was found and has no content that contradicts this.
 
         Then its tables may be empty or missing.
         """

@@ -109,14 +109,14 @@ def every_rule() -> tuple[type[Rule], ...]:
 
 
 def find_name(text: str) -> str | None:
-    """Return the name of the rule with that name or code, in any case; None if there is none."""
+    """Return the name of the rule with that name or code, in any case, or None."""
     if text.lower() in _FAMILIES:
         return text.lower()
     return next((rule.name for rule in every_rule() if rule.code == text.upper()), None)
 
 
 def find(name: str) -> type[Rule]:
-    """Return the rule with that name or code. Raise UsageError if there is none."""
+    """Return the rule with that name or code. Raise UsageError for another name."""
     known = find_name(name)
     if known is None:
         raise UsageError(f"there is no rule {name!r}{did_you_mean(name, NAMES)}; `remit rules` lists all rules")

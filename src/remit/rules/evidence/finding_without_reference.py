@@ -92,7 +92,8 @@ def _vague_blocks(case: Case) -> Iterator[Block]:
     if case.failed or case.found_nothing:
         return
     claims = sorted(claim.at for claim in case.evidence.checked)
-    heads = sorted(part.line for part in (*case.result.findings, *case.document.outline.sections))
+    heads = [block.line for block in case.result.findings] + [part.line for part in case.document.outline.sections]
+    heads.sort()
     for block in case.result.findings:
         following = bisect_right(heads, block.line)
         end = heads[following] if following < len(heads) else maxsize

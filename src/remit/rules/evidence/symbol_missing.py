@@ -20,7 +20,7 @@ class SymbolMissing(Rule):
     needs = "repository"
     level = "L1"
     help = "Name the symbol that is at this location, or correct the file."
-    prompt = "A name beside a location, `path/to/file.py:12` (name), makes the line checkable."
+    prompt = "A name next to a location, `path/to/file.py:12` (name), makes the line checkable."
     good = (Example("exploration", edits=(("(find_user)", "(new)"),)),)
     bad = (
         Example("exploration", edits=(("(find_user)", "(load_user)"),), expect=("symbol-missing",)),

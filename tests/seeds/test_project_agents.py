@@ -102,7 +102,7 @@ def test_item9_a_typo_grants_no_tools(project: Path) -> None:
         assert "--open" in str(done.exception)
 
 
-def test_item9_open_falls_through_and_so_does_a_name_that_is_no_typo(project: Path) -> None:
+def test_item9_open_falls_through_and_so_does_a_name_that_is_not_a_typo(project: Path) -> None:
     assert with_task(Run(words=["code-explorr", "trace the login"], open=True)).agent == "code-explorr"
     for name in ("nl-to-shell", "code-reviewer", "code_explorer", "x"):
         assert with_task(Run(words=[name, "trace the login"])).agent == name
