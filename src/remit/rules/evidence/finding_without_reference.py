@@ -98,11 +98,10 @@ def _vague_blocks(case: Case) -> Iterator[Block]:
     if case.failed or case.found_nothing:
         return
     claims = sorted(claim.at for claim in case.evidence.checked)
-    heads = [block.line for block in case.result.findings] + [part.line for part in case.document.outline.sections]
-    heads.sort()
+    lines = [block.line for block in case.result.findings] + [part.line for part in case.document.outline.sections]
+    heads = [*sorted(lines), maxsize]
     for block in case.result.findings:
-        following = bisect_right(heads, block.line)
-        end = heads[following] if following < len(heads) else maxsize
+        end = heads[bisect_right(heads, block.line)]
         is_vague = bisect_left(claims, block.line) == bisect_left(claims, end)
         if is_vague and block_key(block.heading) in _CITING and _names_no_file([block]):
             yield block
