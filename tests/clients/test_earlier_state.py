@@ -60,7 +60,7 @@ def test_session_is_read_and_written_with_the_same_keys(gate: Path) -> None:
         delegation = state.delegations[LAUNCH]
         assert (delegation.agent, delegation.agent_id, delegation.state) == ("code-explorer", RUN, "rejected")
         assert delegation.contract_sent
-        assert [entry["decision"] for entry in state.decisions] == ["allow", "deny"]
+        assert [entry.decision for entry in state.decisions] == ["allow", "deny"]
         assert state.warnings == ["Agent code-explorer failed, results may be incomplete"]
         assert (state.used, state.saved) == ({"lookup": 1}, 600)
     assert not (gate / f"{SESSION}.json").exists(), "it is imported once"

@@ -145,7 +145,7 @@ def test_every_rule_that_decides_is_described(session, start) -> None:
     session.run("remit gate declare edit a --why x")
     limited = start(tools={"qa-engineer": ["Read"]})
     limited.ask("Bash", {"command": "ls"}, agent_id="a", agent_type="qa-engineer")
-    decided = [entry["rule"] for entry in (*session.state.decisions, *limited.state.decisions)]
+    decided = [entry.rule for entry in (*session.state.decisions, *limited.state.decisions)]
     assert decided == ["guarded-state", "declare", "tool-limits"]
     assert all(describe_rule(rule) for rule in decided)
 

@@ -59,7 +59,7 @@ def test_decisions_warnings_exceptions_and_declarations_are_redacted(tmp_path) -
     state.record_exception("lookup", (f"src/{TOKEN}.py",), 1.0)
     declare(state, "verify", ["src"], f"the key is {TOKEN}", cwd=str(tmp_path), project=str(tmp_path))
     assert len(state.decisions) == len(state.warnings) == len(state.exceptions) == len(state.declarations) == 1
-    assert TOKEN not in json.dumps(state.as_dict())
+    assert TOKEN not in json.dumps(state, default=vars)
 
 
 def test_few_texts_without_a_secret_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

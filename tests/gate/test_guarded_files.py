@@ -7,6 +7,7 @@ import os
 import pytest
 
 from remit.gate import guarded
+from remit.gate.entries import Declaration
 from remit.gate.settings import GUARDED
 
 MAX_ENTRIES = [f"{folder}/a.json" for folder in GUARDED]
@@ -42,7 +43,7 @@ def test_no_tool_writes_guarded_files(session, path: str, tool: str) -> None:
 )
 def test_the_shell_does_not_write_guarded_files(session, command: str) -> None:
     assert session.run(command).decision == "deny"
-    assert session.state.decisions[-1]["rule"] == "guarded-state"
+    assert session.state.decisions[-1].rule == "guarded-state"
 
 
 @pytest.mark.parametrize("command", ["rm -rf .remit/gate", "echo {} > .remit/gate/s.json", "cd .remit; rm -rf *"])
@@ -161,7 +162,7 @@ def test_a_subagent_may_rewrite_the_files_of_a_folder(session, command: str) -> 
 
 def test_no_exception_or_declaration_opens_guarded_files(start) -> None:
     session = start(exceptions=[{"rule": "edit-code", "reason": "x", "expires": "2999-01-01"}])
-    session.state.declarations.append({"kind": "edit", "paths": ["."], "why": "x", "at": 0})
+    session.state.declarations.append(Declaration(kind="edit", paths=["."], why="x"))
     assert session.ask("Write", {"file_path": ".remit/gate/s.json"}).rule == "guarded-state"
 
 

@@ -15,6 +15,7 @@ from scratch_project import SESSION, ScratchProject, decision_of, told_person
 
 from remit.clients.hooks.events import handle_event
 from remit.gate import leftover_processes as processes
+from remit.gate.entries import Process
 from remit.gate.leftover_processes import is_running, left_running, process_time
 
 pytestmark = pytest.mark.skipif(not Path("/proc/loadavg").exists(), reason="this system has no /proc")
@@ -68,7 +69,7 @@ def test_the_change_can_be_reverted_exactly(shop: ScratchProject) -> None:
     with left_behind(shop):
         (shop.path / "src/app.py").write_text("written later\n")
         shop.before("git status")
-        shop.run(shop.state.changes[-1]["command"])
+        shop.run(shop.state.changes[-1].command)
     assert (shop.path / "src/app.py").read_text() == before
 
 
@@ -116,7 +117,7 @@ def test_processes_are_found_by_their_folder_or_where_they_were_started(tmp_path
     deadline = time.monotonic() + 10
     while len(found) < 2 and time.monotonic() < deadline:  # until both have replaced their parent's image
         found = left_running(str(tmp_path), since)
-    assert {one[0] for one in found} == {started[0].pid, started[1].pid}
+    assert {process.number for process in found} == {started[0].pid, started[1].pid}
     assert left_running(str(tmp_path), 0) == []
     for process in started:
         end(process)
@@ -126,10 +127,9 @@ def test_processes_are_found_by_their_folder_or_where_they_were_started(tmp_path
 def test_a_number_that_belongs_to_another_process_now_is_not_the_recorded_one() -> None:
     about = processes._about(str(os.getpid()))
     assert about is not None
-    assert is_running([os.getpid(), *about])
-    assert not is_running([os.getpid(), "1", "other"])
-    assert not is_running([])
-    assert not is_running("x")
+    assert is_running(Process(number=os.getpid(), started=about[0]))
+    assert not is_running(Process(number=os.getpid(), started="1"))
+    assert not is_running(Process())
 
 
 def test_without_proc_no_process_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from remit.checking import Options
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.results import keep_result
 from remit.gate.delegation import Delegation
+from remit.gate.entries import DecisionEntry, Declaration
 from remit.gate.session import SessionState
 from remit.gate.session_store import open_session
 from remit.reports.formats import check_json
@@ -46,20 +47,17 @@ def _fill(state: SessionState, chance: random.Random, started: float) -> None:
     state.prompts = 3
     for position, (tool, path, rule, reason, instead) in enumerate(_CALLS):
         state.decisions.append(
-            {
-                "at": started + 40 * position,
-                "tool": tool,
-                "agent": "",
-                "decision": "deny" if rule else "allow",
-                "would": "",
-                "rule": rule,
-                "reason": reason,
-                "paths": [path],
-                "lines": chance.randrange(20, 90),
-                "exception": "",
-                "id": f"toolu_{chance.getrandbits(48):012x}",
-                "delegate_to": instead,
-            }
+            DecisionEntry(
+                at=started + 40 * position,
+                tool=tool,
+                decision="deny" if rule else "allow",
+                rule=rule,
+                reason=reason,
+                paths=[path],
+                lines=chance.randrange(20, 90),
+                id=f"toolu_{chance.getrandbits(48):012x}",
+                delegate_to=instead,
+            )
         )
         if not rule and tool == "Read":
             state.window.add(path, 66)
@@ -70,7 +68,7 @@ def _fill(state: SessionState, chance: random.Random, started: float) -> None:
     state.analysed["app/login.py"] = "code-explorer"
     if chance.random() < 0.5:
         state.declarations.append(
-            {"kind": "edit", "paths": ["docs/login.md"], "why": "a typing error in a heading", "at": started + 60}
+            Declaration(kind="edit", paths=["docs/login.md"], why="a typing error in a heading", at=started + 60)
         )
     else:
         state.warn("the final answer claims a test run that is not in the record of this session")

@@ -7,6 +7,7 @@ import time
 from remit.errors import UsageError
 from remit.gate.change_report import judge_while_undecided
 from remit.gate.delegations import judge_launch, judge_tools, may_write, open_delegations
+from remit.gate.entries import DecisionEntry
 from remit.gate.model import MAX_NAME_LENGTH, Decision, ToolUse
 from remit.gate.paths import locate
 from remit.gate.reads import from_glob_tool, from_grep_tool, from_read_tool, judge_reads, judge_search
@@ -228,23 +229,23 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
     """Record a decision for the log, unless it has neither a rule nor an exception nor a reason."""
     if not (decision.rule or decision.exception or decision.reason):
         return
-    state.decisions.append(
-        {
-            "at": round(state.updated, 3),
-            "tool": call.tool[:80],
-            "agent": call.agent_type[:80] if call.agent_id else "",
-            "decision": decision.decision,
-            "would": decision.would,
-            "rule": decision.rule,
-            "reason": redacted(decision.reason.removesuffix(ruling.detail)[: 2 * MAX_NAME_LENGTH]),
-            "paths": [redacted(path[:MAX_NAME_LENGTH]) for path in ruling.paths[:8]],
-            "lines": ruling.lines,
-            "exception": decision.exception,
-            "delegate_to": decision.delegate_to,
-            "id": call.tool_use_id,
-            **({"told": True} if decision.tells_person else {}),
-        }
+    entry = DecisionEntry(
+        at=round(state.updated, 3),
+        tool=call.tool[:80],
+        agent=call.agent_type[:80] if call.agent_id else "",
+        decision=decision.decision,
+        would=decision.would,
+        rule=decision.rule,
+        reason=redacted(decision.reason.removesuffix(ruling.detail)[: 2 * MAX_NAME_LENGTH]),
+        paths=[redacted(path[:MAX_NAME_LENGTH]) for path in ruling.paths[:8]],
+        lines=ruling.lines,
+        exception=decision.exception,
+        delegate_to=decision.delegate_to,
+        id=call.tool_use_id,
     )
+    if decision.tells_person:
+        entry.told = True
+    state.decisions.append(entry)
 
 
 def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateSettings) -> Decision:

@@ -19,7 +19,8 @@ TOKENS_PER_LINE = 10
 
 def log_entries(state: SessionState, *, denied: bool = False) -> list[dict[str, Any]]:
     """Return the stored decisions, oldest first. With `denied`, only those that denied or would have."""
-    return [entry for entry in state.decisions if not denied or is_denied(entry)]
+    entries = map(vars, state.decisions)
+    return [entry for entry in entries if not denied or is_denied(entry)]
 
 
 def is_denied(entry: dict[str, Any]) -> bool:
@@ -43,10 +44,10 @@ def session_summary(state: SessionState) -> dict[str, Any]:
     answers: dict[str, int] = {}
     rules: dict[str, int] = {}
     for entry in state.decisions:
-        answer = str(entry.get("would") or entry.get("decision"))
+        answer = entry.would or entry.decision
         answers[answer] = answers.get(answer, 0) + 1
-        if entry.get("rule"):
-            rules[str(entry["rule"])] = rules.get(str(entry["rule"]), 0) + 1
+        if entry.rule:
+            rules[entry.rule] = rules.get(entry.rule, 0) + 1
     return {
         "session": state.session,
         "window": {
@@ -61,10 +62,10 @@ def session_summary(state: SessionState) -> dict[str, Any]:
         "denied": saved_tokens(state),
         "analysed": len(state.analysed),
         "delegations": [
-            {"id": key, "agent": entry.agent, "state": entry.state, "retry": bool(entry.retry_of)}
-            for key, entry in state.delegations.items()
+            {"id": key, "agent": delegation.agent, "state": delegation.state, "retry": bool(delegation.retry_of)}
+            for key, delegation in state.delegations.items()
         ],
-        "declarations": list(state.declarations),
+        "declarations": [vars(entry) for entry in state.declarations],
         "warnings": list(state.warnings),
     }
 
@@ -78,14 +79,14 @@ def saved_tokens(state: SessionState) -> dict[str, int]:
 def find_decision(state: SessionState, wanted: str = "") -> dict[str, Any] | None:
     """Return the latest decision about a call (its id, or the start or end of the id) or by a rule. Without either,
     return the latest one that is not a plain allow."""
-    entry: dict[str, Any]
-    for entry in reversed(state.decisions):
+    entries = log_entries(state)[::-1]
+    for entry in entries:
         if wanted and wanted in (entry.get("id"), entry.get("rule")):
             return entry
         if not wanted and (entry.get("would") or entry.get("decision")) != "allow":
             return entry
-    for entry in reversed(state.decisions) if len(wanted) >= 4 else ():
-        if str(entry.get("id")).startswith(wanted) or str(entry.get("id")).endswith(wanted):
+    for entry in entries if len(wanted) >= 4 else ():
+        if entry.get("id", "").startswith(wanted) or entry.get("id", "").endswith(wanted):
             return entry
     return None
 

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from remit.clients.hooks.project import ProjectContext
     from remit.clients.hooks.responses import Answer
-    from remit.gate.model import Decision
-    from remit.gate.session import SessionState
+    from remit.gate.entries import DecisionEntry
 
 #: The client may deliver an event twice at once. After this time, an equal event is another call.
 _SAME_EVENT_SECONDS = 60.0
@@ -87,7 +86,7 @@ def compare_background(
 
     A background command without a known process is compared only by tools for such commands and at the end of a turn.
     """
-    is_known = any(entry.get("processes") for entry in state.background)
+    is_known = any(entry.processes for entry in state.background)
     if not state.background or not (is_known or tool in TASK_TOOLS):
         return None
     from remit.gate.settle import settle_between_calls
@@ -113,7 +112,7 @@ def compare_unfinished(state: SessionState, context: ProjectContext) -> Answer |
 
 def replaced_state(state: SessionState, context: ProjectContext, event: str) -> Answer | None:
     """Report that something else than the gate has changed the record of the session."""
-    if not any(entry.get("untold") for entry in state.changes):
+    if not any(entry.untold for entry in state.changes):
         return None
     from remit.gate.settle import settle_replaced_state
 
@@ -129,9 +128,11 @@ def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext, se
     if earlier is not None:
         return earlier
     decision = _decide_first(call, state, context)
-    for entry in (state.pending.get(call.tool_use_id), *state.decisions[-1:]):
-        if entry is not None and entry.get("id", call.tool_use_id) == call.tool_use_id:
-            entry["mark"] = mark
+    if call.tool_use_id in state.pending:
+        state.pending[call.tool_use_id].mark = mark
+    for entry in state.decisions[-1:]:
+        if entry.id == call.tool_use_id:
+            entry.mark = mark
     if call.tool_use_id in state.delegations:
         state.delegations[call.tool_use_id].mark = mark
     return decision
@@ -180,36 +181,34 @@ def _earlier_decision(call: ToolUse, mark: str, state: SessionState, context: Pr
         return None
     recent = time.time() - _SAME_EVENT_SECONDS
     for entry in reversed(state.decisions):
-        if entry.get("mark") == mark:
-            at = entry.get("at")
-            if isinstance(at, int | float) and at >= recent:
+        if entry.mark == mark:
+            if entry.at >= recent:
                 return _restore(entry, call, context)
             break
-    launched = state.delegations.get(call.tool_use_id)
-    if state.pending.get(call.tool_use_id, {}).get("mark") == mark or (launched is not None and launched.mark == mark):
+    granted = (state.delegations.get(call.tool_use_id), state.pending.get(call.tool_use_id))
+    if any(entry is not None and entry.mark == mark for entry in granted):
         return Decision("allow", context.settings.mode)
     return None
 
 
-def _restore(entry: dict[str, Any], call: ToolUse, context: ProjectContext) -> Decision:
+def _restore(entry: DecisionEntry, call: ToolUse, context: ProjectContext) -> Decision:
     """Restore a decision from its record. The record contains no content of the call, so its reason may be computed
     again."""
-
-    rule, reason = entry.get("rule"), str(entry.get("reason", ""))
-    if rule == "edit-code" and not entry.get("paths"):
+    reason = entry.reason
+    if entry.rule == "edit-code" and not entry.paths:
         full = decide(call, SessionState(), context.settings, context.project)
         reason = full.reason if full.reason.startswith(reason) else reason
     restored = Decision(
-        str(entry.get("decision")),
+        entry.decision,
         context.settings.mode,
-        would=entry.get("would"),
-        rule=rule,
+        would=entry.would,
+        rule=entry.rule,
         reason=reason,
-        delegate_to=entry.get("delegate_to"),
-        exception=entry.get("exception"),
-        fault="recorded" if rule == "fault" else None,
+        delegate_to=entry.delegate_to,
+        exception=entry.exception,
+        fault="recorded" if entry.rule == "fault" else None,
     )
-    restored.tells_person = bool(entry.get("told"))
+    restored.tells_person = entry.told
     return restored
 
 

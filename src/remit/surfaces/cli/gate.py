@@ -177,9 +177,10 @@ def trust(session: str, form: str) -> int:
     if project.recorded():
         found = project.session(session)
         with open_session(found.folder, found.state.session or found.name) as state:
-            kept = [entry for entry in state.changes if not entry.get("decided")]
-            for entry in kept:
-                entry["decided"] = "kept"
+            changes = [change for change in state.changes if not change.decided]
+            for change in changes:
+                change.decided = "kept"
+            kept = [vars(change) for change in changes]
         forget_rules(found.folder)
     shape = trusted_shape(files, kept)
     _show(shape, trusted_lines(shape, columns()), form)
