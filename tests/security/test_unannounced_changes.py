@@ -54,9 +54,9 @@ def test_a_revert_restores_what_was_written_after_the_last_call(shop: ScratchPro
 def test_a_changed_patch_is_not_let_through(shop: ScratchProject) -> None:
     shop.run(HIDDEN)
     entry = shop.state.changes[-1]
-    patch = shop.folder / "reverts" / f"{entry['patch']}.patch"
+    patch = shop.folder / "reverts" / f"{entry.patch}.patch"
     patch.write_text(patch.read_text().replace("VALUE = 1", "VALUE = 666"))
-    assert decision_of(shop.before(entry["command"])[1]) == "deny"
+    assert decision_of(shop.before(entry.command)[1]) == "deny"
 
 
 def test_no_other_patch_is_let_through(shop: ScratchProject) -> None:
