@@ -51,16 +51,10 @@ class Entry:
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """Return an entry from its stored values. A value of another type, also in a list or table, is left out."""
-        stored = values if type(values) is dict else {}
-        entry = cls.__new__(cls)
-        Entry.__init__(
-            entry,
-            **{
-                name: value
-                for name, field in cls._fields.items()
-                if name in stored and (value := _checked(stored[name], field)) is not _WRONG
-            },
-        )
+        entry, fields = cls.__new__(cls), cls._fields
+        known = [(name, value) for name, value in values.items() if name in fields] if isinstance(values, dict) else []
+        checked = {name: kept for name, value in known if (kept := _checked(value, fields[name])) is not _WRONG}
+        Entry.__init__(entry, **checked)
         return entry
 
     def copy(self, **changed: Any) -> Self:
