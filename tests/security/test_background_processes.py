@@ -188,7 +188,7 @@ def test_a_daemon_with_other_variables_is_found_in_a_container(container: Callab
     container(83, 81, "B=1", "its child")
     container(84, 1, "PATH=/usr/bin HOME=/", "the first process started it with other values")
     container(85, 1, "PWD=/ SHLVL=0", "a daemon whose shell has set some variables")
-    assert [one[0] for one in left_running("/shop", 70)] == [81, 82, 83, 85]
+    assert [process.number for process in left_running("/shop", 70)] == [81, 82, 83, 85]
 
 
 def test_a_daemon_is_found_if_the_variables_of_the_first_process_cannot_be_read(
@@ -198,7 +198,7 @@ def test_a_daemon_is_found_if_the_variables_of_the_first_process_cannot_be_read(
     container(80, 1, "PATH=/bin HOME=/root TERM=x LANG=C", "started as the client was")
     container(81, 1, "B=1 PATH=/bin", "a daemon")
     container(82, 1, "HOME=/root PATH=/bin", "started with fewer variables than the client")
-    assert [one[0] for one in left_running("/shop", 70)] == [81]
+    assert [process.number for process in left_running("/shop", 70)] == [81]
 
 
 def test_numbers_of_processes_that_wrapped_around_blame_no_earlier_process(container: Callable[..., None]) -> None:
@@ -207,4 +207,4 @@ def test_numbers_of_processes_that_wrapped_around_blame_no_earlier_process(conta
     container(3, 1, "B=1", "a daemon of the call, with a low number", start=72)
     container(4, 3, "B=1", "its child", start=73)
     container(5, 32_001, "B=1", "a child of the earlier daemon", start=74)
-    assert [one[0] for one in left_running("/shop", 70)] == [32_002, 3, 4]
+    assert [process.number for process in left_running("/shop", 70)] == [32_002, 3, 4]
