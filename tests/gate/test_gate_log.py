@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from remit.errors import UsageError
-from remit.gate.decide import decide, dry_run, read_payload
-from remit.gate.log import exception_cost, explain_decision, find_decision
+from remit.gate.decide import decide
+from remit.gate.log import dry_run, exception_cost, explain_decision, find_decision, read_payload
 from remit.gate.model import ToolUse
 from remit.gate.record_store import open_store
 from remit.gate.rules import FIRM, INSTEAD, RULES, describe_rule

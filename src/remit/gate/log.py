@@ -1,17 +1,21 @@
-"""The decisions of a session: a list, a summary, and the explanation of one."""
+"""The decisions of a session: a list, a summary, the explanation of one; the decision on a call that is not made."""
 
 from __future__ import annotations
 
+import json
+
 from remit.errors import UsageError, did_you_mean
-from remit.gate.model import COSTS
+from remit.gate.decide import count_lines, decide, decide_stop
+from remit.gate.model import COSTS, Decision, ToolUse
 from remit.gate.rules import RULES, describe_rule
+from remit.gate.session import SessionState
 from remit.gate.session_store import find_session, recorded_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.gate.session import SessionState
+    from remit.gate.settings import GateSettings
 
 #: The approximate cost of reading a line, for the cost of a denied read.
 TOKENS_PER_LINE = 10
@@ -106,3 +110,24 @@ def explain_decision(folders: list[str], session: str, wanted: str) -> tuple[dic
         raise UsageError(f"session {state.session} has no denials or warnings; `remit gate log` shows all decisions")
     hint = did_you_mean(wanted, [name for name, *_ in RULES]) or "; `remit gate log` shows the ids"
     raise UsageError(f"session {state.session} has no decision {wanted!r}, and there is no such rule{hint}")
+
+
+def read_payload(data: bytes) -> dict[str, Any]:
+    """Parse the payload of a tool call or of the end of a turn."""
+    try:
+        payload = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"standard input is not JSON: {error}; pass the payload of a hook") from error
+    if not isinstance(payload, dict):
+        raise UsageError(f"the payload must be a JSON object, not {type(payload).__name__}")
+    if not isinstance(payload.get("tool_name"), str) and payload.get("hook_event_name") != "Stop":
+        raise UsageError("the payload has no tool call: tool_name is missing or not a string")
+    return payload
+
+
+def dry_run(payload: dict[str, Any], state: SessionState | None, settings: GateSettings, project: str) -> Decision:
+    """Return what would be decided in a session with this state, or in a new session."""
+    state = state or SessionState()
+    if "tool_name" not in payload:
+        return decide_stop(state, settings, shown_lines=count_lines(payload.get("last_assistant_message")))
+    return decide(ToolUse.from_payload(payload), state, settings, project)

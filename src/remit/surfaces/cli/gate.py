@@ -13,11 +13,10 @@ from remit.clients.hooks.compiling import compile_project
 from remit.clients.hooks.recorded_project import current_project
 from remit.clients.hooks.trusted import confirm_settings
 from remit.configuration import settings_digests
-from remit.gate.decide import dry_run, read_payload
 from remit.gate.declarations import KINDS, refuse_without_effect
 from remit.gate.declarations import declare as add_declaration
 from remit.gate.ignore_rules import forget_rules
-from remit.gate.log import explain_decision
+from remit.gate.log import dry_run, explain_decision, read_payload
 from remit.gate.session_store import open_session
 from remit.reports.formats import format_json
 from remit.reports.gate import (
