@@ -7,7 +7,7 @@ import os
 import pytest
 
 from remit.gate import guarded
-from remit.gate.entries import Declaration
+from remit.gate.session_entries import Declaration
 from remit.gate.settings import GUARDED
 
 MAX_ENTRIES = [f"{folder}/a.json" for folder in GUARDED]

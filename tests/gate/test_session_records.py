@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from remit.gate.call_record import forget_call, load_record, record_before
-from remit.gate.entries import Change, Declaration, Window
 from remit.gate.model import ToolUse
 from remit.gate.record_store import open_store
 from remit.gate.reverse_patch import FileVersion, allowed_revert, keep_reverse_patch
 from remit.gate.session import MAX_ENTRIES, SessionState
+from remit.gate.session_entries import ChangeEntry, Declaration, Window
 
 
 def test_a_record_of_another_form_is_not_used(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_only_a_patch_of_this_session_is_a_revert(tmp_path: Path) -> None:
         return allowed_revert(ToolUse("Bash", {"command": command}, cwd=project), state, gate, project)
 
     assert revert(kept.command) is None, "the session has no such change"
-    state.changes.append(Change(patch=kept.name, digest=kept.digest, paths=["a.sh", "l"]))
+    state.changes.append(ChangeEntry(patch=kept.name, digest=kept.digest, paths=["a.sh", "l"]))
     assert revert(kept.command) == ("t1", ["a.sh", "l"])
     state.changes[-1].more = True
     assert revert(kept.command) == ("t1", ["."])

@@ -13,10 +13,10 @@ import pytest
 from remit.errors import EnvironmentBroken
 from remit.gate.decide import decide
 from remit.gate.delegation import Delegation
-from remit.gate.entries import Declaration, Grant
 from remit.gate.model import ToolUse
 from remit.gate.record_store import open_store, store_path
 from remit.gate.session import MAX_ENTRIES, SessionState
+from remit.gate.session_entries import Declaration, Grant
 from remit.gate.session_store import (
     list_sessions,
     open_session,

@@ -10,11 +10,11 @@ import pytest
 
 from remit.gate.decide import decide
 from remit.gate.delegations import close_delegation, open_delegation
-from remit.gate.entries import DecisionEntry, Declaration
 from remit.gate.log import find_decision
 from remit.gate.model import ToolUse
 from remit.gate.rules import RULES
 from remit.gate.session import SessionState
+from remit.gate.session_entries import DecisionEntry, Declaration
 from remit.gate.settings import GateSettings
 from remit.reports.gate import (
     decision_lines,

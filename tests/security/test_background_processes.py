@@ -15,8 +15,8 @@ from scratch_project import SESSION, ScratchProject, decision_of, told_person
 
 from remit.clients.hooks.events import handle_event
 from remit.gate import leftover_processes as processes
-from remit.gate.entries import Process
 from remit.gate.leftover_processes import is_running, left_running, process_time
+from remit.gate.session_entries import Process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/loadavg").exists(), reason="this system has no /proc")
 

@@ -13,8 +13,8 @@ from remit.checking import Options
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.results import keep_result
 from remit.gate.delegation import Delegation
-from remit.gate.entries import DecisionEntry, Declaration
 from remit.gate.session import SessionState
+from remit.gate.session_entries import DecisionEntry, Declaration
 from remit.gate.session_store import open_session
 from remit.reports.formats import check_json
 

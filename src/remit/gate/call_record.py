@@ -11,13 +11,13 @@ import os
 import time
 
 from remit.gate import ignore_rules, work_tree
-from remit.gate.entries import Writer
 from remit.gate.git_settings import settings_digest
 from remit.gate.guarded import remit_table_digest
 from remit.gate.guarded_outside import outside_files
 from remit.gate.leftover_processes import process_time
 from remit.gate.linked_files import linked_files
 from remit.gate.record_store import find_store, open_store
+from remit.gate.session_entries import Writer
 from remit.gate.session_store import list_sessions, read_session, safe_name
 
 TYPE_CHECKING = False

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 
 from remit.gate import file_versions
-from remit.gate.entries import Change
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.ruling import Ruling
+from remit.gate.session_entries import ChangeEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from remit.gate.call_record import CallEvent
-    from remit.gate.entries import Writer
     from remit.gate.file_versions import StatChange
     from remit.gate.reverse_patch import ReversePatch
     from remit.gate.session import SessionState
+    from remit.gate.session_entries import Writer
     from remit.gate.settings import GateSettings
     from remit.gate.work_tree import TreeRecord
 
@@ -70,9 +70,9 @@ def _names(changes: list[StatChange]) -> list[str]:
     return [change.path[:MAX_NAME_LENGTH] for change in changes]
 
 
-def _record(event: CallEvent, changes: list[StatChange], before: TreeRecord | None) -> Change:
+def _record(event: CallEvent, changes: list[StatChange], before: TreeRecord | None) -> ChangeEntry:
     """Record a change, with a patch that reverts it if the earlier content is known."""
-    entry = Change(
+    entry = ChangeEntry(
         id=event.call.tool_use_id,
         at=event.state.updated,
         paths=_names(changes[:_MAX_KEPT]),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from remit.failure_policy import next_step
-from remit.gate.entries import Entry
 from remit.gate.model import MAX_NAME_LENGTH
+from remit.gate.session_entries import StateEntry
 
 
-class Delegation(Entry):
+class Delegation(StateEntry):
     """A delegation of the orchestrator, from its launch to its outcome.
 
     `state` is `open`, `observed` (no result is awaited), `accepted`, `rejected` or `failed`.

@@ -12,7 +12,6 @@ import time
 
 from remit.gate import file_versions, ignore_rules, work_tree
 from remit.gate.change_report import mark_reverted, named, report_changes
-from remit.gate.entries import BackgroundCall, Writer
 from remit.gate.git_settings import CONFIG, decides_what_runs, settings_digest
 from remit.gate.guarded import is_guarded_name, is_instruction, remit_table_digest
 from remit.gate.guarded_outside import changed_outside
@@ -20,6 +19,7 @@ from remit.gate.leftover_processes import left_running
 from remit.gate.linked_files import changed_linked
 from remit.gate.paths import ProjectPath, classify
 from remit.gate.ruling import Ruling
+from remit.gate.session_entries import BackgroundCall, Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from remit.gate.entries import Process
+from remit.gate.session_entries import Process
 
 _PROC = "/proc"
 _MAX_FOUND = 8

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from remit.gate.delegations import failed_delegation
-from remit.gate.entries import Grant
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, count_lines, locate
 from remit.gate.ruling import Ruling
+from remit.gate.session_entries import Grant
 from remit.gate.settings import READ_CAP
 from remit.globs import find_matches, is_glob
 from remit.secrets.environment import CERTAIN_WORDS, SEARCH_WORDS

@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 
 from remit.gate.delegation import Delegation
-from remit.gate.entries import (
+from remit.gate.model import COSTS, MAX_NAME_LENGTH
+from remit.gate.redaction import redacted
+from remit.gate.session_entries import (
     BackgroundCall,
-    Change,
+    ChangeEntry,
     DecisionEntry,
     Declaration,
-    Entry,
     ExceptionUse,
     Grant,
+    StateEntry,
     Window,
     Writer,
 )
-from remit.gate.model import COSTS, MAX_NAME_LENGTH
-from remit.gate.redaction import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ MAX_ENTRIES: dict[str, int] = {
 _MAX_CITED = 200
 
 
-class SessionState(Entry):
+class SessionState(StateEntry):
     """A session: its window, and what was declared, delegated, excepted and decided."""
 
     schema: str
@@ -78,7 +78,7 @@ class SessionState(Entry):
     final_returned: bool = False
     #: Whether the conversation was compacted, and the model has not received the state since.
     compacted: bool = False
-    changes: list[Change]
+    changes: list[ChangeEntry]
     writers: list[Writer]
     background: list[BackgroundCall]
 

@@ -6,9 +6,9 @@ import os
 import time
 
 from remit.errors import UsageError
-from remit.gate.entries import Change
 from remit.gate.record_store import WAIT_SECONDS, digest_of, find_store, open_store
 from remit.gate.session import SCHEMA, SessionState
+from remit.gate.session_entries import ChangeEntry
 from remit.lean_json import dumps, loads
 
 TYPE_CHECKING = False
@@ -122,7 +122,7 @@ def _load(store: RecordStore, session: str) -> SessionState:
         store.forget_loss()
     if is_lost or (record is not None and not record.is_trusted):
         state.writers, state.pending, state.declarations = [], {}, []
-        state.changes.append(Change(at=time.time(), paths=[store.path], untold=True))
+        state.changes.append(ChangeEntry(at=time.time(), paths=[store.path], untold=True))
     return state
 
 

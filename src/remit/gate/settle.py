@@ -11,12 +11,12 @@ from remit.gate.change_report import report_between
 from remit.gate.decide import EDITING, SHELLS, UNCOUNTED, with_fault_policy
 from remit.gate.delegations import may_write
 from remit.gate.effects import judge_effects
-from remit.gate.entries import Change
 from remit.gate.leftover_processes import is_running
 from remit.gate.model import Decision, ToolUse
 from remit.gate.paths import locate, read_text
 from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.ruling import Ruling
+from remit.gate.session_entries import ChangeEntry
 from remit.gate.shown_content import LINE_WIDTH, count_output, text_of
 from remit.gate.writes import MAX_EDIT_SIZE, judge_edited
 
@@ -24,9 +24,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.gate.entries import BackgroundCall, Grant, Process
     from remit.gate.file_versions import StatChange
     from remit.gate.session import SessionState
+    from remit.gate.session_entries import BackgroundCall, Grant, Process
     from remit.gate.settings import GateSettings
     from remit.gate.work_tree import TreeRecord
 
@@ -305,7 +305,7 @@ def _keep_revert(
     if kept is None:
         return ""
     patch = {"patch": kept.name, "digest": kept.digest, "command": kept.command}
-    state.changes.append(Change(id=call.tool_use_id, at=state.updated, paths=[name], decided="offered", **patch))
+    state.changes.append(ChangeEntry(id=call.tool_use_id, at=state.updated, paths=[name], decided="offered", **patch))
     return kept.command
 
 

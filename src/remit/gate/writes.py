@@ -6,13 +6,13 @@ import os
 import stat
 
 from remit.gate.delegations import has_failed_twice, judge_subagent_write, may_write
-from remit.gate.entries import Grant
 from remit.gate.file_versions import has_committed, ignoring_rules
 from remit.gate.git_settings import decides_what_runs
 from remit.gate.guarded import is_instruction, lines_about_remit
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import ProjectPath, classify, is_guarded, locate, read_text
 from remit.gate.ruling import Ruling
+from remit.gate.session_entries import Grant
 from remit.gate.work_tree import TreeRecord, scan
 
 TYPE_CHECKING = False

@@ -9,8 +9,8 @@ from hooking import SESSION, Hooks
 
 from remit.clients.hooks import results
 from remit.gate.delegations import close_delegation, link_delegation, open_delegation
-from remit.gate.entries import Declaration
 from remit.gate.record_store import open_store
+from remit.gate.session_entries import Declaration
 from remit.gate.session_store import list_sessions
 
 NOTIFICATION = """<task-notification>

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from remit.clients.hooks.project import ProjectContext
     from remit.clients.hooks.responses import Answer
-    from remit.gate.entries import DecisionEntry
+    from remit.gate.session_entries import DecisionEntry
 
 #: The client may deliver an event twice at once. After this time, an equal event is another call.
 _SAME_EVENT_SECONDS = 60.0

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Self
 
     #: The types of a field's value, among them perhaps a class of entries, and the field of its elements.
-    Field = tuple[tuple[type, ...], type["Entry"] | None, "Field | None"]
+    Field = tuple[tuple[type, ...], type["StateEntry"] | None, "Field | None"]
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
@@ -21,7 +21,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _WRONG = object()
 
 
-class Entry:
+class StateEntry:
     """A stored record. The annotations of a class are its fields, and the values there are their defaults.
 
     A list, a table or an entry without a default is empty at first. Only values that were set are stored.
@@ -54,7 +54,7 @@ class Entry:
         entry, fields = cls.__new__(cls), cls._fields
         known = [(name, value) for name, value in values.items() if name in fields] if isinstance(values, dict) else []
         checked = {name: kept for name, value in known if (kept := _checked(value, fields[name])) is not _WRONG}
-        Entry.__init__(entry, **checked)
+        StateEntry.__init__(entry, **checked)
         return entry
 
     def copy(self, **changed: Any) -> Self:
@@ -71,7 +71,7 @@ def _field(text: str) -> Field:
         types += _TYPES[name]
         if inner:
             element = _field(inner[:-1].removeprefix("str, "))
-    return types, types[0] if issubclass(types[0], Entry) else None, element
+    return types, types[0] if issubclass(types[0], StateEntry) else None, element
 
 
 def _checked(value: Any, field: Field) -> Any:
@@ -85,7 +85,7 @@ def _checked(value: Any, field: Field) -> Any:
     return [kept for one in value if (kept := _checked(one, element)) is not _WRONG]
 
 
-class Window(Entry):
+class Window(StateEntry):
     """What was read directly since the window opened: files, each with its lines."""
 
     why: str = "session"
@@ -127,7 +127,7 @@ class Window(Entry):
         return None
 
 
-class DecisionEntry(Entry):
+class DecisionEntry(StateEntry):
     """A decision on a call, without content of the call."""
 
     at: float = 0.0
@@ -148,7 +148,7 @@ class DecisionEntry(Entry):
     told: bool = False
 
 
-class Declaration(Entry):
+class Declaration(StateEntry):
     """What a person allowed: the kind, the files and the reason."""
 
     kind: str = ""
@@ -157,7 +157,7 @@ class Declaration(Entry):
     at: float = 0.0
 
 
-class ExceptionUse(Entry):
+class ExceptionUse(StateEntry):
     """The use of an exception, with its cost in tokens and that of a delegation instead."""
 
     kind: str = ""
@@ -167,7 +167,7 @@ class ExceptionUse(Entry):
     at: float = 0.0
 
 
-class Grant(Entry):
+class Grant(StateEntry):
     """What a call was granted until it is settled: reads with their lines, or an edit with its changed lines."""
 
     kind: str = ""
@@ -178,7 +178,7 @@ class Grant(Entry):
     mark: str = ""
 
 
-class Change(Entry):
+class ChangeEntry(StateEntry):
     """A change without permission, or one that a person may want to revert."""
 
     id: str = ""
@@ -198,7 +198,7 @@ class Change(Entry):
     untold: bool = False
 
 
-class Writer(Entry):
+class Writer(StateEntry):
     """A call that may write."""
 
     id: str = ""
@@ -225,7 +225,7 @@ class Writer(Entry):
     declares: bool = False
 
 
-class Process(Entry):
+class Process(StateEntry):
     """A process, by its number and its start time in the system's ticks, with its name."""
 
     number: int = 0
