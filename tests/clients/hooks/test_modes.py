@@ -77,7 +77,7 @@ def test_no_call_of_an_ordinary_session_is_denied(start: Callable[..., Hooks], m
     assert hooks.call("Edit", {"file_path": path, "old_string": "42", "new_string": "43"}, **subagent) is None
 
 
-def test_verify_says_nothing_about_calls(start: Callable[..., Hooks]) -> None:
+def test_verify_is_silent_about_calls(start: Callable[..., Hooks]) -> None:
     hooks = start(mode="verify")
     for tool, tool_input in CALLS:
         assert hooks.call(tool, tool_input) is None

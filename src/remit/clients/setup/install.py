@@ -151,7 +151,7 @@ def _containers(before: str, after: str) -> list[str]:
 
 
 def _still_made(earlier: InstallRecord, rules: Sequence[str]) -> list[str]:
-    """Return the containers that an earlier install created, without those of rules if there are none any more."""
+    """Return the containers that an earlier install created, without those of rules if this mode has no rules."""
     return [name for name in earlier.made if rules or name.partition(".")[0] == "hooks"]
 
 

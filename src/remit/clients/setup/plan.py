@@ -155,7 +155,7 @@ def read_record(target: InstallTarget) -> InstallRecord | None:
 
 
 def other_records(target: InstallTarget) -> list[tuple[Path, InstallRecord]]:
-    """Return the records of other clients at the same place, with their files; those that cannot be read are left out."""
+    """Return the records of other clients at the same place, with their files, without unreadable ones."""
     records = []
     for path in sorted((target.root / ".remit").glob("*/installed.json")):
         with contextlib.suppress(msgspec.MsgspecError, RecursionError, EnvironmentBroken):
