@@ -29,8 +29,8 @@ from remit.operations.merge import MergeDocuments
 from remit.operations.served import OPERATIONS, TOOLS
 from remit.surfaces.cli.group import LazyGroup
 from remit.surfaces.cli.operation_options import operation_options
+from remit.surfaces.server.api import openapi_document, served_operation
 from remit.surfaces.server.app import OPERATIONS as API
-from remit.surfaces.server.operations import openapi_document, served_operation
 
 #: Operation -> its command
 COMMANDS: dict[type[msgspec.Struct], str] = {

@@ -20,8 +20,8 @@ from remit.orchestrate import api
 from remit.orchestrate.local_worker import LocalWorker, ensure_worker
 from remit.orchestrate.orchestrator import build_orchestrator
 from remit.registry.model import ORCHESTRATOR
-from remit.surfaces.cli import orchestrate as orchestrate_command
-from remit.surfaces.cli.driving import drive_with_progress
+from remit.surfaces.cli import run as orchestrate_command
+from remit.surfaces.cli.plans import drive_with_progress
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio

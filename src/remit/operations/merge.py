@@ -18,8 +18,7 @@ from remit.merging.dismissals import FILE, Dismissal, apply_dismissals, read_dis
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.model import Merge, MergeSettings, Policy
 from remit.operations.declaration import CLI, PROGRAMS, described
-from remit.operations.documents import Attest, Profile, Repo
-from remit.operations.folders import Folders
+from remit.operations.documents import Attest, Folders, Profile, Repo
 
 MAX_DOCUMENTS = 200
 MergeFormat = Literal["text", "json", "markdown", "html", "sarif", "github", "junit"]

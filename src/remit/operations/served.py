@@ -17,8 +17,7 @@ from remit.dispatch.settings import Settings
 from remit.errors import UsageError
 from remit.merging.model import Merge
 from remit.operations.declaration import described
-from remit.operations.documents import Check, Profile, Verify, check_document, verify_document
-from remit.operations.folders import Folders
+from remit.operations.documents import Check, Folders, Profile, Verify, check_document, verify_document
 from remit.operations.jobs import (
     Answer,
     Cancel,

@@ -1,4 +1,4 @@
-"""The command `remit merge`."""
+"""The command `remit merge`, and how a merge is printed or written to a file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from remit import __version__
 from remit.checking import Options, Verdict
 from remit.clients.hooks.recorded_project import current_project
 from remit.configuration import LEARNED, Configuration, load
@@ -27,17 +28,92 @@ from remit.operations.merge import MergeDocuments
 from remit.orchestrate.merge_settings import learns_weights, merge_settings
 from remit.registry.api import reload_registry
 from remit.reports.attestation import document_subject, merge_policy, merge_properties
+from remit.reports.formats import merge_json_parts
+from remit.reports.layout import plain_lines
+from remit.reports.merge.annotations import github_commands, merge_junit
+from remit.reports.merge.html import merge_html
+from remit.reports.merge.markdown import merge_markdown
+from remit.reports.merge.sarif import Profile, sarif_parts
+from remit.reports.merge.text import merge_text_lines
 from remit.surfaces.cli.attesting import Documents, commit_of, write_statement
 from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
-from remit.surfaces.cli.merge_output import write_merge
 from remit.surfaces.cli.operation_options import operation_options, path_of
+from remit.surfaces.cli.printing import columns, print_lines, print_parts
 from remit.surfaces.cli.store import with_database
 from remit.workspace import git
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
+
+FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
+
+
+def write_merge(
+    merged: Merge, form: str, sources: Sources, output: Path | None, sarif_profile: Profile = "github"
+) -> None:
+    """Print a merge, or write it to the file `output`."""
+    if form == "text" and output is None:
+        print_lines(merge_text_lines(merged, columns(), sources.workspace))
+        return
+    parts = _parts(merged, form, sources, sarif_profile)
+    if output is None:
+        print_parts(parts)
+        return
+    try:
+        _write_file(parts, output)
+    except OSError as error:
+        raise UsageError(f"{output}: {error.strerror}") from error
+    click.echo(f"written to {output}", err=True)
+
+
+def _write_file(parts: Iterator[str], output: Path) -> None:
+    """Write a file. If that fails or is interrupted, remove it: half a report looks like one with fewer findings."""
+    with output.open("w", encoding="utf-8", newline="") as file:
+        last = ""
+        try:
+            for last in filter(None, parts):
+                file.write(last)
+            file.write("" if last.endswith("\n") else "\n")
+            file.flush()
+        except BaseException:
+            if output.is_file():  # a device or a pipe stays
+                output.unlink()
+            raise
+
+
+def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -> Iterator[str]:
+    """Yield the text in parts: with very many findings, all of it does not fit in memory."""
+    workspace = sources.workspace
+    if form == "text":
+        for line in merge_text_lines(merged, columns(), workspace):
+            yield f"{plain_lines([line])}\n"
+    elif form == "json":
+        yield from merge_json_parts(merged)
+    elif form == "html":
+        yield merge_html(merged, workspace)
+    elif form == "markdown":
+        yield merge_markdown(merged, workspace)
+    elif form == "sarif":
+        yield from _sarif(merged, sources, sarif_profile)
+    elif form == "github":
+        for command in github_commands(merged):
+            yield f"{command}\n"
+    else:
+        yield merge_junit(merged)
+
+
+def _sarif(merged: Merge, sources: Sources, profile: Profile) -> Iterator[str]:
+    root = sources.workspace.root if sources.workspace is not None else None
+    return sarif_parts(
+        merged,
+        profile=profile,
+        workspace=sources.workspace,
+        commit=git.head(root) if root is not None else None,
+        repository=git.remote_address(root) if root is not None else None,
+        version=__version__,
+    )
 
 
 @click.command("merge")

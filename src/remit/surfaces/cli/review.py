@@ -26,8 +26,7 @@ from remit.orchestrate.review import (
     with_unused,
 )
 from remit.surfaces.cli.dismissals import with_dismissals
-from remit.surfaces.cli.merge import fails
-from remit.surfaces.cli.merge_output import FORMATS, write_merge
+from remit.surfaces.cli.merge import FORMATS, fails, write_merge
 from remit.surfaces.cli.store import with_database
 from remit.workspace import git
 from remit.workspace.languages import languages_of
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.orchestrate.api import PlanResult
     from remit.store.database import Database
-    from remit.surfaces.cli.driving import DrivenPlan
+    from remit.surfaces.cli.plans import DrivenPlan
 
 
 #: Analysers report lower confidences than subagents.
@@ -124,7 +123,7 @@ def _run(plan: Plan, team: ReviewTeam, root: Path, *, is_new: bool) -> tuple[Dri
     async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path, Merge | None]:
         from remit.dispatch.submit import Resolving
         from remit.orchestrate.api import begin_plan
-        from remit.surfaces.cli.driving import drive_with_progress
+        from remit.surfaces.cli.plans import drive_with_progress
 
         number = await begin_plan(database, plan, root, is_new=is_new)
         driven = await drive_with_progress(database, settings, number, Resolving())
@@ -171,7 +170,7 @@ def _print_team(team: ReviewTeam) -> None:
 
 
 def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
-    from remit.surfaces.cli.driving import write_reports
+    from remit.surfaces.cli.plans import write_reports
 
     sources = open_sources(root)
     merged = with_dismissals(merged, sources.workspace)

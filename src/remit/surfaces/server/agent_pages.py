@@ -18,8 +18,7 @@ from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard, compare
 from remit.reports.calibration import calibration_svg
 from remit.store import learning, ledger
-from remit.surfaces.server.problems import NotFound
-from remit.surfaces.server.site import choice_of, render, site_of
+from remit.surfaces.server.site import NotFound, choice_of, render, site_of
 
 _TREND_DAYS = 30
 #: The size of the drawing of a trend.
