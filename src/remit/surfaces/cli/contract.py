@@ -22,7 +22,7 @@ from remit.reports.rules import PromptShape, rule_lines, rule_list_lines, rules_
 from remit.reports.shapes import check_schema, merge_schema, result_schema
 from remit.rules.catalog import every_rule, find
 from remit.rules.instructions import instructions
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
 
 _OF_LEDGER = ("ledger", "scorecards", "weights", "calibration", "tokens")
 _NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan", *_OF_LEDGER]
@@ -30,14 +30,7 @@ _NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan", *_OF_L
 
 @click.command("rules")
 @click.argument("name", required=False)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@form_option()
 def rules_command(name: str | None, form: str) -> int:
     """List the rules, or explain the rule with this NAME or code.
 
@@ -90,14 +83,7 @@ def convert_command(file: str, form: str) -> int:
 @click.option("--kind", default="generic", show_default=True, help="The kind of result.")
 @click.option("--profile", help="The profile it is checked with; default: the configured one.")
 @click.option("--agent", metavar="NAME", default="", help="The name of the agent, which signs its result with it.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@form_option()
 def prompt_command(kind: str, profile: str | None, agent: str, form: str) -> int:
     """Print the instructions that tell an agent how to write a result.
 

@@ -25,7 +25,7 @@ from remit.reports.doctor import health_lines, settings_lines
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece
 from remit.surfaces.cli.group import remit
-from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
+from remit.surfaces.cli.printing import SlowNotice, columns, form_option, print_lines, print_text
 from remit.unconfirmed import confirm
 
 #: The password in the address of a database: after the user name, or as a parameter.
@@ -38,7 +38,7 @@ _MAX_FILES = 3
     "--all", "is_all", is_flag=True, help="Also show settings with default values, and describe each setting."
 )
 @click.option("--confirm", "is_confirmed", is_flag=True, help="Obey settings that changed while a job ran.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@form_option()
 def doctor_command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
     """Check the installation and show the effective settings with their sources.
 

@@ -28,7 +28,6 @@ from remit.operations.jobs import (
 from remit.orchestrate.api import PlanResult, check_drivable, plan_result
 from remit.orchestrate.progress import record_cancelled
 from remit.orchestrate.remote import RemoteServer
-from remit.reports.formats import format_json
 from remit.reports.jobs import event_lines, job_lines, job_shape, jobs_shape, list_lines
 from remit.reports.layout import escape_control
 from remit.reports.plans import plan_shape
@@ -37,11 +36,9 @@ from remit.store.database import Database
 from remit.store.events import Event, events_since, follow
 from remit.store.jobs import Job
 from remit.surfaces.cli.operation_options import operation_options
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, print_answer, print_lines, print_text
 from remit.surfaces.cli.run import task_text, with_task
 from remit.surfaces.cli.store import is_served, no_worker_notice, with_database
-
-_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 
 class _ListFirst(click.Group):
@@ -76,7 +73,7 @@ def jobs_command(ctx: click.Context) -> int | None:
 @click.option("--state", type=click.Choice(["queued", "running", "finished"]), help="Only jobs in this state.")
 @click.option("--agent", help="Only jobs of this agent.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
-@_FORMAT
+@form_option()
 def list_command(state: str | None = None, agent: str | None = None, limit: int = 50, form: str = "text") -> int:
     """List jobs, the newest first.
 
@@ -85,21 +82,16 @@ def list_command(state: str | None = None, agent: str | None = None, limit: int 
       remit jobs list --state running
       remit jobs list --agent code-explorer --format json
     """
-
-    async def work(database: Database, _: Settings) -> list[jobs.Job]:
-        return await jobs.list_jobs(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
-
-    listed = with_database(work)
-    if form == "json":
-        _print_json(jobs_shape(listed))
-    else:
-        print_lines(list_lines(listed, columns()))
+    listed = with_database(
+        lambda database, _: jobs.list_jobs(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
+    )
+    print_answer(form, jobs_shape(listed), list_lines(listed, columns()))
     return 0
 
 
 @jobs_command.command("show")
 @click.argument("job", type=int)
-@_FORMAT
+@form_option()
 def show(job: int, form: str) -> int:
     """Show one job with its result, finished or not.
 
@@ -113,10 +105,7 @@ def show(job: int, form: str) -> int:
         return await jobs.get(database, job), await jobs.violations_of(database, job)
 
     found, violations = with_database(work)
-    if form == "json":
-        _print_json(job_shape(found))
-    else:
-        print_lines(job_lines(found, columns(), violations))
+    print_answer(form, job_shape(found), job_lines(found, columns(), violations))
     return 0
 
 
@@ -128,7 +117,7 @@ def show(job: int, form: str) -> int:
     show_default=True,
     help="Keep jobs that finished in the last N days.",
 )
-@_FORMAT
+@form_option()
 def prune(days: int, form: str) -> int:
     """Remove old finished jobs with their transcripts, receipts and events.
 
@@ -143,15 +132,8 @@ def prune(days: int, form: str) -> int:
         return removed
 
     removed = with_database(work)
-    if form == "json":
-        _print_json({"schema": "remit.prune/1", "removed": removed})
-    else:
-        print_text(f"{removed} job{'s' * (removed != 1)} removed")
+    print_answer(form, {"schema": "remit.prune/1", "removed": removed}, f"{removed} job{'s' * (removed != 1)} removed")
     return 0
-
-
-def _print_json(value: Any) -> None:
-    print_text(format_json(value))
 
 
 @click.command("cancel")
@@ -173,10 +155,11 @@ def cancel_command(wanted: Cancel) -> int:
     if number is None:
         return _cancel_plan(wanted.plan or 0, wanted.form)
     cancelled = with_database(lambda database, settings: cancel_job(database, settings, number))
-    if wanted.form == "json":
-        _print_json(job_shape(cancelled))
-    else:
-        print_text(f"job {number} is {'cancelled' if cancelled.state == 'finished' else 'being stopped'}")
+    print_answer(
+        wanted.form,
+        job_shape(cancelled),
+        f"job {number} is {'cancelled' if cancelled.state == 'finished' else 'being stopped'}",
+    )
     return 0
 
 
@@ -190,10 +173,7 @@ def _cancel_plan(plan: int, form: str) -> int:
         return await plan_result(database, plan)
 
     found = with_database(work)
-    if form == "json":
-        _print_json(plan_shape(found))
-    else:
-        print_text(f"plan {plan} is cancelled")
+    print_answer(form, plan_shape(found), f"plan {plan} is cancelled")
     return 0
 
 
@@ -215,10 +195,7 @@ def retry_command(wanted: JobNumber) -> int:
         return job, action, await no_worker_notice(database, settings, job.queue)
 
     retried, action, warning = with_database(work)
-    if wanted.form == "json":
-        _print_json(job_shape(retried))
-    else:
-        print_text(f"job {wanted.job} waits for a worker{action}")
+    print_answer(wanted.form, job_shape(retried), f"job {wanted.job} waits for a worker{action}")
     if warning:
         click.echo(warning, err=True)
     return 0
@@ -246,10 +223,9 @@ def submit_command(wanted: Submit) -> int:
         return accepted, await no_worker_notice(database, settings, accepted.job.queue)
 
     (job, is_new), warning = with_database(work)
-    if wanted.form == "json":
-        _print_json(job_shape(job))
-    else:
-        print_text(f"job {job.id} {'waits' if is_new else 'already has this key'} ({job.agent})")
+    print_answer(
+        wanted.form, job_shape(job), f"job {job.id} {'waits' if is_new else 'already has this key'} ({job.agent})"
+    )
     if warning:
         click.echo(warning, err=True)
     return 0
@@ -266,10 +242,7 @@ def _submit_remotely(wanted: Submit, server: str) -> int:
     fields = {**job_request(wanted), **queueing_of(wanted)._asdict(), "repo": wanted.repo}
     sent = {name for name in arguments_on(Submit, "http").__struct_fields__ if fields.get(name) not in (None, {})}
     job = RemoteServer(server).submit(agent, task_text(wanted.words[-1]), **{name: fields[name] for name in sent})
-    if wanted.form == "json":
-        _print_json(job)
-    else:
-        print_text(f"job {job['id']} waits on {server} ({job['agent']})")
+    print_answer(wanted.form, job, f"job {job['id']} waits on {server} ({job['agent']})")
     return 0
 
 
@@ -279,7 +252,7 @@ _POLL_SECONDS = 0.5
 @click.command("logs")
 @click.argument("job", type=int)
 @click.option("--follow", "-f", is_flag=True, help="Continue until the job is finished.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@form_option()
 def logs_command(job: int, form: str, *, follow: bool) -> int:
     """Show the events of a job: turns, tools, text, usage. In JSON, each line is one event.
 

@@ -21,7 +21,7 @@ from remit.reports.calibration import calibration_lines, calibration_svg
 from remit.reports.layout import plain_lines
 from remit.reports.ledger import difference_lines, learned_lines, scorecard_lines, scorecard_shape, version_name
 from remit.reports.ledger_shapes import ScorecardsShape, export_line
-from remit.surfaces.cli.printing import print_lines, print_text
+from remit.surfaces.cli.printing import form_option, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
@@ -33,14 +33,6 @@ _PATH = click.Path(path_type=Path)
 _MAX_LINE = 1_000_000
 _from_option = click.option(
     "--from", "source", type=_PATH, help="Read decisions from an export, not from the database."
-)
-_form_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
 )
 
 
@@ -114,11 +106,7 @@ def import_command() -> int:
     Examples:
       remit ledger import
     """
-
-    async def work(database: Database, _: Settings) -> int:
-        return await _import_sessions(database)
-
-    number = with_database(work)
+    number = with_database(lambda database, _: _import_sessions(database))
     click.echo(f"{number} new {'entry' if number == 1 else 'entries'} in the ledger")
     return 0
 
@@ -134,7 +122,7 @@ async def _import_sessions(database: Database) -> int:
 @ledger_command.command("agents")
 @click.argument("agent", required=False)
 @click.option("--compare", is_flag=True, help="Compare the last two versions of AGENT.")
-@_form_option
+@form_option()
 def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
     """Show a scorecard for each agent, definition and model.
 
@@ -169,7 +157,7 @@ def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
 
 @ledger_command.command("weights")
 @_from_option
-@_form_option
+@form_option()
 def weights_command(source: Path | None, form: str) -> int:
     """Show the weights that `merge.weights = "learned"` uses, and what agreement is worth.
 
@@ -200,14 +188,7 @@ def weights_command(source: Path | None, form: str) -> int:
 )
 @_from_option
 @click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "svg"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@form_option("text", "json", "svg")
 def calibration_command(agent: str | None, score: str, source: Path | None, output: Path | None, form: str) -> int:
     """Show how often findings with a score were confirmed by people.
 

@@ -53,10 +53,10 @@ from remit.reports.plans import (
 )
 from remit.store import plans
 from remit.store.database import Database
-from remit.store.plans import Escalation, JobUsage
+from remit.store.plans import JobUsage
 from remit.surfaces.cli.dismissals import with_dismissals
 from remit.surfaces.cli.operation_options import operation_options
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
 from remit.surfaces.cli.store import is_served, with_database
 
 
@@ -246,14 +246,7 @@ _SHOWN_SCOPES = 5
 @click.option("--new", "is_new", is_flag=True, help="Start a new plan although the same one is unfinished.")
 @click.option("--dry-run", is_flag=True, help="Print the delegations without running them.")
 @click.option("--plugin-path", metavar="PATH", help="Folders of definitions, separated as in PATH.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@form_option()
 def plan_command(file: Path | None, resume: int | None, form: str, **options: Any) -> int:
     """Run the plan in FILE: phases of delegations that survive a crash.
 
@@ -376,14 +369,7 @@ def answer_command(wanted: Answer) -> int:
 
 @click.command("escalations")
 @click.option("--all", "is_all", is_flag=True, help="Include answered questions.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@form_option()
 def escalations_command(form: str, *, is_all: bool) -> int:
     """List the open questions of plans and orchestrators. The exit code is 1 if a question is open.
 
@@ -392,11 +378,7 @@ def escalations_command(form: str, *, is_all: bool) -> int:
       remit escalations
       remit escalations --format json
     """
-
-    async def work(database: Database, _: Settings) -> list[Escalation]:
-        return await plans.escalations(database, is_open=not is_all)
-
-    found = with_database(work)
+    found = with_database(lambda database, _: plans.escalations(database, is_open=not is_all))
     if form == "json":
         shape = {"schema": "remit.escalations/1", "escalations": [escalation_shape(one) for one in found]}
         print_text(format_json(shape))

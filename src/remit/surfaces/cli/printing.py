@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import click
 
+from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, escape_control, escape_json
 
 #: Seconds after which a command that is still working reports what it does.
@@ -70,6 +71,24 @@ def print_parts(parts: Iterable[str]) -> None:
         sys.stdout.write(last)
     sys.stdout.write("" if not last or last.endswith("\n") else "\n")
     sys.stdout.flush()
+
+
+def form_option(*forms: str) -> Callable[..., Any]:
+    """Return the option `--format`. The first form is the default; without forms, they are text and JSON."""
+    names = forms or ("text", "json")
+    return click.option(
+        "--format", "form", type=click.Choice(names), default=names[0], show_default=True, help="The output format."
+    )
+
+
+def print_answer(form: str, shape: Any, readable: Iterable[Line] | str) -> None:
+    """Print an answer as JSON, or what a person reads."""
+    if form == "json":
+        print_text(format_json(shape))
+    elif isinstance(readable, str):
+        print_text(readable)
+    else:
+        print_lines(readable)
 
 
 class SlowNotice:

@@ -27,6 +27,7 @@ from remit.orchestrate.review import (
 )
 from remit.surfaces.cli.dismissals import with_dismissals
 from remit.surfaces.cli.merge import FORMATS, fails, write_merge
+from remit.surfaces.cli.printing import form_option
 from remit.surfaces.cli.store import with_database
 from remit.workspace import git
 from remit.workspace.languages import languages_of
@@ -59,14 +60,7 @@ _ANALYSERS_THRESHOLD = 50.0
 @click.option("--record", is_flag=True, help="Store the report in the ledger, and its findings in the review queue.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of standard output.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@form_option(*FORMATS)
 def command(path: Path, **options: Any) -> int:
     """Review the code in PATH and print one verified report.
 

@@ -44,7 +44,7 @@ from remit.store.jobs import Job
 from remit.store.plans import Escalation
 from remit.surfaces.cli.files import read_file
 from remit.surfaces.cli.operation_options import operation_options
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 T = TypeVar("T", bound=Run)
@@ -245,10 +245,7 @@ def run_command(wanted: Run) -> int:
     if finished is None:
         return 130
     job, violations = finished
-    if wanted.form == "json":
-        print_text(format_json(job_shape(job)))
-    else:
-        print_lines(job_lines(job, columns(), violations))
+    print_answer(wanted.form, job_shape(job), job_lines(job, columns(), violations))
 
     return 0 if job.outcome == "completed" and job.verdict == "accept" and failure_in(job.result) is None else 1
 

@@ -14,12 +14,11 @@ from remit.aio import cancel_and_wait
 from remit.clients.hooks.compiled import folder_of
 from remit.dispatch.settings import Settings
 from remit.gate.record_store import remove_store
-from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control
 from remit.reports.ledger_shapes import AccessTokenShape, AccessTokensShape
 from remit.store.access import AccessToken, Role, add_token, list_tokens, revoke_token
 from remit.store.database import Database
-from remit.surfaces.cli.printing import print_lines, print_text
+from remit.surfaces.cli.printing import form_option, print_answer, print_text
 from remit.surfaces.cli.store import user_name, with_database
 
 if TYPE_CHECKING:
@@ -98,9 +97,6 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
             remove_store(folder_of(str(folder / "shop")))
 
 
-_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-
-
 @click.group("tokens")
 def tokens_command() -> None:
     """Manage the tokens of `remit serve`: who may see, decide and operate.
@@ -120,7 +116,7 @@ def tokens_command() -> None:
 @click.argument("name")
 @click.option("--role", type=click.Choice(["viewer", "reviewer", "operator"]), default="viewer", show_default=True)
 @click.option("--days", type=click.FloatRange(0, 3650, min_open=True), help="Days until it expires; default: never.")
-@_FORMAT
+@form_option()
 def add(name: str, role: Role, days: float | None, form: str) -> int:
     """Make a token for NAME and print it. It cannot be printed again: only its digest is stored.
 
@@ -134,15 +130,16 @@ def add(name: str, role: Role, days: float | None, form: str) -> int:
         return await add_token(database, name, role, days=days)
 
     token, secret = with_database(work)
-    if form == "json":
-        print_text(format_json({"schema": "remit.token/1", **token._asdict(), "token": secret}))
-    else:
-        print_text(f"token {token.id} of {token.name} ({token.role}); it is shown once:\n  {secret}")
+    print_answer(
+        form,
+        {"schema": "remit.token/1", **token._asdict(), "token": secret},
+        f"token {token.id} of {token.name} ({token.role}); it is shown once:\n  {secret}",
+    )
     return 0
 
 
 @tokens_command.command("list")
-@_FORMAT
+@form_option()
 def list_command(form: str) -> int:
     """List all tokens, also the revoked ones.
 
@@ -151,21 +148,16 @@ def list_command(form: str) -> int:
       remit tokens list
       remit tokens list --format json
     """
-
-    async def work(database: Database, _: Settings) -> list[AccessToken]:
-        return await list_tokens(database)
-
-    tokens = with_database(work)
-    if form == "json":
-        print_text(format_json(AccessTokensShape(tokens=[AccessTokenShape(**one._asdict()) for one in tokens])))
-    else:
-        print_lines(_token_lines(tokens))
+    tokens = with_database(lambda database, _: list_tokens(database))
+    print_answer(
+        form, AccessTokensShape(tokens=[AccessTokenShape(**one._asdict()) for one in tokens]), _token_lines(tokens)
+    )
     return 0
 
 
 @tokens_command.command("revoke")
 @click.argument("token", type=int)
-@_FORMAT
+@form_option()
 def revoke(token: int, form: str) -> int:
     """Revoke a token by its number and end the sessions that were begun with it.
 
@@ -173,15 +165,12 @@ def revoke(token: int, form: str) -> int:
     Examples:
       remit tokens revoke 3
     """
-
-    async def work(database: Database, _: Settings) -> str:
-        return await revoke_token(database, token)
-
-    name = with_database(work)
-    if form == "json":
-        print_text(format_json({"schema": "remit.token/1", "id": token, "name": name, "revoked": True}))
-    else:
-        print_text(f"token {token} of {name} is revoked")
+    name = with_database(lambda database, _: revoke_token(database, token))
+    print_answer(
+        form,
+        {"schema": "remit.token/1", "id": token, "name": name, "revoked": True},
+        f"token {token} of {name} is revoked",
+    )
     return 0
 
 

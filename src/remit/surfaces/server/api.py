@@ -14,7 +14,7 @@ from remit.errors import UsageError
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.operations import served
 from remit.operations.declaration import arguments_on, operation_of
-from remit.operations.folders import Folders
+from remit.operations.documents import Folders
 from remit.operations.jobs import QuestionList, open_questions
 from remit.operations.review_items import ItemList, page_of_items
 from remit.operations.served import Answered, Caller, Operation, Store
