@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,18 +78,33 @@ def verify_command(wanted: Verify) -> int:
         _print(answer, f"{display_root(root)} ({origin})" if wanted.form == "text" else str(root), wanted)
     finally:
         sources.close()
-    if documents is not None:
-        attest_verdicts(Path(wanted.attest or ""), documents, answer.verdicts, options, root)
-    emit_verdicts(answer.verdicts, seconds=None)
-    if wanted.record:
-        from remit.surfaces.cli.recording import record_verdicts  # late: it needs the extra remit[run]
-
-        record_verdicts(answer.verdicts, "verify", root)
-    empty = [verdict.path for verdict in answer.verdicts if not claims_of(verdict.evidence)]
+    empty = _finish(wanted, documents, answer.verdicts, options, root)
     is_refused = bool(empty) and wanted.require_claims
     if is_refused and wanted.form != "text":  # the text form has a line for each
         click.echo(f"remit: no claims found in {escape_control(', '.join(empty))}", err=True)
     return 1 if is_refused or not all(verdict.accepted for verdict in answer.verdicts) else 0
+
+
+def _finish(
+    wanted: Check | Verify, documents: Documents | None, verdicts: list[Verdict], options: Options, root: Path
+) -> list[str]:
+    """Write the statement and store the verdicts, if that is wanted. Return the documents without claims."""
+    if documents is not None:
+        attest_verdicts(Path(wanted.attest or ""), documents, verdicts, options, root)
+    emit_verdicts(verdicts, seconds=None)
+    if wanted.record:
+        from remit.surfaces.cli.recording import record_verdicts  # late: it needs the extra remit[run]
+
+        record_verdicts(verdicts, "check" if isinstance(wanted, Check) else "verify", root)
+    return [verdict.path for verdict in verdicts if not claims_of(verdict.evidence)]
+
+
+def _read(file: Path | None, documents: Documents | None) -> bytes:
+    """Return the text of a document; None is standard input."""
+    source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
+    if documents is not None:
+        documents.add(display_name(file), file, source)
+    return source
 
 
 class _Answer(NamedTuple):
@@ -112,9 +127,7 @@ def _verify_all(
     for number, file in enumerate(files, 1):
         name = display_name(file)
         notice.update(f"checking {name}" + (f" ({number} of {len(files)})" if len(files) > 1 else ""))
-        source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
-        if documents is not None:
-            documents.add(name, file, source)
+        source = _read(file, documents)
         if fix and file is not None:
             fixed = fix_file(file, source, name, options, sources)
             verdicts += fixed.verdicts
@@ -129,14 +142,13 @@ def _print(answer: _Answer, root: str, wanted: Verify) -> None:
     only, required = wanted.only, wanted.require_claims
     if wanted.explain is not None:
         _print_explanation(verdicts, wanted.explain)
-    elif form in ("text", "markdown", "sarif"):
-        if form == "text":
-            shown = terminal_columns()
-            print_lines(verify_lines(verdicts, shown, root=root, every=wanted.claims, only=only, fixes=fixes or ()))
-        elif form == "markdown":
-            print_text(verify_markdown(verdicts, root, fixes or (), only=only))
-        else:
-            print_text(verify_sarif(verdicts, __version__, require_claims=required, only=only))
+    elif form == "text":
+        shown = terminal_columns()
+        print_lines(verify_lines(verdicts, shown, root=root, every=wanted.claims, only=only, fixes=fixes or ()))
+    elif form == "markdown":
+        print_text(verify_markdown(verdicts, root, fixes or (), only=only))
+    elif form == "sarif":
+        print_text(verify_sarif(verdicts, __version__, require_claims=required, only=only))
     elif form == "json":
         print_text(check_json(verdicts, root, fixes))
     elif form == "github":
@@ -183,34 +195,33 @@ def check_command(wanted: Check) -> int:
     )
     try:
         documents = Documents() if wanted.attest is not None else None
-        verdicts = list(_check_all(files, options, sources, documents))
-        dismissed = _dismissed(verdicts, sources)
-        if wanted.form == "text":
-            _print_text(verdicts, sources, f"{display_root(root)} ({origin})", dismissed, every_claim=wanted.claims)
-        else:
-            _print_for_programs(verdicts, wanted, str(root), dismissed)
+        verdicts = [
+            verdict
+            for file in files
+            for verdict in check_text(_read(file, documents), display_name(file), options, sources)
+        ]
+        _print_verdicts(verdicts, wanted, sources, root, origin)
     finally:
         sources.close()
-    if documents is not None:
-        attest_verdicts(Path(wanted.attest or ""), documents, verdicts, options, root)
-    emit_verdicts(verdicts, seconds=None)
-    if wanted.record:
-        from remit.surfaces.cli.recording import record_verdicts  # late: it needs the extra remit[run]
-
-        record_verdicts(verdicts, "check", root)
-    empty = any(not claims_of(verdict.evidence) for verdict in verdicts)
+    empty = _finish(wanted, documents, verdicts, options, root)
     is_accepted = all(verdict.accepted for verdict in verdicts)
     return 1 if not is_accepted or (empty and wanted.require_claims) else 0
 
 
-def _check_all(
-    files: list[Path | None], options: Options, sources: Sources, documents: Documents | None
-) -> Iterator[Verdict]:
-    for file in files:
-        source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
-        if documents is not None:
-            documents.add(display_name(file), file, source)
-        yield from check_text(source, display_name(file), options, sources)
+def _print_verdicts(verdicts: list[Verdict], wanted: Check, sources: Sources, root: Path, origin: str) -> None:
+    dismissed = _dismissed(verdicts, sources)
+    if wanted.form == "text":
+        print_lines(
+            check_text_lines(verdicts, columns(), sources.workspace, every_claim=wanted.claims, dismissed=dismissed)
+        )
+        source = f"claims checked against {escape_control(f'{display_root(root)} ({origin})')}"
+        print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
+    elif wanted.form == "json":
+        print_text(check_json(verdicts, str(root), dismissed=dismissed))
+    elif wanted.form == "github":
+        print_text(check_github(verdicts, require_claims=wanted.require_claims))
+    else:
+        print_text(check_junit(verdicts, require_claims=wanted.require_claims))
 
 
 def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[MergedFinding]]:
@@ -220,28 +231,3 @@ def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[Merge
         return []
     entries = stored_dismissals(workspace.root)
     return [dismissed_in(verdict, entries, workspace) for verdict in verdicts]
-
-
-def _print_text(
-    verdicts: list[Verdict],
-    sources: Sources,
-    root: str,
-    dismissed: Sequence[Sequence[MergedFinding]],
-    *,
-    every_claim: bool,
-) -> None:
-    print_lines(check_text_lines(verdicts, columns(), sources.workspace, every_claim=every_claim, dismissed=dismissed))
-    source = f"claims checked against {escape_control(root)}"
-    print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
-
-
-def _print_for_programs(
-    verdicts: list[Verdict], wanted: Check, root: str, dismissed: Sequence[Sequence[MergedFinding]]
-) -> None:
-    form, required = wanted.form, wanted.require_claims
-    if form == "json":
-        print_text(check_json(verdicts, root, dismissed=dismissed))
-    elif form == "github":
-        print_text(check_github(verdicts, require_claims=required))
-    else:
-        print_text(check_junit(verdicts, require_claims=required))

@@ -26,9 +26,8 @@ from remit.store.access import Role
 from remit.store.ledger import EntryFilter
 from remit.store.review_queue import ReviewDecision, ReviewItem
 from remit.surfaces.server.job_pages import job_filter_of
-from remit.surfaces.server.problems import CONTENT_TYPE, Problem
 from remit.surfaces.server.review_pages import item_filter_of, lock_next
-from remit.surfaces.server.site import before_of, need_role, number_of, person_of, site_of, write
+from remit.surfaces.server.site import CONTENT_TYPE, Problem, before_of, need_role, number_of, person_of, site_of, write
 from remit.surfaces.server.streams import job_events
 
 PREFIX = "/api/v1"

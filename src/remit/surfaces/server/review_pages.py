@@ -55,7 +55,7 @@ class CodeExcerpt(NamedTuple):
     problem: str = ""
 
 
-def filter_of(values: Mapping[str, str]) -> ItemFilter:
+def item_filter_of(values: Mapping[str, str]) -> ItemFilter:
     """Return which items are asked for, from the parameters of an address or the fields of a form."""
     chosen = {name: values.get(name, "").strip()[:200] or None for name in _TEXTS}
     kind, severity, state = values.get("kind"), values.get("severity"), values.get("state") or "open"
@@ -87,7 +87,7 @@ def address_of(path: str, wanted: ItemFilter, **more: str) -> str:
 
 async def item_list(request: Request) -> Response:
     """List items, the worst first."""
-    site, wanted = site_of(request), filter_of(request.query_params)
+    site, wanted = site_of(request), item_filter_of(request.query_params)
     after = place_of(request.query_params.get("after", ""))
     found = await review_queue.list_items(site.database, wanted, after=after, limit=PAGE_ITEMS + 1)
     items = found[:PAGE_ITEMS]
@@ -120,7 +120,7 @@ async def _lock(request: Request, item: ReviewItem) -> ReviewItem:
 async def item_page(request: Request) -> Response:
     """Show one item. A reviewer who opens an open item locks it."""
     site, number, person = site_of(request), number_of(request), person_of(request)
-    wanted = filter_of(request.query_params)
+    wanted = item_filter_of(request.query_params)
     item = await review_queue.get_item(site.database, number)
     may_decide = person.may("reviewer") and item.state in ("open", "unsure")
     taken = ""
@@ -204,7 +204,7 @@ def read_code(item: ReviewItem, own: Path) -> CodeExcerpt:
 async def next_page(request: Request) -> Response:
     """Lock the next item of the queue and lead to it."""
     form = await form_of(request)
-    return await _lead_to_next(request, filter_of(form))
+    return await _lead_to_next(request, item_filter_of(form))
 
 
 async def lock_next(request: Request, wanted: ItemFilter) -> ReviewItem | None:
@@ -231,7 +231,7 @@ async def decide(request: Request) -> Response:
     async with write(request, "reviewer", "decide", f"item:{number}", {"verb": verb, "decision": decision}):
         reviewer = person_of(request).name
         await decide_item(site_of(request).database, number, decision, verb, reviewer, form.get("note", ""))
-    return await _lead_to_next(request, filter_of(form), done=decision)
+    return await _lead_to_next(request, item_filter_of(form), done=decision)
 
 
 async def undo(request: Request) -> Response:
@@ -241,7 +241,7 @@ async def undo(request: Request) -> Response:
     async with write(request, "reviewer", "undo", f"decision:{decision[:40]}"):
         undone = await review_queue.undo(site_of(request).database, decision, person_of(request).name)
         await apply_dismissals(site_of(request).database, checkout_of)
-    return see_other(address_of(f"/review/{undone.item}", filter_of(form)))
+    return see_other(address_of(f"/review/{undone.item}", item_filter_of(form)))
 
 
 async def renew(request: Request) -> Response:
