@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
 
 from remit.aio import cancel_and_wait
+from remit.configuration import load, split_path
 from remit.dispatch.finish import remove_orphans
 from remit.dispatch.settings import Settings
 from remit.errors import UsageError
@@ -18,16 +19,18 @@ from remit.operations.jobs import (
     AcceptedJob,
     Cancel,
     JobNumber,
+    Run,
     Submit,
     cancel_job,
+    cancel_plan,
     job_request,
     queueing_of,
     retry_job,
     submit_job,
 )
-from remit.orchestrate.api import PlanResult, check_drivable, plan_result
-from remit.orchestrate.progress import record_cancelled
 from remit.orchestrate.remote import RemoteServer
+from remit.registry import api
+from remit.registry.lookup import load_registry
 from remit.reports.jobs import event_lines, job_lines, job_shape, jobs_shape, list_lines
 from remit.reports.layout import escape_control
 from remit.reports.plans import plan_shape
@@ -35,10 +38,12 @@ from remit.store import jobs, workers
 from remit.store.database import Database
 from remit.store.events import Event, events_since, follow
 from remit.store.jobs import Job
+from remit.surfaces.cli.files import read_file
 from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, form_option, print_answer, print_lines, print_text
-from remit.surfaces.cli.run import task_text, with_task
 from remit.surfaces.cli.store import is_served, no_worker_notice, with_database
+
+T = TypeVar("T", bound=Run)
 
 
 class _ListFirst(click.Group):
@@ -153,27 +158,16 @@ def cancel_command(wanted: Cancel) -> int:
     if (number is None) == (wanted.plan is None):
         raise UsageError("pass either a JOB or --plan ID")
     if number is None:
-        return _cancel_plan(wanted.plan or 0, wanted.form)
+        plan, why = wanted.plan or 0, "a person cancelled the plan"
+        result = with_database(lambda database, settings: cancel_plan(database, settings, plan, why))
+        print_answer(wanted.form, plan_shape(result), f"plan {plan} is cancelled")
+        return 0
     cancelled = with_database(lambda database, settings: cancel_job(database, settings, number))
     print_answer(
         wanted.form,
         job_shape(cancelled),
         f"job {number} is {'cancelled' if cancelled.state == 'finished' else 'being stopped'}",
     )
-    return 0
-
-
-def _cancel_plan(plan: int, form: str) -> int:
-
-    async def work(database: Database, settings: Settings) -> PlanResult:
-        row = await check_drivable(database, plan)
-        if not await jobs.cancel_plan(database, plan, "a person cancelled the plan"):
-            raise UsageError(f"plan {plan} is already {row.state}")
-        await record_cancelled(settings.data, f"plan {plan}")
-        return await plan_result(database, plan)
-
-    found = with_database(work)
-    print_answer(form, plan_shape(found), f"plan {plan} is cancelled")
     return 0
 
 
@@ -199,6 +193,27 @@ def retry_command(wanted: JobNumber) -> int:
     if warning:
         click.echo(warning, err=True)
     return 0
+
+
+def with_task(wanted: T) -> T:
+    """Return the operation with the agent and the task of its words `[AGENT] TASK`."""
+    words = wanted.words
+    if len(words) == 1:
+        configured = load()
+        path = wanted.plugin_path if wanted.plugin_path is not None else configured["plugin_path"]
+        entries = split_path(path) if isinstance(path, str) else path
+        registry = load_registry(entries, api.allow_list(configured, None))
+        if registry.get(words[0]) is not None:
+            raise UsageError(f"{words[0]!r} is the name of a definition; add the task: {words[0]} TASK")
+        return msgspec.structs.replace(wanted, task=task_text(words[0]))
+    if len(words) != 2:
+        raise UsageError("pass [AGENT] TASK; quote a task of several words")
+    return msgspec.structs.replace(wanted, agent=words[0].strip() or None, task=task_text(words[1]))
+
+
+def task_text(task: str) -> str:
+    """Return the task; for `-`, the text of standard input."""
+    return task if task != "-" else read_file(None).decode("utf-8", "replace")
 
 
 @click.command("submit")

@@ -11,25 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 import click
-import msgspec
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
 from remit.aio import cancel_and_wait
-from remit.configuration import load, split_path
+from remit.configuration import load
 from remit.contract.outcome import failure_in
 from remit.dispatch.settings import Settings
 from remit.dispatch.submit import submit
-from remit.errors import UsageError
 from remit.operations.jobs import Orchestrate, Run, queueing_of, submit_job
 from remit.orchestrate.answers import open_questions_of
 from remit.orchestrate.orchestrator_tools import orchestrator_prompt
-from remit.registry import api
 from remit.registry.api import allow_list
 from remit.registry.lookup import Registry, load_registry
 from remit.registry.model import ORCHESTRATOR
@@ -42,34 +39,10 @@ from remit.store.database import Database
 from remit.store.events import Event, follow
 from remit.store.jobs import Job
 from remit.store.plans import Escalation
-from remit.surfaces.cli.files import read_file
+from remit.surfaces.cli.jobs import task_text, with_task
 from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
-
-T = TypeVar("T", bound=Run)
-
-
-def with_task(wanted: T) -> T:
-    """Return the operation with the agent and the task of its words `[AGENT] TASK`."""
-    words = wanted.words
-    if len(words) == 1:
-        configured = load()
-        path = wanted.plugin_path if wanted.plugin_path is not None else configured["plugin_path"]
-        entries = split_path(path) if isinstance(path, str) else path
-        registry = load_registry(entries, api.allow_list(configured, None))
-        if registry.get(words[0]) is not None:
-            raise UsageError(f"{words[0]!r} is the name of a definition; add the task: {words[0]} TASK")
-        return msgspec.structs.replace(wanted, task=task_text(words[0]))
-    if len(words) != 2:
-        raise UsageError("pass [AGENT] TASK; quote a task of several words")
-    return msgspec.structs.replace(wanted, agent=words[0].strip() or None, task=task_text(words[1]))
-
-
-def task_text(task: str) -> str:
-    """Return the task; for `-`, the text of standard input."""
-    return task if task != "-" else read_file(None).decode("utf-8", "replace")
-
 
 #: Events that get a line if standard error is not a terminal.
 _PRINTED = ("resolved", "started", "turn", "tool", "tool-done", "waiting", "program", "told", "checked", "finished")

@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from remit.dispatch.correction import retry
-from remit.orchestrate.progress import record_cancelled
+from remit.operations.jobs import cancel_job, retry_job
 from remit.reports.jobs import event_lines
 from remit.reports.layout import plain_lines
 from remit.secrets.scan import redact
@@ -318,20 +317,19 @@ def _can_retry(job: Job) -> bool:
     return job.state == "finished" and (job.outcome != "completed" or job.verdict == "revise")
 
 
-async def cancel_job(request: Request) -> Response:
+async def cancel(request: Request) -> Response:
     """Cancel a job and show it again."""
     site, number = site_of(request), number_of(request)
     async with write(request, "operator", "cancel", f"job:{number}"):
-        await jobs.cancel(site.database, number)
-        await record_cancelled(site.settings.data, f"job {number}")
+        await cancel_job(site.database, site.settings, number)
     return see_other(f"/jobs/{number}")
 
 
-async def retry_job(request: Request) -> Response:
+async def retry(request: Request) -> Response:
     """Continue a job that did not complete, or let it correct its result, and show it again."""
     site, number = site_of(request), number_of(request)
     async with write(request, "operator", "retry", f"job:{number}"):
-        await site.database.without_retry(lambda: retry(site.database, number))
+        await retry_job(site.database, number)
     return see_other(f"/jobs/{number}")
 
 
@@ -339,6 +337,6 @@ ROUTES = (
     Route("/", overview),
     Route("/jobs", job_list),
     Route("/jobs/{number:number}", job_page),
-    Route("/jobs/{number:number}/cancel", cancel_job, methods=["POST"]),
-    Route("/jobs/{number:number}/retry", retry_job, methods=["POST"]),
+    Route("/jobs/{number:number}/cancel", cancel, methods=["POST"]),
+    Route("/jobs/{number:number}/retry", retry, methods=["POST"]),
 )

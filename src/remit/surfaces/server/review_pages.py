@@ -21,7 +21,7 @@ from starlette.routing import Route
 from remit.errors import RemitError
 from remit.ledger.items import ItemKind
 from remit.merging.model import SCALE
-from remit.operations.review_items import checkout_of, decide_item, place_of
+from remit.operations.review_items import checkout_of, decide_item, page_of_items, place_of
 from remit.store import review_queue
 from remit.store.review_dismissals import apply_dismissals
 from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem
@@ -88,16 +88,15 @@ def address_of(path: str, wanted: ItemFilter, **more: str) -> str:
 async def item_list(request: Request) -> Response:
     """List items, the worst first."""
     site, wanted = site_of(request), item_filter_of(request.query_params)
-    after = place_of(request.query_params.get("after", ""))
-    found = await review_queue.list_items(site.database, wanted, after=after, limit=PAGE_ITEMS + 1)
-    items = found[:PAGE_ITEMS]
+    after = request.query_params.get("after", "")
+    listed = await page_of_items(site.database, wanted, after, PAGE_ITEMS)
     person = person_of(request)
     return render(
         request,
         "review.html",
-        items=items,
-        after=f"{items[-1].rank}.{items[-1].id}" if len(found) > PAGE_ITEMS else None,
-        is_first=after is None,
+        items=listed.items,
+        after=listed.after,
+        is_first=place_of(after) is None,
         wanted=wanted,
         query=query_of(wanted),
         progress=await review_queue.progress(site.database, wanted, reviewer=person.name),
