@@ -41,7 +41,7 @@ from remit.store.jobs import Job
 from remit.surfaces.cli.files import read_file
 from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, form_option, print_answer, print_lines, print_text
-from remit.surfaces.cli.store import is_served, no_worker_notice, with_database
+from remit.surfaces.cli.store import with_database
 
 T = TypeVar("T", bound=Run)
 
@@ -344,3 +344,17 @@ def _show(event: Event, form: str) -> None:
         return
 
     print_lines(event_lines(event, columns()))
+
+
+async def is_served(database: Database, settings: Settings, queue: str) -> bool:
+    """Return whether a live worker takes the jobs of a queue."""
+    return await workers.is_served(database, queue, settings.takeover_seconds)
+
+
+async def no_worker_notice(database: Database, settings: Settings, queue: str) -> str:
+    """Return a notice if no live worker takes the jobs of a queue, else an empty text."""
+    if await is_served(database, settings, queue):
+        return ""
+    has_others = bool(await workers.live_workers(database, settings.takeover_seconds))
+    which = f" that takes the queue {escape_control(queue)!r}" if has_others else ""
+    return f"remit: no worker is alive{which}, so the job will not start; start one with `remit worker`"

@@ -18,10 +18,11 @@ from remit.ledger.calibration import calibrate
 from remit.ledger.learned import DecidedOpinion, decision_points, learn
 from remit.ledger.scorecards import Scorecard
 from remit.reports.calibration import calibration_lines, calibration_svg
+from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
 from remit.reports.ledger import difference_lines, learned_lines, scorecard_lines, scorecard_shape, version_name
 from remit.reports.ledger_shapes import ScorecardsShape, export_line
-from remit.surfaces.cli.printing import form_option, print_lines, print_text
+from remit.surfaces.cli.printing import form_option, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
@@ -147,11 +148,9 @@ def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
         newest, before = cards[:2]
         print_text(f"{version_name(before)}  ->  {version_name(newest)}")
         print_lines(difference_lines(scorecards.compare(before, newest)))
-    elif form == "json":
-        shape = ScorecardsShape(scorecards=[scorecard_shape(card) for card in cards])
-        print_text(msgspec.json.format(msgspec.json.encode(shape)).decode())
     else:
-        print_lines(scorecard_lines(cards))
+        shape = ScorecardsShape(scorecards=[scorecard_shape(card) for card in cards])
+        print_answer(form, shape, scorecard_lines(cards))
     return 0
 
 
@@ -169,11 +168,7 @@ def weights_command(source: Path | None, form: str) -> int:
       remit ledger weights --from ledger.jsonl --format json
     """
     note = learn(_decided(source))
-    if form == "json":
-        shape = {"schema": "remit.weights/1", **msgspec.structs.asdict(note)}
-        print_text(msgspec.json.format(msgspec.json.encode(shape)).decode())
-    else:
-        print_lines(learned_lines(note))
+    print_answer(form, {"schema": "remit.weights/1", **msgspec.structs.asdict(note)}, learned_lines(note))
     return 0
 
 
@@ -201,7 +196,7 @@ def calibration_command(agent: str | None, score: str, source: Path | None, outp
     """
     found = calibrate(decision_points(_decided(source), agent=agent, is_checked=score == "checked"))
     if form == "json":
-        text = msgspec.json.format(msgspec.json.encode(found)).decode()
+        text = format_json(found)
     elif form == "svg":
         text = calibration_svg(found, title=f"Calibration of {agent}" if agent else "Calibration")
     elif output is None:

@@ -55,9 +55,10 @@ from remit.store import plans
 from remit.store.database import Database
 from remit.store.plans import JobUsage
 from remit.surfaces.cli.dismissals import with_dismissals
+from remit.surfaces.cli.jobs import is_served
 from remit.surfaces.cli.operation_options import operation_options
 from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
-from remit.surfaces.cli.store import is_served, with_database
+from remit.surfaces.cli.store import with_database
 
 
 class DrivenPlan(NamedTuple):

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from remit.aio import cancel_and_wait
 from remit.clients.hooks.compiled import folder_of
-from remit.dispatch.settings import Settings
+from remit.demo.week import beat_forever, fill_demo
+from remit.dispatch.settings import Settings, load_settings
 from remit.gate.record_store import remove_store
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control
 from remit.reports.ledger_shapes import AccessTokenShape, AccessTokensShape
 from remit.store.access import AccessToken, Role, add_token, list_tokens, revoke_token
-from remit.store.database import Database
+from remit.store.database import Database, open_database
 from remit.surfaces.cli.printing import form_option, print_answer, print_text
 from remit.surfaces.cli.store import user_name, with_database
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.store.database import Database
-    from remit.surfaces.server.running import ServeOptions
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -50,10 +46,13 @@ def serve_command(*, is_opened: bool, is_demo: bool, **options: Any) -> int:
       remit serve --demo --open
       remit serve --host 0.0.0.0 --url https://remit.example --behind-tls
     """
-    from remit.surfaces.server.running import ServeOptions as Options
-    from remit.surfaces.server.running import check_options, serve
+    from remit.surfaces.server.running import (  # late: it needs the extra remit[serve]
+        ServeOptions,
+        check_options,
+        serve,
+    )
 
-    wanted = Options(**options)
+    wanted = ServeOptions(**options)
     check_options(wanted)
 
     def announce(address: str, link: str) -> None:
@@ -61,23 +60,19 @@ def serve_command(*, is_opened: bool, is_demo: bool, **options: Any) -> int:
         if is_opened:
             click.launch(link)
 
-    async def work(database: Database, settings: Settings) -> None:
-        await serve(database, settings, wanted, user_name(), announce)
+    async def run(database: Database, settings: Settings, folder: Path | None = None) -> None:
+        await serve(database, settings, wanted, user_name(), announce, folder)
 
     if is_demo:
-        _serve_demo(wanted, announce)
+        _serve_demo(run)
     else:
-        with_database(work)
+        with_database(run)
     click.echo("stopped", err=True)
     return 0
 
 
-def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> None:
+def _serve_demo(run: Callable[[Database, Settings, Path], Awaitable[None]]) -> None:
     """Serve a week of made-up work. The database, the checkout and its digests are removed at the end."""
-    from remit.demo.week import beat_forever, fill_demo
-    from remit.dispatch.settings import load_settings
-    from remit.store.database import open_database
-    from remit.surfaces.server.running import serve
 
     async def work(folder: Path) -> None:
         settings = load_settings()._replace(database=None, data=folder / "data")
@@ -85,7 +80,7 @@ def _serve_demo(options: ServeOptions, announce: Callable[[str, str], None]) -> 
             await fill_demo(database, folder / "shop")
             beating = asyncio.create_task(beat_forever(database))
             try:
-                await serve(database, settings, options, user_name(), announce, folder / "shop")
+                await run(database, settings, folder / "shop")
             finally:
                 await cancel_and_wait(beating)
 

@@ -51,7 +51,7 @@ def _read_json(data: bytes) -> object:
 
 
 def _prepare_thread() -> None:
-    """dict[str, Any] the events of this thread faster than a process can, which answers one."""
+    """Answer the events of this thread faster than a process can, which answers one."""
     use_faster(_read_json, _encoder.encode)
 
 
@@ -73,7 +73,7 @@ class HookServer:
         self._secrets: dict[str, tuple[tuple[int, int], str]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """dict[str, Any] one event."""
+        """Answer one event."""
         if scope["path"] != HTTP_PATH or scope["method"] != "POST":
             await _respond(send, 404, b"")
             return
@@ -99,7 +99,7 @@ class HookServer:
         return 200, _encoded(handle_event(payload, project=project), payload, project)
 
     def _answer_at_once(self, body: bytes, authorization: bytes) -> tuple[int, bytes] | None:
-        """dict[str, Any] an event in the thread that received it: another thread takes longer than most decisions.
+        """Answer an event in the thread that received it: another thread takes longer than most decisions.
 
         Return None if the answer may take longer: for other events, while another process has the session, if the
         settings must be compiled, and before a command line if files have changed or the project is not small.
