@@ -56,7 +56,7 @@ SHARED_MODULE_NAMES = {
         "calibration",
         "check",
         "client",
-        "dismissals",
+        "contract",
         "doctor",
         "events",
         "files",
@@ -69,7 +69,7 @@ SHARED_MODULE_NAMES = {
         "merge",
         "model",
     ),
-    *("models", "paths", "plan", "plans", "progress", "review", "rules", "settings", "text", "worker"),
+    *("models", "paths", "plan", "plans", "progress", "review", "rules", "settings", "text", "verify", "worker"),
     "translate",
 }
 #: Class names that occur in several packages, and what they are.

@@ -17,10 +17,8 @@ from remit.dispatch.verdict_events import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.model import Reliability
 from remit.evidence.sources import open_sources
-from remit.operations.declaration import CLI, PROGRAMS, Form, described
-from remit.reports.rules import PromptShape
+from remit.operations.declaration import CLI, PROGRAMS, described
 from remit.reports.shapes import CheckShape, check_shape
-from remit.rules.instructions import instructions
 from remit.verifying import OPTIONS as CLAIMS_OPTIONS
 
 _MAX_PATH = 4_096
@@ -166,25 +164,6 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     ] = "text"
 
 
-class ExplainRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule."""
-
-    name: Annotated[
-        str | None,
-        described("Its name or code, such as `reference-missing` or EVD001.", required=PROGRAMS, is_argument=True),
-    ] = None
-    form: Form = "text"
-
-
-class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """Which instructions."""
-
-    kind: Annotated[str, described(f"The kind of result: {', '.join(KINDS)}.")] = "generic"
-    profile: Profile = None
-    agent: Annotated[str, described("The agent that signs its result with this name.", metavar="NAME")] = ""
-    form: Form = "text"
-
-
 def verify_options(wanted: Verify) -> Options:
     """Return the options: which accusations fail. What is hidden does not fail."""
     if wanted.strict and wanted.only != "look":
@@ -231,10 +210,3 @@ def _checked(folders: Folders, wanted: Check | Verify, options: Options) -> Chec
         sources.close()
     emit_verdicts(verdicts)
     return check_shape(verdicts, str(root))
-
-
-def prompt_shape(wanted: Prompt, configured: Configuration) -> PromptShape:
-    """Return the instructions for a kind of result."""
-    profile = wanted.profile or configured["profile"]
-    Options(kind=wanted.kind, profile=profile).validated()
-    return PromptShape(kind=wanted.kind, profile=profile, text=instructions(wanted.kind, profile, wanted.agent))

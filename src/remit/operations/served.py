@@ -14,14 +14,12 @@ from remit.configuration import load
 from remit.dispatch.settings import Settings
 from remit.errors import UsageError
 from remit.merging.model import Merge
+from remit.operations.contract import ExplainRule, Prompt, prompt_shape
 from remit.operations.documents import (
     Check,
-    ExplainRule,
     Folders,
-    Prompt,
     Verify,
     check_document,
-    prompt_shape,
     verify_document,
 )
 from remit.operations.jobs import (

@@ -14,7 +14,7 @@ from remit.configuration import load
 from remit.contract.parse import parse
 from remit.contract.render import render, to_json
 from remit.errors import UsageError
-from remit.operations.documents import ExplainRule, Prompt, prompt_shape
+from remit.operations.contract import ExplainRule, Prompt, prompt_shape
 from remit.reports.agents import brief_schema
 from remit.reports.formats import format_json
 from remit.reports.gate import decision_schema
@@ -22,8 +22,7 @@ from remit.reports.ledger_shapes import ledger_schema
 from remit.reports.rules import rule_lines, rule_list_lines, rules_shape
 from remit.reports.shapes import check_schema, merge_schema, result_schema
 from remit.rules.catalog import every_rule, find
-from remit.surfaces.cli.operation_options import operation_options
-from remit.surfaces.cli.printing import columns, print_answer, print_text
+from remit.surfaces.cli.printing import columns, operation_options, print_answer, print_text
 
 _OF_LEDGER = ("ledger", "scorecards", "weights", "calibration", "tokens")
 _NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan", *_OF_LEDGER]

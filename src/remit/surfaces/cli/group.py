@@ -14,11 +14,11 @@ from remit.errors import UsageError, did_you_mean
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Check and merge": {
         "review": ("review.command", "Review a checkout and print one verified report."),
-        "verify": ("check.verify_command", "Check whether what a text states about the code is true."),
-        "check": ("check.check_command", "Check results against the contract and the checkout."),
-        "merge": ("merge.command", "Merge results and SARIF files into one report."),
-        "dismiss": ("dismissals.dismiss_command", "Dismiss a finding with a reason that your team shares."),
-        "restore": ("dismissals.restore_command", "Remove the dismissal of a finding."),
+        "verify": ("verify.command", "Check whether what a text states about the code is true."),
+        "check": ("check.command", "Check results against the contract and the checkout."),
+        "merge": ("merge.merge_command", "Merge results and SARIF files into one report."),
+        "dismiss": ("merge.dismiss_command", "Dismiss a finding with a reason that your team shares."),
+        "restore": ("merge.restore_command", "Remove the dismissal of a finding."),
         "publish": ("publish.command", "Post a merge as a review of a pull request."),
         "rules": ("contract.rules_command", "List the rules, or explain one."),
         "convert": ("contract.convert_command", "Convert a result to canonical Markdown or JSON."),

@@ -39,8 +39,7 @@ from remit.store.database import Database
 from remit.store.events import Event, events_since, follow
 from remit.store.jobs import Job
 from remit.surfaces.cli.files import read_file
-from remit.surfaces.cli.operation_options import operation_options
-from remit.surfaces.cli.printing import columns, form_option, print_answer, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, operation_options, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 T = TypeVar("T", bound=Run)

@@ -54,10 +54,9 @@ from remit.reports.plans import (
 from remit.store import plans
 from remit.store.database import Database
 from remit.store.plans import JobUsage
-from remit.surfaces.cli.dismissals import with_dismissals
 from remit.surfaces.cli.jobs import is_served
-from remit.surfaces.cli.operation_options import operation_options
-from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
+from remit.surfaces.cli.merge import with_dismissals
+from remit.surfaces.cli.printing import columns, form_option, operation_options, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 

@@ -31,8 +31,7 @@ from remit.orchestrate.review import (
 )
 from remit.reports.plans import job_summary
 from remit.store.database import Database
-from remit.surfaces.cli.dismissals import with_dismissals
-from remit.surfaces.cli.merge import FORMATS, fails, write_merge
+from remit.surfaces.cli.merge import FORMATS, fails, with_dismissals, write_merge
 from remit.surfaces.cli.plans import DrivenPlan, drive_with_progress, print_result, write_reports
 from remit.surfaces.cli.printing import form_option
 from remit.surfaces.cli.recording import record_merge

@@ -40,8 +40,7 @@ from remit.store.events import Event, follow
 from remit.store.jobs import Job
 from remit.store.plans import Escalation
 from remit.surfaces.cli.jobs import task_text, with_task
-from remit.surfaces.cli.operation_options import operation_options
-from remit.surfaces.cli.printing import columns, print_answer, print_lines, print_text
+from remit.surfaces.cli.printing import columns, operation_options, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 #: Events that get a line if standard error is not a terminal.
