@@ -19,7 +19,7 @@ from remit.registry.model import Definition
 from remit.registry.tools import AllowList, split_names
 from remit.reports.agents import agents_shape, check_lines, explain_lines, list_lines, show_lines
 from remit.reports.layout import escape_control
-from remit.surfaces.cli.printing import columns, form_option, print_answer
+from remit.surfaces.cli.printing import ListFirst, columns, form_option, print_answer
 
 _PLUGINS = click.option(
     "--plugin-path",
@@ -29,9 +29,8 @@ _PLUGINS = click.option(
 _ALLOW = click.option("--allow-tools", metavar="NAMES", help="The tools that a worker allows, separated by commas.")
 
 
-@click.group("agents", invoke_without_command=True)
-@click.pass_context
-def command(ctx: click.Context) -> int | None:
+@click.group("agents", cls=ListFirst)
+def command() -> None:
     """Show and check subagent definitions.
 
     \b
@@ -41,16 +40,12 @@ def command(ctx: click.Context) -> int | None:
       remit agents check .claude/agents                check the files of a folder
       remit agents export --to codex                   write them for a client
     """
-    if ctx.invoked_subcommand is None:
-        code: int = ctx.invoke(list_command)
-        return code
-    return None
 
 
 @command.command("list")
 @_PLUGINS
 @form_option()
-def list_command(plugin_path: str | None = None, form: str = "text") -> int:
+def list_command(plugin_path: str | None, form: str) -> int:
     """List every definition with its plugin, tools and digest.
 
     \b

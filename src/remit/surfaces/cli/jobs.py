@@ -39,25 +39,22 @@ from remit.store.database import Database
 from remit.store.events import Event, events_since, follow
 from remit.store.jobs import Job
 from remit.surfaces.cli.files import read_file
-from remit.surfaces.cli.printing import columns, form_option, operation_options, print_answer, print_lines, print_text
+from remit.surfaces.cli.printing import (
+    ListFirst,
+    columns,
+    form_option,
+    operation_options,
+    print_answer,
+    print_lines,
+    print_text,
+)
 from remit.surfaces.cli.store import with_database
 
 T = TypeVar("T", bound=Run)
 
 
-class _ListFirst(click.Group):
-    """A group of commands whose default is `list`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Pass options without a command to `list`."""
-        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group("jobs", cls=_ListFirst, invoke_without_command=True)
-@click.pass_context
-def jobs_command(ctx: click.Context) -> int | None:
+@click.group("jobs", cls=ListFirst)
+def jobs_command() -> None:
     """Show jobs: queued, running and finished.
 
     \b
@@ -67,10 +64,6 @@ def jobs_command(ctx: click.Context) -> int | None:
       remit jobs show 12            show one job with its result
       remit jobs prune --days 30    remove old jobs
     """
-    if ctx.invoked_subcommand is None:
-        code: int = ctx.invoke(list_command)
-        return code
-    return None
 
 
 @jobs_command.command("list")
@@ -78,7 +71,7 @@ def jobs_command(ctx: click.Context) -> int | None:
 @click.option("--agent", help="Only jobs of this agent.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
 @form_option()
-def list_command(state: str | None = None, agent: str | None = None, limit: int = 50, form: str = "text") -> int:
+def list_command(state: str | None, agent: str | None, limit: int, form: str) -> int:
     """List jobs, the newest first.
 
     \b

@@ -79,6 +79,16 @@ def print_parts(parts: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
+class ListFirst(click.Group):
+    """A group of commands whose default is `list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Pass options without a command to `list`."""
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def form_option(*forms: str) -> Callable[..., Any]:
     """Return the option `--format`. The first form is the default; without forms, they are text and JSON."""
     names = forms or ("text", "json")

@@ -32,6 +32,7 @@ from remit.merging.model import Merge
 from remit.operations.declaration import arguments_on, convert_arguments, object_schema
 from remit.operations.documents import Folders
 from remit.operations.jobs import Answer
+from remit.operations.review_items import whole_number
 from remit.operations.served import TOOLS, Answered, Caller, Operation, Store, question_of
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control, plain_lines
@@ -132,9 +133,10 @@ async def _transcript(caller: Caller, wanted: str) -> str:
 
 
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+    number = whole_number(text)
+    if number is None:
         raise UsageError(f"there is no number {text[:40]!r}")
-    return int(text)
+    return number
 
 
 ALL_RULES = "remit://rules"

@@ -16,7 +16,7 @@ from remit.operations import served
 from remit.operations.declaration import arguments_on, operation_of
 from remit.operations.documents import Folders
 from remit.operations.jobs import QuestionList, open_questions
-from remit.operations.review_items import ItemList, page_of_items
+from remit.operations.review_items import ItemList, page_of_items, whole_number
 from remit.operations.served import Answered, Caller, Operation, Store
 from remit.orchestrate.api import plan_result
 from remit.reports.jobs import JobShape, job_shape
@@ -213,9 +213,10 @@ class JobList(msgspec.Struct, kw_only=True):
 def limit_of(request: Request) -> int:
     """Return how many entries a request asks for."""
     text = request.query_params.get("limit", "50")
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 0 < int(text) <= _MAX_LISTED):
+    limit = whole_number(text)
+    if limit is None or not 0 < limit <= _MAX_LISTED:
         raise UsageError(f"limit must be from 1 to {_MAX_LISTED}, not {text[:40]!r}")
-    return int(text)
+    return limit
 
 
 async def list_all(request: Request) -> JobList:
@@ -306,9 +307,9 @@ async def list_ledger(request: Request) -> LedgerList:
     }
     for name in ("job", "plan"):
         text = request.query_params.get(name, "")
-        if text and not (text.isascii() and text.isdecimal() and len(text) < 19):
+        if text and whole_number(text) is None:
             raise UsageError(f"{name} must be a number, not {text[:40]!r}")
-        wanted |= {name: int(text)} if text else {}
+        wanted |= {name: whole_number(text)} if text else {}
     entries = await ledger.list_entries(
         site_of(request).database, EntryFilter(**wanted), before=before_of(request), limit=limit_of(request)
     )

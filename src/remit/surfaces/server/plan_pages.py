@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from remit.errors import UsageError
 from remit.operations.jobs import ANSWERS, answer_question, cancel_plan
+from remit.operations.review_items import whole_number
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.api import plan_result
 from remit.store import dashboard, plans
@@ -113,9 +114,10 @@ async def answer(request: Request) -> Response:
     question = form.get("question", "")
     details = {"answer": verb, "words": words}
     async with write(request, "reviewer", "answer", f"question:{question}", details):
-        if not (question.isascii() and question.isdecimal() and len(question) < 19):
+        asked = whole_number(question)
+        if asked is None:
             raise UsageError(f"there is no open question {question[:40]!r}")
-        await answer_question(site.database, site.settings, int(question), verb, words)
+        await answer_question(site.database, site.settings, asked, verb, words)
     return see_other(f"/plans/{number}")
 
 

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from remit.errors import RemitError
 from remit.ledger.items import ItemKind
 from remit.merging.model import SCALE
-from remit.operations.review_items import checkout_of, decide_item, page_of_items, place_of
+from remit.operations.review_items import checkout_of, decide_item, page_of_items, place_of, whole_number
 from remit.store import review_queue
 from remit.store.review_dismissals import apply_dismissals
 from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem
@@ -59,12 +59,11 @@ def item_filter_of(values: Mapping[str, str]) -> ItemFilter:
     """Return which items are asked for, from the parameters of an address or the fields of a form."""
     chosen = {name: values.get(name, "").strip()[:200] or None for name in _TEXTS}
     kind, severity, state = values.get("kind"), values.get("severity"), values.get("state") or "open"
-    plan = values.get("plan", "")
     return ItemFilter(
         state=state if state in get_args(ItemState) else None,  # type: ignore[arg-type]
         kind=kind if kind in get_args(ItemKind) else None,  # type: ignore[arg-type]
         severity=severity if severity in SCALE else None,
-        plan=int(plan) if plan.isascii() and plan.isdecimal() and len(plan) < 19 else None,
+        plan=whole_number(values.get("plan", "")),
         **{name: value if value and value.isprintable() else None for name, value in chosen.items()},
     )
 

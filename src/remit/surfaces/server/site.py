@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
+from remit.operations.review_items import whole_number
 from remit.reports.layout import escape_control
 from remit.store.access import AuditedWrite, Person, Role, audited
 from remit.store.change_feed import ChangeFeed
@@ -137,9 +138,7 @@ def number_of(request: Request, name: str = "number") -> int:
 
 def before_of(request: Request) -> int | None:
     """Return the number that a page of a list continues before, if there is one."""
-    text = request.query_params.get("before", "")
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
-    return int(text) if is_number and int(text) <= _MAX_NUMBER else None
+    return whole_number(request.query_params.get("before", ""))
 
 
 def choice_of(request: Request, name: str, choices: Collection[str]) -> str | None:
