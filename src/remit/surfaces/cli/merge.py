@@ -109,8 +109,8 @@ def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -
     elif form == "sarif":
         yield from _sarif(merged, sources, sarif_profile)
     elif form == "github":
-        for line in github_commands(merged):
-            yield f"{line}\n"
+        for annotation in github_commands(merged):
+            yield f"{annotation}\n"
     else:
         yield merge_junit(merged)
 
