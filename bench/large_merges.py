@@ -21,7 +21,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "src")]
 
 from measure import Bench, sized
-from remit.surfaces.cli.merge_output import write_merge
+from remit.surfaces.cli.merge import write_merge
 
 from remit.checking import Options
 from remit.evidence.sources import open_sources

@@ -20,7 +20,7 @@ sys.path.insert(0, sys.argv[1])
 import remit.clients.copilot.translate
 import remit.clients.hooks.final_answer
 import remit.clients.hooks.judging
-import remit.surfaces.cli.verify
+import remit.surfaces.cli.check
 import remit.surfaces.cli.verify
 remit.verify("see `a.py:1`", receipts=sys.argv[2] or None)
 print(*sorted(name for name in sys.modules if name.startswith("remit.clients.transcripts.")))

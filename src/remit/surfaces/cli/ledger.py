@@ -224,12 +224,9 @@ def _decided(source: Path | None) -> list[DecidedOpinion]:
         except OSError as error:
             raise UsageError(f"{source}: {error.strerror or error}") from error
 
-    async def work(database: Database, _: Settings) -> list[DecidedOpinion]:
-        from remit.store import learning
+    from remit.store import learning
 
-        return await learning.decided_opinions(database)
-
-    return with_database(work)
+    return with_database(lambda database, _: learning.decided_opinions(database))
 
 
 def _read_opinions(lines: Iterable[bytes], name: str) -> Iterator[DecidedOpinion]:

@@ -259,10 +259,7 @@ def _settings(wanted: MergeDocuments, configured: Configuration) -> tuple[MergeS
 def _learned_note() -> LearnedNote:
     from remit.store.learning import learned_note
 
-    async def work(database: Database, _: Settings) -> LearnedNote:
-        return await learned_note(database)
-
-    return with_database(work)
+    return with_database(lambda database, _: learned_note(database))
 
 
 def _merged(inputs: Iterable[Input], settings: MergeSettings, note: LearnedNote | None, *, is_whole: bool) -> Merge:
