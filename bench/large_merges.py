@@ -21,7 +21,6 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "src")]
 
 from measure import Bench, sized
-from remit.surfaces.cli.merge import write_merge
 
 from remit.checking import Options
 from remit.evidence.sources import open_sources
@@ -29,6 +28,7 @@ from remit.merging.api import merge_stream
 from remit.merging.dismissals import apply_dismissals
 from remit.merging.inputs import read_input
 from remit.merging.model import MergeSettings
+from remit.surfaces.cli.merge import write_merge
 
 #: With --long more than stay in memory; a million takes several minutes.
 FINDINGS = sized(110_000, 20_000)

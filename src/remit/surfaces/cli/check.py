@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from remit.checking import Verdict, check_text
-from remit.clients.transcripts import read_transcripts
+from remit.clients.transcripts.reading import read_transcripts
 from remit.configuration import load
 from remit.evidence.sources import Sources, open_sources
 from remit.ledger.dismissing import stored_dismissals
