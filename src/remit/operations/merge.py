@@ -9,7 +9,7 @@ import msgspec
 
 from remit.checking import Options, Verdict
 from remit.configuration import load
-from remit.dispatch.verdict_events import emit_verdicts
+from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.ledger.dismissing import stored_dismissals

@@ -63,7 +63,7 @@ def export_command(output: Path | None) -> int:
     """
 
     async def work(database: Database, settings: Settings) -> int:
-        from remit.store import learning
+        from remit.store import ledger
         from remit.store.ledger import stream_entries
 
         del settings
@@ -74,7 +74,7 @@ def export_command(output: Path | None) -> int:
             async for entry in stream_entries(database):
                 write(export_line(entry))
                 number += 1
-            for opinion in await learning.decided_opinions(database):
+            for opinion in await ledger.decided_opinions(database):
                 write(export_line(opinion))
                 number += 1
         sys.stdout.flush()
@@ -134,12 +134,12 @@ def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
     """
 
     async def work(database: Database, _: Settings) -> list[Scorecard]:
-        from remit.store import learning
+        from remit.store import ledger
         from remit.store.ledger import fold
 
         await _import_sessions(database)
         await fold(database)
-        return await learning.scorecards(database, agent=agent)
+        return await ledger.scorecards(database, agent=agent)
 
     cards = with_database(work)
     if compare:
@@ -224,9 +224,9 @@ def _decided(source: Path | None) -> list[DecidedOpinion]:
         except OSError as error:
             raise UsageError(f"{source}: {error.strerror or error}") from error
 
-    from remit.store import learning
+    from remit.store import ledger
 
-    return with_database(lambda database, _: learning.decided_opinions(database))
+    return with_database(lambda database, _: ledger.decided_opinions(database))
 
 
 def _read_opinions(lines: Iterable[bytes], name: str) -> Iterator[DecidedOpinion]:

@@ -17,7 +17,7 @@ from remit.checking import Options, Verdict
 from remit.clients.hooks.recorded_project import current_project
 from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
-from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
+from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.ledger.dismissing import add_dismissal, remove_dismissal, stored_dismissals
@@ -257,7 +257,7 @@ def _settings(wanted: MergeDocuments, configured: Configuration) -> tuple[MergeS
 
 
 def _learned_note() -> LearnedNote:
-    from remit.store.learning import learned_note
+    from remit.store.ledger import learned_note
 
     return with_database(lambda database, _: learned_note(database))
 

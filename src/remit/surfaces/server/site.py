@@ -25,8 +25,8 @@ from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.operations.review_items import whole_number
 from remit.reports.layout import escape_control
 from remit.store.access import AuditedWrite, Person, Role, audited
-from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database
+from remit.store.events import ChangeFeed
 from remit.store.review_queue import AlreadyDecided, ItemTaken
 from remit.surfaces.server import page_formats
 
