@@ -131,7 +131,7 @@ def _in_thread(work: Callable[[Folders, W], A]) -> Callable[[Caller, W], Awaitab
 
 async def explain_rule(_: Caller, wanted: ExplainRule) -> RuleListShape:
     """Explain a rule."""
-    return rules_shape([find(wanted.name or "").rule])
+    return rules_shape([find(wanted.name or "")])
 
 
 async def prompt_for(caller: Caller, wanted: Prompt) -> PromptShape:

@@ -39,7 +39,7 @@ def rules_command(wanted: ExplainRule) -> int:
       remit rules confidence-arithmetic
       remit rules --format json
     """
-    chosen = (find(wanted.name).rule,) if wanted.name else every_rule()
+    chosen = (find(wanted.name),) if wanted.name else every_rule()
     lines = rule_lines(chosen[0], columns()) if wanted.name else rule_list_lines(chosen, columns())
     print_answer(wanted.form, rules_shape(chosen), lines)
     return 0
