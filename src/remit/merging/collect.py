@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from remit.checking import Verdict
 from remit.contract.findings import blocks
 from remit.contract.headings import block_key, column_index
-from remit.contract.lines import entries, is_none_text, plain_text
+from remit.contract.lines import bare_text, entries, is_none_text
 from remit.contract.model import Block, Content, Result, Table, Text
 from remit.contract.render import free_text
 from remit.evidence.model import Checked, Outcome
@@ -79,21 +79,6 @@ def looks_for_issues(verdict: Verdict) -> bool:
 def cut_text(text: str) -> str:
     """Cut a text to the limit of one entry."""
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
-
-
-def bare_text(text: str) -> str:
-    """Return a text without emphasis marks. Code spans lose only their backticks: `__main__.py` keeps its name."""
-    pieces = text.split("`")
-    if len(pieces) % 2 == 0:
-        return plain_text(text)
-    pieces[::2] = [_emphasis_removed(piece) for piece in pieces[::2]]
-    return "".join(pieces).strip()
-
-
-def _emphasis_removed(text: str) -> str:
-    """Remove emphasis marks and keep the outer blanks."""
-    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-    return text[:start] + plain_text(text[start:end]) + text[end:] if start < end else text
 
 
 class _References:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from remit.merging.collect import bare_text
+from remit.contract.lines import bare_text
 from remit.merging.content import Design, Exploration, Sections
 from remit.merging.model import NOT_COUNTED, LanguageCoverage, Merge
 from remit.reports.layout import format_count

@@ -39,8 +39,8 @@ _LABEL = re.compile(
 )
 _FENCE = ("```", "~~~")
 _MARKS = "#*_ \t"
-#: A link, a tag, or a character reference.
-_OPENING = re.compile(r"[\[<]|&(?=#?\w{1,31};)")
+#: What would begin a link, a tag, a character reference, or emphasis. `_` inside a word is text.
+_MARK = re.compile(r"[\[<*]|&(?=#?\w{1,31};)|~(?=~)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 #: Before a name, the number of an issue or merge request, or the same in an address.
 _CALLS = re.compile(
@@ -258,7 +258,7 @@ def safe_text(text: str, length: int = MAX_TITLE) -> str:
     """Return untrusted text as one line of Markdown without tags, links and code spans."""
     line = " ".join(text[: 8 * length].split())
     line = truncate_text(escape_control(line), length).replace("`", "'")
-    return _OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", without_mentions(line)))
+    return _MARK.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", without_mentions(line)))
 
 
 def without_mentions(line: str) -> str:
