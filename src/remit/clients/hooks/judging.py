@@ -65,6 +65,24 @@ def check_document(judgement: ReportJudgement, context: ProjectContext) -> str:
     return check_json(list(judgement.verdicts), context.project)
 
 
+def merge_document(judgement: ReportJudgement, context: ProjectContext, agent_type: str) -> str:
+    """Return the report for a merge as JSON: its claims are judged only here."""
+    import msgspec
+
+    from remit.merging.inputs import report_of
+    from remit.workspace.files import WorkTree
+
+    verdicts = [msgspec.structs.replace(verdict, verdict=judgement.decision) for verdict in judgement.verdicts]
+    return msgspec.json.encode(report_of(verdicts, agent_slug(agent_type), WorkTree(context.project))).decode()
+
+
+def agent_slug(agent_type: str) -> str:
+    """Return the name under which an agent is listed in a merge, without its plugin."""
+    from remit.contract.kinds import slug
+
+    return slug(agent_type.rpartition(":")[2])
+
+
 def definition_digest(context: ProjectContext, agent_type: str) -> str:
     """Return the digest of an agent's definition when the settings were compiled; empty if it is unknown."""
     digests = (read_compiled(context.project) or {}).get("digests")

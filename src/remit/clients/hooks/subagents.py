@@ -111,7 +111,7 @@ def keep(
 ) -> KeptResult:
     """Store a judged report. In observe mode nothing is enforced."""
     from remit.acceptance import verified_part
-    from remit.clients.hooks.judging import check_document, commit_of, definition_digest, model_of
+    from remit.clients.hooks.judging import check_document, commit_of, definition_digest, merge_document, model_of
 
     failure = judged.failure if judged.is_accepted else None
     return results.keep_result(
@@ -123,6 +123,7 @@ def keep(
         would=would,
         text=report,
         check=check_document(judged, context),
+        merge=merge_document(judged, context, run.agent),
         verdict=judged.decision,
         violations=judged.violations,
         files=judged.analysed_files,

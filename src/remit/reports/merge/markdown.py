@@ -38,7 +38,7 @@ from remit.merging.model import MERGED_AGENT, NOT_COUNTED, Merge, MergedFinding
 from remit.reports.layout import format_count
 from remit.reports.merge.decision import broken_text, contract_status, error_details, recovery_text, root_cause
 from remit.reports.merge.entries import MarkdownEntry, SourceLines, add_quotes, entries_of
-from remit.reports.merge.groups import NOBODY_LOOKED, no_findings_text, section_groups
+from remit.reports.merge.groups import FAILED_OUTCOMES, NOBODY_LOOKED, citing_agents, no_findings_text, section_groups
 from remit.reports.merge.parts import (
     SEVERITIES,
     Subjects,
@@ -128,17 +128,19 @@ def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
     lines = SourceLines(workspace)
     entries = entries_of(merge.findings[:_MAX_ROWS], lines)
     failed = merge.status == "FAILED"
+    own = merge.sections
+    has_content = bool(merge.findings or merge.coverage or own.explorations or own.designs or own.changes)
     confidence = None if failed else confidence_of(merge.findings)
     result = Result(
         agent=MERGED_AGENT,
         status=merge.status,
         summary=_summary(merge),
-        findings=tuple(_blocks(merge, entries, lines)) if merge.findings or merge.coverage or not failed else (),
+        findings=tuple(_blocks(merge, entries, lines)) if has_content or not failed else (),
         references=() if failed and not entries else tuple(_references(merge, entries, lines)),
         confidence=confidence,
         justification=justification_of(confidence, entries),
         uncertainty=uncertainty_of(confidence, merge, entries),
-        checklist=() if failed else tuple(_checklist()),
+        checklist=() if failed else tuple(_checklist(merge, is_checked=workspace is not None)),
         severity_summary=tuple(_counts(entries)) if entries else (),
         blockers=tuple(_blockers(merge)),
         error=error_details(merge) if failed else None,
@@ -301,7 +303,7 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
         )
         if place:
             first = one.citations[0]
-            relevance = safe_text(f"{first.relevance or 'cited'} ({', '.join(one.agents)})")
+            relevance = safe_text(f"{first.relevance or 'cited'} ({citing_agents(one)})")
             item = safe_text(first.item, 120) or "Location"
             yield KeyReference(item=item, location=place, relevance=relevance)
             files.setdefault(place, [])
@@ -309,8 +311,13 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
         yield KeyReference(item="None", location="-", relevance="-")
 
 
-def _checklist() -> Iterator[Tick]:
-    return (Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in _BOX_WORDS.items())
+def _checklist(merge: Merge, *, is_checked: bool) -> Iterator[Tick]:
+    """Yield the boxes. Without a checkout, the locations count as real only if the merge has checked all of them."""
+    outcomes = [one.verified for one in merge.findings]
+    outcomes += [one.outcome not in ("unchecked", *FAILED_OUTCOMES) for one in merge.sections.references]
+    for key, text in _BOX_WORDS.items():
+        is_known = is_checked or all(outcomes)
+        yield Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=key != "no_invented_paths" or is_known)
 
 
 def _counts(entries: list[MarkdownEntry]) -> Iterator[Count]:
