@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 
+from remit.acceptance import judge_report
+from remit.checking import Options
 from remit.clients.hooks.judging import is_readable
-from remit.clients.hooks.libraries import make_libraries_importable
-from remit.clients.transcripts import read_transcripts
+from remit.clients.hooks.project import ProjectContext
+from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.feedback import agent_title, neutralize
 from remit.errors import UsageError
+from remit.evidence.changes import asserted_test_runs, settle_runs
+from remit.evidence.receipts import Receipt
 from remit.gate.delegations import agent_slug
+from remit.gate.session import SessionState
 from remit.lazy import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from remit.clients.hooks.project import ProjectContext
-    from remit.evidence.receipts import Receipt
-    from remit.gate.session import SessionState
 
 #: A longer answer is not checked.
 MAX_CHARACTERS = 200_000
@@ -115,7 +113,6 @@ def _around_colons(text: str) -> Iterator[tuple[str, str]]:
 
 def contradictions(answer: str, transcript: str, state: SessionState, context: ProjectContext) -> list[str]:
     """Return the statements of an answer that the checkout or the record of the session contradicts."""
-    make_libraries_importable()
     receipts = _session_receipts(transcript)
     found = [
         *_code(answer, receipts, context),
@@ -169,9 +166,6 @@ def _subagent_transcripts(transcript: str) -> list[str]:
 
 def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) -> Iterator[str]:
     """Yield the cited locations that do not exist, and quotes of files that the session did not change."""
-    from remit.acceptance import judge_report
-    from remit.checking import Options
-
     judged = judge_report(answer, Options(profile="claims", strict=True), context.project, path="answer.md")
     broken: dict[int, list[str]] = {}
     for one in judged.violations:
@@ -198,8 +192,6 @@ def _reason_for(cited: str, messages: list[str]) -> str:
 
 def _tests(answer: str, receipts: list[Receipt] | None) -> Iterator[str]:
     """Yield the statement that tests passed if no test ran in this session, or the last run failed."""
-    from remit.evidence.changes import asserted_test_runs, settle_runs
-
     claims = [one for one in asserted_test_runs(answer) if one.passed and _is_asserted(one.text)]
     if receipts is None or not claims or any(one.tool.startswith("mcp__") for one in receipts):
         return  # a tool of another server may have run the tests

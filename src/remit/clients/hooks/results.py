@@ -1,7 +1,7 @@
 """Store the reports of subagents with their verdicts, in private files that are limited in size and number.
 
-A report has files with one base name: `.md` (the text without secrets), `.check.json` (the verdicts), `.merge.json`
-(its part in a merge) and `.json` (the entry). The entry is written last, so every listed report is complete.
+A report has three files with one base name: `.md` (the text without secrets), `.check.json` (the verdicts) and `.json`
+(the entry). The entry is written last, so every listed report is complete.
 """
 
 # Without pathlib, which takes as long to load as the whole gate.
@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
 
 from remit.clients.hooks.project import CLAIMS
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.record_store import make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
+from remit.secrets.scan import redact, redact_all
 from remit.workspace.atomic_write import replace_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
 SCHEMA = "remit.kept/1"
 #: `returned`: sent back for its one correction. `observed`: recorded only, nothing was enforced.
@@ -40,11 +39,11 @@ _MAX_FILES = 500
 _MAX_PARTIAL = 20_000
 #: Characters beyond a limit that are searched for secrets before the text is cut.
 _MARGIN = 10_000
-_SUFFIXES = (".json", ".check.json", ".merge.json", ".md")
+_SUFFIXES = (".json", ".check.json", ".md")
 
 
 class KeptResult:
-    """A stored report. `path`, `check` and `merge` are empty if there is no such file."""
+    """A stored report. `path` and `check` are empty if there is no text or no check."""
 
     __slots__ = (
         "active",
@@ -62,7 +61,6 @@ class KeptResult:
         "failure",
         "files",
         "findings",
-        "merge",
         "model",
         "outcome",
         "partial",
@@ -114,7 +112,6 @@ class KeptResult:
         self.whole = values.get("whole") is not False
         self.path = base + ".md" if values.get("has_text") is True else ""
         self.check = base + ".check.json" if values.get("has_check") is True else ""
-        self.merge = base + ".merge.json" if values.get("has_merge") is True else ""
 
     @property
     def is_final(self) -> bool:
@@ -136,13 +133,9 @@ def keep_result(
     outcome: str,
     text: str | None = None,
     check: str = "",
-    merge: str = "",
     **about: Any,
 ) -> KeptResult:
-    """Store a report in the gate's folder. `about` has the other fields of `KeptResult`.
-
-    `merge` is the report for a merge as JSON, as it was judged: its text is stored without secrets.
-    """
+    """Store a report in the gate's folder. `about` has the other fields of `KeptResult`."""
     if outcome not in OUTCOMES:
         raise ValueError(f"the outcome of a report must be one of {', '.join(OUTCOMES)}, not {outcome!r}")
     session_folder = _session_folder(folder, session)
@@ -153,8 +146,7 @@ def keep_result(
     report_digest = digest(text or "")
     is_whole = len((text or "").encode("utf-8", "surrogatepass")) <= MAX_TEXT_BYTES
     if text is not None or about.get("violations"):
-        text, about = _without_secrets(text, about)
-        check, merge = (_json_without_secrets(document) for document in (check, merge))
+        text, check, about = _without_secrets(text, check, about)
     data = None if text is None else text.encode("utf-8", "surrogatepass")
     entry = {
         "schema": SCHEMA,
@@ -165,7 +157,6 @@ def keep_result(
         "at": round(time.time(), 3),
         "has_text": data is not None,
         "has_check": bool(check) and len(check) <= MAX_CHECK_BYTES,
-        "has_merge": bool(merge) and len(merge) <= MAX_CHECK_BYTES,
         "whole": is_whole,
         **about,
         "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
@@ -182,22 +173,18 @@ def keep_result(
         _write(base + ".md", data[:MAX_TEXT_BYTES])
     if entry["has_check"]:
         _write(base + ".check.json", check.encode("utf-8", "surrogatepass"))
-    if entry["has_merge"]:
-        _write(base + ".merge.json", merge.encode("utf-8", "surrogatepass"))
     _write(base + ".json", json.dumps(entry).encode("ascii"))
     _prune(session_folder, newest=os.path.basename(base))
     return KeptResult(entry, base)
 
 
-def _without_secrets(text: str | None, about: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return a report and the other fields as they are stored: without what looks like a secret.
+def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> tuple[str | None, str, dict[str, Any]]:
+    """Return a report, its check and the other fields as they are stored: without what looks like a secret.
 
     Texts are shortened first, to a bit more than what is stored: a search takes time for each character, and a secret
     must not be cut before it is recognised.
     """
     # Late, and only for a report that was judged.
-    from remit.secrets.scan import redact_all
-
     limits = {"partial": _MAX_PARTIAL, "failure": MAX_NAME_LENGTH}
     named: dict[str, Any] = {
         name: redact_all(_text(about[name])[: limit + _MARGIN]) for name, limit in limits.items() if about.get(name)
@@ -205,17 +192,10 @@ def _without_secrets(text: str | None, about: Mapping[str, Any]) -> tuple[str | 
     if about.get("violations"):
         violations = list(about["violations"])[:_MAX_VIOLATIONS]
         named["violations"] = redact_all([_bounded(one, MAX_NAME_LENGTH + _MARGIN) for one in violations])
-    return redact_all(text[: MAX_TEXT_BYTES + _MARGIN] if text else text), {**about, **named}
-
-
-def _json_without_secrets(document: str) -> str:
-    """Return a document as it is stored; one that is too large is not stored."""
-    if not document or len(document) > MAX_CHECK_BYTES:
-        return document
-    from remit.secrets.scan import redact, redact_all
-
     # One search of the whole text first: most reports have no secret, and each text of its own costs a search.
-    return json.dumps(redact_all(json.loads(document))) if redact(document) != document else document
+    has_secret = bool(check) and len(check) <= MAX_CHECK_BYTES and redact(check) != check
+    stored = json.dumps(redact_all(json.loads(check))) if has_secret else check
+    return redact_all(text[: MAX_TEXT_BYTES + _MARGIN] if text else text), stored, {**about, **named}
 
 
 def list_results(folder: str, session: str) -> list[KeptResult]:
@@ -253,8 +233,6 @@ def read_text(kept: KeptResult) -> str:
 
 def digest(text: str) -> str:
     """Return a digest by which texts are compared."""
-    from hashlib import sha256  # late: reading a list of reports does not need it
-
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -314,7 +292,7 @@ def _names(session_folder: str) -> list[str]:
     return [
         name.removesuffix(".json")
         for name in _scan(session_folder)
-        if name.endswith(".json") and not name.endswith((".check.json", ".merge.json"))
+        if name.endswith(".json") and not name.endswith(".check.json")
     ]
 
 
