@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from remit.clients.hooks.project import ProjectContext
     from remit.clients.hooks.responses import Answer
-    from remit.gate.model import Decision
-    from remit.gate.session import SessionState
 
 #: The client may deliver an event twice at once. After this time, an equal event is another call.
 _SAME_EVENT_SECONDS = 60.0
