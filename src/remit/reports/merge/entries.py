@@ -207,7 +207,10 @@ def add_quotes(result: Result, entries: Sequence[MarkdownEntry], lines: SourceLi
         for block in result.findings
     )
     locations = {reference.location.partition(":")[0] for reference in result.references}
-    overrides = tuple(Override(rule=rule, reason=why) for rule, why in _overrides(entries, quotes, locations))
+    own = dict(_overrides(entries, quotes, locations))
+    if not entries and result.status == "PARTIAL":
+        own["finding-without-reference"] = "no finding is reported"
+    overrides = tuple(Override(rule=rule, reason=why) for rule, why in own.items())
     return msgspec.structs.replace(result, findings=blocks, overrides=overrides)
 
 
