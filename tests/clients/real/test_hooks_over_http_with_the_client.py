@@ -9,6 +9,8 @@ from scripts import delegate, does, edit, says
 from support.postgres import Postgres
 from support.web import RunningSite
 
+from remit.gate.session_store import list_sessions
+
 _EDIT = edit("code", "shop/prices.py", "SHIPPING = 395", "SHIPPING = 0")
 _CONVERSATIONS = {
     "start-here": [does(_EDIT), does(delegate("a", "code-explorer", "walk-a")), says("done")],
@@ -31,8 +33,7 @@ def test_the_server_answers_hooks_and_without_it_calls_are_denied(
             assert results["toolu_code"].startswith("remit (edit-code): ")
             assert len(stage.asked("walk-a")) == 2, "the report was sent back once"
             assert "withheld" in results["toolu_a"]
-            state = list((stage.project / ".remit/gate").glob(f"{talk.session}.json"))
-            assert len(state) == 1
+            assert list_sessions(str(stage.project / ".remit/gate")) == [talk.session]
         with stage.talk() as talk:
             talk.say("without-server")
         assert "SHIPPING = 395" in (stage.project / "shop/prices.py").read_text(encoding="utf-8")
