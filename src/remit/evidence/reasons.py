@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remit.evidence.model import Checked, format_location
+from remit.evidence.model import Checked, CheckedStatement, format_location
 
 _FIXED = {
     "large": "the file is larger than 10 MB",
@@ -47,6 +47,11 @@ def explain(checked: Checked) -> str:
     if reason.startswith("name-") or reason == "definition-elsewhere":
         return _of_name(checked)
     return _of_quote(checked) if reason.startswith("quote-") else _of_file(checked)
+
+
+def statement_message(checked: CheckedStatement) -> str:
+    """Return the sentence of a text with the proof that it is not so."""
+    return f'"{checked.statement.text}": {checked.why}'
 
 
 def _of_file(checked: Checked) -> str:

@@ -114,8 +114,8 @@ class Case(msgspec.Struct, frozen=True, dict=True):
             "security": any(finding.category == "security" for finding in self.findings),
             "details": self.details,
             "plan": tables(result, "implementation_map"),
-            "changes": evidence.changes,
-            "run_claims": evidence.run_claims,
+            "changes": evidence.changes or any(one.statement.kind == "change" for one in evidence.statements),
+            "statements": evidence.statements,
             "one file": len({one.file for one in evidence.references if not one.is_elsewhere}) == 1,
             "bracket": self.document.has_brackets,
         }

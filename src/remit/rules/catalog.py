@@ -101,7 +101,7 @@ CATALOG: tuple[RuleEntry, ...] = (
     RuleEntry("planned-exists", "EVD010", needs="repository", subject="plan"),
     RuleEntry("change-count", "EVD011", needs="repository", subject="changes"),
     RuleEntry("no-tool-calls", "EVD012", needs="receipts"),
-    RuleEntry("test-run-unseen", "EVD013", needs="runs", subject="run_claims"),
+    RuleEntry("test-run-unseen", "EVD013", needs="runs", subject="statements"),
     RuleEntry("change-unseen", "EVD014", needs="changes", subject="changes"),
     RuleEntry("reference-unseen", "EVD015", needs="receipts"),
     RuleEntry("execution-unseen", "EVD016", needs="receipts"),

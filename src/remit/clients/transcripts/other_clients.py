@@ -19,6 +19,7 @@ import msgspec
 
 from remit.clients.transcripts.tool_outputs import grep_hits, listed_names, shell_hits, shown_ranges
 from remit.evidence.receipts import Receipt
+from remit.evidence.runs import kept_log, kept_output
 
 _MAX_OUTPUT = 2_000_000
 _MAX_CALLS = 100_000
@@ -100,6 +101,7 @@ def _command(item: dict[str, Any], time: str | None) -> Receipt:
         cwd=unquote(cwd.removeprefix("file://")) or None,
         failed=item.get("status") == "declined",
         pending=item.get("status") == "in_progress",
+        output=kept_output(command, output),
     )
     if receipt.failed or status:
         return receipt
@@ -172,10 +174,12 @@ def _completed(call: Receipt, data: dict[str, Any]) -> Receipt:
     if call.tool == "Bash":
         status = shell.get("exitCode") if isinstance(shell, dict) else None
         details |= {"exit": status if isinstance(status, int) else None, "pending": status is None and not failed}
+        details["output"] = kept_output(call.command, output)
     if not failed:
         match call.tool:
             case "Read":
                 details["ranges"] = (_shown_range(call, _text(shown.get("content"))),)
+                details["output"] = kept_log(call.path or "", output)
             case "Grep":
                 details["hits"] = grep_hits(call.arguments, output)
             case "Glob":
@@ -232,6 +236,8 @@ def _part(part: dict[str, Any], cwd: str) -> Receipt:
         failed=failed,
         cwd=cwd or None,
     )
+    if tool == "Bash":
+        receipt = msgspec.structs.replace(receipt, output=kept_output(receipt.command, output))
     if failed:
         return receipt
     found: dict[str, Any] = {}
@@ -241,6 +247,7 @@ def _part(part: dict[str, Any], cwd: str) -> Receipt:
             first, last = (shown.get("lineStart"), shown.get("lineEnd")) if isinstance(shown, dict) else (None, None)
             is_range = isinstance(first, int) and isinstance(last, int)
             found["ranges"] = ((first, last),) if is_range else shown_ranges(output)
+            found["output"] = kept_log(receipt.path or "", output)
         case "Grep":
             found["hits"] = _opencode_hits(output)
         case "Glob":

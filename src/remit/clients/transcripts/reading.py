@@ -31,6 +31,7 @@ from remit.clients.transcripts.tool_outputs import (
 )
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt, Transcript
+from remit.evidence.runs import kept_log, kept_output
 
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
@@ -132,12 +133,12 @@ class _Pairs:
         receipt = _answered(call, output, failed=failed)
         if (task := started_task(output)) is not None:
             self._tasks[task] = name
-            receipt = msgspec.structs.replace(receipt, exit=None, pending=True)
+            receipt = msgspec.structs.replace(receipt, exit=None, pending=True, output=None)
         self.receipts[name] = receipt
         if not failed and self._tasks:
             is_finished, status = task_state(output)
             for task in tasks_read(call) if is_finished else ():
-                self._finish(task, status)
+                self._finish(task, status, output)
 
     def finish_task(self, text: str) -> None:
         """Record the end of a task that a notification announces."""
@@ -145,12 +146,13 @@ class _Pairs:
         if found is not None:
             self._finish(*found)
 
-    def _finish(self, task: str, status: int | None) -> None:
+    def _finish(self, task: str, status: int | None, output: str = "") -> None:
         name = self._tasks.get(task)
         if name is not None:
             known = self.receipts[name]
             status = known.exit if status is None else status
-            self.receipts[name] = msgspec.structs.replace(known, exit=status, pending=False)
+            shown = kept_output(known.command, output) if output else known.output
+            self.receipts[name] = msgspec.structs.replace(known, exit=status, pending=False, output=shown)
 
 
 def _is_message(line: _Line) -> bool:
@@ -204,11 +206,11 @@ def _unanswered(call: dict[str, Any], line: _Line) -> Receipt:
 def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
     details: dict[str, Any] = {}
     if call.tool in ("Bash", "PowerShell"):
-        details["exit"] = exit_status(output, failed=failed)
+        details |= {"exit": exit_status(output, failed=failed), "output": kept_output(call.command, output)}
     if not failed:
         match call.tool:
             case "Read":
-                details["ranges"] = shown_ranges(output)
+                details |= {"ranges": shown_ranges(output), "output": kept_log(call.path or "", output)}
             case "Grep":
                 details["hits"] = grep_hits(call.arguments, output)
             case "Glob":

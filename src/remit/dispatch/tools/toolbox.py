@@ -19,6 +19,7 @@ from remit.dispatch.tools.confined import Confined
 from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolOutput, ToolRefused, ToolSpec
 from remit.dispatch.tools.output import cap_text
 from remit.evidence.receipts import Receipt
+from remit.evidence.runs import kept_output
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact, redact_all
 from remit.store.storable import to_storable
@@ -142,8 +143,14 @@ class Toolbox:
             time=started,
             hits={to_storable(path): tuple(sorted(lines)) for path, lines in hits.items()},
             failed=answer.failed,
+            output=_kept(recorded, text) if answer.exit is not None else None,
         )
         return ToolOutput(capped.text, receipt, answer.failed)
+
+
+def _kept(arguments: Mapping[str, Any], text: str) -> str:
+    command = arguments.get("command")
+    return kept_output(command if isinstance(command, str) else "", text)
 
 
 def recorded_arguments(arguments: Any) -> dict[str, Any]:
