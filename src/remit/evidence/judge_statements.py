@@ -273,7 +273,7 @@ class StatementJudge:
         reruns = [one for one in self._ran if one.receipt.tool == RERUN]
         if reruns:
             return reruns[-1:]
-        of_check = [one for one in self._of_check(statement.check)]
+        of_check = list(self._of_check(statement.check))
         if not statement.command:
             return of_check
         wanted = find_runs(statement.command)
@@ -355,7 +355,7 @@ class StatementJudge:
         if written is not None or files.attempted.find(path) is not None or self._is_mentioned(path):
             return _checked(statement, "unchecked", "change-unclear", f"a command may have changed {path}")
         exists = self._exists(path)
-        if exists is is_deleted and exists is not None and not (is_deleted and self._is_incomplete):
+        if exists is is_deleted and not (is_deleted and self._is_incomplete):
             reason: Reason = "file-exists" if is_deleted else "file-missing"
             why = f"{path} is still there" if is_deleted else f"there is no {path}, and no call wrote it"
             return _checked(statement, "contradicted", reason, why)

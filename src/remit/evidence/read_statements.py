@@ -93,7 +93,8 @@ def sentences(line: str) -> Iterator[str]:
 
 def _prose(text: str, statements: list[Statement]) -> Iterator[_Line]:
     """Yield the lines that may state something; the statements of blocks of code are added to the list."""
-    fence, body, first, heading, depth = "", [], 0, "", 0
+    body: list[str] = []
+    fence, first, heading, depth = "", 0, "", 0
     for at, line in enumerate(text.split("\n"), 1):
         mark = _FENCE.match(line)
         if fence:
@@ -205,11 +206,10 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[Statement]:
 
 
 def _verdicts(masked: str) -> list[_Verdict]:
-    found = [_Verdict(one.start(), one.end(), True) for one in words.PASSED.finditer(masked)]
+    found = [_Verdict(one.start(), one.end(), passed=True) for one in words.PASSED.finditer(masked)]
     good = [(one.start, one.end) for one in found]
-    for one in words.FAILED.finditer(masked):
-        if not any(start < one.end() and one.start() < end for start, end in good):
-            found.append(_Verdict(one.start(), one.end(), False))
+    bad = (_Verdict(one.start(), one.end(), passed=False) for one in words.FAILED.finditer(masked))
+    found += [one for one in bad if not any(start < one.end and one.start < end for start, end in good)]
     return sorted(found)
 
 
@@ -222,7 +222,7 @@ def _subjects(masked: str, previous: int, verdict: _Verdict, heading: str) -> li
         found = _named(masked[: verdict.start])
     if not found and verdict.passed and (after := words.LISTED.match(masked, verdict.end)):
         found = _named(after[0])
-    if not found and words.COUNTED.search(own):
+    if not found and own[:4].lower() == "pass" and words.COUNTED.search(left):
         return [("test", "")]
     if not found and words.TESTS_HEADING.search(heading):
         return [("test", "")]
@@ -234,7 +234,7 @@ def _subjects(masked: str, previous: int, verdict: _Verdict, heading: str) -> li
 def _named(text: str) -> list[tuple[Check, str]]:
     found: dict[Check, str] = {}
     for one in words.SUBJECT.finditer(text):
-        check: Check = next(kind for kind in ("build", "lint", "types", "test") if one[kind])  # type: ignore[misc]
+        check: Check = next(kind for kind in ("build", "lint", "types", "test") if one[kind])
         name = words.RUNNERS_OF_LANGUAGES.get(one[0].lower(), one[0].lower() if words.PROGRAM.fullmatch(one[0]) else "")
         found[check] = name or found.get(check, "")
     return list(found.items())
@@ -269,7 +269,9 @@ def _command_of(sentence: str, check: Check) -> str:
 def _commands(sentence: str, masked: str, line: _Line, runs: list[Statement]) -> Iterator[Statement]:
     """Yield the commands that the author states to have run."""
     for found in words.RAN.finditer(masked):
-        if not words.is_asserted(masked, found.start(), found.start() + 1) or not _is_own(masked, found.start(), True):
+        if not words.is_asserted(masked, found.start(), found.start() + 1) or not _is_own(
+            masked, found.start(), may_continue=True
+        ):
             continue
         rest = sentence[found.end() : found.end() + 200]
         code = _CODE.match(rest.lstrip("*_ "))
@@ -297,7 +299,7 @@ def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iter
         end = verbs[number + 1].start if number + 1 < len(verbs) else len(masked)
         begin = verbs[number - 1].end if number else 0
         is_passive = words.PASSIVE.search(masked[max(0, verb.start - 40) : verb.start]) is not None
-        is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, has_own or is_first)
+        is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, may_continue=has_own or is_first)
         if not is_own or not words.is_asserted(masked, verb.start, verb.end, is_change=True):
             continue
         explicit = verb.is_marked or words.OWN_BEFORE.search(masked[: verb.start]) is not None
@@ -326,7 +328,7 @@ def _change(
     return Statement("change", sentence, line.at, act=edited, paths=named[:_MAX_PATHS])
 
 
-def _is_own(masked: str, start: int, may_continue: bool) -> bool:  # noqa: FBT001 (a state of the sentence)
+def _is_own(masked: str, start: int, *, may_continue: bool) -> bool:
     """Return whether the author is who did it: `I added`, or the sentence begins with the verb or goes on with it."""
     left = masked[:start]
     if words.OWN_BEFORE.search(left):

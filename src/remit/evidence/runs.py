@@ -84,7 +84,7 @@ _NOT_STARTED = lazy_pattern(
 _COUNT = lazy_pattern(
     r"(?<![\w.%-])(\d{1,7}(?:,\d{3})*)\s(?:tests?\s|specs?\s|examples?\s)?"
     r"(pass(?:ed|ing)?|successe?s?|fail(?:s|ed|ing|ures?)?|errors?|total|tests?|examples?|runs|scenarios?)\b"
-    r"|\b(pass(?:ed)?|fail(?:ed|ures?)?|errors?|tests run|tests|total)(?:[:=]\s?|\s)(\d{1,7})\b",
+    r"|\b(pass(?:ed)?|fail(?:ed|ures?)?|errors?|tests run|tests|total)(?:[:=]\s?|\s)(\d{1,7})\b(?!\s[a-z])",
     re.IGNORECASE,
 )
 _OUT_OF = lazy_pattern(r"failed out of (\d{1,7})")
@@ -97,7 +97,7 @@ _KINDS = {
 #: Programs whose effect on files is known, or that change no file of a project; with the subcommands of git.
 _KNOWN_EFFECTS = frozenset(
     """
-    cp mv rm rmdir touch mkdir chmod chown ln tee sed kill pkill killall lsof apt apt-get brew systemctl service npm-check
+    cp mv rm rmdir touch mkdir chmod chown ln tee sed kill pkill killall lsof apt apt-get brew systemctl service
     gh trash unlink install sleep open xdg-open ssh-keygen redis-cli createdb dropdb kubectl helm aws gcloud
     """.split()  # noqa: SIM905 (as above)
 )
@@ -114,9 +114,7 @@ _WRITING_OPTIONS = frozenset({"--fix", "--write", "-w", "--in-place", "--unsafe-
 _INLINE = frozenset({"-c", "-e", "-", "--eval", "-p", "-m"})
 
 
-_HARMLESS_TASK = lazy_pattern(
-    r"\b(?:tests?|check\w*|lint\w*|build|all|ci|verify|types?|format-check|e2e|unit|spec)\b"
-)
+_HARMLESS_TASK = lazy_pattern(r"\b(?:tests?|check\w*|lint\w*|build|all|ci|verify|types?|format-check|e2e|unit|spec)\b")
 
 
 class Runner(NamedTuple):
@@ -495,8 +493,8 @@ def line_counts(line: str) -> dict[str, int]:
         word, number = (found[2], found[1]) if found[1] else (found[3], found[4])
         kind = _KINDS[word[:2].lower()]
         counts[kind] = counts.get(kind, 0) + int(number.replace(",", ""))
-    if found := _OUT_OF.search(line):
-        counts["total"] = int(found[1])
+    if out_of := _OUT_OF.search(line):
+        counts["total"] = int(out_of[1])
     return counts
 
 

@@ -9,6 +9,7 @@ is a claim in any of them.
 from __future__ import annotations
 
 import os
+import re
 
 from remit.clients.hooks.judging import is_readable
 from remit.clients.hooks.libraries import make_libraries_importable
