@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
 import tomllib
 from pathlib import Path
@@ -13,10 +17,11 @@ from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.model import CheckedStatement
 from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
-from remit.evidence.runs import kept_output
+from remit.evidence.runners import kept_output
 from remit.workspace.files import WorkTree
 
 _PLANTED = tomllib.loads((Path(__file__).parent / "statements" / "planted.toml").read_text("utf-8"))["record"]
+MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
 EDIT = Receipt("Edit", path="src/cart.py")
 
 
@@ -111,14 +116,14 @@ def test_the_last_run_counts_and_a_failure_of_another_part_remains() -> None:
     assert outcome("All tests pass.", failed, EDIT, part)[0] == "verified"
 
 
-def test_a_run_that_only_another_agent_can_have_made_is_not_accused() -> None:
+def test_a_run_that_only_another_agent_can_have_made_is_unchecked() -> None:
     assert outcome("All tests pass.", Receipt("Agent", {"subagent_type": "qa"}))[0] == "unchecked"
     assert outcome("All tests pass.", Receipt("Agent"), has_subagents=True)[0] == "unseen"
     assert outcome("All tests pass.", Receipt("mcp__box__run_command"))[0] == "unchecked"
     assert outcome("All tests pass.", Receipt("mcp__docs__search"))[0] == "unseen"
 
 
-def test_an_outcome_that_nobody_saw_is_unseen() -> None:
+def test_an_outcome_that_no_call_showed_is_unseen() -> None:
     assert outcome("All tests pass.", bash("npm test > /dev/null 2>&1 || true")) == (
         "unseen",
         "`npm test > /dev/null 2>&1 || true` showed no outcome",
@@ -150,7 +155,7 @@ def test_a_file_that_is_missing_or_still_there_is_a_proof(tmp_path: Path) -> Non
         "make generate",
     ],
 )
-def test_a_command_that_may_have_written_a_file_is_no_contradiction(command: str) -> None:
+def test_a_command_that_may_have_written_a_file_leaves_it_unchecked(command: str) -> None:
     assert not checked("I updated `src/tax.py`.", bash(command))[0].fails
 
 
@@ -166,6 +171,64 @@ def test_a_judge_can_be_asked_while_the_record_grows() -> None:
     assert judge.judge(statement).outcome == "contradicted"
     record.add(bash("pytest", 0, "9 passed in 1s"))
     assert judge.judge(statement).outcome == "verified"
+
+
+# From outside
+
+
+def remit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The real command."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run([*MAIN, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def _transcript(path: Path, *calls: tuple[str, str]) -> str:
+    """Write a transcript of the client with these commands and their outputs."""
+    lines: list[dict[str, Any]] = [{"type": "user", "cwd": str(path.parent), "message": {"content": "go"}}]
+    for number, (command, output) in enumerate(calls):
+        use = {"type": "tool_use", "id": str(number), "name": "Bash", "input": {"command": command}}
+        result = {"type": "tool_result", "tool_use_id": str(number), "content": output}
+        lines += [
+            {"type": "assistant", "message": {"content": [use]}},
+            {"type": "user", "message": {"content": [result]}},
+        ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("calls", "text", "proof"),
+    [
+        ([("ls", "lib")], "I ran npm test: all pass.", "no tests ran in this session"),
+        ([("npm test 2>&1 | tail -20", "sh: 1: mocha: not found")], "All tests pass.", "mocha: not found"),
+        ([("npm test || true", "  1 failing")], "All tests pass.", "1 failing"),
+        ([("ls", "lib")], "I committed it.", "no call made a commit"),
+    ],
+)
+def test_verify_compares_a_text_with_a_transcript(
+    tmp_path: Path, calls: list[tuple[str, str]], text: str, proof: str
+) -> None:
+    transcript = _transcript(tmp_path / "session.jsonl", *calls)
+    (tmp_path / "answer.md").write_text(text)
+    done = remit("verify", "answer.md", "--repo", str(tmp_path), "--transcript", transcript, cwd=tmp_path)
+    assert done.returncode == 1
+    assert text in done.stdout
+    assert proof in done.stdout
+
+
+@pytest.mark.process
+def test_check_lists_statements_as_claims(tmp_path: Path) -> None:
+    transcript = _transcript(tmp_path / "session.jsonl", ("npm test 2>&1 | tail", "  3 passing (2ms)"))
+    (tmp_path / "answer.md").write_text("All 3 tests pass. I pushed it.")
+    arguments = ("--profile", "claims", "--repo", str(tmp_path), "--transcript", transcript, "--format", "json")
+    done = remit("check", "answer.md", *arguments, cwd=tmp_path)
+    (result,) = json.loads(done.stdout)["results"]
+    assert [(claim["kind"], claim["text"], claim["outcome"], claim["why"]) for claim in result["claims"]] == [
+        ("run", "All 3 tests pass.", "verified", ""),
+        ("change", "I pushed it.", "unseen", "no call pushed anything"),
+    ]
+    assert [one["rule"] for one in result["violations"]] == ["change-unseen"]
 
 
 @pytest.mark.slow

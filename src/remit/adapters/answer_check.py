@@ -18,7 +18,7 @@ from remit.checking import Verdict
 from remit.clients.transcripts.tool_outputs import grep_hits, shell_hits
 from remit.errors import RemitError, UsageError
 from remit.evidence.receipts import Receipt
-from remit.evidence.runs import kept_output
+from remit.evidence.runners import kept_output
 from remit.lazy import lazy_pattern
 from remit.rules.instructions import instructions
 

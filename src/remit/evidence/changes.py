@@ -16,7 +16,7 @@ from remit.evidence.grammar import references_in
 from remit.evidence.model import ChangeClaim, Outcome
 from remit.evidence.read_places import display_path
 from remit.evidence.receipts import ReceiptIndex
-from remit.evidence.runs import find_runs
+from remit.evidence.runners import find_runs
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 

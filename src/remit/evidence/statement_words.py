@@ -130,7 +130,8 @@ _NO_PROBLEMS = (
     r"|\berror-free\b)"
 )
 PASSED = lazy_pattern(
-    r"\b(?:pass(?:es|ing)?|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed|succeed(?:s|ed|ing)?)\b(?!\s(?:the|a|an|in|it|to|through|as|on to|by|around|along"
+    r"\b(?:pass(?:es|ing)?|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
+    r"|succeed(?:s|ed|ing)?)\b(?!\s(?:the|a|an|in(?!\s(?:\d|`|[\w.-]+/))|it|to|through|as|on to|by|around|along"
     r"|this|that|any)\b(?!\s(?:first|second|full|clean|CI)))|"
     r"\b(?:is|are|was|were|stays?|remains?|all|now|came back|comes back|come back|runs?|ran)\s(?:all\s|now\s"
     r"|still\s|also\s|fully\s|completely\s|both\s){0,2}"

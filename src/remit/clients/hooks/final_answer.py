@@ -202,7 +202,8 @@ def _work(answer: str, receipts: list[Receipt] | None, state: SessionState, cont
         judge = StatementJudge(record, workspace, has_subagents=True, asked=asked)
         for statement in statements:
             checked = judge.judge(statement)
-            if checked.fails:
+            # An answer that admits failures need not show them.
+            if checked.fails and (statement.kind != "run" or statement.passed is not False):
                 yield checked.why if statement.kind == "delegation" else statement_message(checked)
     finally:
         workspace.close()

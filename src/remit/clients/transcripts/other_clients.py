@@ -19,7 +19,7 @@ import msgspec
 
 from remit.clients.transcripts.tool_outputs import grep_hits, listed_names, shell_hits, shown_ranges
 from remit.evidence.receipts import Receipt
-from remit.evidence.runs import kept_log, kept_output
+from remit.evidence.runners import kept_log, kept_output
 
 _MAX_OUTPUT = 2_000_000
 _MAX_CALLS = 100_000

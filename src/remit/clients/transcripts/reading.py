@@ -31,7 +31,7 @@ from remit.clients.transcripts.tool_outputs import (
 )
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt, Transcript
-from remit.evidence.runs import kept_log, kept_output
+from remit.evidence.runners import kept_log, kept_output
 
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024

@@ -19,7 +19,7 @@ from remit.dispatch.tools.confined import Confined
 from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolOutput, ToolRefused, ToolSpec
 from remit.dispatch.tools.output import cap_text
 from remit.evidence.receipts import Receipt
-from remit.evidence.runs import kept_output
+from remit.evidence.runners import kept_output
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact, redact_all
 from remit.store.storable import to_storable

@@ -129,7 +129,7 @@ class Runner(NamedTuple):
     is_final: bool
 
 
-class Run(msgspec.Struct, frozen=True):
+class RunCommand(msgspec.Struct, frozen=True):
     """A command of a line that runs tests, a build or an analysis."""
 
     checks: frozenset[Check]
@@ -181,12 +181,12 @@ def _lines(patterns: list[str] | None) -> re.Pattern[str] | None:
 
 
 @lru_cache(2_048)
-def find_runs(command: str) -> tuple[Run, ...]:
+def find_runs(command: str) -> tuple[RunCommand, ...]:
     """Return the tests, builds and analyses that a command line runs, in order."""
     simple = [one for one in simple_commands(command) if one.words or one.writes]
     has_pipefail = any("pipefail" in one.words for one in simple)
     is_background = command.rstrip().endswith("&") and not command.rstrip().endswith("&&")
-    found: list[Run] = []
+    found: list[RunCommand] = []
     for index, one in enumerate(simple):
         later = simple[index + 1 :]
         for words in _programs(one.words, 0):
@@ -195,7 +195,7 @@ def find_runs(command: str) -> tuple[Run, ...]:
                 continue
             text = " ".join(words)[:_MAX_WORDS]
             found.append(
-                Run(
+                RunCommand(
                     checks=frozenset().union(*(runner.checks for runner in matching)),
                     words=text,
                     runners=tuple(runner.name for runner in matching if not runner.is_indirect),
@@ -401,7 +401,7 @@ def kept_log(path: str, content: str) -> str | None:
     return kept_output("", content) if _LOG_FILE.search(path) and not path.endswith((".json", ".xml")) else None
 
 
-def run_outcome(run: Run, output: str | None, status: int | None, wanted: Check = "command") -> RunOutcome:
+def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted: Check = "command") -> RunOutcome:
     """Return the outcome of a run by what it printed, else by the status of its line if that is its own."""
     shown = read_outcome(output, run, wanted) if output else RunOutcome(passed=None)
     if shown.passed is not None:
@@ -416,7 +416,7 @@ def run_outcome(run: Run, output: str | None, status: int | None, wanted: Check 
     return shown
 
 
-def read_outcome(output: str, run: Run | None = None, wanted: Check = "command") -> RunOutcome:
+def read_outcome(output: str, run: RunCommand | None = None, wanted: Check = "command") -> RunOutcome:
     """Return the outcome that an output shows. Without a run, or with one that starts others, all runners are tried."""
     is_any = run is None or run.is_indirect
     names = () if run is None else run.runners
@@ -498,7 +498,7 @@ def line_counts(line: str) -> dict[str, int]:
     return counts
 
 
-def _stated_status(run: Run, output: str) -> tuple[int, str] | None:
+def _stated_status(run: RunCommand, output: str) -> tuple[int, str] | None:
     """Return the status that the line prints after the run, and the line of the output."""
     if run.status_label is None:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from remit.evidence.model import Check
-from remit.evidence.runs import find_runs, kept_output, run_outcome
+from remit.evidence.runners import find_runs, kept_output, run_outcome
 
 _OUTPUTS = tomllib.loads((Path(__file__).parent / "statements" / "runner_outputs.toml").read_text("utf-8"))["output"]
 #: Programs that print nothing when they succeed.
@@ -17,7 +17,7 @@ _SILENT = ("make-pass", "tsc-pass")
 
 
 @pytest.mark.parametrize("recorded", _OUTPUTS, ids=lambda recorded: str(recorded["name"]))
-def test_the_output_of_a_runner_decides_whatever_status_its_line_has(recorded: dict[str, Any]) -> None:
+def test_the_output_of_a_runner_decides_and_not_the_status_of_its_line(recorded: dict[str, Any]) -> None:
     (run,) = find_runs(recorded["command"])
     output = kept_output(recorded["command"], recorded["text"])
     passed = recorded["exit"] == 0
