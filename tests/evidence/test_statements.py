@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from remit.evidence.find_runs import kept_output
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.model import CheckedStatement
 from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
-from remit.evidence.runners import kept_output
 from remit.workspace.files import WorkTree
 
 _PLANTED = tomllib.loads((Path(__file__).parent / "statements" / "planted.toml").read_text("utf-8"))["record"]

@@ -11,9 +11,9 @@ from typing import Literal
 from msgspec.structs import replace
 
 from remit.evidence.commands import git_verbs, only_reads, shell_reads
+from remit.evidence.find_runs import RunCommand, RunOutcome, find_runs, is_open_ended, read_outcome, run_outcome
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
-from remit.evidence.runners import RunCommand, RunOutcome, find_runs, is_open_ended, read_outcome, run_outcome
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 

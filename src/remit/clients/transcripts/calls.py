@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from remit.evidence.commands import shell_reads, simple_commands
+from remit.evidence.find_runs import kept_log, kept_output
 from remit.evidence.receipts import Receipt
-from remit.evidence.runners import kept_log, kept_output
 from remit.lazy import lazy_pattern
 from remit.shell.command_list import join_folder
 

@@ -24,8 +24,8 @@ from remit.dispatch.tools.model import (
     parse_arguments,
     schema_of,
 )
+from remit.evidence.find_runs import kept_output
 from remit.evidence.receipts import Receipt
-from remit.evidence.runners import kept_output
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact, redact_all
 from remit.store.storable import to_storable

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from remit.evidence.find_runs import find_runs, kept_output, run_outcome
 from remit.evidence.model import Check
-from remit.evidence.runners import find_runs, kept_output, run_outcome
 
 _OUTPUTS = tomllib.loads((Path(__file__).parent / "statements" / "runner_outputs.toml").read_text("utf-8"))["output"]
 #: Programs that print nothing when they succeed.
