@@ -179,7 +179,7 @@ class TestModelChoice:
         assert "remit (model-choice)" in context_of(warned)
         assert "haiku for lookups, sonnet for analysis and opus for requirements" in context_of(warned)
         assert "prompt" in warned["hookSpecificOutput"]["updatedInput"], "it is launched all the same"
-        assert [entry["rule"] for entry in client.state.decisions] == ["model-choice"]
+        assert [entry.rule for entry in client.state.decisions] == ["model-choice"]
 
     @pytest.mark.parametrize(
         ("agent", "model"),
@@ -211,9 +211,7 @@ class TestPresentation:
         shown = client.answer("a line\n" * 301)
         assert not is_block(shown)
         assert "remit (presentation-size): 301 lines are shown to the user (limit: 300)" in str(shown)
-        assert [(entry["rule"], entry["decision"]) for entry in client.state.decisions] == [
-            ("presentation-size", "warn")
-        ]
+        assert [(entry.rule, entry.decision) for entry in client.state.decisions] == [("presentation-size", "warn")]
 
     def test_an_answer_after_a_correction_is_measured_as_well(self, client: Client) -> None:
         client.ask("UserPromptSubmit", prompt="go")
@@ -498,7 +496,7 @@ class TestFinalClaims:
         client = begin('[gate]\nmode = "observe"\n')
         client.ask("UserPromptSubmit", prompt="go")
         assert client.answer("See app/nowhere.py:36.") is None
-        assert [(entry["rule"], entry["would"]) for entry in client.state.decisions] == [("final-claims", "deny")]
+        assert [(entry.rule, entry.would) for entry in client.state.decisions] == [("final-claims", "deny")]
 
 
 class TestRevertOfAnEdit:
