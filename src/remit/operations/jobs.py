@@ -72,6 +72,10 @@ class Run(TreeLimits, frozen=True, kw_only=True):
             "Append no instructions on how to answer, and check only the claims.", option="--no-contract", value="none"
         ),
     ] = None
+    contract_version: Annotated[
+        Literal["v2", "v1", "lenient"] | None,
+        described("Ask for a report under this version of the contract.", on=CLI, option="--contract"),
+    ] = None
     max_turns: Annotated[int | None, described("The maximum number of model calls.")] = None
     input_vars: Annotated[
         dict[str, str], described("A value for a variable.", option="--var", metavar="NAME=VALUE")
@@ -84,6 +88,7 @@ class Run(TreeLimits, frozen=True, kw_only=True):
     policy: Annotated[
         Literal["open", "strict"] | None, described("Warn about unknown names, or refuse them.", on=CLI)
     ] = None
+    open: Annotated[bool, described("Accept an AGENT whose name looks like a typo.", on=CLI)] = False
     plugin_path: Annotated[
         str | None, described("Folders of definitions, separated as in PATH.", on=CLI, metavar="PATH")
     ] = None
@@ -202,7 +207,8 @@ def job_request(wanted: Run) -> dict[str, Any]:
     request = {
         "prompt": wanted.task,
         "subagent_def": wanted.agent,
-        **{name: getattr(wanted, name) for name in ("system", "allowed_tools", "model", "kind", "profile", "contract")},
+        **{name: getattr(wanted, name) for name in ("system", "allowed_tools", "model", "kind", "profile")},
+        "contract": wanted.contract_version or wanted.contract,
         **{name: getattr(wanted, name) for name in ("max_turns", "input_vars", "isolation")},
         "limits": wanted.limits or {name: limit for name, limit in limits.items() if limit is not None} or None,
     }

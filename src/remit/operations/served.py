@@ -143,7 +143,7 @@ def _in_thread(work: Callable[[Folders, W], A]) -> Callable[[Caller, W], Awaitab
 
 async def explain_rule(_: Caller, wanted: ExplainRule) -> RuleListShape:
     """Explain a rule."""
-    return rules_shape([find(wanted.name).rule])
+    return rules_shape([find(wanted.name)])
 
 
 async def prompt_for(caller: Caller, wanted: Prompt) -> PromptShape:

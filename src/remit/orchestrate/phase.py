@@ -21,7 +21,7 @@ from remit.merging.inputs import Input, failed_report, read_report, with_error
 from remit.merging.model import SKIPPED, LearnedNote, Merge, MergeSettings, Policy, Report
 from remit.orchestrate.merge_settings import learns_weights, workspace_settings
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
-from remit.registry.model import CLAIMS
+from remit.registry.model import CLAIMS, NO_CONTRACT
 from remit.store import plans
 from remit.store.database import Database
 from remit.store.ledger import learned_note
@@ -73,7 +73,8 @@ class PlanReader:
 
     def _checked_with(self, one: Delegation) -> Options:
         spec = self._of(one)
-        profile = CLAIMS if spec.contract is not None else spec.profile or self._spec.profile or "v2"
+        stated = CLAIMS if spec.contract == NO_CONTRACT else spec.contract or spec.profile
+        profile = stated or self._spec.profile or "v2"
         if profile not in self._options:
             self._options[profile] = Options(profile=profile).validated()
         return self._options[profile]

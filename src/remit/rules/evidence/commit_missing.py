@@ -18,7 +18,6 @@ class CommitMissing(Rule):
     code = "EVD024"
     since = "0.2"
     needs = "repository"
-    subject = "commit"
     level = "L2"
     help = "Name a commit of this repository."
 

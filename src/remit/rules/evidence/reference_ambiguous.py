@@ -16,7 +16,6 @@ class ReferenceAmbiguous(Rule):
 
     name = "reference-ambiguous"
     code = "EVD018"
-    subject = "ambiguous"
     since = "0.2"
     needs = "repository"
     level = "L2"

@@ -17,7 +17,6 @@ class ReferenceOutOfRange(Rule):
     name = "reference-out-of-range"
     code = "EVD002"
     needs = "repository"
-    subject = "out-of-range"
     level = "L1"
     help = "Open the file and cite a line that exists."
     good = (

@@ -19,7 +19,6 @@ class ReferenceOutdated(Rule):
     code = "EVD021"
     since = "0.2"
     needs = "repository"
-    subject = "outdated"
     level = "L2"
     help = "Write the location that was found, or correct the statement."
 

@@ -17,7 +17,6 @@ class ReferenceOutside(Rule):
     name = "reference-outside"
     code = "EVD003"
     needs = "repository"
-    subject = "outside"
     level = "L1"
     help = "Cite files inside the repository, relative to its root."
     good = (Example("generic", edits=(("`app/login.py:7` | where", "`app/../app/login.py:7` | where"),)),)

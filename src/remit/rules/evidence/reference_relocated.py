@@ -17,7 +17,6 @@ class ReferenceRelocated(Rule):
     name = "reference-relocated"
     code = "EVD007"
     needs = "repository"
-    subject = "relocated"
     level = "L2"
     help = "Change the line to the one that was found."
     good = (

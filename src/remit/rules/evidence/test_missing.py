@@ -18,7 +18,6 @@ class TestMissing(Rule):
     code = "EVD023"
     since = "0.2"
     needs = "repository"
-    subject = "test"
     level = "L2"
     help = "Name a test that exists."
     good = (

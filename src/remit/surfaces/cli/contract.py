@@ -47,7 +47,7 @@ def rules_command(name: str | None, form: str) -> int:
       remit rules confidence-arithmetic
       remit rules --format json
     """
-    chosen = (find(name).rule,) if name else every_rule()
+    chosen = (find(name),) if name else every_rule()
     if form == "json":
         print_text(format_json(rules_shape(chosen)))
     elif name:

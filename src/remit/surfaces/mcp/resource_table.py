@@ -71,7 +71,7 @@ def all_rules() -> str:
 
 
 async def _rule(_: Caller, wanted: str) -> str:
-    return plain_lines(rule_lines(find(wanted).rule, _COLUMNS)) + "\n"
+    return plain_lines(rule_lines(find(wanted), _COLUMNS)) + "\n"
 
 
 async def _job_report(caller: Caller, wanted: str) -> str:
