@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from remit.checking import Decision, Options, Verdict, check_text
 from remit.contract.feedback import correction_text, strip_control_characters
 from remit.contract.outcome import ReportedFailure, reported_failure
+from remit.evidence.claims import explain
 from remit.evidence.model import Checked
-from remit.evidence.reasons import explain
 from remit.evidence.receipts import Receipt, Transcript
 from remit.evidence.sources import open_sources
 from remit.rules.base import Violation

@@ -21,8 +21,8 @@ from remit.contract.kinds import slug
 from remit.contract.lines import plain_text
 from remit.contract.model import STATUSES, Content, Table, Text
 from remit.contract.render import free_text
+from remit.evidence.claims import explain
 from remit.evidence.model import OUTCOMES, Checked, Outcome
-from remit.evidence.reasons import explain
 from remit.merging.collect import collect_sections, looks_for_issues
 from remit.merging.model import (
     CONFLICT_KINDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import statement_message
+from remit.evidence.claims import statement_message
 from remit.rules.base import Case, Example, Fault, Rule
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from remit import __version__
+import remit as package
 from remit.errors import UsageError, did_you_mean
 
 #: Heading in `remit --help` -> command -> (module and function, summary)
@@ -102,7 +102,7 @@ class LazyGroup(click.Group):
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
     if value and not ctx.resilient_parsing:
-        click.echo(f"remit {__version__}")
+        click.echo(f"remit {package.__version__}")
         ctx.exit(0)
 
 

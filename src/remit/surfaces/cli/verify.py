@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import click
 
-from remit import __version__
+import remit as package
 from remit.checking import Options, Verdict, check_text, read_source
 from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.parse import MAX_BYTES
@@ -130,7 +130,7 @@ def _print(answer: _Answer, root: str, wanted: Verify) -> None:
         elif form == "markdown":
             print_text(verify_markdown(verdicts, root, fixes or (), only=only))
         else:
-            print_text(verify_sarif(verdicts, __version__, require_claims=required, only=only))
+            print_text(verify_sarif(verdicts, package.__version__, require_claims=required, only=only))
     elif form == "json":
         print_text(check_json(verdicts, root, fixes))
     elif form == "github":
