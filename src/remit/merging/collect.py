@@ -221,9 +221,10 @@ def _changes(verdict: Verdict, agent: str, result: Result) -> Iterator[Change]:
 
 
 def _tests(verdict: Verdict, agent: str) -> Iterator[AgentTests]:
-    runs = verdict.evidence.run_claims
-    denied = next((run.denied for run in runs if run.denied), "")
-    passed = all(run.passed for run in runs) if runs else None
+    runs = [one for one in verdict.evidence.statements if one.statement.check == "test" and one.statement.kind == "run"]
+    denied = next((run.why for run in runs if run.fails), "")
+    outcomes = [run.statement.passed for run in runs if run.statement.passed is not None]
+    passed = all(outcomes) if outcomes else None
     for block in blocks(verdict.document.result, "test_results"):
         yield AgentTests(agent=agent, text=cut_text(free_text(block.content)), passed=passed, denied=denied)
 
