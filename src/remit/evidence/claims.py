@@ -15,6 +15,7 @@ from remit.evidence.model import (
     OUTCOMES,
     RELIABILITIES,
     Checked,
+    CheckedStatement,
     ClaimKind,
     Difference,
     Evidence,
@@ -72,22 +73,24 @@ def claims_of(evidence: Evidence) -> list[ClaimEntry]:
                 fails=fails,
             )
         )
-    for run in evidence.run_claims:
-        is_checked = evidence.has_receipts or evidence.has_rerun
-        outcome: Outcome = "unchecked" if not is_checked else "contradicted" if run.denied else "verified"
-        listed.append(
-            ClaimEntry(
-                kind="run",
-                text=f"tests {'passed' if run.passed else 'failed'}",
-                at=run.at,
-                outcome=outcome,
-                reliability="certain" if outcome == "contradicted" else None,
-                reason="run" if run.denied else "" if is_checked else "no-receipts",
-                why=run.denied or ("" if is_checked else "no receipts"),
-                fails=outcome == "contradicted",
-            )
-        )
+    listed += [_of_statement(checked) for checked in evidence.statements]
     return sorted(listed, key=lambda entry: entry.at)
+
+
+def _of_statement(checked: CheckedStatement) -> ClaimEntry:
+    """Return what was done as a claim; a file that was read and a delegation are runs."""
+    statement = checked.statement
+    return ClaimEntry(
+        kind="change" if statement.kind == "change" else "run",
+        text=statement.text,
+        at=statement.at,
+        outcome=checked.outcome,
+        path=statement.paths[0] if len(statement.paths) == 1 else "",
+        reliability="certain" if checked.fails else None,
+        reason=checked.reason,
+        why=checked.why,
+        fails=checked.fails,
+    )
 
 
 def _of_checked(checked: Checked) -> ClaimEntry:
@@ -260,6 +263,11 @@ def _of_history(checked: Checked) -> str:
     changed = f", changed in {then.changed_in[:9]}" if then.changed_in else ""
     today = f"; now at {format_location(found)}" if found is not None else ""
     return f"true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
+
+
+def statement_message(checked: CheckedStatement) -> str:
+    """Return the sentence of a text with the proof that it is not so."""
+    return f'"{checked.statement.text}": {checked.why}'
 
 
 def suggestion(checked: Checked) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, shell_hits, text_of
+from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, kept_lines, shell_hits, text_of
 from remit.evidence.receipts import Receipt
 
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "world_state", "compacted"})
@@ -67,6 +67,7 @@ def _command(item: dict[str, Any], time: str | None) -> Receipt:
         failed=item.get("status") == "declined",
         pending=item.get("status") == "in_progress",
     )
+    receipt = msgspec.structs.replace(receipt, output=kept_lines(receipt, output))
     if receipt.failed or status:
         return receipt
     return msgspec.structs.replace(receipt, hits=shell_hits(command, output))
