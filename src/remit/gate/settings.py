@@ -322,7 +322,8 @@ def settings_mapping(configured: Configuration) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for key in KEYS:
         value, source = configured.values[f"gate.{key}"]
-        value = user_mode() or value if key == "mode" and source == "default" else value
+        if key == "mode" and source == "default":
+            value = user_mode() or value
         value = [_plain(entry) for entry in value] if key == "exceptions" else value
         problems = GateSettings.from_mapping({key: value}).problems
         if problems:
