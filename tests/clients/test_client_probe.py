@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from remit.clients.setup.client_probe import ProbeCall, scripted_model
+from remit.clients.setup.own_install import ProbeCall, scripted_model
 from remit.gate.session_store import list_sessions, open_session
 
 

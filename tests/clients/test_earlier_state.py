@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code.setup.bundle import agent_files, skill_text
-from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
+from remit.clients.claude_code.setup import skill_text
 from remit.clients.hooks import results
 from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.events import handle_event
@@ -133,7 +134,9 @@ def test_install_replaces_an_earlier_install(installed: Site) -> None:
     assert plan.kept == []
     claude = installed.project / ".claude"
     assert (claude / "skills/remit/SKILL.md").read_text(encoding="utf-8") == skill_text()
-    assert (claude / "agents/code-explorer.md").read_text(encoding="utf-8") == agent_files()["code-explorer.md"]
+    assert (claude / "agents/code-explorer.md").read_text(encoding="utf-8") == CLAUDE_CODE.agent_files()[
+        "code-explorer.md"
+    ]
     assert own_hooks(installed.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
     installed.uninstall()
     assert set(everything(installed.project)) == NEW_PROJECT

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from remit.clients.claude_code.setup.bundle import skill_text
+from remit.clients.claude_code.setup import skill_text
 from remit.contract.kinds import CATEGORIES, KINDS
 from remit.orchestrate.orchestrator_tools import orchestrator_prompt
 from remit.registry.lookup import load_registry

@@ -15,7 +15,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 from support.waiting import PATIENCE
 
-from remit.clients.hooks.session_watch import watching_sessions
+from remit.clients.hooks.session_import import watching_sessions
 from remit.dispatch.settings import load_settings
 from remit.store.access import Role, add_token
 from remit.store.change_feed import ChangeFeed

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from remit.api import check
 from remit.checking import Verdict
-from remit.clients.transcripts.tool_outputs import grep_hits, shell_hits
+from remit.clients.transcripts.calls import grep_hits, shell_hits
 from remit.errors import RemitError, UsageError
 from remit.evidence.receipts import Receipt
 from remit.evidence.runs import kept_output

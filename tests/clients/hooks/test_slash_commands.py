@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from hooking import SESSION, Hooks, decision_of
 
-from remit.clients.claude_code.setup.bundle import COMMANDS, command_files
+from remit.clients.claude_code.setup import COMMANDS, command_files
 from remit.clients.hooks.results import keep_result
 from remit.testing import result
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.checking import Options, check_text
-from remit.clients.transcripts import read_transcripts, reading
-from remit.clients.transcripts.reading import MAX_LINE, read_transcript
+from remit.clients.transcripts import reading
+from remit.clients.transcripts.reading import MAX_LINE, read_transcript, read_transcripts
 from remit.errors import UsageError
 from remit.evidence.changes import settle_runs
 from remit.evidence.model import WHOLE, RunClaim

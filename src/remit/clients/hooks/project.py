@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from remit.clients.hooks.compiled import folder_of, is_fresh, is_replaced, read_compiled
-from remit.clients.hooks.libraries import make_libraries_importable
 from remit.clients.hooks.responses import describe_error
 from remit.errors import EnvironmentBroken
 from remit.gate.delegations import is_same_agent
@@ -34,7 +33,6 @@ _REPLACED = (
 
 
 def _rules_for_secrets() -> Callable[[str], str]:
-    make_libraries_importable()
     from remit.secrets.scan import redact
 
     return redact
@@ -202,12 +200,9 @@ def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
         values = None if force else read_compiled(project)
         if values is not None and is_fresh(values):
             return values
-        make_libraries_importable()
-        from pathlib import Path
-
         from remit.clients.hooks.compiling import compile_project
 
-        compile_project(Path(project))
+        compile_project(project)
     values = read_compiled(project)
     if values is None:
         raise EnvironmentBroken(f"the settings of {project} were compiled but cannot be read")

@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
 
 from remit.clients.hooks.project import CLAIMS
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.record_store import make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
+from remit.secrets.scan import redact, redact_all
 from remit.workspace.atomic_write import replace_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
 SCHEMA = "remit.kept/1"
 #: `returned`: sent back for its one correction. `observed`: recorded only, nothing was enforced.
@@ -186,8 +185,6 @@ def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> 
     must not be cut before it is recognised.
     """
     # Late, and only for a report that was judged.
-    from remit.secrets.scan import redact, redact_all
-
     limits = {"partial": _MAX_PARTIAL, "failure": MAX_NAME_LENGTH}
     named: dict[str, Any] = {
         name: redact_all(_text(about[name])[: limit + _MARGIN]) for name, limit in limits.items() if about.get(name)
@@ -236,8 +233,6 @@ def read_text(kept: KeptResult) -> str:
 
 def digest(text: str) -> str:
     """Return a digest by which texts are compared."""
-    from hashlib import sha256  # late: reading a list of reports does not need it
-
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from remit.clients.known_clients import CLIENTS, client_setup
+from remit.clients.known_clients import CLIENTS
 from remit.clients.setup.plan import MAX_BYTES, read_bytes, write_bytes
 from remit.configuration import load
 from remit.errors import UsageError
@@ -207,7 +207,7 @@ def export_command(
       remit agents export --to codex
       remit agents export code-explorer --to opencode --out /tmp/agents
     """
-    setup = client_setup(client)
+    setup = CLIENTS[client]
     registry = _registry(plugin_path, None)
     visible = [one for one in registry if not registry.is_hidden(one)]
     chosen = [_definition(registry, name) for name in names] or [

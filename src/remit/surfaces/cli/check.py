@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from remit.checking import Options, Verdict, check_text, read_source
-from remit.clients.transcripts import read_transcripts
+from remit.clients.transcripts.reading import read_transcripts
 from remit.configuration import load
 from remit.contract.parse import MAX_BYTES
 from remit.dispatch.verdict_events import emit_verdicts

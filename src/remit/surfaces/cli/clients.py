@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from remit.clients.hooks.events import run
-from remit.clients.known_clients import CLIENTS, client_setup
+from remit.clients.known_clients import CLIENTS
 from remit.clients.setup.install import apply_install, install_lock, plan_install, status_message
 from remit.clients.setup.plan import FileChange, InstallPlan
 from remit.clients.setup.uninstall import apply_uninstall, is_empty_plan, plan_uninstall
@@ -58,7 +58,7 @@ def install_command(
       remit install copilot --user
       remit install claude-code --project ~/shop --yes
     """
-    target = client_setup(client).find_target(project, is_user=is_user)
+    target = CLIENTS[client].find_target(project, is_user=is_user)
     with install_lock(target):
         plan = plan_install(target, mode=mode, http=http, is_with_mcp=is_with_mcp)
         if plan.changes:
@@ -175,7 +175,7 @@ def uninstall_command(client: str, project: Path | None, form: str, *, is_user: 
       remit uninstall
       remit uninstall claude-code --user --yes
     """
-    target = client_setup(client).find_target(project, is_user=is_user)
+    target = CLIENTS[client].find_target(project, is_user=is_user)
     with install_lock(target):
         plan = plan_uninstall(target)
         if is_empty_plan(plan):

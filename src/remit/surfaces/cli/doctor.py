@@ -13,7 +13,7 @@ import click
 
 from remit import __version__
 from remit.clients.hooks.compiled import folder_of, project_of
-from remit.clients.hooks.unknown_events import unknown_notice
+from remit.clients.hooks.events import unknown_notice
 from remit.clients.known_clients import CLIENTS, client_facts
 from remit.configuration import SETTINGS, Configuration, Value, find_file, load, settings_digests
 from remit.dispatch.health import HealthFact, health_facts

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from remit.clients.hooks.compiling import compile_project
+from remit.clients.hooks.compiling import compile_project, confirm_settings
 from remit.clients.hooks.recorded_project import current_project
-from remit.clients.hooks.trusted import confirm_settings
 from remit.configuration import settings_digests
 from remit.gate.decide import dry_run, read_payload
 from remit.gate.declarations import KINDS, refuse_without_effect

@@ -10,7 +10,7 @@ import click
 
 from remit import __version__
 from remit.checking import Options, Verdict, check_text, read_source
-from remit.clients.transcripts import read_transcripts
+from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.parse import MAX_BYTES
 from remit.dispatch.verdict_events import emit_verdicts
 from remit.errors import UsageError

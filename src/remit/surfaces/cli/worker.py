@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from remit.clients.hooks.session_watch import watching_sessions
+from remit.clients.hooks.session_import import watching_sessions
 from remit.configuration import load
 from remit.dispatch.health import missing_key
 from remit.dispatch.settings import Settings

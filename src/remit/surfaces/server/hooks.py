@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from remit.clients.claude_code.setup.hook_entries import HTTP_PATH
+from remit.clients.claude_code.hook_entries import HTTP_PATH
 from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.events import fault_response, handle_event
 from remit.clients.hooks.payload import Unreadable, parse, text

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from remit.clients.hooks.session_watch import watching_sessions
+from remit.clients.hooks.session_import import watching_sessions
 from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.operations.review_items import checkout_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import sys
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from remit.clients.setup.hook_process import ENTRY, entry_file
 from remit.errors import UsageError
 
 #: Event -> the client's timeout in seconds. Events that check a report have a longer one.
@@ -27,17 +27,10 @@ EVENTS: dict[str, int] = {
     "PreCompact": 15,
     "SessionEnd": 15,
 }
-#: The path of the hook process ends with this.
-ENTRY = "remit/surfaces/hooks/entry.py"
 #: The path of hooks on a server.
 HTTP_PATH = "/hooks/claude-code"
 #: The event that a process answers in any case: it reports that the server of the other hooks does not answer.
 _ALWAYS_PROCESS = "SessionStart"
-
-
-def entry_file() -> Path:
-    """Return the path of the script that the client starts."""
-    return Path(__file__).resolve().parents[3] / "surfaces" / "hooks" / "entry.py"
 
 
 def hook_entries(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from remit.clients.setup.hook_process import hook_command
 from remit.clients.setup.mcp_entry import COMMAND
-from remit.clients.setup.own_install import OwnFileSetup
+from remit.clients.setup.own_install import PROMPT, OwnFileSetup, ProbeCall
 from remit.clients.setup.target import InstallTarget, McpFile, user_folder
 from remit.registry.model import Definition
 
@@ -22,6 +22,18 @@ OFFLINE = {
     "NO_PROXY": "127.0.0.1,localhost",
 }
 _PLUGIN = Path(__file__).with_name("data") / "plugin.js"
+#: An edit of code by the orchestrator, which the standard mode denies.
+_EDIT = {
+    "sessionID": "self-test",
+    "rootID": "self-test",
+    "agent": "",
+    "cwd": "@PROJECT@",
+    "tool": "edit",
+    "callID": "call_1",
+    "args": {"filePath": "@PROJECT@/app.py", "oldString": "ANSWER = 42", "newString": "ANSWER = 43"},
+}
+_RESTART = "start a new session, without the client's option `--pure`"
+_MODEL = "claude-sonnet-4-5"
 
 
 class Opencode(OwnFileSetup):
@@ -31,6 +43,9 @@ class Opencode(OwnFileSetup):
     folder = ".opencode"
     hooks = "plugins/remit.js"
     offline = OFFLINE
+    denied = ("tool.execute.before", _EDIT)
+    probe = ProbeCall("edit", "filePath", {"oldString": "a", "newString": "b"})
+    trust = _RESTART
 
     def user_folder(self) -> Path:
         """Return `~/.config/opencode`."""
@@ -54,6 +69,25 @@ class Opencode(OwnFileSetup):
         folder = target.folder if target.is_user else target.root
         entry = {"type": "local", "command": list(COMMAND), "enabled": True}
         return McpFile(folder / "opencode.json", "mcp", entry, target.machine_note(), _EMPTY)
+
+    def session(self, target: InstallTarget, url: str, folder: Path) -> tuple[list[str], dict[str, str]]:
+        """Return a session with the user's settings, except for the model, and with its data in the folder."""
+        settings = {
+            "model": f"anthropic/{_MODEL}",
+            "small_model": f"anthropic/{_MODEL}",
+            "autoupdate": False,
+            "share": "disabled",
+            "snapshot": False,
+            "provider": {
+                "anthropic": {"options": {"baseURL": f"{url}/v1", "apiKey": "scripted"}, "models": {_MODEL: {}}}
+            },
+        }
+        variables = {
+            "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
+            **{f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "STATE", "CACHE")},
+            **OFFLINE,
+        }
+        return ["run", "--format", "json", PROMPT], variables
 
 
 CLIENT = Opencode()

@@ -1,4 +1,4 @@
-"""Facts for `remit doctor`: where hooks are installed, and whether they answer recorded payloads correctly."""
+"""Whether the hooks of an install answer recorded payloads correctly."""
 
 from __future__ import annotations
 
@@ -12,17 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.clients.claude_code.setup.client import disabled_hooks, effective_settings, find_target
-from remit.clients.claude_code.setup.hook_entries import EVENTS, is_ours, is_this_install
 from remit.clients.hooks.hook_server import NO_SERVER
 from remit.clients.hooks.payload import missing
-from remit.clients.setup.settings_file import own_hooks, read_settings
-from remit.clients.setup.target import state_problem
-from remit.dispatch.health import HealthFact
-from remit.errors import RemitError
 
-_WHAT = "claude code"
-_MAX_PROBLEMS = 3
 _PAYLOADS = Path(__file__).with_name("payloads")
 #: No answer is longer.
 _MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -30,59 +22,6 @@ _ABSENT = object()
 #: The variables that a hook needs; others could change its settings.
 _VARIABLES = ("PATH", "HOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LANG")
 _VERBS = {"is": "be", "contains": "contain", "lacks": "not contain"}
-
-
-def client_facts(project: Path | None = None) -> Iterator[HealthFact]:
-    """Check where hooks are installed, and whether each entry answers recorded payloads correctly."""
-    here = find_target(project, is_user=False)
-    installed: dict[Path, str] = {}
-    paths = effective_settings(here)
-    for path in paths:
-        try:
-            text = read_settings(path)
-        except RemitError as error:
-            yield HealthFact(_WHAT, "bad", str(error))
-            continue
-        if text is not None and own_hooks(text, is_ours):
-            installed[path] = text
-    off = disabled_hooks(paths)
-    if not installed:
-        yield HealthFact(_WHAT, "good", "not under contract here; install the hooks with `remit install claude-code`")
-    elif off:
-        names = " and ".join(map(str, off))
-        yield HealthFact(_WHAT, "bad", f"not under contract: {names} switches all hooks off (disableAllHooks)")
-    else:
-        for path, text in installed.items():
-            yield from _facts_of(path, text, state_problem(here))
-
-
-def _facts_of(path: Path, text: str, problem: str) -> Iterator[HealthFact]:
-    entries = own_hooks(text, is_ours)
-    lacking = [event for event in EVENTS if event not in entries]
-    if lacking:
-        yield HealthFact(
-            _WHAT, "bad", f"{path} lacks hooks for {', '.join(lacking)}; add them with `remit install claude-code`"
-        )
-    foreign = {event: entry for event, entry in entries.items() if not is_this_install(event, entry)}
-    if foreign:
-        first = next(iter(foreign.values()))
-        what = str(first.get("command", first.get("url", "")))[:200]
-        text = f"{path} starts {what!r} for {', '.join(foreign)}. It belongs to another installation and was not run"
-        yield HealthFact(_WHAT, "bad", f"{text}; run `remit install claude-code` to use this installation")
-        return
-    if problem:
-        text = f"the hooks in {path} do not work in this project: {problem}"
-        yield HealthFact(_WHAT, "bad", f"{text}; calls are not checked until this is fixed")
-        return
-    outcomes = self_test(entries)
-    problems = [outcome for outcome in outcomes if outcome.problem]
-    if not problems:
-        text = f"the hooks in {path} work: {len(outcomes)} recorded payloads were answered correctly"
-        yield HealthFact(_WHAT, "good", text)
-    for outcome in problems[:_MAX_PROBLEMS]:
-        yield HealthFact(_WHAT, "bad", f"{outcome.case.event} ({outcome.case.proves}): {outcome.problem}")
-    if len(problems) > _MAX_PROBLEMS:
-        yield HealthFact(_WHAT, "bad", f"and {len(problems) - _MAX_PROBLEMS} more of {len(outcomes)} recorded payloads")
 
 
 class SelfTestCase(NamedTuple):

@@ -1,11 +1,11 @@
-"""Decide on tool calls before they run, and record their effects afterwards."""
+"""Decide on tool calls before they run."""
 
 from __future__ import annotations
 
 import marshal
 import time
 
-from remit.clients.hooks.payload import seconds, text
+from remit.clients.hooks.payload import text
 from remit.clients.hooks.responses import (
     add_context,
     ask,
@@ -16,7 +16,7 @@ from remit.clients.hooks.responses import (
     message,
     updated_input,
 )
-from remit.gate.decide import EDITING, SHELLS, TASK_TOOLS, UNCOUNTED, decide, may_change_files
+from remit.gate.decide import EDITING, decide, may_change_files
 from remit.gate.model import Decision, ToolUse
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 #: The client may deliver an event twice at once. After this time, an equal event is another call.
 _SAME_EVENT_SECONDS = 60.0
-#: The tools whose effects are recorded after the call.
-GRANTED = ("Read", "NotebookRead", "Edit", "MultiEdit", "Write", "NotebookEdit", *SHELLS, "Grep", "Glob")
 
 
 def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
@@ -44,11 +42,7 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     try:
         with context.session(call.session) as state:
             decision = _decide_once(call, state, context, text(payload, "sent_at"))
-            note = merge(
-                replaced_state(state, context, "PreToolUse"),
-                compare_background(state, context, "PreToolUse", call.tool),
-                _after_compaction(call, decision, state, context),
-            )
+            note = merge(_earlier_changes(call, state, context), _after_compaction(call, decision, state, context))
             has_notice = not call.agent_id and any(entry.untold for entry in state.delegations.values())
         if has_notice:
             from remit.clients.hooks.teams import untold_notices
@@ -67,6 +61,17 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     return merge(_response(decision), _launch_input(call, decision, context), note)
 
 
+def _earlier_changes(call: ToolUse, state: SessionState, context: ProjectContext) -> Answer | None:
+    """Report what changed since the last event: the record of the session, or files by a process of an earlier call."""
+    if not state.background and not any(entry.get("untold") for entry in state.changes):
+        return None
+    from remit.clients.hooks.after_call import compare_background, replaced_state  # late: few calls come after a change
+
+    return merge(
+        replaced_state(state, context, "PreToolUse"), compare_background(state, context, "PreToolUse", call.tool)
+    )
+
+
 def _after_compaction(call: ToolUse, decision: Decision, state: SessionState, context: ProjectContext) -> Answer | None:
     """Give the state to a model whose conversation was compacted, if the client has no event for that.
 
@@ -78,48 +83,6 @@ def _after_compaction(call: ToolUse, decision: Decision, state: SessionState, co
 
     state.compacted = False
     return add_context("PreToolUse", state_notice(state, context))
-
-
-def compare_background(
-    state: SessionState, context: ProjectContext, event: str, tool: str = TASK_TOOLS[0]
-) -> Answer | None:
-    """Report what changed since the last event, if a process of an earlier call may have changed it.
-
-    A background command without a known process is compared only by tools for such commands and at the end of a turn.
-    """
-    is_known = any(entry.get("processes") for entry in state.background)
-    if not state.background or not (is_known or tool in TASK_TOOLS):
-        return None
-    from remit.gate.settle import settle_between_calls
-
-    decision = settle_between_calls(state, context.settings, context.project, context.folder)
-    if decision.decision != "warn":
-        return None
-    reason = f"remit ({decision.rule}): {decision.reason}"
-    return merge(add_context(event, reason) if event != "Stop" else None, message(reason))
-
-
-def compare_unfinished(state: SessionState, context: ProjectContext) -> Answer | None:
-    """Report, at the end of a turn, what calls changed whose end the client never reported."""
-    from remit.gate.settle import settle_effects, unfinished_calls
-
-    answer: Answer | None = None
-    for call in unfinished_calls(state):
-        decision = settle_effects(call, state, context.settings, context.project, context.folder)
-        if decision.decision in ("warn", "deny"):
-            answer = merge(answer, message(f"remit ({decision.rule}): {decision.reason}"))
-    return answer
-
-
-def replaced_state(state: SessionState, context: ProjectContext, event: str) -> Answer | None:
-    """Report that something else than the gate has changed the record of the session."""
-    if not any(entry.get("untold") for entry in state.changes):
-        return None
-    from remit.gate.settle import settle_replaced_state
-
-    decision = settle_replaced_state(state, context.settings)
-    reason = f"remit ({decision.rule}): {decision.reason}"
-    return merge(add_context(event, reason), message(reason)) if decision.decision != "allow" else None
 
 
 def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext, sent_at: str) -> Decision:
@@ -257,78 +220,3 @@ def _launch_input(call: ToolUse, decision: Decision, context: ProjectContext) ->
     if isinstance(prompt, str) and contract and contract not in prompt:
         changed["prompt"] = f"{prompt}\n\n{contract}"
     return updated_input({**call.input, **changed}) if changed else None
-
-
-def after_tool_call(payload: object, context: ProjectContext) -> Answer | None:
-    """PostToolUse of every tool except a delegation."""
-    return _settle(payload, context)
-
-
-def tool_call_failed(payload: object, context: ProjectContext) -> Answer | None:
-    """PostToolUseFailure or PermissionDenied of every tool except a delegation."""
-    # The model sees the output of a command even if the command fails.
-    has_run = text(payload, "tool_name") in SHELLS and text(payload, "hook_event_name") != "PermissionDenied"
-    return _settle(payload, context, failed=not has_run)
-
-
-def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -> Answer | None:
-    call = ToolUse.from_payload(payload)
-    changes_files = may_change_files(call.tool)
-    is_shown = not call.agent_id and call.tool not in UNCOUNTED
-    is_granted = not call.agent_id and call.tool in GRANTED
-    if not (changes_files or is_shown or is_granted or call.tool in (*EDITING, *TASK_TOOLS)):
-        return None
-    from remit.gate.settle import settle, settle_edited, settle_effects
-
-    event = text(payload, "hook_event_name")
-    compared: Answer | None = None
-    with context.session(call.session) as state:
-        replaced = replaced_state(state, context, event)
-        if call.tool in TASK_TOOLS:
-            compared = merge(replaced, compare_background(state, context, "PostToolUse"))
-        elif changes_files:
-            decision = settle_effects(
-                call,
-                state,
-                context.settings,
-                context.project,
-                context.folder,
-                has_run=event != "PermissionDenied",
-                is_reset=context.is_recompiled,
-            )
-            compared = merge(replaced, _settle_response(decision, event))
-        elif call.tool in EDITING:
-            decision = settle_edited(call, state, context.settings, context.project)
-            compared = merge(replaced, _settle_response(decision, event))
-        if not (is_shown or is_granted):
-            return compared
-        decision = settle(
-            call,
-            _shown_output(call, payload),
-            seconds(payload),
-            state,
-            context.settings,
-            context.project,
-            failed=failed,
-            folder=context.folder,
-        )
-    return merge(compared, _settle_response(decision, event))
-
-
-def _shown_output(call: ToolUse, payload: object) -> object:
-    """Return what the model saw. A command that failed has its output in the error."""
-    values: dict[str, Any] = payload if isinstance(payload, dict) else {}
-    response = values.get("tool_response")
-    return {"stdout": values.get("error")} if response is None and call.tool in SHELLS else response
-
-
-def _settle_response(decision: Decision, event: str) -> Answer | None:
-    """Return the answer after a call. A call that has run cannot be denied any more."""
-    if decision.fault:
-        return message(decision.reason)
-    if decision.decision == "allow" and decision.tells_person and decision.reason:
-        return message(f"remit: {decision.reason}")
-    if decision.decision not in ("warn", "deny") or event not in ("PostToolUse", "PostToolUseFailure"):
-        return None
-    reason = f"remit ({decision.rule}): {decision.reason}"
-    return merge(add_context(event, reason), message(reason) if decision.tells_person else None)
