@@ -14,6 +14,7 @@ import msgspec
 
 from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, shell_hits, text_of
 from remit.evidence.receipts import Receipt
+from remit.evidence.runs import kept_output
 
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "world_state", "compacted"})
 
@@ -66,6 +67,7 @@ def _command(item: dict[str, Any], time: str | None) -> Receipt:
         cwd=unquote(cwd.removeprefix("file://")) or None,
         failed=item.get("status") == "declined",
         pending=item.get("status") == "in_progress",
+        output=kept_output(command, output),
     )
     if receipt.failed or status:
         return receipt

@@ -8,6 +8,7 @@ import msgspec
 
 from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, table_of, text_of, what_it_showed
 from remit.evidence.receipts import Receipt
+from remit.evidence.runs import kept_output
 
 _TOOLS = {
     "bash": "Bash",
@@ -50,6 +51,8 @@ def _part(part: dict[str, Any], cwd: str) -> Receipt:
         failed=failed,
         cwd=cwd or None,
     )
+    if tool == "Bash":
+        receipt = msgspec.structs.replace(receipt, output=kept_output(receipt.command, output))
     if failed:
         return receipt
     shown = what_it_showed(receipt, output)

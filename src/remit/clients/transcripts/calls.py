@@ -10,6 +10,7 @@ import msgspec
 
 from remit.evidence.commands import shell_reads, simple_commands
 from remit.evidence.receipts import Receipt
+from remit.evidence.runs import kept_log
 from remit.lazy import lazy_pattern
 from remit.shell.command_list import join_folder
 
@@ -95,7 +96,7 @@ def what_it_showed(call: Receipt, output: str) -> dict[str, Any]:
     """Return the fields of a receipt with the lines and files that a call showed, by the usual form of its output."""
     match call.tool:
         case "Read":
-            return {"ranges": shown_ranges(output)}
+            return {"ranges": shown_ranges(output), "output": kept_log(call.path or "", output)}
         case "Grep":
             return {"hits": grep_hits(call.arguments, output)}
         case "Glob":
