@@ -114,9 +114,7 @@ _WRITING_OPTIONS = frozenset({"--fix", "--write", "-w", "--in-place", "--unsafe-
 _INLINE = frozenset({"-c", "-e", "-", "--eval", "-p", "-m"})
 
 
-_HARMLESS_TASK = lazy_pattern(
-    r"\b(?:tests?|check\w*|lint\w*|build|all|ci|verify|types?|format-check|e2e|unit|spec)\b"
-)
+_HARMLESS_TASK = lazy_pattern(r"\b(?:tests?|check\w*|lint\w*|build|all|ci|verify|types?|format-check|e2e|unit|spec)\b")
 
 
 class Runner(NamedTuple):

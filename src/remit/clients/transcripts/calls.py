@@ -30,6 +30,7 @@ class LineMessage(msgspec.Struct):
     """The message of a line of Claude Code."""
 
     content: Any = None
+    model: str | None = None
 
 
 class TranscriptLine(msgspec.Struct):
@@ -39,6 +40,13 @@ class TranscriptLine(msgspec.Struct):
     message: LineMessage | None = None
     cwd: str | None = None
     timestamp: str | None = None
+    #: The session and the place of a line of Claude Code.
+    sessionId: str | None = None  # noqa: N815 - the client's name
+    uuid: str | None = None
+    parentUuid: str | None = None  # noqa: N815 - the client's name
+    isSidechain: bool | None = None  # noqa: N815 - the client's name
+    isMeta: bool | None = None  # noqa: N815 - the client's name
+    isApiErrorMessage: bool | None = None  # noqa: N815 - the client's name
     #: The content of a line of Codex.
     payload: Any = None
     #: The content of a line of Copilot CLI, and the subagent that it belongs to.
@@ -70,6 +78,11 @@ class AgentCalls(ABC):
     def receipts(self) -> list[Receipt]:
         """The calls in the order of their start."""
         return list(self._calls.values())
+
+    @property
+    def count(self) -> int:
+        """The number of calls so far."""
+        return len(self._calls)
 
     def _append(self, receipts: Iterable[Receipt]) -> None:
         """Add calls that need no id, because their line also has the result."""
