@@ -285,6 +285,15 @@ def test_a_condensed_quote_thirty_lines_away_is_not_verified() -> None:
         assert look(text, lines, cited).place != "cited"
 
 
+def test_a_condensed_quote_starts_near_its_line_even_if_its_last_line_is_there() -> None:
+    head = ["def load_settings(path):", "    settings = read_settings(path)", "    check_settings(settings, path)"]
+    steps, tail = [f"    step{number}(settings)" for number in range(40)], ["    return finish(settings, path)"]
+    code, quote = [*head, *steps, *tail], "\n".join([*head, *tail])
+    assert look(quote, code, 1).place == "cited"
+    far = look(quote, code, len(code))
+    assert (far.place, far.found) == ("file", Location("a.py", 1))
+
+
 POOL = [
     "pool = Pool(",
     "    url=url,",

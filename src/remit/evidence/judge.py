@@ -32,6 +32,7 @@ Reason = Literal[
     "quote-is-there",
     "location-only",
     "code-not-compared",
+    "name-not-compared",
     "several-files",
     "outdated",
     "outdated-record",
@@ -280,6 +281,8 @@ def _of_name(claim: Claim, name: NameFacts, path: str) -> _Found:
         return _Found("verified", "name-is-there")
     if name.is_near:
         return _of_definition(claim, name, path)
+    if name.is_other and not ("defined" in claim.notes and name.definitions):
+        return _Found("exists", "name-not-compared")
     if name.line is not None:
         is_moved_definition = name.is_definition and "defined" in claim.notes
         reason: Reason = "definition-elsewhere" if is_moved_definition else "name-elsewhere"

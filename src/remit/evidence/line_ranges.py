@@ -31,8 +31,6 @@ LINE_SIGN = lazy_pattern(
 )
 TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
 _LISTED_NUMBERS = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
-#: A number with more digits than this may be continued by its last digits.
-_MIN_LONG = 2
 #: The same in a cell, where each number may have its own sign: `L12-L18, ~L40`.
 _CELL_LINES = r"[~≈]?L?\d+(?:\s?(?:-|–|—|to|through)\s?L?\d+)?"
 _BEFORE = lazy_pattern(
@@ -133,10 +131,7 @@ def to_number(digits: str) -> int:
 
 
 def to_range(first: str, last: str | None) -> Range:
-    """Return a line or a range. The last line may have only its last digits: `2638-39`."""
-    if last and len(last) < len(first) > _MIN_LONG and len(last) > 1 and to_number(last) < to_number(first):
-        whole = first[: -len(last)] + last
-        last = whole if to_number(whole) >= to_number(first) else last
+    """Return a line or a range, as written: `100-99` runs backwards."""
     return to_number(first), to_number(last) if last else None
 
 

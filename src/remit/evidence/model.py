@@ -89,6 +89,12 @@ class Location(msgspec.Struct, frozen=True):
     line: int | None = None
 
 
+class Place(Location, frozen=True):
+    """A file and the lines that may be meant."""
+
+    end_line: int | None = None
+
+
 class Claim(msgspec.Struct, frozen=True, gc=False):
     """A checkable statement of a text, as it is written. `at` is the line of the document."""
 
@@ -106,7 +112,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     code: str = ""
     notes: frozenset[Note] = frozenset()
     #: Other places that may be meant, the nearest first: files of a line without a file, locations of a quote.
-    others: tuple[Location, ...] = ()
+    others: tuple[Place, ...] = ()
     #: Where its words are in the text of the segment.
     start: int = 0
     end: int = 0
@@ -145,6 +151,8 @@ class NameFacts(msgspec.Struct, frozen=True, gc=False):
     is_anywhere: bool | None = None
     #: Whether it is a name of a dependency, which the checkout does not contain.
     is_imported: bool = False
+    #: Whether near the cited lines there are only names of something else: `file.save` for `Store.save`.
+    is_other: bool = False
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -169,7 +177,7 @@ class CodeFacts(msgspec.Struct, frozen=True, gc=False):
     #: How many tokens differ from the most similar lines; None: unknown.
     changed_tokens: int | None = None
     #: The place at which the code is, if it is another one of those that may be meant.
-    cited: Location | None = None
+    cited: Place | None = None
 
 
 class Then(msgspec.Struct, frozen=True):

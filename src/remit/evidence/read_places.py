@@ -30,7 +30,7 @@ from remit.evidence.grammar import (
     references_in,
 )
 from remit.evidence.line_ranges import is_in_string, lines_alone
-from remit.evidence.model import Claim, Location, Note, format_location
+from remit.evidence.model import Claim, Location, Note, Place, format_location
 from remit.evidence.read_lines import CarriedLine, LineReader
 from remit.evidence.read_names import NameMention, name_beside, name_of_row
 from remit.lazy import lazy_pattern
@@ -151,10 +151,10 @@ class PlaceReader:
             notes.add("estimate")
         if _has_hidden(segment.text[max(0, reference.start - 1) : reference.end + 1]):
             notes.add("hidden")
-        others: tuple[Location, ...] = ()
+        others: tuple[Place, ...] = ()
         if carried is not None:
             notes |= {"carried", "far"} if carried.is_far else {"carried"}
-            others = tuple(Location(self._shown(path), reference.line) for path in carried.others)
+            others = tuple(Place(self._shown(path), reference.line, reference.end_line) for path in carried.others)
         return Claim(
             kind="path" if reference.line is None else "place",
             text=reference.text,

@@ -16,6 +16,7 @@ _FIXED = {
     "planned": "this design creates it",
     "location-only": "",
     "code-not-compared": "the code was not compared",
+    "name-not-compared": "a use of this name is near the line, perhaps of something else",
     "name-is-there": "the name is there",
     "definition-is-there": "the definition is there",
     "quote-is-there": "the quote is there",

@@ -129,7 +129,7 @@ def test_an_internal_error_is_shown_and_changes_nothing(
 
     monkeypatch.setattr(before_call, "before_tool_call", fail)
     monkeypatch.setattr("remit.clients.hooks.session_events.prompt_submitted", fail)
-    monkeypatch.setattr("remit.clients.hooks.session_events.main_agent_stopping", fail)
+    monkeypatch.setattr("remit.clients.hooks.main_stop.main_agent_stopping", fail)
     monkeypatch.setattr("remit.clients.hooks.subagents.subagent_started", fail)
     reply = hooks.ask(event, tool_name="Read", tool_input={}, prompt="p", agent_id="a", agent_type="code-explorer")
     assert kind_of(reply) == "message"
