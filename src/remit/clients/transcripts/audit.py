@@ -129,18 +129,15 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
             record.add(receipt)
             added += 1
 
-    said = list(session.said)
-    ends = [entry.calls for entry in said[1:]] + [len(session.receipts)]
-    for _, turn in groupby(zip(said, ends, strict=True), key=lambda pair: pair[0].turn):
-        pairs = list(turn)
+    for turn, texts in groupby(session.said, key=lambda entry: entry.turn):
         waiting: list[tuple[Said, CheckedStatement]] = []
-        for entry, _ in pairs:
+        for entry in texts:
             advance(entry.calls)
             if may_have_statements(entry.text.words):
                 stated = read_statements(entry.text.words[:_MAX_TEXT])
                 waiting += ((entry, judge.judge(statement)) for statement in stated)
         # A sentence may announce what the next call of the same turn does.
-        advance(pairs[-1][1])
+        advance(session.turn_ends[turn])
         for entry, checked in waiting:
             final = judge.judge(checked.statement) if checked.fails else checked
             yield entry.text.key, _statement(session, entry, checked if final.fails else final)

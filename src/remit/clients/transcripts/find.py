@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -55,7 +56,9 @@ def find_transcripts(
             except OSError as error:
                 yield Unreadable(path, error.strerror or str(error))
                 continue
-            if status.st_mtime >= since:
+            if not stat.S_ISREG(status.st_mode):
+                yield Unreadable(path, "it is not a file")
+            elif status.st_mtime >= since:
                 yield TranscriptFile(path, status.st_mtime, status.st_size)
 
 

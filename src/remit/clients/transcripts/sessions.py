@@ -44,6 +44,8 @@ class Session(msgspec.Struct, frozen=True):
     started: str
     receipts: tuple[Receipt, ...]
     said: tuple[Said, ...]
+    #: The number of calls at the end of each turn.
+    turn_ends: tuple[int, ...]
     #: The number of lines that cannot be read.
     skipped: int = 0
     #: Whether the file does not have the session's first calls.
@@ -68,7 +70,7 @@ class _Session:
     def __init__(self, path: str) -> None:
         self._readers: list[AgentCalls] = [reader_of(client, path) for client in CLIENTS]
         self._said: list[Said] = []
-        self._turn = 0
+        self._turn_ends: list[int] = []
         self._client = self._id = self._model = self._started = ""
         self._skipped = 0
         self._is_continued: bool | None = None
@@ -92,23 +94,25 @@ class _Session:
             self._client = text.client
             self._model = text.model or self._model
             if text.is_asked:
-                self._turn += 1
+                self._turn_ends.append(calls)
             elif len(self._said) < _MAX_TEXTS:
-                self._said.append(Said(text, calls, self._turn, line.timestamp or ""))
+                self._said.append(Said(text, calls, len(self._turn_ends), line.timestamp or ""))
 
     def result(self, name: str, project: str = "") -> Session | None:
         """Return the session; None if no assistant said anything. `name` is its id if no line states one."""
         if not self._said:
             return None
         roots = [root for reader in self._readers for root in reader.roots]
+        receipts = tuple(receipt for reader in self._readers for receipt in reader.receipts)
         return Session(
             id=self._id or name,
             client=self._client,
             project=project or next(iter(roots), ""),
             model=self._model,
             started=self._started,
-            receipts=tuple(receipt for reader in self._readers for receipt in reader.receipts),
+            receipts=receipts,
             said=tuple(self._said),
+            turn_ends=(*self._turn_ends, len(receipts)),
             skipped=self._skipped,
             is_continued=bool(self._is_continued),
         )
