@@ -248,16 +248,12 @@ def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
     )
 
 
-#: Lines that a message names.
-_MAX_LINES = 3
-
-
 def _missing(need: Need, evidence: Evidence) -> str:
     if need == "repository":
         return "no repository was given"
     runs = [one.statement for one in evidence.statements if one.statement.kind == "run"] if need == "runs" else []
-    claims = list(dict.fromkeys(str(one.at) for one in runs if one.check == "test"))[:_MAX_LINES]
-    unchecked = f"; the test run claimed at line {', '.join(claims)} was not checked" if claims else ""
+    claim = next((one for one in runs if one.check == "test"), None)
+    unchecked = f"; the test run claimed at line {claim.at} was not checked" if claim is not None else ""
     return f"{evidence.receipts_problem or 'no receipts were given'}{unchecked}"
 
 

@@ -15,6 +15,7 @@ from remit.clients.hooks.results import keep_result
 from remit.demo.shop import CONTENT
 from remit.gate.delegation import Delegation
 from remit.gate.session import SessionState
+from remit.gate.session_entries import DecisionEntry, Declaration
 from remit.gate.session_store import open_session
 from remit.reports.formats import check_json
 
@@ -39,20 +40,17 @@ def _fill(state: SessionState, chance: random.Random, started: float) -> None:
     for position, call in enumerate(CONTENT["calls"]):
         tool, path, rule = call["tool"], call["path"], call.get("rule", "")
         state.decisions.append(
-            {
-                "at": started + 40 * position,
-                "tool": tool,
-                "agent": "",
-                "decision": "deny" if rule else "allow",
-                "would": "",
-                "rule": rule,
-                "reason": call.get("reason", ""),
-                "paths": [path],
-                "lines": chance.randrange(20, 90),
-                "exception": "",
-                "id": f"toolu_{chance.getrandbits(48):012x}",
-                "delegate_to": call.get("delegate_to", ""),
-            }
+            DecisionEntry(
+                at=started + 40 * position,
+                tool=tool,
+                decision="deny" if rule else "allow",
+                rule=rule,
+                reason=call.get("reason", ""),
+                paths=[path],
+                lines=chance.randrange(20, 90),
+                id=f"toolu_{chance.getrandbits(48):012x}",
+                delegate_to=call.get("delegate_to", ""),
+            )
         )
         if not rule and tool == "Read":
             state.window.add(path, 66)
@@ -63,7 +61,7 @@ def _fill(state: SessionState, chance: random.Random, started: float) -> None:
     state.analysed["app/login.py"] = "code-explorer"
     if chance.random() < 0.5:
         state.declarations.append(
-            {"kind": "edit", "paths": ["docs/login.md"], "why": "a typing error in a heading", "at": started + 60}
+            Declaration(kind="edit", paths=["docs/login.md"], why="a typing error in a heading", at=started + 60)
         )
     else:
         state.warn("the final answer claims a test run that is not in the record of this session")

@@ -12,11 +12,11 @@ from remit.contract.headings import column_index
 from remit.contract.lines import plain_text
 from remit.contract.model import Code, Items, Result, Row, Table, Text
 from remit.evidence.commands import only_reads, simple_commands
+from remit.evidence.find_runs import find_runs
 from remit.evidence.grammar import references_in
 from remit.evidence.model import ChangeClaim, Outcome
 from remit.evidence.read_places import display_path
 from remit.evidence.receipts import ReceiptIndex
-from remit.evidence.runs import find_runs
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 

@@ -11,9 +11,9 @@ from typing import Literal
 from msgspec.structs import replace
 
 from remit.evidence.commands import git_verbs, only_reads, shell_reads
-from remit.evidence.model import Check, CheckedStatement, Statement
+from remit.evidence.find_runs import RunCommand, RunOutcome, find_runs, is_open_ended, read_outcome, run_outcome
+from remit.evidence.model import Check, CheckedStatement, WorkStatement
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
-from remit.evidence.runs import Run, RunOutcome, find_runs, is_open_ended, read_outcome, run_outcome
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 
@@ -77,7 +77,7 @@ _WIDE = lazy_pattern(r"\*|xargs|\s-\w*[rR]\b|git (?:diff|show|log|grep)|\bfind\b
 class _Ran:
     """A run of the record."""
 
-    def __init__(self, receipt: Receipt, run: Run | None, position: int) -> None:
+    def __init__(self, receipt: Receipt, run: RunCommand | None, position: int) -> None:
         self.receipt = receipt
         self.run = run
         self.position = position
@@ -145,7 +145,7 @@ class StatementJudge:
         self._delegated = False
         self._acting: list[str] = []
 
-    def judge(self, statement: Statement) -> CheckedStatement:
+    def judge(self, statement: WorkStatement) -> CheckedStatement:
         """Return what the record shows of a statement."""
         self._advance()
         if statement.kind == "run":
@@ -208,7 +208,7 @@ class StatementJudge:
 
     # Runs
 
-    def _judge_run(self, statement: Statement) -> CheckedStatement:
+    def _judge_run(self, statement: WorkStatement) -> CheckedStatement:
         ran = self._matching(statement)
         if not ran:
             if self._acting or self._is_incomplete:
@@ -233,7 +233,7 @@ class StatementJudge:
         return self._judge_success(statement, ended, last, outcome)
 
     def _judge_success(
-        self, statement: Statement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
+        self, statement: WorkStatement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
     ) -> CheckedStatement:
         if outcome.passed is False:
             has_passes = dict(outcome.counts).get("passed", 0) > 0
@@ -253,7 +253,7 @@ class StatementJudge:
         return _checked(statement, "verified", "", "", last, outcome.line)
 
     def _judge_failure(
-        self, statement: Statement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
+        self, statement: WorkStatement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
     ) -> CheckedStatement:
         has_failed = any(one.outcome(statement.check).passed is False for one in ended)
         if has_failed:
@@ -267,13 +267,13 @@ class StatementJudge:
             return _checked(statement, "contradicted", "run-passed", f"`{last.command}` {shown}", last, outcome.line)
         return _checked(statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last)
 
-    def _matching(self, statement: Statement) -> list[_Ran]:
+    def _matching(self, statement: WorkStatement) -> list[_Ran]:
         if self._rerun is not None:
             return [_Ran(self._rerun, None, self._position)]
         reruns = [one for one in self._ran if one.receipt.tool == RERUN]
         if reruns:
             return reruns[-1:]
-        of_check = [one for one in self._of_check(statement.check)]
+        of_check = list(self._of_check(statement.check))
         if not statement.command:
             return of_check
         wanted = find_runs(statement.command)
@@ -300,7 +300,7 @@ class StatementJudge:
                 return one
         return None
 
-    def _differing(self, statement: Statement, ended: list[_Ran]) -> CheckedStatement | None:
+    def _differing(self, statement: WorkStatement, ended: list[_Ran]) -> CheckedStatement | None:
         """Return the contradiction of a number of tests that no run printed."""
         stated = dict(statement.counts).get("passed")
         if stated is None:
@@ -332,7 +332,7 @@ class StatementJudge:
     def _is_incomplete(self) -> bool:
         return self._delegated and not self._has_subagents
 
-    def _judge_change(self, statement: Statement) -> CheckedStatement:
+    def _judge_change(self, statement: WorkStatement) -> CheckedStatement:
         if not statement.paths:
             if self._record.files.written or self._record.files.deleted:
                 return _checked(statement, "verified")
@@ -343,7 +343,7 @@ class StatementJudge:
         worst = ("contradicted", "unseen", "unchecked", "verified")
         return min(judged, key=lambda one: worst.index(one.outcome))
 
-    def _judge_path(self, statement: Statement, path: str) -> CheckedStatement:
+    def _judge_path(self, statement: WorkStatement, path: str) -> CheckedStatement:
         files = self._record.files
         is_deleted = statement.act == "deleted"
         written = files.written.find(path)
@@ -355,7 +355,7 @@ class StatementJudge:
         if written is not None or files.attempted.find(path) is not None or self._is_mentioned(path):
             return _checked(statement, "unchecked", "change-unclear", f"a command may have changed {path}")
         exists = self._exists(path)
-        if exists is is_deleted and exists is not None and not (is_deleted and self._is_incomplete):
+        if exists is is_deleted and not (is_deleted and self._is_incomplete):
             reason: Reason = "file-exists" if is_deleted else "file-missing"
             why = f"{path} is still there" if is_deleted else f"there is no {path}, and no call wrote it"
             return _checked(statement, "contradicted", reason, why)
@@ -364,7 +364,7 @@ class StatementJudge:
         return _checked(statement, "unseen", "change-unseen", f"no call changed {path}")
 
     def _is_mentioned(self, path: str) -> bool:
-        """Return whether a command that does more than show or test names the file, in whatever form."""
+        """Return whether a command that does more than show or test names the file."""
         name = path.rsplit("/", 1)[-1]
         if any(name in text for text in self._acting):
             return True
@@ -385,7 +385,7 @@ class StatementJudge:
             return None  # the text may leave out its folders
         return not is_missing
 
-    def _judge_commit(self, statement: Statement) -> CheckedStatement:
+    def _judge_commit(self, statement: WorkStatement) -> CheckedStatement:
         is_push = statement.act == "pushed"
         failed: tuple[Receipt, str] | None = None
         has_unknown = False
@@ -409,7 +409,7 @@ class StatementJudge:
 
     # Reading and delegation
 
-    def _judge_read(self, statement: Statement) -> CheckedStatement:
+    def _judge_read(self, statement: WorkStatement) -> CheckedStatement:
         files = self._record.files
         for path in statement.paths:
             if files.shown.find(path) is not None or files.written.find(path) is not None:
@@ -425,7 +425,7 @@ class StatementJudge:
             return _checked(statement, "unseen", "read-unseen", f"no call read {path}")
         return _checked(statement, "verified")
 
-    def _judge_delegation(self, statement: Statement) -> CheckedStatement:
+    def _judge_delegation(self, statement: WorkStatement) -> CheckedStatement:
         if _slug(statement.agent.rpartition(":")[2]) in self._asked:
             return _checked(statement, "verified")
         why = f"{statement.agent} was not asked to do anything in this session"
@@ -433,7 +433,7 @@ class StatementJudge:
 
 
 def _checked(
-    statement: Statement,
+    statement: WorkStatement,
     outcome: Literal["verified", "contradicted", "unseen", "unchecked"],
     reason: Reason = "",
     why: str = "",
@@ -451,7 +451,7 @@ def _failure(ran: _Ran, outcome: RunOutcome) -> str:
     return f"`{ran.command}` ended with exit status {status}"
 
 
-def _is_named(ran: _Ran, command: str, wanted: tuple[Run, ...]) -> bool:
+def _is_named(ran: _Ran, command: str, wanted: tuple[RunCommand, ...]) -> bool:
     """Return whether a run is of the command or the program that a statement names."""
     if ran.run is None or ran.run.is_indirect:
         return ran.run is None or not wanted or ran.run.words.split()[:2] == wanted[-1].words.split()[:2]

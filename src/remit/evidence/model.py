@@ -410,7 +410,7 @@ Check = Literal["test", "build", "lint", "types", "command"]
 Act = Literal["created", "edited", "deleted", "committed", "pushed"]
 
 
-class Statement(msgspec.Struct, frozen=True, gc=False):
+class WorkStatement(msgspec.Struct, frozen=True, gc=False):
     """A sentence in which the author of a text states what was done. `at` is the line of the text."""
 
     kind: StatementKind
@@ -439,7 +439,7 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
 class CheckedStatement(msgspec.Struct, frozen=True, gc=False):
     """A statement, and what the record of the tool calls shows of it."""
 
-    statement: Statement
+    statement: WorkStatement
     #: `verified`, `contradicted`, `unseen` or `unchecked`.
     outcome: Outcome
     #: A stable word: one of `remit.evidence.judge_statements.REASONS`.

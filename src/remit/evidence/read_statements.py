@@ -1,7 +1,7 @@
 """Read what a text states that was done: runs, changes, files that were read, and work of other agents.
 
-A statement is about the past and of the author. Intentions, questions, conditions, instructions, denials and reports of
-the words of others are none. English, Chinese and Japanese. Whether a statement is true is judged elsewhere.
+A statement is about the past and of the author. Intentions, questions, conditions, instructions, denials and the words
+of others are left out. English, Chinese and Japanese. Whether a statement is true is judged elsewhere.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from remit.contract.feedback import agent_title
 from remit.evidence import statement_words as words
 from remit.evidence.file_names import EXTENSIONS
-from remit.evidence.model import Act, Check, Statement
-from remit.evidence.runs import find_runs, line_counts, read_outcome
+from remit.evidence.find_runs import find_runs, line_counts, read_outcome
+from remit.evidence.model import Act, Check, WorkStatement
 from remit.lazy import lazy_pattern
 
 #: A longer text is cut, and a longer line is not read.
@@ -61,10 +61,10 @@ class _Line(NamedTuple):
     heading: str
 
 
-def read_statements(text: str, agents: Iterable[str] = ()) -> list[Statement]:
+def read_statements(text: str, agents: Iterable[str] = ()) -> list[WorkStatement]:
     """Return what a text states that was done, in order. `agents` are names that a delegation may have."""
     names = [(name, agent_pattern(name)) for name in dict.fromkeys(agents)]
-    statements: list[Statement] = []
+    statements: list[WorkStatement] = []
     for line in _prose(text[:_MAX_TEXT], statements):
         for sentence in sentences(line.text):
             statements += _of_sentence(sentence, line)
@@ -91,9 +91,10 @@ def sentences(line: str) -> Iterator[str]:
         yield line[start:].strip()
 
 
-def _prose(text: str, statements: list[Statement]) -> Iterator[_Line]:
+def _prose(text: str, statements: list[WorkStatement]) -> Iterator[_Line]:
     """Yield the lines that may state something; the statements of blocks of code are added to the list."""
-    fence, body, first, heading, depth = "", [], 0, "", 0
+    body: list[str] = []
+    fence, first, heading, depth = "", 0, "", 0
     for at, line in enumerate(text.split("\n"), 1):
         mark = _FENCE.match(line)
         if fence:
@@ -133,7 +134,7 @@ def _plain(line: str) -> str:
     return _EMPHASIS.sub("", line[marker.end() :] if marker else line).strip()
 
 
-def _of_fence(text: str, at: int, heading: str) -> list[Statement]:
+def _of_fence(text: str, at: int, heading: str) -> list[WorkStatement]:
     """Return the run that a block of code shows: the output of a runner, below its prompt or a heading about tests."""
     prompt = _PROMPT.search(text[:2_000])
     command = " ".join(prompt[1].split()) if prompt else ""
@@ -146,10 +147,10 @@ def _of_fence(text: str, at: int, heading: str) -> list[Statement]:
     if outcome.passed is None:
         return []
     counts = tuple((name, number) for name, number in outcome.counts if name != "total")
-    return [Statement("run", outcome.line, at, check, outcome.passed, counts, command=command)]
+    return [WorkStatement("run", outcome.line, at, check, outcome.passed, counts, command=command)]
 
 
-def _of_sentence(sentence: str, line: _Line) -> Iterator[Statement]:
+def _of_sentence(sentence: str, line: _Line) -> Iterator[WorkStatement]:
     if not words.ANY.search(sentence) or sentence.endswith(("?", "？")):
         return
     masked = _masked(sentence)
@@ -176,9 +177,9 @@ class _Verdict(NamedTuple):
     passed: bool
 
 
-def _runs(sentence: str, masked: str, line: _Line) -> Iterator[Statement]:
+def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
     """Yield the checks of a sentence with their outcome. A later outcome of the same check has priority."""
-    found: dict[tuple[Check, str], Statement] = {}
+    found: dict[tuple[Check, str], WorkStatement] = {}
     previous = 0
     for verdict in _verdicts(masked):
         is_stated = words.is_asserted(masked, verdict.start, verdict.end)
@@ -191,7 +192,7 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[Statement]:
             is_part = words.PART.search(masked) is not None and words.EVERY.search(around) is None
             counts = _counts(masked, check, passed=verdict.passed)
             has_failures = dict(counts).get("failed", 0) > 0 or words.EXCEPT.search(masked, verdict.end) is not None
-            found[check, name] = Statement(
+            found[check, name] = WorkStatement(
                 "run",
                 sentence,
                 line.at,
@@ -205,11 +206,10 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[Statement]:
 
 
 def _verdicts(masked: str) -> list[_Verdict]:
-    found = [_Verdict(one.start(), one.end(), True) for one in words.PASSED.finditer(masked)]
+    found = [_Verdict(one.start(), one.end(), passed=True) for one in words.PASSED.finditer(masked)]
     good = [(one.start, one.end) for one in found]
-    for one in words.FAILED.finditer(masked):
-        if not any(start < one.end() and one.start() < end for start, end in good):
-            found.append(_Verdict(one.start(), one.end(), False))
+    bad = (_Verdict(one.start(), one.end(), passed=False) for one in words.FAILED.finditer(masked))
+    found += [one for one in bad if not any(start < one.end and one.start < end for start, end in good)]
     return sorted(found)
 
 
@@ -222,7 +222,7 @@ def _subjects(masked: str, previous: int, verdict: _Verdict, heading: str) -> li
         found = _named(masked[: verdict.start])
     if not found and verdict.passed and (after := words.LISTED.match(masked, verdict.end)):
         found = _named(after[0])
-    if not found and words.COUNTED.search(own):
+    if not found and own[:4].lower() == "pass" and words.COUNTED.search(left):
         return [("test", "")]
     if not found and words.TESTS_HEADING.search(heading):
         return [("test", "")]
@@ -234,7 +234,7 @@ def _subjects(masked: str, previous: int, verdict: _Verdict, heading: str) -> li
 def _named(text: str) -> list[tuple[Check, str]]:
     found: dict[Check, str] = {}
     for one in words.SUBJECT.finditer(text):
-        check: Check = next(kind for kind in ("build", "lint", "types", "test") if one[kind])  # type: ignore[misc]
+        check: Check = next(kind for kind in ("build", "lint", "types", "test") if one[kind])
         name = words.RUNNERS_OF_LANGUAGES.get(one[0].lower(), one[0].lower() if words.PROGRAM.fullmatch(one[0]) else "")
         found[check] = name or found.get(check, "")
     return list(found.items())
@@ -266,10 +266,12 @@ def _command_of(sentence: str, check: Check) -> str:
     return ""
 
 
-def _commands(sentence: str, masked: str, line: _Line, runs: list[Statement]) -> Iterator[Statement]:
+def _commands(sentence: str, masked: str, line: _Line, runs: list[WorkStatement]) -> Iterator[WorkStatement]:
     """Yield the commands that the author states to have run."""
     for found in words.RAN.finditer(masked):
-        if not words.is_asserted(masked, found.start(), found.start() + 1) or not _is_own(masked, found.start(), True):
+        if not words.is_asserted(masked, found.start(), found.start() + 1) or not _is_own(
+            masked, found.start(), may_continue=True
+        ):
             continue
         rest = sentence[found.end() : found.end() + 200]
         code = _CODE.match(rest.lstrip("*_ "))
@@ -280,15 +282,15 @@ def _commands(sentence: str, masked: str, line: _Line, runs: list[Statement]) ->
         if command and (" " in command or find_runs(command)):
             own = find_runs(command)
             check: Check = "command" if not own else "test" if "test" in own[-1].checks else sorted(own[-1].checks)[0]
-            yield Statement("run", sentence, line.at, check, command=command)
+            yield WorkStatement("run", sentence, line.at, check, command=command)
         elif checks and not any(one.check == checks[0][0] for one in runs):
-            yield Statement("run", sentence, line.at, checks[0][0], command=checks[0][1])
+            yield WorkStatement("run", sentence, line.at, checks[0][0], command=checks[0][1])
 
 
 # Changes
 
 
-def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iterator[Statement]:
+def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iterator[WorkStatement]:
     """Yield the changes, commits and pushes of a sentence, and the files that the author states to have read."""
     paths = list(_paths(sentence))
     verbs = sorted(words.verbs(masked))
@@ -297,7 +299,7 @@ def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iter
         end = verbs[number + 1].start if number + 1 < len(verbs) else len(masked)
         begin = verbs[number - 1].end if number else 0
         is_passive = words.PASSIVE.search(masked[max(0, verb.start - 40) : verb.start]) is not None
-        is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, has_own or is_first)
+        is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, may_continue=has_own or is_first)
         if not is_own or not words.is_asserted(masked, verb.start, verb.end, is_change=True):
             continue
         explicit = verb.is_marked or words.OWN_BEFORE.search(masked[: verb.start]) is not None
@@ -311,22 +313,22 @@ def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iter
 
 def _change(
     sentence: str, line: _Line, verb: words.Verb, named: tuple[str, ...], *, is_explicit: bool
-) -> Statement | None:
+) -> WorkStatement | None:
     act = verb.act
     if act == "read":
-        return Statement("read", sentence, line.at, paths=named) if named and is_explicit else None
+        return WorkStatement("read", sentence, line.at, paths=named) if named and is_explicit else None
     if act in ("committed", "pushed"):
         found = _HASH.search(sentence)
-        return Statement("change", sentence, line.at, act=act, commit=found[0] if found else "")
+        return WorkStatement("change", sentence, line.at, act=act, commit=found[0] if found else "")
     if not named and not (is_explicit and verb.is_work):
         return None
     if sentence[verb.start : verb.end].lower() in ("renamed", "moved"):
         named = named[-1:]
     edited: Act = "edited" if not named else act
-    return Statement("change", sentence, line.at, act=edited, paths=named[:_MAX_PATHS])
+    return WorkStatement("change", sentence, line.at, act=edited, paths=named[:_MAX_PATHS])
 
 
-def _is_own(masked: str, start: int, may_continue: bool) -> bool:  # noqa: FBT001 (a state of the sentence)
+def _is_own(masked: str, start: int, *, may_continue: bool) -> bool:
     """Return whether the author is who did it: `I added`, or the sentence begins with the verb or goes on with it."""
     left = masked[:start]
     if words.OWN_BEFORE.search(left):
@@ -368,7 +370,7 @@ def _paths(sentence: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _file_name(text: str) -> str:
-    """Return the path that a text is; empty if it is none."""
+    """Return the path that a text is; empty for any other text."""
     path = _LINES.sub("", text).strip()
     if not _WHOLE_PATH.match(path) or path.endswith(("/", "()", ".")) or "://" in path:
         return ""
@@ -394,10 +396,10 @@ def agent_pattern(agent: str) -> re.Pattern[str]:
     )
 
 
-def _delegations(sentence: str, at: int, names: list[tuple[str, re.Pattern[str]]]) -> Iterator[Statement]:
+def _delegations(sentence: str, at: int, names: list[tuple[str, re.Pattern[str]]]) -> Iterator[WorkStatement]:
     known = [name for name, pattern in names if pattern.search(sentence)]
     other = words.DELEGATED.search(sentence)
     if other and not known:
         known = [other["agent"]]
     if known and not words.UNASSERTED.search(words.NO_FAILURES.sub("", sentence)):
-        yield from (Statement("delegation", sentence, at, agent=name) for name in known)
+        yield from (WorkStatement("delegation", sentence, at, agent=name) for name in known)

@@ -126,10 +126,12 @@ _NO_PROBLEMS = (
     r"(?:\b(?:no|zero|0|without(?: any)?)\s(?:\w+\s)?(?:errors?|failures?|issues?|problems?|warnings?"
     r"|violations?|offenses?|"
     r"(?:test |type |lint )?(?:errors|failures)|complaints?|failing tests?|failed tests?|regressions?)\b"
+    r"|\bno (?:\w+ )?tests? fail(?:s|ed)?\b|\bfail(?:ed|ures?)?\s?[:=]\s?0\b|\b0 (?:tests? )?fail(?:ed|ing|ures?)\b"
     r"|\berror-free\b)"
 )
 PASSED = lazy_pattern(
-    r"\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed|ing)?)\b(?!\s(?:the|a|an|in|it|to|through|as|on to|by|around|along"
+    r"\b(?:pass(?:es|ing)?|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
+    r"|succeed(?:s|ed|ing)?)\b(?!\s(?:the|a|an|in(?!\s(?:\d|`|[\w.-]+/))|it|to|through|as|on to|by|around|along"
     r"|this|that|any)\b(?!\s(?:first|second|full|clean|CI)))|"
     r"\b(?:is|are|was|were|stays?|remains?|all|now|came back|comes back|come back|runs?|ran)\s(?:all\s|now\s"
     r"|still\s|also\s|fully\s|completely\s|both\s){0,2}"
@@ -152,7 +154,7 @@ NEUTRAL = lazy_pattern(r"\b(?:it|they|everything|all|which|that|both|these|each)
 #: `All checks pass: lint, type check and tests.`
 LISTED = lazy_pattern(r"\s?[:：(（]\s?[^.:：]{3,120}", _I)
 ALL_CHECKS = lazy_pattern(r"\b(?:all|every)\s(?:\w+\s)?(?:checks?|gates?|validations?)\b|所有检查|すべてのチェック", _I)
-COUNTED = lazy_pattern(r"pass", _I)
+COUNTED = lazy_pattern(r"(?<![\w.])\d[\d,]*(?:\s?/\s?\d[\d,]*)?\s?(?:have |of them |all )?$", _I)
 PART = lazy_pattern(
     r"\b(?:new|related|relevant|affected|added|targeted|corresponding|focused|smoke|own|these|those|this|my"
     r"|of the|\w+_\w+|"
@@ -167,7 +169,8 @@ RAN = lazy_pattern(
     r"|confirmed (?:\w+ ){0,4}(?:by running|with)|"
     r"tested (?:\w+ ){0,3}(?:by running|with|using)|checked (?:\w+ ){0,3}(?:by running|with))\s(?:the |all |a "
     r"|full |entire |whole |complete )*"
-    r"|\b(?:I|we)(?:['’]ve| have) (?:also |now |just )?run\s(?:the |all |full |entire |whole )*|运行了\s?|执行了\s?|跑了\s?",
+    r"|\b(?:I|we)(?:['’]ve| have) (?:also |now |just )?run\s(?:the |all |full |entire |whole )*|运行了\s?|执行了\s?|"
+    r"跑了\s?",
     _I,
 )
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from remit.checking import Options, check_text
 from remit.configuration import Configuration, load
 from remit.contract.kinds import KINDS
-from remit.dispatch.verdict_events import emit_verdicts
+from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.model import Reliability
 from remit.evidence.sources import open_sources

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from remit.dispatch.correction import retry
 from remit.dispatch.settings import Settings
-from remit.dispatch.submit import Queueing, Resolving
+from remit.dispatch.submit import Queueing, Resolving, retry
 from remit.dispatch.submit import submit as submit_request
 from remit.errors import UsageError
 from remit.operations.declaration import CLI, PROGRAMS, described

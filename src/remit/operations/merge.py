@@ -10,7 +10,7 @@ import msgspec
 
 from remit.checking import Options, Verdict
 from remit.configuration import Configuration, load
-from remit.dispatch.verdict_events import emit_verdicts
+from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.api import checked_settings, merge_inputs

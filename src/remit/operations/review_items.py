@@ -13,8 +13,16 @@ from remit.operations.declaration import described
 from remit.operations.jobs import Number
 from remit.store import review_queue
 from remit.store.database import Database
-from remit.store.review_dismissals import apply_dismissals, local_root
-from remit.store.review_queue import VERBS, ItemFilter, ItemState, ReviewDecision, ReviewItem, Verb
+from remit.store.review_queue import (
+    VERBS,
+    ItemFilter,
+    ItemState,
+    ReviewDecision,
+    ReviewItem,
+    Verb,
+    apply_dismissals,
+    local_root,
+)
 
 _MAX_LISTED = 100
 

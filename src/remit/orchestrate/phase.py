@@ -24,7 +24,7 @@ from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_n
 from remit.registry.model import CLAIMS
 from remit.store import plans
 from remit.store.database import Database
-from remit.store.learning import learned_note
+from remit.store.ledger import learned_note
 from remit.store.plans import Delegation, PlanRow
 
 #: Results that a task contains, and fallback reads; further results are named by their file.

@@ -159,7 +159,7 @@ def test_a_patch_with_one_forbidden_file_is_denied_and_grants_nothing(client: Cl
 
     state = read_session(client.folder, "s")
     assert state is not None
-    assert all(entry["end"] for entry in state.writers)
+    assert all(entry.end for entry in state.writers)
 
 
 def rollout(client: Client, files: tuple[str, ...] = ("app/login.py", "app/session.py", "app/store.py")) -> str:

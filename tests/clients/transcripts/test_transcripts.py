@@ -18,8 +18,9 @@ from remit.checking import Options, check_text
 from remit.clients.transcripts import reading
 from remit.clients.transcripts.reading import MAX_LINE, read_transcript, read_transcripts
 from remit.errors import UsageError
-from remit.evidence.changes import settle_runs
-from remit.evidence.model import WHOLE, RunClaim
+from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.model import WHOLE
+from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import Receipt, ReceiptIndex, Transcript
 from remit.evidence.sources import open_sources
 
@@ -752,9 +753,10 @@ def test_a_test_run_in_the_background_supports_a_claim_only_after_its_output_was
         ([*run, *read_later], ""),
         ([*run, failed], "`pytest -q` ended with exit status 1"),
     ):
-        claim = RunClaim(at=1, passed=True)
-        settle_runs([claim], list(read(file, lines).receipts))
-        assert claim.denied == denied
+        judge = StatementJudge(ReceiptIndex(read(file, lines).receipts, CWD))
+        (statement,) = read_statements("All tests pass.")
+        judged = judge.judge(statement)
+        assert (judged.why if judged.fails else "") == denied
 
 
 # Paths of the agent's machine

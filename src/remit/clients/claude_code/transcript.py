@@ -14,9 +14,8 @@ from typing import Any
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, table_of, what_it_showed
+from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, kept_lines, table_of, what_it_showed
 from remit.evidence.receipts import Receipt
-from remit.evidence.runs import kept_output
 from remit.lazy import lazy_pattern
 
 _EXIT = lazy_pattern(r"^(?:Error: )?Exit code (-?\d{1,5})")
@@ -103,7 +102,7 @@ class ClaudeCodeCalls(AgentCalls):
         if name is not None:
             known = self._calls[name]
             status = known.exit if status is None else status
-            shown = kept_output(known.command, output) if output else known.output
+            shown = kept_lines(known, output) if output else known.output
             self._calls[name] = msgspec.structs.replace(known, exit=status, pending=False, output=shown)
 
 
@@ -122,9 +121,9 @@ def _unanswered(call: dict[str, Any], time: str | None, cwd: str | None) -> Rece
 
 
 def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {"output": kept_lines(call, output)}
     if call.tool in ("Bash", "PowerShell"):
-        details |= {"exit": _exit_status(output, failed=failed), "output": kept_output(call.command, output)}
+        details["exit"] = _exit_status(output, failed=failed)
     if not failed:
         details |= what_it_showed(call, output)
     return msgspec.structs.replace(call, failed=failed, **details)

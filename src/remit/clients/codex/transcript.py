@@ -18,12 +18,12 @@ from remit.clients.transcripts.calls import (
     MAX_OUTPUT,
     AgentCalls,
     TranscriptLine,
+    kept_lines,
     shell_hits,
     table_of,
     text_of,
 )
 from remit.evidence.receipts import Receipt
-from remit.evidence.runs import kept_output
 from remit.lazy import lazy_pattern
 
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "world_state", "compacted"})
@@ -153,7 +153,7 @@ def _ended(call: Receipt, output: str) -> Receipt:
         exit=exit_status,
         failed=failed,
         pending=is_running,
-        output=kept_output(call.command, shown),
+        output=kept_lines(call.command, shown),
         hits=shell_hits(call.command, shown) if exit_status == 0 else {},
     )
 
@@ -173,7 +173,7 @@ def _command(item: dict[str, Any], time: str | None) -> Receipt:
         cwd=unquote(cwd.removeprefix("file://")) or None,
         failed=item.get("status") == "declined",
         pending=item.get("status") == "in_progress",
-        output=kept_output(command, output),
+        output=kept_lines(command, output),
     )
     if receipt.failed or status:
         return receipt

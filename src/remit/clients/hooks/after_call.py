@@ -103,7 +103,7 @@ def compare_background(
 
     A background command without a known process is compared only by tools for such commands and at the end of a turn.
     """
-    is_known = any(entry.get("processes") for entry in state.background)
+    is_known = any(entry.processes for entry in state.background)
     if not state.background or not (is_known or tool in TASK_TOOLS):
         return None
     decision = settle_between_calls(state, context.settings, context.project, context.folder)
@@ -125,7 +125,7 @@ def compare_unfinished(state: SessionState, context: ProjectContext) -> Answer |
 
 def replaced_state(state: SessionState, context: ProjectContext, event: str) -> Answer | None:
     """Report that something else than the gate has changed the record of the session."""
-    if not any(entry.get("untold") for entry in state.changes):
+    if not any(entry.untold for entry in state.changes):
         return None
     decision = settle_replaced_state(state, context.settings)
     reason = f"remit ({decision.rule}): {decision.reason}"

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from remit.clients.hooks.project import ProjectContext
     from remit.clients.hooks.responses import Answer
-    from remit.gate.model import Decision
-    from remit.gate.session import SessionState
+    from remit.gate.session_entries import DecisionEntry
 
 #: The client may deliver an event twice at once. After this time, an equal event is another call.
 _SAME_EVENT_SECONDS = 60.0
@@ -63,7 +62,7 @@ def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
 
 def _earlier_changes(call: ToolUse, state: SessionState, context: ProjectContext) -> Answer | None:
     """Report what changed since the last event: the record of the session, or files by a process of an earlier call."""
-    if not state.background and not any(entry.get("untold") for entry in state.changes):
+    if not state.background and not any(entry.untold for entry in state.changes):
         return None
     from remit.clients.hooks.after_call import compare_background, replaced_state  # late: few calls come after a change
 
@@ -92,9 +91,11 @@ def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext, se
     if earlier is not None:
         return earlier
     decision = _decide_first(call, state, context)
-    for entry in (state.pending.get(call.tool_use_id), *state.decisions[-1:]):
-        if entry is not None and entry.get("id", call.tool_use_id) == call.tool_use_id:
-            entry["mark"] = mark
+    if call.tool_use_id in state.pending:
+        state.pending[call.tool_use_id].mark = mark
+    for entry in state.decisions[-1:]:
+        if entry.id == call.tool_use_id:
+            entry.mark = mark
     if call.tool_use_id in state.delegations:
         state.delegations[call.tool_use_id].mark = mark
     return decision
@@ -143,36 +144,34 @@ def _earlier_decision(call: ToolUse, mark: str, state: SessionState, context: Pr
         return None
     recent = time.time() - _SAME_EVENT_SECONDS
     for entry in reversed(state.decisions):
-        if entry.get("mark") == mark:
-            at = entry.get("at")
-            if isinstance(at, int | float) and at >= recent:
+        if entry.mark == mark:
+            if entry.at >= recent:
                 return _restore(entry, call, context)
             break
-    launched = state.delegations.get(call.tool_use_id)
-    if state.pending.get(call.tool_use_id, {}).get("mark") == mark or (launched is not None and launched.mark == mark):
+    granted = (state.delegations.get(call.tool_use_id), state.pending.get(call.tool_use_id))
+    if any(entry is not None and entry.mark == mark for entry in granted):
         return Decision("allow", context.settings.mode)
     return None
 
 
-def _restore(entry: dict[str, Any], call: ToolUse, context: ProjectContext) -> Decision:
+def _restore(entry: DecisionEntry, call: ToolUse, context: ProjectContext) -> Decision:
     """Restore a decision from its record. The record contains no content of the call, so its reason may be computed
     again."""
-
-    rule, reason = entry.get("rule"), str(entry.get("reason", ""))
-    if rule == "edit-code" and not entry.get("paths"):
+    reason = entry.reason
+    if entry.rule == "edit-code" and not entry.paths:
         full = decide(call, SessionState(), context.settings, context.project)
         reason = full.reason if full.reason.startswith(reason) else reason
     restored = Decision(
-        str(entry.get("decision")),
+        entry.decision,
         context.settings.mode,
-        would=entry.get("would"),
-        rule=rule,
+        would=entry.would,
+        rule=entry.rule,
         reason=reason,
-        delegate_to=entry.get("delegate_to"),
-        exception=entry.get("exception"),
-        fault="recorded" if rule == "fault" else None,
+        delegate_to=entry.delegate_to,
+        exception=entry.exception,
+        fault="recorded" if entry.rule == "fault" else None,
     )
-    restored.tells_person = bool(entry.get("told"))
+    restored.tells_person = entry.told
     return restored
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from remit.clients.hooks.project import ProjectContext
     from remit.clients.hooks.responses import Answer
 
     Handler = Callable[[object, ProjectContext], Answer | None]

@@ -9,21 +9,24 @@ is a claim in any of them.
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable, Iterator
 
+from remit.acceptance import judge_report
+from remit.checking import Options
 from remit.clients.hooks.judging import is_readable
-from remit.clients.hooks.libraries import make_libraries_importable
-from remit.clients.transcripts import read_transcripts
+from remit.clients.hooks.project import ProjectContext
+from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.feedback import agent_title, neutralize
 from remit.errors import UsageError
+from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.read_statements import read_statements
+from remit.evidence.reasons import statement_message
+from remit.evidence.receipts import Receipt, ReceiptIndex
+from remit.evidence.sources import open_workspace
+from remit.evidence.statement_words import CLIENTS_AGENTS
+from remit.gate.session import SessionState
 from remit.lazy import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from remit.clients.hooks.project import ProjectContext
-    from remit.evidence.receipts import Receipt
-    from remit.gate.session import SessionState
 
 #: A longer answer is not checked.
 MAX_CHARACTERS = 200_000
@@ -99,7 +102,6 @@ def _around_colons(text: str) -> Iterator[tuple[str, str]]:
 
 def contradictions(answer: str, transcript: str, state: SessionState, context: ProjectContext) -> list[str]:
     """Return the statements of an answer that the checkout or the record of the session contradicts."""
-    make_libraries_importable()
     receipts = _session_receipts(transcript)
     found = [
         *_code(answer, receipts, context),
@@ -152,9 +154,6 @@ def _subagent_transcripts(transcript: str) -> list[str]:
 
 def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) -> Iterator[str]:
     """Yield the cited locations that do not exist, and quotes of files that the session did not change."""
-    from remit.acceptance import judge_report
-    from remit.checking import Options
-
     judged = judge_report(answer, Options(profile="claims", strict=True), context.project, path="answer.md")
     broken: dict[int, list[str]] = {}
     for one in judged.violations:
@@ -181,13 +180,6 @@ def _reason_for(cited: str, messages: list[str]) -> str:
 
 def _work(answer: str, receipts: list[Receipt] | None, state: SessionState, context: ProjectContext) -> Iterator[str]:
     """Yield the statements about runs, changes and delegations that the record of the session contradicts."""
-    from remit.evidence.judge_statements import StatementJudge
-    from remit.evidence.read_statements import read_statements
-    from remit.evidence.reasons import statement_message
-    from remit.evidence.receipts import ReceiptIndex
-    from remit.evidence.sources import open_workspace
-    from remit.evidence.statement_words import CLIENTS_AGENTS
-
     if receipts is None:
         return
     agents = sorted({name.rpartition(":")[2] for name in (*context.contract, *CLIENTS_AGENTS)})
@@ -201,7 +193,8 @@ def _work(answer: str, receipts: list[Receipt] | None, state: SessionState, cont
         judge = StatementJudge(record, workspace, has_subagents=True, asked=asked)
         for statement in statements:
             checked = judge.judge(statement)
-            if checked.fails:
+            # An answer that admits failures need not show them.
+            if checked.fails and (statement.kind != "run" or statement.passed is not False):
                 yield checked.why if statement.kind == "delegation" else statement_message(checked)
     finally:
         workspace.close()

@@ -13,7 +13,7 @@ from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.transcripts import split_agent
 from remit.clients.transcripts.reading import read_transcripts
-from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
+from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.lazy import lazy_pattern
 from remit.reports.formats import check_json
 from remit.workspace import git

@@ -26,7 +26,7 @@ def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | No
 
 def _compare_background(payload: object, context: ProjectContext) -> Answer | None:
     saved = read_session(context.folder, text(payload, "session_id"))
-    if saved is None or not (saved.background or any(not entry.get("end") for entry in saved.writers)):
+    if saved is None or not (saved.background or any(not entry.end for entry in saved.writers)):
         return None
     with context.session(text(payload, "session_id")) as state:
         return merge(compare_unfinished(state, context), compare_background(state, context, "Stop"))

@@ -223,7 +223,7 @@ def state_notice(state: SessionState, context: ProjectContext) -> str:
     if state.analysed:
         count = f"{len(state.analysed)} file{'s' if len(state.analysed) != 1 else ''}"
         lines.append(f"Accepted results cover {count}. Do not read what they cover again.")
-    declared = [f"{entry.get('kind')} {' '.join(map(str, entry.get('paths', ())))}" for entry in state.declarations]
+    declared = [f"{entry.kind} {' '.join(entry.paths)}" for entry in state.declarations]
     if declared:
         lines.append(f"Declared by the user: {_last_few(declared)}.")
     if state.warnings:

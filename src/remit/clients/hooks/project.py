@@ -62,21 +62,6 @@ def _settings_of(project: str, values: dict[str, Any] | None) -> GateSettings:
 class ProjectContext:
     """A project under contract: its settings, the agents under contract and their instructions."""
 
-    __slots__ = (
-        "changes_input",
-        "contract",
-        "folder",
-        "held",
-        "is_recompiled",
-        "notice",
-        "profile",
-        "progress",
-        "project",
-        "prompts",
-        "settings",
-        "unchanged",
-    )
-
     def __init__(self, project: str, values: dict[str, Any] | None = None) -> None:
         compiled = values or {}
         self.project = project

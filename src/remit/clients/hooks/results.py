@@ -4,16 +4,16 @@ A report has three files with one base name: `.md` (the text without secrets), `
 (the entry). The entry is written last, so every listed report is complete.
 """
 
-# Without pathlib, which takes as long to load as the whole gate.
-
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from remit.clients.hooks.project import CLAIMS
 from remit.gate.model import MAX_NAME_LENGTH
@@ -22,7 +22,7 @@ from remit.gate.session_store import KEPT_DAYS, safe_name
 from remit.secrets.scan import redact, redact_all
 from remit.workspace.atomic_write import replace_file
 
-SCHEMA = "remit.kept/1"
+SCHEMA: Literal["remit.kept/1"] = "remit.kept/1"
 #: `returned`: sent back for its one correction. `observed`: recorded only, nothing was enforced.
 OUTCOMES = ("accepted", "returned", "rejected", "failed", "observed")
 #: A longer text is truncated, and its entry has `whole` false.
@@ -42,76 +42,56 @@ _MARGIN = 10_000
 _SUFFIXES = (".json", ".check.json", ".md")
 
 
-class KeptResult:
-    """A stored report. `path` and `check` are empty if there is no text or no check."""
+class KeptResult(msgspec.Struct, kw_only=True):
+    """The entry of a stored report."""
 
-    __slots__ = (
-        "active",
-        "agent",
-        "agent_id",
-        "at",
-        "attempt",
-        "base",
-        "changed",
-        "check",
-        "cited",
-        "commit",
-        "definition",
-        "digest",
-        "failure",
-        "files",
-        "findings",
-        "model",
-        "outcome",
-        "partial",
-        "path",
-        "profile",
-        "recoverable",
-        "verdict",
-        "violations",
-        "whole",
-        "would",
-    )
+    schema: Literal["remit.kept/1"] = SCHEMA
+    agent: str = ""
+    agent_id: str = ""
+    outcome: str = ""
+    #: The outcome that an enforcing mode would have had.
+    would: str = ""
+    verdict: str = ""
+    attempt: int = 1
+    at: float = 0.0
+    #: Each has rule, line, level, message and help.
+    violations: list[dict[str, Any]] = []
+    #: The files that an accepted report covers.
+    files: list[str] = []
+    #: The files that the subagent had written by then.
+    changed: list[str] = []
+    #: The locations that an accepted report cites, each as path and line.
+    cited: list[tuple[str, int]] = []
+    #: The lines of a report that was not accepted whose claims hold.
+    partial: str = ""
+    #: The profile that it was checked with; empty for reports of earlier versions.
+    profile: str = ""
+    #: The failure that a valid report states (Status FAILED), and whether a retry may help.
+    failure: str = ""
+    recoverable: bool = True
+    digest: str = ""
+    findings: int = 0
+    #: The commit of the project, and the digest of the agent's definition and its model, if they were known.
+    commit: str = ""
+    definition: str = ""
+    model: str = ""
+    #: The client's `stop_hook_active`: whether a hook had already made the subagent continue.
+    active: bool = False
+    whole: bool = True
+    has_text: bool = False
+    has_check: bool = False
+    #: The path of its files without their endings.
+    base: str = ""
 
-    def __init__(self, values: Mapping[str, Any], base: str) -> None:
-        #: The path of its files without their endings.
-        self.base = base
-        self.agent = _text(values.get("agent"))
-        self.agent_id = _text(values.get("agent_id"))
-        attempt, at = values.get("attempt"), values.get("at")
-        self.attempt = attempt if isinstance(attempt, int) else 1
-        self.at = float(at) if isinstance(at, int | float) else 0.0
-        self.outcome = _text(values.get("outcome"))
-        self.verdict = _text(values.get("verdict"))
-        #: The outcome that an enforcing mode would have had.
-        self.would = _text(values.get("would"))
-        #: Each has rule, line, level, message and help.
-        self.violations: list[dict[str, Any]] = _tables(values.get("violations"))
-        #: The files that an accepted report covers.
-        self.files = [path for path in values.get("files") or () if isinstance(path, str)]
-        #: The files that the subagent had written by then.
-        self.changed = [path for path in values.get("changed") or () if isinstance(path, str)]
-        #: The locations that an accepted report cites, each as path and line.
-        self.cited = _pairs(values.get("cited"))
-        #: The lines of a report that was not accepted whose claims hold.
-        self.partial = _text(values.get("partial"))
-        #: The profile that it was checked with; empty for reports of earlier versions.
-        self.profile = _text(values.get("profile"))
-        #: The failure that a valid report states (Status FAILED), and whether a retry may help.
-        self.failure = _text(values.get("failure"))
-        self.recoverable = values.get("recoverable") is not False
-        self.digest = _text(values.get("digest"))
-        findings = values.get("findings")
-        self.findings = findings if isinstance(findings, int) else 0
-        #: The commit of the project, and the digest of the agent's definition and its model, if they were known.
-        self.commit = _text(values.get("commit"))
-        self.definition = _text(values.get("definition"))
-        self.model = _text(values.get("model"))
-        #: The client's `stop_hook_active`: whether a hook had already made the subagent continue.
-        self.active = values.get("active") is True
-        self.whole = values.get("whole") is not False
-        self.path = base + ".md" if values.get("has_text") is True else ""
-        self.check = base + ".check.json" if values.get("has_check") is True else ""
+    @property
+    def path(self) -> str:
+        """The file with its text; empty without one."""
+        return self.base + ".md" if self.has_text else ""
+
+    @property
+    def check(self) -> str:
+        """The file with its verdicts; empty without one."""
+        return self.base + ".check.json" if self.has_check else ""
 
     @property
     def is_final(self) -> bool:
@@ -175,7 +155,7 @@ def keep_result(
         _write(base + ".check.json", check.encode("utf-8", "surrogatepass"))
     _write(base + ".json", json.dumps(entry).encode("ascii"))
     _prune(session_folder, newest=os.path.basename(base))
-    return KeptResult(entry, base)
+    return msgspec.convert({**entry, "base": base}, KeptResult)
 
 
 def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> tuple[str | None, str, dict[str, Any]]:
@@ -299,10 +279,11 @@ def _names(session_folder: str) -> list[str]:
 def _load(base: str) -> KeptResult | None:
     try:
         with open(os.open(base + ".json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            values = json.loads(file.read(_MAX_ENTRY_BYTES))
-    except (OSError, ValueError, RecursionError):
+            kept = msgspec.convert(json.loads(file.read(_MAX_ENTRY_BYTES)), KeptResult)
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError):
         return None
-    return KeptResult(values, base) if isinstance(values, dict) and values.get("schema") == SCHEMA else None
+    kept.base = base
+    return kept
 
 
 def _prune(session_folder: str, newest: str) -> None:
@@ -347,14 +328,3 @@ def _bounded(violation: Mapping[str, Any], limit: int = MAX_NAME_LENGTH) -> dict
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _pairs(value: object) -> list[tuple[str, int]]:
-    entries: Sequence[object] = value if isinstance(value, list) else ()
-    pairs = (entry for entry in entries if isinstance(entry, list) and len(entry) == 2)
-    return [(path, line) for path, line in pairs if isinstance(path, str) and isinstance(line, int)]
-
-
-def _tables(value: object) -> list[dict[str, Any]]:
-    entries: Sequence[object] = value if isinstance(value, list) else ()
-    return [entry for entry in entries if isinstance(entry, dict)]

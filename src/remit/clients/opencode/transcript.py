@@ -6,9 +6,16 @@ from typing import Any
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, table_of, text_of, what_it_showed
+from remit.clients.transcripts.calls import (
+    MAX_OUTPUT,
+    AgentCalls,
+    TranscriptLine,
+    kept_lines,
+    table_of,
+    text_of,
+    what_it_showed,
+)
 from remit.evidence.receipts import Receipt
-from remit.evidence.runs import kept_output
 
 _TOOLS = {
     "bash": "Bash",
@@ -51,8 +58,7 @@ def _part(part: dict[str, Any], cwd: str) -> Receipt:
         failed=failed,
         cwd=cwd or None,
     )
-    if tool == "Bash":
-        receipt = msgspec.structs.replace(receipt, output=kept_output(receipt.command, output))
+    receipt = msgspec.structs.replace(receipt, output=kept_lines(receipt, output))
     if failed:
         return receipt
     shown = what_it_showed(receipt, output)

@@ -244,5 +244,5 @@ def _remove_session(folder: Path, token: str) -> None:
     """Remove the state of the session that names the file of this test."""
     with contextlib.suppress(RemitError):
         for session in recorded_sessions([str(folder)])[:_MAX_SESSIONS]:
-            if any(token in path for entry in session.state.decisions for path in entry.get("paths", ())):
+            if any(token in path for entry in session.state.decisions for path in entry.paths):
                 remove_session(str(folder), session.name)

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from remit.evidence.commands import shell_reads, simple_commands
+from remit.evidence.find_runs import kept_log, kept_output
 from remit.evidence.receipts import Receipt
-from remit.evidence.runs import kept_log
 from remit.lazy import lazy_pattern
 from remit.shell.command_list import join_folder
 
@@ -24,6 +24,13 @@ _OWN_HIT = lazy_pattern(r"^(\d{1,9})[:\-]")
 _CONTEXT = lazy_pattern(r"-(\d{1,9})-")
 _NOTICES = ("Found ", "No files found", "No matches found", "[Showing results", "(Results are truncated")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fgrep", "grep", "rg"})
+
+
+def kept_lines(call: Receipt, output: str) -> str | None:
+    """Return the lines of an output that may show the outcome of a command."""
+    if call.action == "run":
+        return kept_output(call.command, output)
+    return kept_log(call.path or "", output) if call.action == "read" else None
 
 
 class LineMessage(msgspec.Struct):

@@ -37,6 +37,8 @@ class TestRunUnseen(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
+        reported: set[str] = set()  # several sentences about one run are one fault
         for checked in case.evidence.statements:
-            if checked.fails and checked.statement.kind != "change":
+            if checked.fails and checked.statement.kind != "change" and checked.why not in reported:
+                reported.add(checked.why)
                 yield Fault(line=checked.statement.at, message=statement_message(checked), mark=checked.statement.text)

@@ -12,11 +12,10 @@ import click
 from remit.clients.hooks.compiling import compile_project, confirm_settings
 from remit.clients.hooks.recorded_project import current_project
 from remit.configuration import settings_digests
-from remit.gate.decide import dry_run, read_payload
 from remit.gate.declarations import KINDS, refuse_without_effect
 from remit.gate.declarations import declare as add_declaration
 from remit.gate.ignore_rules import forget_rules
-from remit.gate.log import explain_decision
+from remit.gate.log import dry_run, explain_decision, read_payload
 from remit.gate.session_store import open_session
 from remit.reports.formats import format_json
 from remit.reports.gate import (
@@ -176,9 +175,10 @@ def trust(session: str, form: str) -> int:
     if project.recorded():
         found = project.session(session)
         with open_session(found.folder, found.state.session or found.name) as state:
-            kept = [entry for entry in state.changes if not entry.get("decided")]
-            for entry in kept:
-                entry["decided"] = "kept"
+            changes = [change for change in state.changes if not change.decided]
+            for change in changes:
+                change.decided = "kept"
+            kept = [vars(change) for change in changes]
         forget_rules(found.folder)
     shape = trusted_shape(files, kept)
     _show(shape, trusted_lines(shape, columns()), form)

@@ -70,7 +70,7 @@ def export_command(output: Path | None) -> int:
     """
 
     async def work(database: Database, settings: Settings) -> int:
-        from remit.store import learning
+        from remit.store import ledger
         from remit.store.ledger import stream_entries
 
         del settings
@@ -81,7 +81,7 @@ def export_command(output: Path | None) -> int:
             async for entry in stream_entries(database):
                 write(export_line(entry))
                 number += 1
-            for opinion in await learning.decided_opinions(database):
+            for opinion in await ledger.decided_opinions(database):
                 write(export_line(opinion))
                 number += 1
         sys.stdout.flush()
@@ -145,12 +145,12 @@ def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
     """
 
     async def work(database: Database, _: Settings) -> list[Scorecard]:
-        from remit.store import learning
+        from remit.store import ledger
         from remit.store.ledger import fold
 
         await _import_sessions(database)
         await fold(database)
-        return await learning.scorecards(database, agent=agent)
+        return await ledger.scorecards(database, agent=agent)
 
     cards = with_database(work)
     if compare:
@@ -249,9 +249,9 @@ def _decided(source: Path | None) -> list[DecidedOpinion]:
             raise UsageError(f"{source}: {error.strerror or error}") from error
 
     async def work(database: Database, _: Settings) -> list[DecidedOpinion]:
-        from remit.store import learning
+        from remit.store import ledger
 
-        return await learning.decided_opinions(database)
+        return await ledger.decided_opinions(database)
 
     return with_database(work)
 

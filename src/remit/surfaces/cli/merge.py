@@ -14,7 +14,7 @@ from remit.checking import Options, Verdict
 from remit.clients.hooks.recorded_project import current_project
 from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
-from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
+from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.ledger.learned import explained, with_learned
@@ -170,7 +170,7 @@ def _settings(wanted: MergeDocuments, configured: Configuration) -> tuple[MergeS
 
 
 def _learned_note() -> LearnedNote:
-    from remit.store.learning import learned_note
+    from remit.store.ledger import learned_note
 
     async def work(database: Database, _: Settings) -> LearnedNote:
         return await learned_note(database)

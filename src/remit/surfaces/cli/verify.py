@@ -12,7 +12,7 @@ from remit import __version__
 from remit.checking import Options, Verdict, check_text, read_source
 from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.parse import MAX_BYTES
-from remit.dispatch.verdict_events import emit_verdicts
+from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources

@@ -17,7 +17,7 @@ from remit.ledger.calibration import MIN_CURVE, MIN_RECALIBRATION, Calibration, 
 from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard, compare
 from remit.reports.calibration import calibration_svg
-from remit.store import learning, ledger
+from remit.store import ledger
 from remit.surfaces.server.problems import NotFound
 from remit.surfaces.server.site import choice_of, render, site_of
 
@@ -45,7 +45,7 @@ async def agent_list(request: Request) -> Response:
     """Show a scorecard for each agent, definition and model."""
     site = site_of(request)
     await ledger.fold(site.database)
-    cards = await learning.scorecards(site.database)
+    cards = await ledger.scorecards(site.database)
     trends = await ledger.trends(site.database, _TREND_DAYS)
     rows = [
         {
@@ -82,7 +82,7 @@ async def agent_comparison(request: Request) -> Response:
     """Compare two versions of an agent, the older one first."""
     site = site_of(request)
     names = (request.query_params.get("one", ""), request.query_params.get("other", ""))
-    cards = {version_id(card): card for card in await learning.scorecards(site.database)}
+    cards = {version_id(card): card for card in await ledger.scorecards(site.database)}
     chosen = [cards.get(name) for name in names]
     if any(card is None for card in chosen):
         raise NotFound("there is no such version; choose two on the page of agents")
@@ -97,7 +97,7 @@ async def calibration_page(request: Request) -> Response:
     site = site_of(request)
     agent = request.query_params.get("agent", "")[:200]
     score = choice_of(request, "score", SCORES) or SCORES[0]
-    opinions = await learning.decided_opinions(site.database)
+    opinions = await ledger.decided_opinions(site.database)
     agents = sorted({one.agent for one in opinions if one.agent.isprintable()})
     wanted = [one for one in opinions if not agent or one.agent == agent]
     points = decision_points(opinions, agent=agent or None, is_checked=score != SCORES[0])

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from remit.dispatch.correction import retry
+from remit.dispatch.submit import retry
 from remit.orchestrate.progress import record_cancelled
 from remit.store import dashboard, jobs, review_queue
 from remit.store.dashboard import JobFilter

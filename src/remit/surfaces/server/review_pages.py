@@ -23,8 +23,7 @@ from remit.ledger.items import ItemKind
 from remit.merging.model import SCALE
 from remit.operations.review_items import checkout_of, decide_item, place_of
 from remit.store import review_queue
-from remit.store.review_dismissals import apply_dismissals
-from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem
+from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem, apply_dismissals
 from remit.surfaces.server.site import (
     choice_of,
     form_of,

@@ -24,9 +24,9 @@ from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.operations.review_items import checkout_of
 from remit.store.access import add_token, drop_link
-from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database
-from remit.store.review_dismissals import apply_dismissals
+from remit.store.events import ChangeFeed
+from remit.store.review_queue import apply_dismissals
 from remit.surfaces.server.app import build_app
 from remit.surfaces.server.connections import connection_class
 from remit.surfaces.server.site import Address, Site

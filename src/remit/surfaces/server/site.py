@@ -20,8 +20,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from remit.dispatch.settings import Settings
 from remit.errors import UsageError
 from remit.store.access import AuditedWrite, Person, Role, audited
-from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database
+from remit.store.events import ChangeFeed
 from remit.surfaces.server import page_formats
 
 _PACKAGE = "remit.surfaces.server"

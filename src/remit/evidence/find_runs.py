@@ -84,7 +84,7 @@ _NOT_STARTED = lazy_pattern(
 _COUNT = lazy_pattern(
     r"(?<![\w.%-])(\d{1,7}(?:,\d{3})*)\s(?:tests?\s|specs?\s|examples?\s)?"
     r"(pass(?:ed|ing)?|successe?s?|fail(?:s|ed|ing|ures?)?|errors?|total|tests?|examples?|runs|scenarios?)\b"
-    r"|\b(pass(?:ed)?|fail(?:ed|ures?)?|errors?|tests run|tests|total)(?:[:=]\s?|\s)(\d{1,7})\b",
+    r"|\b(pass(?:ed)?|fail(?:ed|ures?)?|errors?|tests run|tests|total)(?:[:=]\s?|\s)(\d{1,7})\b(?!\s[a-z])",
     re.IGNORECASE,
 )
 _OUT_OF = lazy_pattern(r"failed out of (\d{1,7})")
@@ -97,7 +97,7 @@ _KINDS = {
 #: Programs whose effect on files is known, or that change no file of a project; with the subcommands of git.
 _KNOWN_EFFECTS = frozenset(
     """
-    cp mv rm rmdir touch mkdir chmod chown ln tee sed kill pkill killall lsof apt apt-get brew systemctl service npm-check
+    cp mv rm rmdir touch mkdir chmod chown ln tee sed kill pkill killall lsof apt apt-get brew systemctl service
     gh trash unlink install sleep open xdg-open ssh-keygen redis-cli createdb dropdb kubectl helm aws gcloud
     """.split()  # noqa: SIM905 (as above)
 )
@@ -129,7 +129,7 @@ class Runner(NamedTuple):
     is_final: bool
 
 
-class Run(msgspec.Struct, frozen=True):
+class RunCommand(msgspec.Struct, frozen=True):
     """A command of a line that runs tests, a build or an analysis."""
 
     checks: frozenset[Check]
@@ -181,12 +181,12 @@ def _lines(patterns: list[str] | None) -> re.Pattern[str] | None:
 
 
 @lru_cache(2_048)
-def find_runs(command: str) -> tuple[Run, ...]:
+def find_runs(command: str) -> tuple[RunCommand, ...]:
     """Return the tests, builds and analyses that a command line runs, in order."""
     simple = [one for one in simple_commands(command) if one.words or one.writes]
     has_pipefail = any("pipefail" in one.words for one in simple)
     is_background = command.rstrip().endswith("&") and not command.rstrip().endswith("&&")
-    found: list[Run] = []
+    found: list[RunCommand] = []
     for index, one in enumerate(simple):
         later = simple[index + 1 :]
         for words in _programs(one.words, 0):
@@ -195,7 +195,7 @@ def find_runs(command: str) -> tuple[Run, ...]:
                 continue
             text = " ".join(words)[:_MAX_WORDS]
             found.append(
-                Run(
+                RunCommand(
                     checks=frozenset().union(*(runner.checks for runner in matching)),
                     words=text,
                     runners=tuple(runner.name for runner in matching if not runner.is_indirect),
@@ -401,7 +401,7 @@ def kept_log(path: str, content: str) -> str | None:
     return kept_output("", content) if _LOG_FILE.search(path) and not path.endswith((".json", ".xml")) else None
 
 
-def run_outcome(run: Run, output: str | None, status: int | None, wanted: Check = "command") -> RunOutcome:
+def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted: Check = "command") -> RunOutcome:
     """Return the outcome of a run by what it printed, else by the status of its line if that is its own."""
     shown = read_outcome(output, run, wanted) if output else RunOutcome(passed=None)
     if shown.passed is not None:
@@ -416,7 +416,7 @@ def run_outcome(run: Run, output: str | None, status: int | None, wanted: Check 
     return shown
 
 
-def read_outcome(output: str, run: Run | None = None, wanted: Check = "command") -> RunOutcome:
+def read_outcome(output: str, run: RunCommand | None = None, wanted: Check = "command") -> RunOutcome:
     """Return the outcome that an output shows. Without a run, or with one that starts others, all runners are tried."""
     is_any = run is None or run.is_indirect
     names = () if run is None else run.runners
@@ -493,12 +493,12 @@ def line_counts(line: str) -> dict[str, int]:
         word, number = (found[2], found[1]) if found[1] else (found[3], found[4])
         kind = _KINDS[word[:2].lower()]
         counts[kind] = counts.get(kind, 0) + int(number.replace(",", ""))
-    if found := _OUT_OF.search(line):
-        counts["total"] = int(found[1])
+    if out_of := _OUT_OF.search(line):
+        counts["total"] = int(out_of[1])
     return counts
 
 
-def _stated_status(run: Run, output: str) -> tuple[int, str] | None:
+def _stated_status(run: RunCommand, output: str) -> tuple[int, str] | None:
     """Return the status that the line prints after the run, and the line of the output."""
     if run.status_label is None:
         return None
