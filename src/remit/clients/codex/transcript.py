@@ -153,7 +153,7 @@ def _ended(call: Receipt, output: str) -> Receipt:
         exit=exit_status,
         failed=failed,
         pending=is_running,
-        output=kept_lines(call.command, shown),
+        output=kept_lines(call, shown),
         hits=shell_hits(call.command, shown) if exit_status == 0 else {},
     )
 
@@ -173,8 +173,8 @@ def _command(item: dict[str, Any], time: str | None) -> Receipt:
         cwd=unquote(cwd.removeprefix("file://")) or None,
         failed=item.get("status") == "declined",
         pending=item.get("status") == "in_progress",
-        output=kept_lines(command, output),
     )
+    receipt = msgspec.structs.replace(receipt, output=kept_lines(receipt, output))
     if receipt.failed or status:
         return receipt
     return msgspec.structs.replace(receipt, hits=shell_hits(command, output))

@@ -21,7 +21,6 @@ from remit.clients.transcripts.calls import (
     what_it_showed,
 )
 from remit.evidence.receipts import Receipt
-from remit.evidence.runs import kept_output
 
 _LINES = ("session.", "tool.", "assistant.", "user.", "subagent.", "hook.", "permission.", "system.")
 _TOOLS = {
@@ -80,7 +79,6 @@ def _completed(call: Receipt, data: dict[str, Any]) -> Receipt:
         status = table_of(data.get("shellExecution")).get("exitCode")
 
         details |= {"exit": status if isinstance(status, int) else None, "pending": status is None and not failed}
-        details["output"] = kept_output(call.command, output)
     if not failed:
         details |= what_it_showed(call, output)
     if not failed and call.tool == "Read":
