@@ -15,7 +15,6 @@ from remit.contract.kinds import Kind
 from remit.contract.model import STATUSES
 from remit.contract.parse import Document
 from remit.evidence.changes import ChangeChecker
-from remit.evidence.claim_dates import Accused, ClaimDates
 from remit.evidence.document import Headings, Segment, planned_rows, segments
 from remit.evidence.find_files import FileFinder
 from remit.evidence.grammar import references_in
@@ -44,7 +43,7 @@ from remit.evidence.read_quotes import (
 )
 from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import ReceiptIndex
-from remit.evidence.revisions import PermalinkReader
+from remit.evidence.revisions import Accused, ClaimDates, PermalinkReader
 from remit.evidence.signals import Context, is_record, signals_of
 from remit.evidence.sources import Sources
 from remit.evidence.support import supported_confidence

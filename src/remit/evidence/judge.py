@@ -24,7 +24,7 @@ from remit.evidence.model import (
     Reliability,
 )
 
-#: Why a claim has its outcome, as a stable word. `remit.evidence.reasons` has the sentences.
+#: Why a claim has its outcome, as a stable word. `remit.evidence.claims` has the sentences.
 Reason = Literal[
     "",
     "name-is-there",

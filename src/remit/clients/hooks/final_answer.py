@@ -19,9 +19,9 @@ from remit.clients.hooks.project import ProjectContext
 from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.feedback import agent_title, neutralize
 from remit.errors import UsageError
+from remit.evidence.claims import statement_message
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.read_statements import read_statements
-from remit.evidence.reasons import statement_message
 from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import open_workspace
 from remit.evidence.statement_words import CLIENTS_AGENTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import statement_message
+from remit.evidence.claims import statement_message
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -18,11 +18,10 @@ class TestRunUnseen(Rule):
     name = "test-run-unseen"
     code = "EVD013"
     needs = "runs"
-    subject = "statements"
     level = "L1"
     requires = ("no-tool-calls",)
     help = "Run the tests and report their actual outcome, or state that you did not run them."
-    prompt = "Claim a test run only if you ran the tests, and report their actual outcome."
+    prompt = "State a test run or a change only if you made it, with its actual outcome."
     good = (Example("implementation", receipts="everything"),)
     bad = (
         Example("implementation", expect=("no-tool-calls",), receipts="nothing"),

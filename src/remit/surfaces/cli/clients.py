@@ -17,7 +17,7 @@ from remit.errors import UsageError
 from remit.gate.settings import MODES
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
 
 _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 
@@ -34,7 +34,7 @@ _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
     "--mcp", "is_with_mcp", is_flag=True, help="Also add the MCP server (`remit mcp`) to the client's configuration."
 )
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@form_option()
 def install_command(
     client: str,
     project: Path | None,
@@ -164,7 +164,7 @@ def hook_command(event: str, client: str) -> int:
 @click.option("--project", type=click.Path(path_type=Path), help="The project; default: the current one.")
 @click.option("--user", "is_user", is_flag=True, help="Remove the install for all your projects.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@form_option()
 def uninstall_command(client: str, project: Path | None, form: str, *, is_user: bool, is_sure: bool) -> int:
     """Remove an install: hooks, files and the gate's recorded state.
 
