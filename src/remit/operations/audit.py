@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from remit.clients.transcripts.audit import audit
+from remit.clients.transcripts.auditing import audit
 from remit.clients.transcripts.find import CLIENTS, find_transcripts
 from remit.errors import UsageError
 from remit.operations.declaration import CLI, described
-from remit.reports.audit import Audit as AuditReport
+from remit.reports.audit import AuditReport
 
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 _PERIOD = re.compile(r"(\d{1,5})([hdw])")

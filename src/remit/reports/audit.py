@@ -88,7 +88,7 @@ class AuditSummary(msgspec.Struct):
     groups: list[AuditGroup]
 
 
-class Audit(msgspec.Struct):
+class AuditReport(msgspec.Struct):
     """What was read, and what is contradicted, the worst first."""
 
     sessions: list[AuditSession]
@@ -131,13 +131,13 @@ def audit_schema() -> dict[str, Any]:
     return schema_of(AuditShape)
 
 
-def audit_json(audit: Audit) -> str:
+def audit_json(audit: AuditReport) -> str:
     """Return the audit as JSON."""
     shape = AuditShape("remit.audit/1", audit.sessions, audit.statements, audit.skipped, audit.summary)
     return msgspec.json.format(msgspec.json.encode(shape), indent=2).decode()
 
 
-def audit_lines(audit: Audit, columns: int | None = None, limit: int | None = None) -> Iterator[Line]:
+def audit_lines(audit: AuditReport, columns: int | None = None, limit: int | None = None) -> Iterator[Line]:
     """Yield the lines of the report. Without `columns`, for a pipe, each statement is one line."""
     projects = {session.id: session.project for session in audit.sessions}
     shown = audit.statements if limit is None else audit.statements[:limit]
@@ -205,7 +205,7 @@ def summary_text(summary: AuditSummary) -> str:
     )
 
 
-def audit_markdown(audit: Audit) -> str:
+def audit_markdown(audit: AuditReport) -> str:
     """Return the audit as Markdown."""
     summary = audit.summary
     lines = ["# What the assistants said that was not so", "", summary_text(summary) + ".", ""]
@@ -258,7 +258,7 @@ td,blockquote,p{overflow-wrap:anywhere}
 """
 
 
-def audit_html(audit: Audit) -> str:
+def audit_html(audit: AuditReport) -> str:
     """Return the audit as one page that loads nothing."""
     summary = audit.summary
     projects = {session.id: session.project for session in audit.sessions}

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.clients.transcripts.audit import audit, audit_file
-from remit.clients.transcripts.find import TranscriptFile, Unreadable, default_folders, find_transcripts
-from remit.reports.audit import Audit, AuditStatement
+from remit.clients.transcripts.auditing import audit, audit_file
+from remit.clients.transcripts.find import TranscriptFile, UnreadableFile, default_folders, find_transcripts
+from remit.reports.audit import AuditReport, AuditStatement
 
 FAILED = "====== 2 failed, 46 passed in 0.91s ======"
 PASSED = "====== 48 passed in 0.90s ======"
@@ -61,7 +61,7 @@ class ClaudeCode:
         return self._add("user", [result])
 
 
-def audited(*paths: Path, every: bool = False) -> Audit:
+def audited(*paths: Path, every: bool = False) -> AuditReport:
     return audit(find_transcripts(paths), every=every)
 
 
@@ -263,7 +263,7 @@ class TestFiles:
 
     def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
         [entry] = find_transcripts([tmp_path / "none"])
-        assert entry == Unreadable(tmp_path / "none", "there is no such file or folder")
+        assert entry == UnreadableFile(tmp_path / "none", "there is no such file or folder")
 
     def test_broken_and_cut_lines_are_skipped(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.jsonl", ClaudeCode().says(CLAIM).lines)
@@ -276,7 +276,7 @@ class TestFiles:
         for number in range(4):
             write(tmp_path / f"{number}.jsonl", ClaudeCode(f"s{number}").says(f"All {number + 2} tests pass.").lines)
         alone = audited(tmp_path)
-        monkeypatch.setattr("remit.clients.transcripts.audit._MIN_PARALLEL", 1)
+        monkeypatch.setattr("remit.clients.transcripts.auditing._MIN_PARALLEL", 1)
         assert audited(tmp_path) == alone
         assert len(alone.statements) == 4
 

@@ -25,7 +25,7 @@ class TranscriptFile(NamedTuple):
     size: int
 
 
-class Unreadable(NamedTuple):
+class UnreadableFile(NamedTuple):
     """A file or folder that cannot be read, and why."""
 
     path: Path
@@ -34,7 +34,7 @@ class Unreadable(NamedTuple):
 
 def find_transcripts(
     paths: Iterable[Path] = (), clients: Iterable[str] = CLIENTS, since: float = 0.0
-) -> Iterator[TranscriptFile | Unreadable]:
+) -> Iterator[TranscriptFile | UnreadableFile]:
     """Yield the files below the paths, or below the clients' default folders, that were written after a time.
 
     Links to other folders are not followed.
@@ -45,7 +45,7 @@ def find_transcripts(
     seen: set[Path] = set()
     for start in given:
         for path in _files_below(start):
-            if isinstance(path, Unreadable):
+            if isinstance(path, UnreadableFile):
                 yield path
                 continue
             if path in seen:
@@ -54,10 +54,10 @@ def find_transcripts(
             try:
                 status = path.stat()
             except OSError as error:
-                yield Unreadable(path, error.strerror or str(error))
+                yield UnreadableFile(path, error.strerror or str(error))
                 continue
             if not stat.S_ISREG(status.st_mode):
-                yield Unreadable(path, "it is not a file")
+                yield UnreadableFile(path, "it is not a file")
             elif status.st_mtime >= since:
                 yield TranscriptFile(path, status.st_mtime, status.st_size)
 
@@ -80,9 +80,9 @@ def default_folders(client: str) -> list[Path]:
             return [Path(environment.get("XDG_DATA_HOME") or home / ".local/share") / "opencode"]
 
 
-def _files_below(start: Path) -> Iterator[Path | Unreadable]:
+def _files_below(start: Path) -> Iterator[Path | UnreadableFile]:
     if not start.is_dir():
-        yield start if start.exists() else Unreadable(start, "there is no such file or folder")
+        yield start if start.exists() else UnreadableFile(start, "there is no such file or folder")
         return
     problems: list[OSError] = []
     for folder, names, files in os.walk(start, onerror=problems.append):
@@ -91,4 +91,4 @@ def _files_below(start: Path) -> Iterator[Path | Unreadable]:
             if name.endswith(_SUFFIXES) and (not name.endswith(".db") or name == _DATABASE):
                 yield Path(folder, name)
     for problem in problems:
-        yield Unreadable(Path(problem.filename or start), problem.strerror or str(problem))
+        yield UnreadableFile(Path(problem.filename or start), problem.strerror or str(problem))

@@ -13,7 +13,7 @@ _CODEX = frozenset({"session_meta", "response_item", "event_msg", "turn_context"
 _CLAUDE_NOTICES = ("<command-name>", "<local-command", "<task-notification>", "<system-reminder>", "Caveat: ")
 
 
-class Text(NamedTuple):
+class SpokenText(NamedTuple):
     """A text in a line: of the assistant, or of the person, who begins the next turn."""
 
     client: str
@@ -35,7 +35,7 @@ class About(NamedTuple):
     continues: bool = False
 
 
-def texts_in(line: TranscriptLine) -> Iterator[Text]:
+def texts_in(line: TranscriptLine) -> Iterator[SpokenText]:
     """Yield the texts of a line of any client."""
     if isinstance(line.payload, dict) and line.type in _CODEX:
         yield from _of_codex(line, line.payload)
@@ -61,7 +61,7 @@ def about(line: TranscriptLine) -> About:
     return About(line.sessionId or "", continues=line.parentUuid is not None and not line.isSidechain)
 
 
-def _of_claude_code(line: TranscriptLine) -> Iterator[Text]:
+def _of_claude_code(line: TranscriptLine) -> Iterator[SpokenText]:
     message = line.message
     if message is None or line.isApiErrorMessage or message.model == "<synthetic>":
         return
@@ -72,12 +72,12 @@ def _of_claude_code(line: TranscriptLine) -> Iterator[Text]:
         if not words.strip():
             continue
         if line.type == "assistant":
-            yield Text("claude-code", words, agent, message.model or "", f"{line.uuid}/{number}")
+            yield SpokenText("claude-code", words, agent, message.model or "", f"{line.uuid}/{number}")
         elif not line.isMeta and not words.lstrip().startswith(_CLAUDE_NOTICES):
-            yield Text("claude-code", words, agent, is_asked=True)
+            yield SpokenText("claude-code", words, agent, is_asked=True)
 
 
-def _of_codex(line: TranscriptLine, payload: dict[str, Any]) -> Iterator[Text]:
+def _of_codex(line: TranscriptLine, payload: dict[str, Any]) -> Iterator[SpokenText]:
     if line.type != "response_item" or payload.get("type") != "message":
         return
     role, content = payload.get("role"), payload.get("content")
@@ -87,25 +87,25 @@ def _of_codex(line: TranscriptLine, payload: dict[str, Any]) -> Iterator[Text]:
             continue
         if role == "assistant":
             key = text_of(payload.get("id"))
-            yield Text("codex", words, key=f"{key}/{number}" if key else "")
+            yield SpokenText("codex", words, key=f"{key}/{number}" if key else "")
         elif role == "user" and not words.lstrip().startswith("<"):
-            yield Text("codex", words, is_asked=True)
+            yield SpokenText("codex", words, is_asked=True)
 
 
-def _of_copilot(line: TranscriptLine, data: dict[str, Any]) -> Iterator[Text]:
+def _of_copilot(line: TranscriptLine, data: dict[str, Any]) -> Iterator[SpokenText]:
     words = text_of(data.get("content"))
     agent = f"subagent {line.agentId}" if line.agentId else MAIN
     if line.type == "assistant.message" and words.strip():
-        yield Text("copilot", words, agent, text_of(data.get("model")), text_of(data.get("messageId")))
+        yield SpokenText("copilot", words, agent, text_of(data.get("model")), text_of(data.get("messageId")))
     elif line.type == "user.message" and words.strip():
-        yield Text("copilot", words, agent, is_asked=True)
+        yield SpokenText("copilot", words, agent, is_asked=True)
 
 
-def _of_opencode(info: dict[str, Any], parts: list[Any]) -> Iterator[Text]:
+def _of_opencode(info: dict[str, Any], parts: list[Any]) -> Iterator[SpokenText]:
     is_asked = info.get("role") != "assistant"
     agent, model = text_of(info.get("agent")), text_of(info.get("modelID"))
     for part in map(table_of, parts):
         words = text_of(part.get("text")) if part.get("type") == "text" and not part.get("synthetic") else ""
         if words.strip():
             is_main = agent in ("", "build", "plan")
-            yield Text("opencode", words, MAIN if is_main else agent, model, text_of(part.get("id")), is_asked)
+            yield SpokenText("opencode", words, MAIN if is_main else agent, model, text_of(part.get("id")), is_asked)

@@ -12,13 +12,13 @@ from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 
-from remit.clients.transcripts.find import CLIENTS, TranscriptFile, Unreadable
-from remit.clients.transcripts.sessions import Said, Session, read_sessions
+from remit.clients.transcripts.find import CLIENTS, TranscriptFile, UnreadableFile
+from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.model import CheckedStatement
 from remit.evidence.read_statements import may_have_statements, read_statements
 from remit.evidence.receipts import ReceiptIndex
-from remit.reports.audit import Audit, AuditKind, AuditOutcome, AuditSession, AuditSkipped, AuditStatement
+from remit.reports.audit import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
 from remit.secrets.scan import redact
 
 #: With fewer bytes than this, starting processes takes longer than reading.
@@ -31,16 +31,16 @@ _MAX_PROOF = 300
 
 
 def audit(
-    files: Iterable[TranscriptFile | Unreadable],
+    files: Iterable[TranscriptFile | UnreadableFile],
     progress: Callable[[str], None] = lambda _: None,
     *,
     every: bool = False,
     clients: Iterable[str] = CLIENTS,
-) -> Audit:
+) -> AuditReport:
     """Return what the record of each session contradicts; with `every`, all statements."""
     found, clients = list(files), frozenset(clients)
     readable = [entry for entry in found if isinstance(entry, TranscriptFile)]
-    skipped = [AuditSkipped(str(entry.path), entry.why) for entry in found if isinstance(entry, Unreadable)]
+    skipped = [AuditSkipped(str(entry.path), entry.why) for entry in found if isinstance(entry, UnreadableFile)]
     sessions: dict[str, AuditSession] = {}
     statements: list[AuditStatement] = []
     seen: set[tuple[str, str, str]] = set()
@@ -58,7 +58,7 @@ def audit(
             _count(sessions.setdefault(session.id, session), new)
             statements += (statement for _, statement in new if every or statement.outcome == "contradicted")
     statements.sort(key=lambda statement: (statement.rank, _reversed(statement.at)))
-    return Audit(sessions=list(sessions.values()), statements=statements, skipped=skipped, files=len(readable))
+    return AuditReport(sessions=list(sessions.values()), statements=statements, skipped=skipped, files=len(readable))
 
 
 def _unrepeated(

@@ -13,7 +13,7 @@ import msgspec
 
 from remit.clients.transcripts.calls import AgentCalls, TranscriptLine
 from remit.clients.transcripts.reading import CLIENTS, decode_line, lines_of, reader_of
-from remit.clients.transcripts.spoken import Text, about, texts_in
+from remit.clients.transcripts.spoken import SpokenText, about, texts_in
 from remit.evidence.receipts import Receipt
 
 #: Texts of one session that are read.
@@ -26,7 +26,7 @@ _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY time_created, 
 class Said(NamedTuple):
     """A text of the assistant, and how many calls came before it."""
 
-    text: Text
+    text: SpokenText
     calls: int
     #: The number of the turn, which begins with a text of the person.
     turn: int
