@@ -48,6 +48,7 @@ VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager"
 SHARED_MODULE_NAMES = {
     *(
         "agents",
+        "audit",
         "api",
         "calibration",
         "check",

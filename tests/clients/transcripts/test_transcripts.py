@@ -773,13 +773,13 @@ def test_paths_in_a_report_are_mapped_by_the_folder_of_the_transcript(file: Path
 
 def test_each_line_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[int] = []
-    real = reading._decode
+    real = reading.decode_line
 
     def counted(raw: bytes | None) -> Any:
         decoded.append(len(raw or b""))
         return real(raw)
 
-    monkeypatch.setattr(reading, "_decode", counted)
+    monkeypatch.setattr(reading, "decode_line", counted)
     for calls in (20, 200):
         decoded.clear()
         lines = [one for n in range(calls) for one in (call(f"c{n}", "Read", file_path="a.py"), result(f"c{n}", "x"))]
