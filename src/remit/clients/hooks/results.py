@@ -36,6 +36,7 @@ MAX_SESSION_BYTES = 100_000_000
 _MAX_VIOLATIONS = 60
 _MAX_FILES = 500
 _MAX_REVIEWS = 20
+_PATHS = ("files", "changed")
 #: Characters of the verified part of a report.
 _MAX_PARTIAL = 20_000
 #: Characters beyond a limit that are searched for secrets before the text is cut.
@@ -155,8 +156,7 @@ def keep_result(
         "whole": is_whole,
         **about,
         "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
-        "files": [path[:MAX_NAME_LENGTH] for path in list(about.get("files") or ())[:_MAX_FILES]],
-        "changed": [path[:MAX_NAME_LENGTH] for path in list(about.get("changed") or ())[:_MAX_FILES]],
+        **{name: [path[:MAX_NAME_LENGTH] for path in list(about.get(name) or ())[:_MAX_FILES]] for name in _PATHS},
         "cited": [[path[:MAX_NAME_LENGTH], line] for path, line in list(about.get("cited") or ())[:_MAX_FILES]],
         "partial": _text(about.get("partial"))[:_MAX_PARTIAL],
         "failure": _text(about.get("failure"))[:MAX_NAME_LENGTH],
