@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.clients.hooks.project import CLAIMS
+from remit.contract.profiles import PROFILES
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.record_store import make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
@@ -109,9 +110,21 @@ class KeptResult(msgspec.Struct, kw_only=True):
         return self.outcome != "returned"
 
     @property
+    def untrue(self) -> int:
+        """The number of its claims that do not hold."""
+        return len({(one["rule"], one["line"], one["message"]) for one in self.violations if _is_untrue(one)})
+
+    @property
     def is_outside_contract(self) -> bool:
         """Whether only its claims were checked: its agent was never asked for a form."""
         return self.profile == CLAIMS
+
+
+def _is_untrue(violation: Mapping[str, Any]) -> bool:
+    """Whether a stored violation is of a claim that does not hold, and not of the form."""
+    return (
+        violation["level"] == "L1" and violation["rule"] in PROFILES[CLAIMS].only and violation["rule"] != "unreadable"
+    )
 
 
 def keep_result(
