@@ -21,15 +21,14 @@ from measure import Bench
 from remit.configuration import load
 from remit.dispatch import worker as worker_module
 from remit.dispatch.settings import Settings, load_settings
+from remit.dispatch.submit import Queueing, Submission, insert
 from remit.dispatch.worker import Worker
 from remit.registry.api import allow_list, configured_defaults
 from remit.registry.lookup import load_registry
 from remit.registry.model import Brief, JobRequest
 from remit.registry.resolve import resolve_request
 from remit.store import jobs
-from remit.store.connecting import OPTIONS
-from remit.store.database import Database, open_database
-from remit.store.submissions import Submission, submit
+from remit.store.database import OPTIONS, Database, open_database
 from remit.store.workers import register
 
 _JOBS = 150
@@ -98,7 +97,7 @@ async def _without_jobs(database: Database) -> None:
 def submission(number: int, brief: Brief, queue: str = "bench") -> Submission:
     """One of many jobs."""
     request = JobRequest(prompt=f"task {number}", subagent_def="code-explorer")
-    return Submission(request=request, brief=brief, workspace="/", queue=queue)
+    return Submission(request=request, brief=brief, workspace="/", queueing=Queueing(queue=queue))
 
 
 class _Started:
@@ -146,7 +145,7 @@ async def _ours(database: Database, settings: Settings, count: int) -> float:
     brief = brief_of_a_job()
     begun = time.perf_counter()
     for number in range(count):
-        await submit(database, submission(number, brief))
+        await insert(database, submission(number, brief))
     await Worker(database, settings, queues=["bench"], concurrency=10, is_listed=False).run(until_idle=True)
     return (time.perf_counter() - begun) / count
 
@@ -209,7 +208,7 @@ async def _start_time(address: str | None) -> float:
         )
 
         async def ours(number: int) -> int:
-            return (await submit(database, submission(number, brief)))[0]
+            return (await insert(database, submission(number, brief)))[0]
 
         async def plain(number: int) -> int:
             await task.defer_async(number=number)
@@ -269,7 +268,7 @@ async def _claiming(address: str | None) -> float:
         taken = []
         for waiting in (100, _WAITING):
             await _without_jobs(database)
-            first, _new = await submit(database, submission(0, brief))
+            first, _new = await insert(database, submission(0, brief))
             async with database.transaction() as connection:
                 await connection.execute(
                     "INSERT INTO remit.jobs (agent, brief, request, prompt, workspace, queue) "
@@ -305,7 +304,7 @@ async def _looking(address: str | None) -> float:
         taken = []
         for there in (100, _WAITING):
             await _without_jobs(database)
-            await submit(database, submission(0, brief_of_a_job()))
+            await insert(database, submission(0, brief_of_a_job()))
             async with database.transaction() as connection:
                 await connection.execute(
                     "INSERT INTO remit.jobs (agent, brief, request, prompt, workspace, queue, state, outcome, finished)"

@@ -21,17 +21,15 @@ from measure import Bench
 
 from remit.dispatch.conversation import Conversation
 from remit.dispatch.events import EventWriter
-from remit.dispatch.model_client import ModelClient
-from remit.dispatch.models import build_model
+from remit.dispatch.model_client import ModelClient, build_model
 from remit.dispatch.settings import Settings
+from remit.dispatch.submit import Submission, insert
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import Calls, job_tools
 from remit.registry.model import Brief
 from remit.store import jobs
-from remit.store.budgets import Reservation
-from remit.store.database import Database, NamedQuery
-from remit.store.submissions import Submission, submit
-from remit.store.transcript import StepRecord, Transcript, UsageSums
+from remit.store.database import Database
+from remit.store.transcript import Reservation, StepRecord, Transcript, UsageSums
 from remit.testing import project
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # where the scripted model is
@@ -83,7 +81,7 @@ class _Forgetful(Transcript):
     async def broken(self) -> UsageSums:
         return UsageSums()
 
-    async def _write(self, statement: NamedQuery) -> list[Any]:
+    async def _write(self, query: str, **values: Any) -> list[Any]:
         return [{"state": None}]
 
 
@@ -136,7 +134,7 @@ async def _turn_cost(address: str | None, where: str) -> float:
             async with scratch(address) as (database, _), bare_table(database):
                 durable, plain, bare = [], [], []
                 for _round in range(_ROUNDS):
-                    number, _new = await submit(database, _submission(0))
+                    number, _new = await insert(database, _submission(0))
                     job = await jobs.claim(database, number, "00000000-0000-0000-0000-000000000000", None)
                     if not isinstance(job, jobs.Job):
                         raise RuntimeError("the job could not be claimed")
@@ -198,7 +196,7 @@ async def _takeover(address: str | None, where: str) -> float:
 async def _taken_over(address: str | None) -> tuple[float, float]:
     """Seconds from the death until the job has been started again, and until the model has been asked."""
     async with _loaded(address) as (server, database, start):
-        job, _new = await submit(database, _submission(0))
+        job, _new = await insert(database, _submission(0))
         first = start()
         await asyncio.to_thread(server.wait, "held", timeout=60)
         start()
@@ -219,7 +217,7 @@ async def _memory(address: str | None, where: str) -> float:
         await _alive(database, 1)
         idle = _megabytes(worker.pid)
         for number in range(_WAITING):
-            await submit(database, _submission(number))
+            await insert(database, _submission(number))
         await asyncio.to_thread(server.wait, "held", waiting=_WAITING, timeout=300)
         full = _megabytes(worker.pid)
     _notes.append(f"a worker{where}: {idle:.0f} MB idle, {full:.0f} MB with {_WAITING} conversations")

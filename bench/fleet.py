@@ -26,10 +26,9 @@ from psycopg.rows import dict_row
 from remit.dispatch.attempt import AttemptParts
 from remit.dispatch.finish import RunEnd
 from remit.dispatch.settings import load_settings
-from remit.dispatch.worker import _SLOW_IMPORTS, Worker
+from remit.dispatch.worker import Worker
 from remit.registry.model import Brief
-from remit.store.connecting import OPTIONS
-from remit.store.database import open_database
+from remit.store.database import OPTIONS, open_database
 from remit.store.jobs import Job
 from remit.store.server import EmbeddedServer
 
@@ -43,7 +42,7 @@ _PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 _CONNECTIONS = 600
 _FORKS = multiprocessing.get_context("forkserver")
 #: Imported once, in the process that all workers are forked from, so that a killed worker is back at once.
-_IMPORTS = ["fleet", "pydantic_ai.models.anthropic", *_SLOW_IMPORTS]
+_IMPORTS = ["fleet", "pydantic_ai.models.anthropic", "genai_prices"]
 
 
 class WorkerPlace(NamedTuple):

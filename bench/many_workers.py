@@ -19,9 +19,9 @@ from dispatch import brief_of_a_job, submission
 from fleet import WorkerPlace, nothing_brief, rows, server, start_worker
 from measure import Bench
 
+from remit.dispatch.submit import insert
 from remit.registry.model import Brief
 from remit.store.database import open_database
-from remit.store.submissions import submit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # where the scripted model is
 
@@ -174,7 +174,7 @@ async def _first(place: WorkerPlace, brief: Brief) -> None:
     """Submit the job whose brief all others get."""
     async with open_database(place.address, place.folder) as database:
         wanted = submission(0, brief, "default")
-        await submit(database, msgspec.structs.replace(wanted, workspace=str(place.folder / "project")))
+        await insert(database, msgspec.structs.replace(wanted, workspace=str(place.folder / "project")))
 
 
 @contextmanager

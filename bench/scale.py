@@ -18,10 +18,10 @@ from measure import Bench, sized
 from psycopg.conninfo import make_conninfo
 
 from remit.dispatch.settings import load_settings
+from remit.dispatch.submit import insert
 from remit.registry.model import Brief
 from remit.store import jobs, workers
 from remit.store.database import Database, open_database
-from remit.store.submissions import submit
 
 FEW, MANY = 1_000, sized(1_000_000, 100_000)
 _REPEATS = 25
@@ -50,7 +50,7 @@ Operation = Callable[[Database, int], Awaitable[object]]
 async def filled(address: str, number: int) -> AsyncIterator[Database]:
     """Open a database with this number of waiting jobs, and as many finished ones."""
     async with open_database(address, Path("/")) as database:
-        await submit(database, submission(0, _brief()))
+        await insert(database, submission(0, _brief()))
         async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
             await connection.execute(_FILL.format(number=number).encode())
             await connection.execute(b"VACUUM ANALYZE")
@@ -63,7 +63,7 @@ def _brief() -> Brief:
 
 
 async def _submit(database: Database, number: int) -> None:
-    await submit(database, submission(number, _brief()))
+    await insert(database, submission(number, _brief()))
 
 
 async def _claim(database: Database, number: int) -> None:

@@ -351,7 +351,7 @@ def _hook_lines() -> list[str]:
 async def _ledger_times(address: str) -> tuple[float, float]:
     """Return the milliseconds that a thousand new entries take, and those of all scorecards."""
     from remit.ledger.ledger_entries import LedgerEntry
-    from remit.store import learning, ledger
+    from remit.store import ledger
     from remit.store.database import open_database
 
     async with open_database(address, Path("/")) as database:
@@ -364,7 +364,7 @@ async def _ledger_times(address: str) -> tuple[float, float]:
             appended.append(1000 * (time.perf_counter() - started))
             await ledger.fold(database)
             started = time.perf_counter()
-            await learning.scorecards(database)
+            await ledger.scorecards(database)
             carded.append(1000 * (time.perf_counter() - started))
     return statistics.median(appended), statistics.median(carded)
 

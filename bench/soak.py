@@ -23,10 +23,10 @@ from dispatch import brief_of_a_job, submission
 from fleet import Sample, WorkerPlace, nothing_brief, rows, samples_of, server, slope, start_worker
 from measure import Bench
 
+from remit.dispatch.submit import Submission, insert
 from remit.errors import EnvironmentBroken
 from remit.registry.model import Brief
 from remit.store.database import Database, open_database
-from remit.store.submissions import Submission, submit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # where the scripted model is
 
@@ -73,7 +73,7 @@ async def _submit_once(database: Database, wanted: Submission) -> None:
     """Submit a job, again and again while the database does not respond; its key makes it one job."""
     while True:
         try:
-            await submit(database, wanted)
+            await insert(database, wanted)
         except EnvironmentBroken:
             await asyncio.sleep(0.5)
         else:
@@ -143,7 +143,8 @@ class Soak:
                 is_talk = (number * self._conversations) // total != ((number + 1) * self._conversations) // total
                 wanted = submission(number, talking if is_talk else nothing, "default")
                 request = msgspec.structs.replace(wanted.request, prompt=f"task {number} of the soak")
-                whole = msgspec.structs.replace(wanted, request=request, workspace=workspace, key=f"soak-{number}")
+                queueing = wanted.queueing._replace(key=f"soak-{number}")
+                whole = msgspec.structs.replace(wanted, request=request, workspace=workspace, queueing=queueing)
                 await _submit_once(database, whole)
                 self.submitted += 1
                 if number % 200 == 0:

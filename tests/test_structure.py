@@ -26,12 +26,8 @@ DEEP_MODULE_LINES = 100
 #: Modules that other programs start or import.
 ENTRY_POINTS = {
     "remit.__main__",
-    "remit.clients.codex.setup.client",
-    "remit.clients.copilot.setup.client",
-    "remit.clients.copilot.setup.health",
-    "remit.clients.opencode.setup.client",
-    "remit.clients.opencode.setup.health",  # the modules of a client are found by name
-    "remit.clients.hooks.teams",  # the handlers of events are found by name
+    *(f"remit.clients.{name}.transcript" for name in ("codex", "copilot", "opencode")),  # found by name
+    "remit.clients.hooks.session_events",  # the handlers of events are found by name
     "remit.secrets.file_scan",
     "remit.surfaces.hooks.entry",
     "remit.testing",
@@ -45,7 +41,6 @@ COMMANDS_AND_RULES = (
 #: Short modules with one importer in the same package, and why they are separate.
 SEPARATE_MODULES = {
     "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
-    "remit.surfaces.server.mcp_endpoint": "loads the library of the protocol at the first request",
 }
 #: Names that say nothing about the content.
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "misc"}
@@ -53,17 +48,16 @@ VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager"
 SHARED_MODULE_NAMES = {
     *(
         "agents",
+        "audit",
         "api",
         "calibration",
         "check",
-        "client",
-        "dismissals",
+        "contract",
         "doctor",
         "events",
         "files",
         "gate",
         "git",
-        "health",
         "jobs",
         "ledger",
         "mcp",
@@ -71,7 +65,7 @@ SHARED_MODULE_NAMES = {
         "model",
     ),
     *("models", "paths", "plan", "plans", "progress", "review", "rules", "settings", "text", "verify", "worker"),
-    "translate",
+    *("setup", "transcript", "translate"),
 }
 #: Class names that occur in several packages, and what they are.
 SHARED_CLASS_NAMES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from remit.checking import Options, Verdict, check_text, looks_like_path, read_source
-from remit.clients.transcripts import read_transcripts
+from remit.clients.transcripts.reading import read_transcripts
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import Sources, open_sources

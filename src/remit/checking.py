@@ -7,7 +7,7 @@ and whether it is accepted. This module derives the answer to the last one from 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -24,7 +24,7 @@ from remit.evidence.model import Evidence, Reliability
 from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources
 from remit.rules.base import Case, Fault, Need, Rule, Violation
-from remit.rules.catalog import BY_CODE, BY_NAME, entries_for, expand, find, rules_for
+from remit.rules.catalog import expand, find, find_name, rules_in
 
 #: A longer string is not a path.
 _MAX_PATH = 1000
@@ -149,7 +149,8 @@ def check_text(
 def check_document(document: Document, path: str, options: Options, sources: Sources) -> Verdict:
     """Return a verdict for one parsed result. `options` must have been validated."""
     result = document.result
-    kind = KINDS["error"] if result.failed else kind_of(result.agent, _named_kind(result.agent, options))
+    signed = result.agent or options.agent or ""
+    kind = KINDS["error"] if result.failed else kind_of(signed, _named_kind(signed, options))
     revision, stated = Revision(), None
     if options.with_history or sources.has_rev:
         revision, stated = choose_revision(document.whole_text, sources)
@@ -209,11 +210,20 @@ def _named_kind(agent: str, options: Options) -> str | None:
     return options.kind or {slug(name): kind for name, kind in options.kinds.items()}.get(slug(agent))
 
 
+def _rules(case: Case) -> Iterator[tuple[Rule, Level]]:
+    """Yield the rules for a document. Of those on the form, only two apply to a text that is not a result."""
+    for rule, level in rules_in(case.profile):
+        if case.kind.is_short and not rule.in_short_form:
+            continue
+        if case.document.has_content or rule.needs != "document" or rule.name in ("unreadable", "title-missing"):
+            yield rule, level
+
+
 def _run(case: Case) -> list[Violation]:
-    available, has_content = _available(case.evidence), case.document.has_content
+    available = _available(case.evidence)
     found: dict[str, list[Violation]] = {}
-    for rule, level in rules_for(case.profile, available, case.subjects, has_content=has_content):
-        if found and not found.keys().isdisjoint(rule.requires):
+    for rule, level in _rules(case):
+        if rule.needs not in available or (found and not found.keys().isdisjoint(rule.requires)):
             continue
         if violations := [_violation(rule, level, fault, case) for fault in rule.check(case)]:
             found[rule.name] = violations
@@ -241,18 +251,20 @@ def _available(evidence: Evidence) -> frozenset[Need]:
 def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
     """Return the rules that could not be checked, each with the missing source."""
     wanted, available = _selection(options), _available(case.evidence)
-    entries = entries_for(case.profile, has_content=case.document.has_content)
     missing: dict[Need, str] = {need: _missing(need, case.evidence) for need in get_args(Need) if need not in available}
     return tuple(
-        NotRun(entry.name, missing[entry.needs]) for entry in entries if entry.needs in missing and wanted(entry.name)
+        NotRun(rule.name, missing[rule.needs])
+        for rule, _ in _rules(case)
+        if rule.needs in missing and wanted(rule.name)
     )
 
 
 def _missing(need: Need, evidence: Evidence) -> str:
     if need == "repository":
         return "no repository was given"
-    claims = [str(claim.at) for claim in evidence.run_claims] if need == "runs" else []
-    unchecked = f"; the test run claimed at line {', '.join(claims)} was not checked" if claims else ""
+    runs = [one.statement for one in evidence.statements if one.statement.kind == "run"] if need == "runs" else []
+    claim = next((one for one in runs if one.check == "test"), None)
+    unchecked = f"; the test run claimed at line {claim.at} was not checked" if claim is not None else ""
     return f"{evidence.receipts_problem or 'no receipts were given'}{unchecked}"
 
 
@@ -285,8 +297,8 @@ def _overrides(document: Document, options: Options) -> tuple[Recorded, ...]:
     own = [(override.rule, override.reason) for override in document.result.overrides]
     recorded: dict[str, str] = {}
     for rule, reason in (*options.overrides, *own):
-        name = rule.lower() if rule.lower() in BY_NAME else BY_CODE.get(rule.upper(), "")
-        if name and reason.strip():
+        name = find_name(rule) if reason.strip() else None
+        if name:
             recorded.setdefault(name, reason.strip())
     return tuple(Recorded(rule, reason) for rule, reason in recorded.items())
 

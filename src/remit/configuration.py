@@ -169,7 +169,18 @@ def load(start: Path | None = None, environment: Mapping[str, str] | None = None
         if variable is not None:
             value = Value(_from_variable(setting, environment[variable]), variable)
             values[setting.key] = _combine(value, values[setting.key]) if setting.shape == "paths" else value
+    agents = _project_agents(start or Path.cwd())
+    if agents is not None and agents not in values["plugin_path"].value:
+        values["plugin_path"] = _combine(values["plugin_path"], Value([agents], agents))
     return Configuration(values)
+
+
+def _project_agents(start: Path) -> str | None:
+    """Return the folder of the project's own subagents, which is read after the plugins; None if it has none."""
+    start = start.absolute()
+    root = next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), start)
+    folders = (start, *start.parents[: len(start.parts) - len(root.parts)])
+    return next((str(agents) for folder in folders if (agents := folder / ".claude/agents").is_dir()), None)
 
 
 def _refuse_unconfirmed(file: Path, table: Mapping[str, Any]) -> None:
@@ -211,8 +222,8 @@ def _find_variable(setting: Setting, environment: Mapping[str, str]) -> str | No
 
 
 def _combine(first: Value, rest: Value) -> Value:
-    if not rest.value:
-        return first
+    if not rest.value or not first.value:
+        return first if first.value else rest
     return Value([*first.value, *rest.value], f"{first.source}, {rest.source}")
 
 

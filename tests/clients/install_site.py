@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from click.testing import CliRunner, Result
 
-from remit.clients.claude_code.setup.client import find_target
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.setup.install import apply_install, plan_install
 from remit.clients.setup.plan import InstallPlan
 from remit.clients.setup.target import InstallTarget
@@ -23,7 +23,7 @@ class Site(NamedTuple):
 
     @property
     def target(self) -> InstallTarget:
-        return find_target(self.project, is_user=False)
+        return CLAUDE_CODE.find_target(self.project, is_user=False)
 
     @property
     def settings(self) -> Path:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code.setup.bundle import agent_files, skill_text
-from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
+from remit.clients.claude_code.setup import skill_text
 from remit.clients.hooks import results
 from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.events import handle_event
@@ -60,15 +61,15 @@ def test_session_is_read_and_written_with_the_same_keys(gate: Path) -> None:
         delegation = state.delegations[LAUNCH]
         assert (delegation.agent, delegation.agent_id, delegation.state) == ("code-explorer", RUN, "rejected")
         assert delegation.contract_sent
-        assert [entry["decision"] for entry in state.decisions] == ["allow", "deny"]
+        assert [entry.decision for entry in state.decisions] == ["allow", "deny"]
         assert state.warnings == ["Agent code-explorer failed, results may be incomplete"]
         assert (state.used, state.saved) == ({"lookup": 1}, 600)
     assert not (gate / f"{SESSION}.json").exists(), "it is imported once"
     after = json.loads(open_store(str(gate)).trusted("session", SESSION) or b"")
-    # A newer version adds keys. It keeps the others, but for commands that reverted a whole file.
-    assert {key: after[key] for key in before if key not in ("updated", "reverts")} == {
-        key: value for key, value in before.items() if key not in ("updated", "reverts")
-    }
+    # A newer version adds keys. It keeps the others, but for commands that reverted a whole file and renamed fields.
+    assert after["delegations"][LAUNCH].pop("contract_sent") == before["delegations"][LAUNCH].pop("told")
+    kept = before.keys() - {"updated", "reverts"}
+    assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
 
 
 def test_compiled_settings_stay_effective_while_new_ones_are_invalid(site: Site, gate: Path) -> None:
@@ -133,7 +134,9 @@ def test_install_replaces_an_earlier_install(installed: Site) -> None:
     assert plan.kept == []
     claude = installed.project / ".claude"
     assert (claude / "skills/remit/SKILL.md").read_text(encoding="utf-8") == skill_text()
-    assert (claude / "agents/code-explorer.md").read_text(encoding="utf-8") == agent_files()["code-explorer.md"]
+    assert (claude / "agents/code-explorer.md").read_text(encoding="utf-8") == CLAUDE_CODE.agent_files()[
+        "code-explorer.md"
+    ]
     assert own_hooks(installed.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
     installed.uninstall()
     assert set(everything(installed.project)) == NEW_PROJECT

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code.setup import bundle
-from remit.clients.claude_code.setup.bundle import agent_files
-from remit.clients.claude_code.setup.client import find_target
-from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries, is_ours
+from remit.clients.claude_code import setup
+from remit.clients.claude_code.hook_entries import EVENTS, hook_entries, is_ours
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.hooks import compiling
 from remit.clients.hooks.compiled import read_compiled
 from remit.clients.setup import plan
@@ -31,7 +30,7 @@ def test_an_install_writes_hooks_agents_skill_commands_and_a_plugin(site: Site) 
     site.install()
     found = everything(site.project)
     assert own_hooks(site.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
-    assert {f".claude/agents/{name}" for name in agent_files()} <= set(found)
+    assert {f".claude/agents/{name}" for name in CLAUDE_CODE.agent_files()} <= set(found)
     assert {".claude/skills/remit/SKILL.md", ".claude/commands/remit/declare.md"} <= set(found)
     assert {".remit/claude-code/plugin/.claude-plugin/plugin.json", ".remit/gate/seal"} <= set(found)
     assert found[".remit/.gitignore"] == b"*\n"
@@ -121,7 +120,7 @@ def test_a_changed_file_is_not_overwritten_by_the_next_install(site: Site) -> No
 
 def test_a_file_of_an_earlier_version_is_updated(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(bundle, "skill_text", lambda: "an earlier text\n")
+        earlier.setattr(setup, "skill_text", lambda: "an earlier text\n")
         site.install()
     site.install()
     skill = site.project / ".claude/skills/remit/SKILL.md"
@@ -359,7 +358,7 @@ def test_the_state_of_user_hooks_in_a_project_can_be_removed_there(site: Site) -
 
 def test_the_clients_own_variable_names_the_users_folder(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(site.home / "elsewhere"))
-    place = find_target(None, is_user=True)
+    place = CLAUDE_CODE.find_target(None, is_user=True)
     assert place.settings == site.home / "elsewhere/settings.json"
     before = everything(site.home)
     apply_install(plan_install(place))

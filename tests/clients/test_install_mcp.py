@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from install_site import Site, everything
 
-from remit.clients.claude_code.setup.client import find_target
-from remit.clients.known_clients import client_setup
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
+from remit.clients.known_clients import CLIENTS
 from remit.clients.setup.install import plan_install
 from remit.clients.setup.mcp_entry import _with_server, _without_server, json_server_file, server_problem
 from remit.clients.setup.plan import read_record
@@ -140,7 +140,7 @@ def test_a_link_is_not_followed(site: Site, tmp_path: Path) -> None:
 
 def test_for_all_projects_the_clients_own_command_is_named(site: Site) -> None:
     with pytest.raises(UsageError, match="claude mcp add --scope user remit"):
-        plan_install(find_target(None, is_user=True), is_with_mcp=True)
+        plan_install(CLAUDE_CODE.find_target(None, is_user=True), is_with_mcp=True)
 
 
 #: Client -> its file, and the path to Remit's entry.
@@ -239,7 +239,7 @@ def test_a_table_that_was_changed_since_stays(site: Site) -> None:
 @pytest.mark.parametrize("client", FILES)
 def test_doctor_notices_a_server_that_is_gone_or_another(site: Site, client: str) -> None:
     install(site, client)
-    target = client_setup(client).find_target(site.project, is_user=False)
+    target = CLIENTS[client].find_target(site.project, is_user=False)
     record = read_record(target)
     assert record is not None
     assert server_problem(target, record) == ""

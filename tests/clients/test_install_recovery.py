@@ -13,8 +13,8 @@ import click
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code.setup.client import find_target
-from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.hooks.compiled import read_compiled
 from remit.clients.setup import install as alone_module
 from remit.clients.setup.install import apply_install, install_lock, plan_install
@@ -111,7 +111,7 @@ def test_without_the_record_the_mode_stays_and_is_named(site: Site) -> None:
 
 
 def test_agents_of_a_user_install_without_a_record_still_belong_to_the_team(site: Site) -> None:
-    user = find_target(None, is_user=True)
+    user = CLAUDE_CODE.find_target(None, is_user=True)
     apply_install(plan_install(user))
     shutil.rmtree(site.home / ".remit")
     assert site.install().kept == []
@@ -299,6 +299,6 @@ def test_a_mode_that_the_user_set_after_an_install_stays(site: Site) -> None:
 
 
 def test_uninstalling_for_the_user_does_not_wait_for_a_project(site: Site) -> None:
-    user = find_target(None, is_user=True)
+    user = CLAUDE_CODE.find_target(None, is_user=True)
     with install_lock(site.target), install_lock(user):
         apply_uninstall(plan_uninstall(user))

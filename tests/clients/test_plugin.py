@@ -9,8 +9,9 @@ import sys
 import pytest
 import yaml
 
-from remit.clients.claude_code.setup.bundle import COMMANDS, agent_files, command_files, plugin_files, skill_text
-from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries
+from remit.clients.claude_code.hook_entries import EVENTS, hook_entries
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
+from remit.clients.claude_code.setup import COMMANDS, command_files, plugin_files, skill_text
 from remit.clients.hooks.events import HANDLERS
 from remit.gate.declarations import KINDS
 from remit.gate.settings import AGENTS, LIMITS
@@ -37,12 +38,12 @@ def test_every_handled_event_has_a_hook() -> None:
 
 
 def test_the_whole_team_is_included() -> None:
-    assert sorted(agent_files()) == sorted(f"{name}.md" for name in TEAM)
+    assert sorted(CLAUDE_CODE.agent_files()) == sorted(f"{name}.md" for name in TEAM)
 
 
 @pytest.mark.parametrize("name", TEAM)
 def test_a_definition_is_written_in_the_clients_format(name: str) -> None:
-    text = agent_files()[f"{name}.md"]
+    text = CLAUDE_CODE.agent_files()[f"{name}.md"]
     own = head(text)
     assert set(own) == {"name", "description", "tools", "model", "maxTurns"}
     assert own["name"] == name
@@ -53,14 +54,14 @@ def test_a_definition_is_written_in_the_clients_format(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEAM)
 def test_no_definition_gets_more_tools_than_it_has(name: str) -> None:
-    tools = str(head(agent_files()[f"{name}.md"])["tools"]).split(", ")
+    tools = str(head(CLAUDE_CODE.agent_files()[f"{name}.md"])["tools"]).split(", ")
     assert tools
     assert set(tools) == set(TEAM[name].tools or ()) & CLIENT_TOOLS
 
 
 def test_a_reading_agent_has_no_shell_although_it_may_read_the_history() -> None:
     assert "GitLog" in (TEAM["code-explorer"].tools or ())
-    assert head(agent_files()["code-explorer.md"])["tools"] == "Read, Grep, Glob"
+    assert head(CLAUDE_CODE.agent_files()["code-explorer.md"])["tools"] == "Read, Grep, Glob"
 
 
 def test_the_skill_has_the_fields_and_the_phrases_that_trigger_it() -> None:
@@ -102,7 +103,7 @@ def test_the_plugin_has_everything_that_the_settings_have() -> None:
     assert json.loads(FILES["hooks/hooks.json"])["hooks"] == {
         event: [{"hooks": [entry]}] for event, entry in hook_entries().items()
     }
-    for name, text in agent_files().items():
+    for name, text in CLAUDE_CODE.agent_files().items():
         assert FILES[f"agents/{name}"] == text
     for name, text in command_files().items():
         assert FILES[f"commands/{name}"] == text

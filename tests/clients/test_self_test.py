@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from remit.clients.claude_code.setup.client import find_target
-from remit.clients.claude_code.setup.health import SelfTestCase, client_facts, recorded_cases, self_test
-from remit.clients.claude_code.setup.hook_entries import EVENTS, hook_entries
+from remit.clients.claude_code.hook_entries import EVENTS, hook_entries
+from remit.clients.claude_code.self_test import SelfTestCase, recorded_cases, self_test
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.hooks.events import handle_event
 from remit.clients.hooks.payload import RELIED_ON, missing
 from remit.clients.hooks.responses import encode
@@ -185,20 +185,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(project: Path) -> Path:
-    place = find_target(project, is_user=False)
+    place = CLAUDE_CODE.find_target(project, is_user=False)
     apply_install(plan_install(place))
     return place.settings
 
 
 def test_the_doctor_reports_that_nothing_is_installed(project: Path) -> None:
-    (fact,) = client_facts(project)
+    (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "good"
     assert "not under contract here" in fact.words
 
 
 def test_the_doctor_reports_that_hooks_work(project: Path) -> None:
     settings = install(project)
-    (fact,) = client_facts(project)
+    (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "good"
     assert fact.words == f"the hooks in {settings} work: {len(CASES)} recorded payloads were answered correctly"
 
@@ -215,7 +215,7 @@ def test_the_doctor_names_missing_hooks(project: Path) -> None:
     values = json.loads(settings.read_text(encoding="utf-8"))
     values["hooks"] = {"Stop": values["hooks"]["Stop"]}
     settings.write_text(json.dumps(values), encoding="utf-8")
-    facts = list(client_facts(project))
+    facts = list(CLAUDE_CODE.facts(project))
     assert {fact.level for fact in facts} == {"bad"}
     reply = " ".join(fact.words for fact in facts)
     assert f"{settings} lacks hooks for SessionStart, UserPromptSubmit" in reply
@@ -225,7 +225,7 @@ def test_the_doctor_names_missing_hooks(project: Path) -> None:
 
 def test_the_doctor_names_hooks_of_another_installation(project: Path) -> None:
     changed(install(project), "Stop", command="/nowhere/python")
-    (fact,) = client_facts(project)
+    (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "bad"
     assert "starts '/nowhere/python' for Stop. It belongs to another installation" in fact.words
 
@@ -248,7 +248,7 @@ def test_the_doctor_runs_no_code_of_a_clone(project: Path, hook: dict[str, Any])
     settings = {"hooks": {"SessionStart": [{"hooks": [json.loads(text)]}]}}
     (project / ".claude").mkdir()
     (project / ".claude/settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    facts = list(client_facts(project))
+    facts = list(CLAUDE_CODE.facts(project))
     assert any("and was not run" in fact.words for fact in facts)
     assert not stolen.exists()
 
@@ -256,7 +256,9 @@ def test_the_doctor_runs_no_code_of_a_clone(project: Path, hook: dict[str, Any])
 @pytest.mark.parametrize("url", ["http://example.com/hooks/claude-code", "http://127.0.0.1:1/x/hooks/claude-code"])
 def test_the_doctor_sends_nothing_to_other_machines(project: Path, url: str) -> None:
     changed(install(project), "Stop", type="http", url=url)
-    assert any(f"starts '{url}' for Stop" in fact.words or "not run" in fact.words for fact in client_facts(project))
+    assert any(
+        f"starts '{url}' for Stop" in fact.words or "not run" in fact.words for fact in CLAUDE_CODE.facts(project)
+    )
 
 
 @pytest.mark.parametrize("file", ["project/.claude/settings.local.json", "home/.claude/settings.json"])
@@ -266,7 +268,7 @@ def test_the_doctor_reports_only_that_hooks_are_switched_off(project: Path, tmp_
     settings.parent.mkdir(exist_ok=True)
     there = json.loads(settings.read_text(encoding="utf-8")) if settings.exists() else {}
     settings.write_text(json.dumps({"disableAllHooks": True, **there}), encoding="utf-8")
-    (fact,) = client_facts(project)
+    (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "bad"
     assert fact.words == f"not under contract: {settings} switches all hooks off (disableAllHooks)"
 
@@ -274,7 +276,7 @@ def test_the_doctor_reports_only_that_hooks_are_switched_off(project: Path, tmp_
 def test_the_doctor_ignores_disabled_hooks_without_an_install(project: Path) -> None:
     (project / ".claude").mkdir()
     (project / ".claude/settings.json").write_text('{"disableAllHooks": true}', encoding="utf-8")
-    (fact,) = client_facts(project)
+    (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "good"
     assert "not under contract here" in fact.words
 
@@ -284,7 +286,7 @@ def test_the_doctor_names_a_folder_of_the_project_that_cannot_be_used(project: P
     gate = project / ".remit/gate"
     shutil.rmtree(gate)
     gate.write_text("in the way", encoding="utf-8")
-    (fact,) = client_facts(project)
+    (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "bad"
     assert f"the hooks in {settings} do not work in this project: {gate} must be a folder" in fact.words
 
@@ -303,7 +305,7 @@ def test_the_doctor_names_a_folder_of_the_project_that_cannot_be_written(
         raise PermissionError(13, "Permission denied", str(folder / "x"))
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refused)
-    (fact,) = client_facts(project)
+    (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "bad"
     assert f"{folder} cannot be written: Permission denied; calls are not checked" in fact.words
 
@@ -316,20 +318,20 @@ def test_the_doctor_names_a_file_of_the_gate_that_is_another_users(
     theirs.touch()
     may = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != str(theirs) and may(path, mode))
-    (fact,) = client_facts(project)
+    (fact,) = CLAUDE_CODE.facts(project)
     assert (fact.level, f"{theirs} cannot be read and written" in fact.words) == ("bad", True)
 
 
 def test_the_doctor_leaves_no_file_in_the_project(project: Path) -> None:
     install(project)
     before = sorted(project.rglob("*"))
-    assert state_problem(find_target(project, is_user=False)) == ""
+    assert state_problem(CLAUDE_CODE.find_target(project, is_user=False)) == ""
     assert sorted(project.rglob("*")) == before
 
 
 def test_the_doctor_names_settings_that_it_cannot_read(project: Path) -> None:
     (project / ".claude").mkdir()
     (project / ".claude/settings.json").write_text("{", encoding="utf-8")
-    facts = list(client_facts(project))
+    facts = list(CLAUDE_CODE.facts(project))
     assert facts[0].level == "bad"
     assert "not valid JSON" in facts[0].words

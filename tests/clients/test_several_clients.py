@@ -8,8 +8,8 @@ import pytest
 from install_site import Site, everything
 
 from remit.clients.hooks.compiled import folder_of, project_of
-from remit.clients.hooks.unknown_events import count_unknown, unknown_events, unknown_notice
-from remit.clients.known_clients import CLIENTS, client_setup
+from remit.clients.hooks.events import count_unknown, unknown_events, unknown_notice
+from remit.clients.known_clients import CLIENTS
 
 OTHERS = [name for name in CLIENTS if name != "claude-code"]
 OWN = '{\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}\n}\n'
@@ -26,7 +26,7 @@ def test_an_install_is_removed_without_a_trace(site: Site, client: str, monkeypa
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     before, at_home = everything(site.project), everything(site.home)
     shown = run(site, "install", client)
-    target = client_setup(client).find_target(site.project, is_user=False)
+    target = CLIENTS[client].find_target(site.project, is_user=False)
     assert target.display_path(target.settings) in shown
     assert "--client " + client in " ".join(shown.split())
     assert f"{client} is " in shown
@@ -39,7 +39,7 @@ def test_an_install_is_removed_without_a_trace(site: Site, client: str, monkeypa
 
 @pytest.mark.parametrize("client", OTHERS)
 def test_files_of_the_user_stay(site: Site, client: str) -> None:
-    setup = client_setup(client)
+    setup = CLIENTS[client]
     target = setup.find_target(site.project, is_user=False)
     agent = target.folder / setup.agents / f"code-explorer{setup.ending}"
     agent.parent.mkdir(parents=True)
@@ -88,7 +88,7 @@ def test_an_install_for_all_projects_is_removed_without_a_trace(site: Site, clie
     before = everything(site.home), everything(site.project)
     done = site.remit("install", client, "--user", "--mcp", "--yes")
     assert done.exception is None, done.output
-    target = client_setup(client).find_target(None, is_user=True)
+    target = CLIENTS[client].find_target(None, is_user=True)
     assert target.settings.is_file()
     assert target.settings.is_relative_to(site.home)
     again = site.remit("install", client, "--project", str(site.project), "--yes")

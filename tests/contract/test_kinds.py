@@ -11,7 +11,8 @@ from remit.contract.kinds import KINDS, kind_of, slug
 
 #: Section 4 of the contract: kind, agents, required blocks.
 CONTRACT = {
-    "exploration": ("code-explorer Explore", "Entry Points, Execution Flow"),
+    "exploration": ("code-explorer", "Entry Points, Execution Flow"),
+    "search": ("Explore", ""),
     "design": ("code-architect system-architect", "Recommended Architecture, Implementation Map, Build Sequence"),
     "review": ("qa-engineer security-auditor", "Issues Detected"),
     "implementation": ("frontend-specialist backend-specialist", "Files Created or Files Modified, Test Results"),

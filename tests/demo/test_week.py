@@ -22,7 +22,7 @@ from remit.gate.session_store import recorded_sessions
 from remit.ledger.calibration import calibrate
 from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard
-from remit.store import jobs, learning, ledger, plans, review_queue, workers
+from remit.store import jobs, ledger, plans, review_queue, workers
 from remit.store.database import Database, open_database
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ def test_every_finished_job_and_every_plan_is_in_the_ledger_once(demo: Demo) -> 
 
 
 def test_there_are_enough_decisions_for_a_calibration_and_items_to_decide(demo: Demo) -> None:
-    opinions = demo.run(learning.decided_opinions)
+    opinions = demo.run(ledger.decided_opinions)
     found = calibrate(decision_points(opinions))
     progress = demo.run(review_queue.progress)
 
@@ -84,7 +84,7 @@ def test_there_are_enough_decisions_for_a_calibration_and_items_to_decide(demo: 
 
 
 def test_agents_have_two_versions_and_different_precision(demo: Demo) -> None:
-    cards = demo.run(learning.scorecards)
+    cards = demo.run(ledger.scorecards)
     by_agent: dict[str, list[Scorecard]] = {}
     for card in cards:
         by_agent.setdefault(card.agent, []).append(card)

@@ -15,7 +15,7 @@ from remit.contract.tokens import estimate_tokens
 from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
-from remit.store import budgets, jobs, workers
+from remit.store import jobs, transcript, workers
 from remit.store.transcript import FinishedCall, StepRecord, StoredEvent, Transcript, UsageSums, ended_call
 
 pytest_plugins = ("support.running",)
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 READ = tools(("Read", {"file_path": "a.py"}))
 UNPRICED = "openai:a-model-of-our-own"
 TURNS = "SELECT tree_turns, tree_reserved_turns FROM remit.jobs WHERE id = %s"
-WANTED = budgets.BudgetRequest(100, 1_000, 64)
+WANTED = transcript.BudgetRequest(100, 1_000, 64)
 
 
 async def claimed(fleet: Fleet, number: int) -> jobs.Job:
@@ -35,9 +35,9 @@ async def claimed(fleet: Fleet, number: int) -> jobs.Job:
     return job
 
 
-async def reserved(fleet: Fleet, job: jobs.Job) -> budgets.Reservation:
-    held = await budgets.reserve(fleet.database, job.id, job.attempt, WANTED)
-    assert isinstance(held, budgets.Reservation), held
+async def reserved(fleet: Fleet, job: jobs.Job) -> transcript.Reservation:
+    held = await transcript.reserve(fleet.database, job.id, job.attempt, WANTED)
+    assert isinstance(held, transcript.Reservation), held
     return held
 
 
@@ -70,12 +70,12 @@ async def test_two_parallel_children_cannot_both_take_the_last_turn(play: Play) 
         one, two = [await claimed(fleet, await fleet.submit("c", queueing=Queueing(parent=top))) for _ in range(2)]
         held = await reserved(fleet, one)
         assert await fleet.rows(TURNS, top) == [(0, 1)]
-        refused = await budgets.reserve(fleet.database, two.id, two.attempt, WANTED)
-        assert refused == budgets.BudgetExhausted("the tree's turn budget is used up")
-        await budgets.settle_broken(fleet.database, one.id, one.attempt, held, budgets.ActualUsage(10, 1))
+        refused = await transcript.reserve(fleet.database, two.id, two.attempt, WANTED)
+        assert refused == transcript.BudgetExhausted("the tree's turn budget is used up")
+        await transcript.settle_broken(fleet.database, one.id, one.attempt, held, transcript.ActualUsage(10, 1))
         assert await fleet.rows(TURNS, top) == [(0, 0)], "an interrupted call is not a turn"
-        await budgets.settle(
-            fleet.database, two.id, two.attempt, await reserved(fleet, two), budgets.ActualUsage(10, 1)
+        await transcript.settle(
+            fleet.database, two.id, two.attempt, await reserved(fleet, two), transcript.ActualUsage(10, 1)
         )
         assert await fleet.rows(TURNS, top) == [(1, 0)]
 
@@ -91,9 +91,11 @@ async def test_children_that_reserve_at_the_same_time_lose_nothing_of_the_tree(p
         async def work(job: jobs.Job) -> int:
             turns = 0
             for _ in range(rounds):
-                held = await budgets.reserve(fleet.database, job.id, job.attempt, WANTED)
-                if isinstance(held, budgets.Reservation):
-                    await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(10, 1, 0.5))
+                held = await transcript.reserve(fleet.database, job.id, job.attempt, WANTED)
+                if isinstance(held, transcript.Reservation):
+                    await transcript.settle(
+                        fleet.database, job.id, job.attempt, held, transcript.ActualUsage(10, 1, 0.5)
+                    )
                     turns += 1
             return turns
 
@@ -113,7 +115,7 @@ async def test_a_request_stores_its_calls_once_although_their_starts_are_lost_or
             for number, text in (("1:a", "first"), ("1:b", "other"), ("1:a", "second"))
         ]
         for _ in range(2):  # as if the answer to the first write was lost
-            await budgets.reserve(fleet.database, job.id, job.attempt, WANTED, StepRecord(0, b"{}"), calls)
+            await transcript.reserve(fleet.database, job.id, job.attempt, WANTED, StepRecord(0, b"{}"), calls)
         stored = "SELECT call, output, state, finished >= started FROM remit.tool_calls ORDER BY call"
         assert await fleet.rows(stored) == [("1:a", "first", "done", True), ("1:b", "other", "done", True)]
         assert await fleet.rows("SELECT call FROM remit.receipts ORDER BY number") == [("1:a",), ("1:b",)]
@@ -134,9 +136,9 @@ async def test_the_statements_of_a_turn_are_prepared_once_for_numbers_of_any_siz
         await fleet.rows("UPDATE remit.jobs SET max_tokens = NULL, tree_max_tokens = NULL")
         for tokens in (1, 40_000, 3_000_000_000):
             wanted = WANTED._replace(input=tokens)
-            held = await budgets.reserve(fleet.database, job.id, job.attempt, wanted)
-            assert isinstance(held, budgets.Reservation), held
-            await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(tokens, 1))
+            held = await transcript.reserve(fleet.database, job.id, job.attempt, wanted)
+            assert isinstance(held, transcript.Reservation), held
+            await transcript.settle(fleet.database, job.id, job.attempt, held, transcript.ActualUsage(tokens, 1))
         async with fleet.database.connection() as connection:
             cursor = await connection.execute(
                 "SELECT count(*) AS prepared, sum(generic_plans + custom_plans)::integer AS used"
@@ -153,12 +155,12 @@ async def test_an_interrupted_request_without_a_price_makes_the_cost_unknown(pla
     async with play({"text": "never"}) as fleet:
         job = await claimed(fleet, await fleet.submit())
         for is_priced in (True, False, True):
-            held, used = await reserved(fleet, job), budgets.ActualUsage(10, 1, 0.0, is_priced)
-            await budgets.settle_broken(fleet.database, job.id, job.attempt, held, used)
+            held, used = await reserved(fleet, job), transcript.ActualUsage(10, 1, 0.0, is_priced)
+            await transcript.settle_broken(fleet.database, job.id, job.attempt, held, used)
         assert not (await fleet.job(job.id)).is_priced
         # A later response, whose attempt does not know of that request, does not make it known again.
         held, record = await reserved(fleet, job), StepRecord(sums=UsageSums(1, 5, 5, cost=0.1))
-        await budgets.settle(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(5, 5, 0.1), record)
+        await transcript.settle(fleet.database, job.id, job.attempt, held, transcript.ActualUsage(5, 5, 0.1), record)
         assert not (await fleet.job(job.id)).is_priced
 
 
@@ -181,7 +183,7 @@ async def test_the_time_left_is_the_smaller_of_job_and_tree(
         child = await fleet.submit("child", queueing=Queueing(parent=top), limits={"seconds": own} if own else None)
         await fleet.rows("UPDATE remit.jobs SET started = now() - interval '100 seconds' WHERE id = %s", top)
         await fleet.rows("UPDATE remit.jobs SET started = now() - interval '10 seconds' WHERE id = %s", child)
-        left = await fleet.database.row("budgets.seconds_left", job=child)
+        left = await fleet.database.row("transcript.seconds_left", job=child)
         assert left is not None
         seconds, is_tree = expected
         assert left["is_tree"] is is_tree
@@ -192,7 +194,7 @@ async def test_the_time_left_is_the_smaller_of_job_and_tree(
 async def test_a_tree_that_has_not_started_has_all_its_time(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         top = await fleet.submit("top", queueing=Queueing(tree_max_seconds=300))
-        assert await fleet.database.row("budgets.seconds_left", job=top) == {"seconds": 300.0, "is_tree": True}
+        assert await fleet.database.row("transcript.seconds_left", job=top) == {"seconds": 300.0, "is_tree": True}
 
 
 @pytest.mark.parametrize("runner", ["model", "orchestrator"])

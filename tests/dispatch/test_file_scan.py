@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remit.dispatch.analyser_output import read_without_notes
+from remit.dispatch.analyser_table import read_without_notes
 from remit.secrets.file_scan import main
 
 KEY = "AKIA" + "IOSFODNN7" + "EXAMPLZ"

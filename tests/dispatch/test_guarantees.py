@@ -18,10 +18,18 @@ from remit.dispatch.attempt import MAX_DEATHS, MAX_DEATHS_IN_TURN
 from remit.dispatch.events import EventWriter
 from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
-from remit.store import budgets, jobs
+from remit.store import jobs
 from remit.store.database import Database
 from remit.store.jobs import AttemptFenced, Job
-from remit.store.transcript import Transcript, UsageSums
+from remit.store.transcript import (
+    ActualUsage,
+    BudgetRequest,
+    Reservation,
+    Transcript,
+    UsageSums,
+    reserve,
+    settle_broken,
+)
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -134,15 +142,15 @@ async def test_a_hung_attempt_cannot_write(play: Play) -> None:
         job = await claim(fleet, await fleet.submit())
         transcript = Transcript(fleet.database, job.id, job.attempt)
         await transcript.begin_call("1:a", 1, "Read", {})
-        held = await budgets.reserve(fleet.database, job.id, job.attempt, budgets.BudgetRequest(100, 1000, 64))
-        assert isinstance(held, budgets.Reservation)
+        held = await reserve(fleet.database, job.id, job.attempt, BudgetRequest(100, 1000, 64))
+        assert isinstance(held, Reservation)
         await fleet.rows("UPDATE remit.jobs SET checkpoint = now() - interval '901 seconds'")
         [hung] = await fleet.database.rows("jobs.hung", seconds=900.0)
         assert hung["id"] == job.id
         before = await written(fleet)
 
         refused: list[Awaitable[object]] = [
-            budgets.reserve(fleet.database, job.id, job.attempt, budgets.BudgetRequest(100, 1000, 64)),
+            reserve(fleet.database, job.id, job.attempt, BudgetRequest(100, 1000, 64)),
             transcript.save_message(0, b"{}", UsageSums(turns=1), "too late"),
             transcript.begin_call("1:b", 1, "Read", {}),
             transcript.finish_call("1:a", "too late", None, is_failed=False),
@@ -155,7 +163,7 @@ async def test_a_hung_attempt_cannot_write(play: Play) -> None:
             with pytest.raises(AttemptFenced):
                 await write
         await EventWriter(fleet.database, job.id, job.attempt).emit("text", {"text": "too late"})
-        await budgets.settle_broken(fleet.database, job.id, job.attempt, held, budgets.ActualUsage(1, 1, 0.0))
+        await settle_broken(fleet.database, job.id, job.attempt, held, ActualUsage(1, 1, 0.0))
         assert await written(fleet) == before
 
 

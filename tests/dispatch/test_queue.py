@@ -13,10 +13,10 @@ from support.commands import ANTHROPIC
 from support.running import OPENAI, Fleet, Play, tools
 from support.waiting import until_async
 
-from remit.dispatch.submit import Queueing
+from remit.dispatch import submit as submitting
+from remit.dispatch.submit import MAX_DEPTH, Queueing
 from remit.errors import UsageError
-from remit.store import jobs, submissions
-from remit.store.submissions import MAX_DEPTH
+from remit.store import jobs
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -178,7 +178,7 @@ async def test_the_depth_of_jobs_is_limited(play: Play) -> None:
 
 
 async def test_the_number_of_children_is_limited(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submissions, "MAX_CHILDREN", 3)
+    monkeypatch.setattr(submitting, "MAX_CHILDREN", 3)
     async with play(DONE) as fleet:
         top = await fleet.submit()
         tries = (fleet.submit(queueing=Queueing(parent=top)) for _ in range(6))

@@ -6,8 +6,8 @@ import pytest
 from support.commands import ANTHROPIC
 from support.running import OPENAI, Play, both_providers
 
-from remit.dispatch.model_client import classify_error
-from remit.dispatch.models import build_model, check_model
+from remit.dispatch.model_client import build_model, classify_error
+from remit.dispatch.models import check_model
 from remit.errors import UsageError
 
 pytest_plugins = ("support.running",)

@@ -11,10 +11,19 @@ from support.running import Fleet, Play, tools
 from remit.dispatch.events import EventWriter
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import Calls, job_tools
-from remit.store import budgets, jobs
-from remit.store.budgets import ActualUsage, BudgetRequest
+from remit.store import jobs
 from remit.store.jobs import Job
-from remit.store.transcript import BegunCall, StepRecord, StoredEvent, Transcript
+from remit.store.transcript import (
+    ActualUsage,
+    BegunCall,
+    BudgetRequest,
+    Reservation,
+    StepRecord,
+    StoredEvent,
+    Transcript,
+    reserve,
+    settle,
+)
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -57,13 +66,13 @@ async def test_a_response_that_is_stored_again_starts_no_call_again(play: Play) 
     async with play({"text": "never"}) as fleet:
         job = await claimed(fleet, await fleet.submit())
         transcript = Transcript(fleet.database, job.id, job.attempt)
-        held = await budgets.reserve(fleet.database, job.id, job.attempt, BudgetRequest(10, 10, 1))
-        assert isinstance(held, budgets.Reservation)
+        held = await reserve(fleet.database, job.id, job.attempt, BudgetRequest(10, 10, 1))
+        assert isinstance(held, Reservation)
         begun = BegunCall("1:a", 1, *READ)
         record = StepRecord(1, b"{}", events=[StoredEvent("tool", {})], begun=[begun])
 
         async def settled() -> frozenset[str]:
-            return await budgets.settle(fleet.database, job.id, job.attempt, held, ActualUsage(10, 1), record)
+            return await settle(fleet.database, job.id, job.attempt, held, ActualUsage(10, 1), record)
 
         assert await settled() == {"1:a"}
         assert await settled() == frozenset(), "the answer to the first write was lost"

@@ -10,10 +10,11 @@ import pytest
 from psycopg.pq import TransactionStatus
 from support.running import Play
 
+from remit.dispatch import submit as submitting
 from remit.dispatch.settings import load_settings
 from remit.dispatch.submit import MAX_DELAY, MAX_KEY, MAX_PRIORITY, Queueing
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
-from remit.store import jobs, submissions
+from remit.store import jobs
 from remit.testing import registry
 
 pytest_plugins = ("support.running",)
@@ -159,7 +160,7 @@ async def test_a_dead_connection_does_not_prevent_a_submission(play: Play, queue
 
 def lose_the_end(monkeypatch: pytest.MonkeyPatch, kill: Any) -> None:
     """Lose the connection, once: between a submission and its commit, or the reply if the statement has committed."""
-    real = submissions.rows
+    real = submitting.rows
     lost: list[bool] = []
 
     async def losing(connection: Any, name: str, /, **values: Any) -> Any:
@@ -171,7 +172,7 @@ def lose_the_end(monkeypatch: pytest.MonkeyPatch, kill: Any) -> None:
                 raise psycopg.OperationalError("server closed the connection unexpectedly")
         return found
 
-    monkeypatch.setattr(submissions, "rows", losing)
+    monkeypatch.setattr(submitting, "rows", losing)
 
 
 @pytest.mark.parametrize("queueing", [{}, {"parent": 1}], ids=["plain", "a child"])
@@ -195,7 +196,7 @@ async def test_an_error_that_may_follow_the_commit_is_reported(
         raise state("terminating connection because of crash of another server process")
 
     async with play({"text": "never"}) as fleet:
-        monkeypatch.setattr(submissions, "rows", failing)
+        monkeypatch.setattr(submitting, "rows", failing)
         with pytest.raises(EnvironmentBroken, match="may or may not be in the queue"):
             await fleet.submit()
 
@@ -217,7 +218,7 @@ async def test_a_submission_that_the_server_rolled_back_is_repeated(play: Play) 
 async def test_a_stored_submission_is_returned_although_its_connection_is_lost(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = submissions.rows
+    real = submitting.rows
 
     async def closing(connection: Any, name: str, /, **values: Any) -> Any:
         found = await real(connection, name, **values)
@@ -226,7 +227,7 @@ async def test_a_stored_submission_is_returned_although_its_connection_is_lost(
 
     async with play({"text": "never"}) as fleet:
         kill = fleet.rows
-        monkeypatch.setattr(submissions, "rows", closing)
+        monkeypatch.setattr(submitting, "rows", closing)
         assert await fleet.submit()
         assert await fleet.rows(COUNT) == [(1,)]
 
@@ -237,25 +238,6 @@ async def test_with_a_key_the_submission_is_repeated(play: Play, monkeypatch: py
         number = await fleet.submit(queueing=Queueing(key="k"))
         assert (await fleet.job(number)).idempotency_key == "k"
         assert await fleet.rows(COUNT) == [(1,)]
-
-
-async def test_a_brief_is_sent_once_and_again_after_it_was_pruned(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = submissions.rows
-    sent: list[bool] = []
-
-    async def noting(connection: Any, name: str, /, **values: Any) -> Any:
-        sent.append(values["brief_json"] is not None)
-        return await real(connection, name, **values)
-
-    monkeypatch.setattr(submissions, "rows", noting)
-    async with play({"text": "done"}) as fleet:
-        await fleet.submit()
-        await fleet.submit()
-        await fleet.rows("DELETE FROM remit.jobs")
-        await fleet.rows("DELETE FROM remit.briefs")
-        number = await fleet.submit()
-        assert sent == [True, False, False, True]
-        assert (await fleet.brief(await fleet.job(number))).system
 
 
 async def test_a_brief_pruned_during_a_submission_is_written_again(play: Play) -> None:

@@ -9,7 +9,8 @@ import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ThinkingPart, ToolCallPart
 from support.running import Play, both_providers, tools
 
-from remit.dispatch.events import join_surrogates, repair_surrogates
+from remit.dispatch.conversation import repair_surrogates
+from remit.dispatch.events import join_surrogates
 
 pytest_plugins = ("support.running",)
 FACE = "\N{GRINNING FACE}"

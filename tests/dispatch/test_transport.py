@@ -14,7 +14,7 @@ from support.waiting import fastest, until_async
 
 from remit.dispatch import model_client
 from remit.dispatch.finish import RunStopped
-from remit.store import budgets, jobs, workers
+from remit.store import jobs, transcript, workers
 from remit.store.database import Database, open_database
 
 pytest_plugins = ("support.running",)
@@ -52,7 +52,7 @@ async def test_a_transport_failure_is_an_error_after_three_retries(
 async def test_a_stall_is_a_transport_failure(
     play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.dispatch.models.REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr("remit.dispatch.model_client.REQUEST_SECONDS", 0.3)
     async with play(READ, {"text": "some words", "stall": True, "until": "never"}) as fleet:
         done = await fleet.run(model=model)
         assert done.outcome == "error"
@@ -63,7 +63,7 @@ async def test_a_stall_is_a_transport_failure(
 async def test_a_stall_inside_an_answer_is_a_transport_failure(
     play: Play, model: str, short_circuit: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.dispatch.models.REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr("remit.dispatch.model_client.REQUEST_SECONDS", 0.3)
     async with play({"text": "some words here", "chunks": 3, "stall": True, "until": "never", "after": 4}) as fleet:
         done = await fleet.run(model=model)
         assert done.outcome == "error"
@@ -170,9 +170,9 @@ async def test_the_circuit_opens_after_three_failures_for_half_a_minute_for_ever
             assert (await reserved(other, job, attempt, "openai")).wait == 0
             held = await reserved(other, job, attempt, "anthropic")
             assert 28 < held.wait <= 30
-            await budgets.settle(other, job, attempt, held, budgets.ActualUsage(), answered="openai")
+            await transcript.settle(other, job, attempt, held, transcript.ActualUsage(), answered="openai")
             assert (await reserved(other, job, attempt, "anthropic")).wait > 28
-            await budgets.settle(other, job, attempt, held, budgets.ActualUsage(), answered="anthropic")
+            await transcript.settle(other, job, attempt, held, transcript.ActualUsage(), answered="anthropic")
         assert (await reserved(fleet.database, job, attempt, "anthropic")).wait == 0
 
 
@@ -182,9 +182,9 @@ async def claimed(fleet: Fleet) -> tuple[int, int]:
     return job.id, job.attempt
 
 
-async def reserved(database: Database, job: int, attempt: int, provider: str) -> budgets.Reservation:
-    held = await budgets.reserve(database, job, attempt, budgets.BudgetRequest(100, 1_000, 64, provider=provider))
-    assert isinstance(held, budgets.Reservation)
+async def reserved(database: Database, job: int, attempt: int, provider: str) -> transcript.Reservation:
+    held = await transcript.reserve(database, job, attempt, transcript.BudgetRequest(100, 1_000, 64, provider=provider))
+    assert isinstance(held, transcript.Reservation)
     return held
 
 

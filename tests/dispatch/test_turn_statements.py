@@ -13,11 +13,11 @@ import pytest
 from psycopg_pool import AsyncConnectionPool
 from support.running import Fleet, Play, tools
 
+from remit.dispatch import submit as submitting
 from remit.dispatch.attempt import AttemptParts
 from remit.dispatch.finish import RunEnd
 from remit.dispatch.worker import Worker
 from remit.registry.model import JobRequest
-from remit.store import submissions
 from remit.store.database import Database, query
 
 pytest_plugins = ("support.running",)
@@ -100,9 +100,9 @@ async def test_a_job_costs_the_same_number_of_visits_among_ten_times_as_many(
         for count in (5, 50):
             for number in range(count):
                 request = JobRequest(prompt=f"task {number}", subagent_def="keeper")
-                await submissions.submit(
+                await submitting.insert(
                     fleet.database,
-                    submissions.Submission(request=request, brief=brief, workspace=str(fleet.project), queue="default"),
+                    submitting.Submission(request=request, brief=brief, workspace=str(fleet.project)),
                 )
             all_visits.clear()
             await Worker(fleet.database, fleet.settings, runners={"nothing": _nothing}).run(until_idle=True)
@@ -131,9 +131,9 @@ async def test_a_job_takes_four_statements_besides_those_of_its_conversation(pla
         brief = msgspec.structs.replace(await fleet.brief(await fleet.job(await fleet.submit())), runner="nothing")
         await fleet.work()
         request = JobRequest(prompt="task", subagent_def="keeper")
-        wanted = submissions.Submission(request=request, brief=brief, workspace=str(fleet.project), queue="default")
+        wanted = submitting.Submission(request=request, brief=brief, workspace=str(fleet.project))
         statements.clear()
-        await submissions.submit(fleet.database, wanted)
+        await submitting.insert(fleet.database, wanted)
         assert statements == [query("jobs.submit")], "no BEGIN and COMMIT"
         await Worker(fleet.database, fleet.settings, runners={"nothing": _nothing}).run(until_idle=True)
         assert await fleet.rows("SELECT count(*) FROM procrastinate_jobs") == [(0,)]

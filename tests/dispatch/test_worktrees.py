@@ -12,7 +12,7 @@ import pytest
 from support.running import Play, tools
 
 from remit.dispatch import worktree
-from remit.dispatch.correction import correct
+from remit.dispatch.submit import correct
 from remit.dispatch.worktree import make_worktree, read_changes, read_diff, remove_worktree
 from remit.errors import EnvironmentBroken, UsageError
 from remit.store import jobs

@@ -21,12 +21,12 @@ from remit.contract.kinds import KINDS
 from remit.contract.profiles import LEVELS, PROFILES
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.attempt import MAX_DEATHS, MAX_DEATHS_IN_TURN
-from remit.dispatch.model_client import PAUSES
-from remit.dispatch.models import OUTPUT_TOKENS
+from remit.dispatch.model_client import OUTPUT_TOKENS, PAUSES
 from remit.dispatch.runners import PRESETS
-from remit.dispatch.tools.catalogue import TOOLS
+from remit.dispatch.submit import MAX_CHILDREN, MAX_DEPTH
 from remit.dispatch.tools.model import ToolLimits
-from remit.evidence import find_code, similarity, sources, suggestions
+from remit.dispatch.tools.toolbox import TOOLS
+from remit.evidence import find_code, find_files, similarity, sources
 from remit.evidence.model import OUTCOMES
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_warning
 from remit.gate.declarations import KINDS as DECLARATIONS
@@ -46,7 +46,6 @@ from remit.rules.base import Rule
 from remit.rules.catalog import every_rule
 from remit.store.jobs import Outcome, State
 from remit.store.plans import DelegationState
-from remit.store.submissions import MAX_CHILDREN, MAX_DEPTH
 from remit.surfaces.cli.group import COMMANDS, remit
 from remit.workspace import files
 
@@ -231,7 +230,7 @@ def megabytes(number: int) -> str:
         ("a file that is read", [megabytes(files.MAX_FILE)]),
         ("text kept in memory", [megabytes(files.MAX_CACHE)]),
         ("files listed for suggestions and moved quotes", [f"{files.MAX_LISTED:,}"]),
-        ("misspelt names compared with all others", [f"{suggestions.MAX_GUESSES} for each result"]),
+        ("misspelt names compared with all others", [f"{find_files.MAX_GUESSES} for each result"]),
         (
             "looking for moved quotes in other files",
             [

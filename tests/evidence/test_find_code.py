@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from remit.checking import check_text
 from remit.evidence import find_code
-from remit.evidence.model import Difference, Location
+from remit.evidence.claims import explain
+from remit.evidence.model import CodeFacts, Difference, Location
 from remit.evidence.quote_text import quote_readings
-from remit.evidence.reasons import explain
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import open_sources
 from remit.workspace.files import MAX_FILE
@@ -285,6 +285,15 @@ def test_a_condensed_quote_thirty_lines_away_is_not_verified() -> None:
         assert look(text, lines, cited).place != "cited"
 
 
+def test_a_condensed_quote_starts_near_its_line_even_if_its_last_line_is_there() -> None:
+    head = ["def load_settings(path):", "    settings = read_settings(path)", "    check_settings(settings, path)"]
+    steps, tail = [f"    step{number}(settings)" for number in range(40)], ["    return finish(settings, path)"]
+    code, quote = [*head, *steps, *tail], "\n".join([*head, *tail])
+    assert look(quote, code, 1).place == "cited"
+    far = look(quote, code, len(code))
+    assert (far.place, far.found) == ("file", Location("a.py", 1))
+
+
 POOL = [
     "pool = Pool(",
     "    url=url,",
@@ -477,3 +486,41 @@ def test_the_search_in_other_files_is_limited(limit: str, tmp_path: Path, monkey
     assert quotes(body, tmp_path) == ["a.py:1 relocated > z.py:1"]
     monkeypatch.setattr(find_code, limit, 0)
     assert quotes(body, tmp_path) == ["a.py:1 mismatch"]
+
+
+# --- Removed secrets
+
+SECRET = "q8Zr0Vt5Lm2Xw9Kd7Hs3Np6B"
+SIGN = f"""import jwt
+
+LIMIT = 3
+
+def sign(user):
+    JWT_SECRET = '{SECRET}'
+    return jwt.encode(user, JWT_SECRET)
+"""
+
+
+def quoted(code: str) -> CodeFacts:
+    return look(code, SIGN.split("\n"), 6)
+
+
+@pytest.mark.parametrize("mark", ["[named secret removed]", "[aws secret key removed]"])
+def test_the_mark_of_a_removed_secret_matches_the_secret(mark: str) -> None:
+    facts = quoted(f"JWT_SECRET = '{mark}'\nreturn jwt.encode(user, JWT_SECRET)")
+    assert (facts.place, facts.match) == ("cited", "whitespace")
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["JWT_KEY = '[named secret removed]'", "LIMIT = [named secret removed]", "def [named secret removed](user):"],
+)
+def test_the_mark_of_a_removed_secret_matches_nothing_else(code: str) -> None:
+    assert quoted(code).place == "nowhere"
+
+
+def test_a_quote_with_a_mark_shows_no_secret_of_the_file() -> None:
+    facts = quoted("JWT_SECRET = '[named secret removed]' + user.name")
+    assert facts.place == "nowhere"
+    assert facts.difference is not None
+    assert SECRET not in facts.difference.actual

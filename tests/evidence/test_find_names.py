@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from remit.evidence import find_names
-from remit.evidence.find_names import REACH, NameFinder, last_part, occurrences, occurs_near
+from remit.evidence.find_names import REACH, NameFinder, last_part, occurrences
 from remit.evidence.model import NameFacts
 from remit.workspace.commit import Commit
 from remit.workspace.files import SourceFile, WorkTree
@@ -134,6 +134,54 @@ def test_the_body_of_another_class_with_such_a_method_is_not_near(tmp_path: Path
     assert not names.facts(file, "Cart.total", 35, None).is_near
 
 
+STORE = """\
+class Store:
+    def save(self, item):
+        self.items.append(item)
+
+    def flush(self):
+        self.save(None)
+
+
+def export(store, path):
+    first = 1
+    second = 2
+    third = 3
+    fourth = 4
+    with open(path) as file:
+        file.save(store)
+    fifth = 5
+    sixth = 6
+    seventh = 7
+    eighth = 8
+    ninth = 9
+    store.save(first)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "is_near", "found", "is_other"),
+    [
+        ("Store.save", 2, True, 2, False),
+        ("Store.save", 6, True, 2, False),
+        ("Store.save", 15, False, 2, False),
+        ("Store.save", 21, True, 21, False),
+        ("Archive.save", 15, False, 2, True),
+        ("file.save", 15, True, 15, False),
+        ("self.save", 6, True, 6, False),
+        ("save", 6, True, 6, False),
+        ("save", 15, False, 2, True),
+        ("append", 3, True, 3, False),
+        ("Item.append", 3, False, 3, True),
+    ],
+)
+def test_a_name_is_near_only_if_the_line_can_mean_it(
+    name: str, line: int, is_near: bool, found: int, is_other: bool, tmp_path: Path
+) -> None:
+    facts = finder(tmp_path).facts(source(STORE), name, line, None, with_definitions=False)
+    assert (facts.is_near, facts.line, facts.is_other) == (is_near, found, is_other)
+
+
 def test_two_files_with_the_same_path_are_not_mixed_up(tmp_path: Path) -> None:
     names = finder(tmp_path)
     assert names.facts(source("total = 1\n"), "total", 1, None).is_near
@@ -161,15 +209,6 @@ def test_the_marks_of_a_language_are_not_part_of_a_name() -> None:
 @pytest.mark.parametrize("name", ["Cart.total", "Cart::total", "Cart#total", "cart->total", "Shop\\total", "total"])
 def test_the_last_part_of_a_name_counts(name: str) -> None:
     assert last_part(name) == "total"
-
-
-def test_an_occurrence_near_lines_needs_no_finder() -> None:
-    file = source(CART)
-    assert occurs_near(file, "Cart.close", 18, None)
-    assert not occurs_near(file, "Cart.close", 5, None)
-    assert occurs_near(file, "close", 5, 12)
-    assert occurs_near(file, "close", None, None)
-    assert not occurs_near(file, "prize", None, None)
 
 
 def test_lines_that_are_very_long_are_searched_once(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from remit.evidence.claims import explain
 from remit.evidence.document import Segment
 from remit.evidence.gather import Asked
 from remit.evidence.judge import ACCUSING, HOLDING, Reason, judge
@@ -30,7 +31,6 @@ from remit.evidence.model import (
     State,
     Then,
 )
-from remit.evidence.reasons import explain
 
 TABLE = tomllib.loads(files("remit.evidence").joinpath("reliability.toml").read_text(encoding="utf-8"))
 SEGMENT = Segment("text", "", 1, None, None, 1)
@@ -55,6 +55,8 @@ QUOTE = "src/app.py:14\n```python\n    user = store.find_user({})\n    if user i
         ("`src/app.py:99`", "past-end", "certain"),
         ("`src/app.py:0`", "line-zero", "certain"),
         ("`src/app.py:9-3`", "range-backwards", "certain"),
+        ("see src/app.py:40-39 there", "range-backwards", "certain"),
+        ("lines 100-99 of src/app.py", "range-backwards", "certain"),
         ("`src/ghost.py:3`", "missing-in-folder", "certain"),
         ("`verify_session_mac()` in `src/app.py:12`", "name-nowhere", "certain"),
         (QUOTE.format("names", "check_password"), "quote-altered", "certain"),
@@ -63,7 +65,7 @@ QUOTE = "src/app.py:14\n```python\n    user = store.find_user({})\n    if user i
         ("`app.py:99`", "past-end-of-name", "likely"),
         ("`src/ghost/app.py:3`", "missing-below-folder", "likely"),
         ("`src/auth:3`", "is-folder", "likely"),
-        ("`authenticate()` in `src/app.py:12`", "name-not-in-file", "likely"),
+        ("`authenticate()` in `src/app.py:12`", "name-not-in-file", "look"),
         ("src/app.py:12 (verify_session_mac)", "name-nowhere", "likely"),
         ("`open_session()` in `src/app.py:2`", "name-elsewhere", "likely"),
         ("`open_session` is defined in `src/app.py:17`", "definition-elsewhere", "likely"),
@@ -125,6 +127,28 @@ def test_a_wrong_name_is_listed_next_to_a_correct_quote(tree: Path) -> None:
     assert (place.outcome, place.has_quote, quote.outcome) == ("mismatch", False, "verified")
     place, quote = evidence_of(f"src/app.py:14 (`store`):\n{code}", tree).checked
     assert (place.outcome, place.has_quote, quote.outcome) == ("verified", True, "verified")
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "reason"),
+    [
+        ("`user.password` in `src/app.py:23`", "verified", "name-is-there"),
+        ("`Order.password` in `src/app.py:23`", "exists", "name-not-compared"),
+        ("`find_user()` in `src/app.py:14`", "verified", "name-is-there"),
+        ("`Order.find_user()` in `src/app.py:14`", "exists", "name-not-compared"),
+        ("`Cart::add` in `src/cart.cpp:12`", "verified", "name-is-there"),
+        ("`Order::add` in `src/cart.cpp:12`", "exists", "name-not-compared"),
+    ],
+)
+def test_a_name_of_something_else_is_not_verified(text: str, outcome: str, reason: str, tree: Path) -> None:
+    (found,) = evidence_of(text, tree).references
+    assert (found.outcome, found.reason, found.fails) == (outcome, reason, False)
+
+
+def test_each_of_several_places_above_a_quote_keeps_its_last_line(tree: Path) -> None:
+    code = "```python\n    return open_session(user)\n```"
+    quoted = [one for one in evidence_of(f"`src/app.py:12-17`, `src/app.py:31-34`\n{code}", tree).checked if one.code]
+    assert [(one.line, one.end_line, one.found, one.outcome) for one in quoted] == [(12, 17, None, "verified")]
 
 
 def test_a_name_that_is_not_near_the_first_line_is_elsewhere(tree: Path) -> None:

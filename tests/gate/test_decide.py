@@ -23,6 +23,7 @@ from remit.gate.rules import RULES
 from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
 from remit.gate.settle import settle
+from remit.lean_json import dumps, loads
 
 SECRET = "sk-live-4f9a8b7c6d5e"
 KEYS = ["schema", "decision", "mode", "would", "rule", "reason", "delegate_to", "exception", "window"]
@@ -209,7 +210,7 @@ class TestHostile:
         started = time.process_time()
         decision = decide(call, session.state, session.settings, str(session.project))
         assert (decision.fault, time.process_time() - started < 3) == (None, True)
-        assert len(json.dumps(session.state.as_dict())) < 20_000
+        assert len(json.dumps(session.state, default=vars)) < 20_000
 
     @pytest.mark.parametrize(
         "path", ["a\0b", "\ud800", "x" * 5000, "/" * 4000, "~nobody/x", "", ".", "a\nb", "/proc/self/mem", "/dev/zero"]
@@ -223,7 +224,7 @@ class TestHostile:
             ("Bash", {"command": f"cat '{path}' > '{path}'"}),
         ):
             assert session.ask(tool, tool_input).fault is None
-        json.dumps(session.state.as_dict())
+        json.dumps(session.state, default=vars)
 
     def test_a_secret_of_a_call_is_not_stored(self, session, project) -> None:
         for command in (
@@ -242,7 +243,7 @@ class TestHostile:
         session.ask("Agent", {"subagent_type": "code-explorer", "prompt": SECRET, "description": SECRET})
         session.read("src/f0.py")
         session.settle("Read", {"file": {"content": SECRET}})
-        kept = json.dumps(session.state.as_dict())
+        kept = json.dumps(session.state, default=vars)
         assert SECRET.rsplit("-", maxsplit=1)[-1] not in kept.replace(f"`{SECRET}`", "")
 
     def test_an_error_in_the_gate_is_a_visible_decision(self, start, monkeypatch) -> None:
@@ -260,7 +261,7 @@ class TestHostile:
             found = decide(call, session.state, session.settings, str(session.project))
             assert (found.decision, found.rule) == (decision, "fault")
             assert "KeyError" in str(found.fault)
-            assert SECRET not in json.dumps([found.as_dict(), session.state.as_dict()])
+            assert SECRET not in json.dumps([found.as_dict(), session.state], default=vars)
 
 
 class _Deep(dict):  # type: ignore[type-arg]
@@ -316,14 +317,14 @@ QUICK = settings(
 def test_deciding_and_settling_never_raise_and_a_denied_call_changes_no_window(project, calls, mode) -> None:
     state, given_settings = SessionState("x"), GateSettings.from_mapping({"mode": mode})
     for call in calls:
-        before = state.window.as_dict()
+        before = state.window.copy()
         decision = decide(call, state, given_settings, str(project))
         assert decision.fault is None
         assert mode != "observe" or decision.decision == "allow"
         if "deny" in (decision.decision, decision.would):
-            assert state.window.as_dict() == before
+            assert state.window == before
         settle(call, {"stdout": 5, "file": "x"}, float("nan"), state, given_settings, str(project))
-    assert SessionState.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()
+    assert SessionState.from_dict(loads(dumps(state, vars))) == state
 
 
 def test_a_broken_mapping_is_a_fault_and_not_a_crash(session) -> None:
@@ -340,13 +341,13 @@ def test_settings_are_read_from_anything(mapping) -> None:
     assert GateSettings.from_mapping(mapping).mode in ("observe", "standard", "strict")
 
 
-@given(st.dictionaries(st.sampled_from(SessionState.__slots__), VALUES))
+@given(st.dictionaries(st.sampled_from(sorted(SessionState._fields)), VALUES))
 def test_a_state_is_read_from_anything_and_can_be_used(values) -> None:
     state = SessionState.from_dict(values)
     open_delegation(state, "k", "code-explorer")
     for tool in ("Read", "Write", "Agent"):
         decide(ToolUse(tool, {"file_path": "/nowhere/a.py"}), state, GateSettings(), "/nowhere")
-    json.dumps(state.as_dict())
+    dumps(state, vars)
 
 
 @pytest.mark.process

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from remit.errors import UsageError
-from remit.gate.decide import decide, dry_run, read_payload
-from remit.gate.log import exception_cost, explain_decision, find_decision
+from remit.gate.decide import decide
+from remit.gate.log import dry_run, exception_cost, explain_decision, find_decision, read_payload
 from remit.gate.model import ToolUse
 from remit.gate.record_store import open_store
 from remit.gate.rules import FIRM, INSTEAD, RULES, describe_rule
@@ -145,7 +145,7 @@ def test_every_rule_that_decides_is_described(session, start) -> None:
     session.run("remit gate declare edit a --why x")
     limited = start(tools={"qa-engineer": ["Read"]})
     limited.ask("Bash", {"command": "ls"}, agent_id="a", agent_type="qa-engineer")
-    decided = [entry["rule"] for entry in (*session.state.decisions, *limited.state.decisions)]
+    decided = [entry.rule for entry in (*session.state.decisions, *limited.state.decisions)]
     assert decided == ["guarded-state", "declare", "tool-limits"]
     assert all(describe_rule(rule) for rule in decided)
 

@@ -70,9 +70,9 @@ def test_lookup_time_closes_the_window_after_a_read_of_ten_seconds(session, seco
 
 def test_a_denied_call_counts_nothing(session) -> None:
     session.file("src/long.py", 500)
-    before = session.state.window.as_dict()
+    before = session.state.window.copy()
     assert session.read("src/long.py").decision == "deny"
-    assert session.state.window.as_dict() == before
+    assert session.state.window.copy() == before
     assert not session.state.pending
 
 
@@ -179,7 +179,7 @@ def test_three_files_may_be_verified_and_a_fourth_not(start, project) -> None:
     close_delegation(session.state, "d1", "accepted", files=names)
     declare(session.state, "verify", ["src"], "asked", cwd=str(project), project=str(project))
     assert [session.read(name).decision for name in names] == ["allow", "allow", "allow", "deny"]
-    assert session.state.decisions[-1]["rule"] == "reread-analysed"
+    assert session.state.decisions[-1].rule == "reread-analysed"
 
 
 @pytest.mark.parametrize(("mode", "over"), [("standard", "warn"), ("strict", "ask"), ("observe", "allow")])
@@ -225,7 +225,7 @@ class TestFallback:
             assert (found.decision, found.exception) == ("allow", "fallback")
         assert session.read("src/l3.py", limit=200).rule == "delegation-first"
         assert session.state.used == {"fallback": 3}
-        assert session.state.exceptions[0]["instead"] is None
+        assert session.state.exceptions[0].instead is None
 
     @pytest.mark.parametrize(("more", "decision"), [({"limit": 200}, "allow"), ({"limit": 201}, "deny"), ({}, "deny")])
     def test_only_the_first_200_lines_are_a_fallback(self, session, more: dict[str, int], decision: str) -> None:

@@ -59,17 +59,4 @@ def test_decisions_warnings_exceptions_and_declarations_are_redacted(tmp_path) -
     state.record_exception("lookup", (f"src/{TOKEN}.py",), 1.0)
     declare(state, "verify", ["src"], f"the key is {TOKEN}", cwd=str(tmp_path), project=str(tmp_path))
     assert len(state.decisions) == len(state.warnings) == len(state.exceptions) == len(state.declarations) == 1
-    assert TOKEN not in json.dumps(state.as_dict())
-
-
-def test_few_texts_without_a_secret_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redaction, "_MAX_HARMLESS", 3)
-    redaction._harmless.clear()
-    for number in range(10):
-        assert redacted(f"reason {number}") == f"reason {number}"
-        assert len(redaction._harmless) <= 3
-    long = "word " * 200
-    assert redacted(long) == long
-    assert long not in redaction._harmless
-    assert TOKEN not in redacted(f"reason {TOKEN}")
-    assert not any(TOKEN in text for text in redaction._harmless)
+    assert TOKEN not in json.dumps(state, default=vars)

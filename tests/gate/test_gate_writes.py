@@ -118,7 +118,7 @@ class TestTrivialEdit:
     def test_an_edit_that_is_not_trivial_is_denied_even_if_declared(self, session, project, old: str, new: str) -> None:
         assert session.edit(SPEC, old, new).rule == "edit-spec"
         declare(session.state, "edit", [SPEC], "for speed", cwd=str(project), project=str(project))
-        assert (session.edit(SPEC, old, new).decision, session.state.decisions[-1]["rule"]) == ("deny", "trivial-edit")
+        assert (session.edit(SPEC, old, new).decision, session.state.decisions[-1].rule) == ("deny", "trivial-edit")
 
     def test_a_rewritten_file_is_compared(self, session, project) -> None:
         text = (project / SPEC).read_text()

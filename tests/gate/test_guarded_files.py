@@ -7,6 +7,7 @@ import os
 import pytest
 
 from remit.gate import guarded
+from remit.gate.session_entries import Declaration
 from remit.gate.settings import GUARDED
 
 MAX_ENTRIES = [f"{folder}/a.json" for folder in GUARDED]
@@ -42,7 +43,7 @@ def test_no_tool_writes_guarded_files(session, path: str, tool: str) -> None:
 )
 def test_the_shell_does_not_write_guarded_files(session, command: str) -> None:
     assert session.run(command).decision == "deny"
-    assert session.state.decisions[-1]["rule"] == "guarded-state"
+    assert session.state.decisions[-1].rule == "guarded-state"
 
 
 @pytest.mark.parametrize("command", ["rm -rf .remit/gate", "echo {} > .remit/gate/s.json", "cd .remit; rm -rf *"])
@@ -161,7 +162,7 @@ def test_a_subagent_may_rewrite_the_files_of_a_folder(session, command: str) -> 
 
 def test_no_exception_or_declaration_opens_guarded_files(start) -> None:
     session = start(exceptions=[{"rule": "edit-code", "reason": "x", "expires": "2999-01-01"}])
-    session.state.declarations.append({"kind": "edit", "paths": ["."], "why": "x", "at": 0})
+    session.state.declarations.append(Declaration(kind="edit", paths=["."], why="x"))
     assert session.ask("Write", {"file_path": ".remit/gate/s.json"}).rule == "guarded-state"
 
 
@@ -190,14 +191,8 @@ def test_other_commands_of_remit_are_allowed(session) -> None:
         assert session.run(command).decision == "allow"
 
 
-def test_what_was_asked_before_is_answered_alike_and_few_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarded, "_MAX_REACHED", 5)
-    guarded._reached.clear()
+def test_a_folder_is_reached_by_what_is_in_it_and_as_a_whole_by_what_contains_it() -> None:
     questions = [(name, whole) for name in (".remit", ".remit/gate", ".remit/gate/a", "src") for whole in (True, False)]
-    first = [guarded.reaches(name, ".remit/gate", whole=whole) for name, whole in questions]
-    assert first == [True, False, True, True, True, True, False, False]
-    assert first == [guarded.reaches(name, ".remit/gate", whole=whole) for name, whole in questions]
-    assert len(guarded._reached) <= 5
-    long = "a/" * guarded._MAX_REACHED_LENGTH
-    assert not guarded.reaches(long, ".remit/gate")
-    assert (long, ".remit/gate", True) not in guarded._reached
+    answers = [guarded.reaches(name, ".remit/gate", whole=whole) for name, whole in questions]
+    assert answers == [True, False, True, True, True, True, False, False]
+    assert not guarded.reaches("a/" * 200, ".remit/gate")

@@ -11,7 +11,8 @@ from remit.gate.call_record import forget_call, load_record, record_before
 from remit.gate.model import ToolUse
 from remit.gate.record_store import open_store
 from remit.gate.reverse_patch import FileVersion, allowed_revert, keep_reverse_patch
-from remit.gate.session import MAX_ENTRIES, SessionState, Window
+from remit.gate.session import MAX_ENTRIES, SessionState
+from remit.gate.session_entries import ChangeEntry, Declaration, Window
 
 
 def test_a_record_of_another_form_is_not_used(tmp_path: Path) -> None:
@@ -55,9 +56,9 @@ def test_only_a_patch_of_this_session_is_a_revert(tmp_path: Path) -> None:
         return allowed_revert(ToolUse("Bash", {"command": command}, cwd=project), state, gate, project)
 
     assert revert(kept.command) is None, "the session has no such change"
-    state.changes.append({"patch": kept.name, "digest": kept.digest, "paths": ["a.sh", "l"]})
+    state.changes.append(ChangeEntry(patch=kept.name, digest=kept.digest, paths=["a.sh", "l"]))
     assert revert(kept.command) == ("t1", ["a.sh", "l"])
-    state.changes[-1]["more"] = True
+    state.changes[-1].more = True
     assert revert(kept.command) == ("t1", ["."])
     for command in (
         "git status",
@@ -81,7 +82,7 @@ def test_entries_of_a_wrong_type_are_dropped_from_a_state() -> None:
     }
     state = SessionState.from_dict(values)
     assert (state.session, state.updated, state.cited, state.locks) == ("", 2.0, {"a": [1]}, {"b": "t1"})
-    assert (state.window.files, state.window.verified, state.warnings) == ({"a": 1}, ["1"], ["one"])
+    assert (state.window.files, state.window.verified, state.warnings) == ({"a": 1}, [], ["one"])
     assert (state.delegations, Window.from_dict("x").files) == ({}, {})
 
 
@@ -95,11 +96,10 @@ def test_a_state_keeps_its_newest_entries_and_open_delegations() -> None:
     state.conflicts = [str(number) for number in range(MAX_ENTRIES["conflicts"] + 1)]
     state.locks = {str(number): "a" for number in range(MAX_ENTRIES["locks"] + 1)}
     state.trim()
-    values = state.as_dict()
-    assert "t1" not in values["delegations"]
-    assert "t0" in values["delegations"]
-    assert values["conflicts"][0] == "1"
-    assert "0" not in values["locks"]
+    assert "t1" not in state.delegations
+    assert "t0" in state.delegations
+    assert state.conflicts[0] == "1"
+    assert "0" not in state.locks
 
 
 def test_a_window_counts_and_forgets_reads() -> None:
@@ -119,11 +119,11 @@ def test_citations_and_declarations_cover_what_they_name() -> None:
     assert not state.is_cited("a.py", 4, 9)
     assert not state.is_cited("c.py", 1, 9)
     assert len(state.cited["b.py"]) == 200
-    state.declarations = [{"kind": "verify"}, {"kind": "edit", "paths": ["src", "x.py"]}]
+    state.declarations = [Declaration(kind="verify"), Declaration(kind="edit", paths=["src", "x.py"])]
     assert [state.is_declared("edit", path) for path in ("src/a.py", "x.py", "srcs")] == [True, True, False]
     call = ToolUse("Bash", tool_use_id="t1")
     state.open_writer(call, [])
     state.close_writer(ToolUse("Bash", tool_use_id="t2"))
-    assert state.writers[-1]["end"] == 0
+    assert state.writers[-1].end == 0
     state.close_writer(call)
-    assert state.writers[-1]["end"] > 0
+    assert state.writers[-1].end > 0

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import sqlite3
@@ -17,6 +16,7 @@ from remit.gate.delegation import Delegation
 from remit.gate.model import ToolUse
 from remit.gate.record_store import open_store, store_path
 from remit.gate.session import MAX_ENTRIES, SessionState
+from remit.gate.session_entries import Declaration, Grant
 from remit.gate.session_store import (
     list_sessions,
     open_session,
@@ -25,6 +25,7 @@ from remit.gate.session_store import (
     remove_session,
 )
 from remit.gate.settings import GateSettings
+from remit.lean_json import dumps, loads
 
 SESSION = "9f3279c5-453e-45ba-9d76-6896353ab6a1"
 
@@ -102,7 +103,7 @@ def test_a_state_stays_small(tmp_path: Path) -> None:
         for number in range(3000):
             state.analysed[f"{number}{'x' * 40}"] = "a"
             state.locks[str(number)] = "a"
-            state.pending[str(number)] = {}
+            state.pending[str(number)] = Grant()
             state.delegations[str(number)] = Delegation("a", state="failed" if number else "open")
             state.record_exception("lookup", ("a",), 0)
             state.warn(f"{number}")
@@ -212,13 +213,13 @@ def test_old_states_are_removed_and_used_ones_are_kept(tmp_path: Path) -> None:
 
 def test_a_state_that_something_else_changed_has_no_permissions(tmp_path: Path) -> None:
     with open_session(str(tmp_path), SESSION) as state:
-        state.declarations.append({"kind": "edit", "paths": ["."]})
+        state.declarations.append(Declaration(kind="edit", paths=["."]))
     with sqlite3.connect(store_path(str(tmp_path))) as other:
         other.execute("UPDATE record SET data = CAST(replace(data, 'edit', 'verify') AS BLOB)")
     other.close()
     with open_session(str(tmp_path), SESSION) as state:
         assert state.declarations == []
-        assert state.changes[-1]["paths"] == [store_path(str(tmp_path))]
+        assert state.changes[-1].paths == [store_path(str(tmp_path))]
     with open_session(str(tmp_path), SESSION) as state:
         assert len(state.changes) == 1, "it is noted once"
 
@@ -227,37 +228,31 @@ def test_a_state_survives_json() -> None:
     state = SessionState("s", now=1.0)
     state.window.add("a", 3)
     state.window.closed = "slow"
-    state.declarations.append({"kind": "edit", "paths": ["a"], "why": "b", "at": 1.0})
-    assert SessionState.from_dict(json.loads(json.dumps(state.as_dict()))).as_dict() == state.as_dict()
+    state.declarations.append(Declaration(kind="edit", paths=["a"], why="b", at=1.0))
+    assert SessionState.from_dict(loads(dumps(state, vars))) == state
 
 
 def test_a_delegation_keeps_its_stored_form() -> None:
-    stored = {
-        "agent": "code-explorer",
-        "agent_id": "a1",
-        "state": "failed",
-        "retry_of": "toolu_1",
-        "retried": False,
-        "fallback": {"a.py": 3},
-        "at": 5.0,
-        "mark": "0a",
-        "told": True,
-    }
-    found = Delegation.from_dict(stored)
-    assert found.as_dict() == stored
-    assert (found.contract_sent, found.has_failed, found.allows_fallback, found.may_be_retried) == (
+    found = Delegation("code-explorer", 5.0, state="failed", retry_of="toolu_1")
+    found.fallback, found.contract_sent = {"a.py": 3}, True
+    again = Delegation.from_dict(loads(dumps(vars(found))))
+    assert again == found
+    assert (again.contract_sent, again.has_failed, again.allows_fallback, again.may_be_retried) == (
         True,
         True,
         True,
         False,
     )
-    fresh = Delegation("code-explorer", 5.0).as_dict()
-    assert list(fresh) == ["agent", "agent_id", "state", "retry_of", "retried", "fallback", "at"]
 
 
-@pytest.mark.parametrize("stored", [{}, {"agent": 5, "state": None, "at": "x", "fallback": [1], "mark": 3}])
-def test_a_delegation_that_another_program_wrote_is_read(stored: dict[str, object]) -> None:
+@pytest.mark.parametrize("stored", [{}, {"agent": 5, "state": None, "at": "x", "fallback": [1], "mark": 3}, 7])
+def test_a_delegation_that_another_program_wrote_is_read(stored: object) -> None:
     found = Delegation.from_dict(stored)
-    assert (found.agent, found.state, found.at, found.fallback, found.mark) == ("", "", 0.0, None, "")
+    assert (found.agent, found.state, found.at, found.fallback, found.mark) == ("", "", 0.0, {}, "")
     assert not found.is_open
     assert not found.allows_fallback
+
+
+def test_an_entry_has_no_other_fields() -> None:
+    with pytest.raises(TypeError, match="Grant has no field path"):
+        Grant(path="a.py")

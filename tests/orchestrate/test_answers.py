@@ -12,8 +12,8 @@ from support.waiting import until_async
 
 from remit.errors import UsageError
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
-from remit.store import plan_lease, plans
-from remit.store.plan_lease import PlanLease
+from remit.store import plans
+from remit.store.plans import PlanLease
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -171,7 +171,7 @@ async def test_an_answer_is_applied_once_even_if_the_driver_dies(
         await plans.answer_escalation(fleet.database, first.escalations[0].id, "retry", "")
         hold = PlanLease(fleet.database, run.number, "11111111-1111-4111-8111-111111111111")
         assert await hold.acquire(1.0)
-        real, dies, statements = plan_lease.rows, 0, 0
+        real, dies, statements = plans.rows, 0, 0
 
         async def dying(connection: Any, name: str, /, **values: Any) -> Any:
             nonlocal statements
@@ -180,7 +180,7 @@ async def test_an_answer_is_applied_once_even_if_the_driver_dies(
                 raise KeyError(name)
             return await real(connection, name, **values)
 
-        monkeypatch.setattr(plan_lease, "rows", dying)
+        monkeypatch.setattr(plans, "rows", dying)
         while True:
             dies, statements = dies + 1, 0
             row = (await plans.phases_of(fleet.database, run.number))[0]
@@ -192,7 +192,7 @@ async def test_an_answer_is_applied_once_even_if_the_driver_dies(
                 assert now.phases == first.phases
                 continue
             break
-        monkeypatch.setattr(plan_lease, "rows", real)
+        monkeypatch.setattr(plans, "rows", real)
         assert dies > 3
         row = (await plans.phases_of(fleet.database, run.number))[0]
         await apply_answers(fleet.database, hold, run.number, row)

@@ -8,7 +8,7 @@ import pytest
 from plan_building import CHAT, CUT, READ, begun, one, phase, plan, result, says
 from support.running import Play
 
-from remit.rules.catalog import BY_NAME
+from remit.rules.catalog import NAMES
 from remit.store import jobs
 
 pytest_plugins = ("support.running",)
@@ -55,7 +55,7 @@ async def test_violations_are_sent_in_the_same_conversation_with_a_request_for_t
             assert f"- {each['rule']} (line {each['line']}): {each['message']}" in correction
             assert each["help"]
             assert each["help"] in correction
-            assert each["rule"] in BY_NAME
+            assert each["rule"] in NAMES
         assert plain(after.body["system"]) == plain(before.body["system"])
         job = await jobs.get(fleet.database, done.job or 0)
         assert (job.outcome, job.verdict) == ("completed", "accept")

@@ -14,9 +14,8 @@ from support.waiting import until_async
 
 from remit.errors import UsageError
 from remit.store import plans
-from remit.store.job_ends import JobEndListener
-from remit.store.plan_lease import PlanLease
-from remit.store.plans import Escalation
+from remit.store.events import JobEndListener
+from remit.store.plans import Escalation, PlanLease
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -164,6 +163,6 @@ async def test_listeners_are_notified_after_the_connection_was_lost(play: Play) 
 
 
 async def test_an_end_without_a_notification_is_found_by_polling(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.store.job_ends._JobEnds._listen", lambda _: asyncio.sleep(0))
+    monkeypatch.setattr("remit.store.events._JobEnds._listen", lambda _: asyncio.sleep(0))
     async with play(conversations=TURNS) as fleet, begun(fleet, LOOK) as run:
         assert states(await run.drive()) == [("scout", "failed"), ("helper", "accepted")]

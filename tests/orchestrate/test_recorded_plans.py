@@ -9,7 +9,7 @@ from plan_building import begun, one, phase, plan, review, says
 from support.running import Play
 
 from remit.store import review_queue
-from remit.store.learning import decided_opinions
+from remit.store.ledger import decided_opinions
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio

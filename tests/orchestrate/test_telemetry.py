@@ -26,10 +26,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from remit.checking import check_text
 from remit.clients.setup.hook_process import hook_command
 from remit.dispatch.submit import Queueing
-from remit.dispatch.telemetry import open_telemetry, wanted_signals
-from remit.dispatch.verdict_events import emit_verdicts
-from remit.operations.documents import Check, Verify, check_document, verify_document
-from remit.operations.folders import Folders
+from remit.dispatch.telemetry import emit_verdicts, open_telemetry, wanted_signals
+from remit.operations.documents import Check, Folders, Verify, check_document, verify_document
 from remit.operations.merge import MergeDocuments, SourceDocument, merge_documents
 from remit.surfaces.cli.group import remit
 from remit.verifying import OPTIONS

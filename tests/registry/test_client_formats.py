@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from remit.clients.known_clients import CLIENTS, client_setup
+from remit.clients.known_clients import CLIENTS
 from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList
@@ -42,7 +42,7 @@ def test_an_invalid_definition_of_codex_is_rejected_with_the_reason(tmp_path: Pa
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_exported_team_is_read_again(client: str, tmp_path: Path) -> None:
-    setup = client_setup(client)
+    setup = CLIENTS[client]
     folder = tmp_path / setup.find_target(tmp_path, is_user=False).folder.name / setup.agents
     arguments = ["agents", "export", "--to", client, "--out", str(folder)]
     assert CliRunner().invoke(remit, arguments, standalone_mode=False).return_value == 0

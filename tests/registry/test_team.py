@@ -18,7 +18,7 @@ from remit.registry.tools import OFFERED, AllowList, find_tool
 #: As section 4 of the contract has them.
 KINDS = {
     "code-explorer": "exploration",
-    "Explore": "exploration",
+    "Explore": "search",
     "code-architect": "design",
     "system-architect": "design",
     "qa-engineer": "review",

@@ -9,12 +9,12 @@ import jsonschema
 import pytest
 
 from remit.gate.decide import decide
-from remit.gate.delegation import Delegation
 from remit.gate.delegations import close_delegation, open_delegation
 from remit.gate.log import find_decision
 from remit.gate.model import ToolUse
 from remit.gate.rules import RULES
 from remit.gate.session import SessionState
+from remit.gate.session_entries import DecisionEntry, Declaration
 from remit.gate.settings import GateSettings
 from remit.reports.gate import (
     decision_lines,
@@ -76,9 +76,9 @@ def state(mode: str = "standard") -> tuple[SessionState, GateSettings]:
     for number, (tool, given) in enumerate(CALLS):
         decide(ToolUse(tool, given, tool_use_id=f"toolu_{number}"), made, settings, "/p")
     made.decisions.append(
-        {"at": 5.0, "tool": "Read", "decision": "deny", "rule": "lookup-lines", "reason": "too long", "lines": 1500}
+        DecisionEntry(at=5.0, tool="Read", decision="deny", rule="lookup-lines", reason="too long", lines=1500)
     )
-    made.declarations.append({"kind": "verify", "paths": [NASTY], "why": "I doubt \x07 it", "at": 1.0})
+    made.declarations.append(Declaration(kind="verify", paths=[NASTY], why="I doubt \x07 it", at=1.0))
     open_delegation(made, "d1", "code-explorer")
     open_delegation(made, "d2", "qa-engineer")
     close_delegation(made, "d1", "failed")
@@ -180,8 +180,7 @@ def test_every_decision_has_the_published_shape() -> None:
 
 @pytest.mark.parametrize("odd", [{}, {"at": "x", "paths": 5, "decision": 3, "lines": True}, {"at": 1e300, "id": None}])
 def test_a_state_with_unexpected_values_is_shown(odd: dict[str, Any]) -> None:
-    made = SessionState("s")
-    made.decisions, made.declarations, made.delegations = [odd], [odd], {"d": Delegation.from_dict(odd)}
+    made = SessionState.from_dict({"decisions": [odd], "declarations": [odd], "delegations": {"d": odd}})
     assert plain_lines(log_lines(made, 80, denied=False))
     assert plain_lines(why_lines(why_shape(odd, "", "s"), 80))
     assert plain_lines(status_lines(status_shape(made, GateSettings(), [], [], project="/p", today=""), 80))

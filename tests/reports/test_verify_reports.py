@@ -25,7 +25,7 @@ from remit.reports.layout import display_width, escape_control, plain_lines
 from remit.reports.shapes import check_shape
 from remit.reports.text import OUTCOME_STYLES, check_text_lines
 from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
-from remit.rules.catalog import BY_NAME
+from remit.rules.catalog import NAMES
 from remit.verifying import OPTIONS
 from remit.workspace.files import WorkTree
 
@@ -385,7 +385,7 @@ def test_the_summary_counts_claims_by_outcome_and_accusations_by_reliability(sou
 )
 def test_every_accusation_belongs_to_a_rule(kind: str, outcome: str, rule: str) -> None:
     assert rule_of(ClaimEntry(kind, "x", 1, outcome)) == rule  # type: ignore[arg-type]
-    assert rule in BY_NAME
+    assert rule in NAMES
 
 
 def test_the_rule_of_a_failing_claim_is_the_rule_that_it_violates(sources: Sources) -> None:

@@ -13,7 +13,7 @@ import remit.rules
 from remit.contract.profiles import PROFILES
 from remit.errors import UsageError
 from remit.rules.base import Case, Rule
-from remit.rules.catalog import BY_NAME, CATALOG, RuleEntry, every_rule, expand, find
+from remit.rules.catalog import CATALOG, NAMES, every_rule, expand, find, find_name
 
 FAMILIES = {"result": "RES", "confidence": "CNF", "kinds": "KND", "evidence": "EVD"}
 
@@ -28,18 +28,6 @@ def all_rules() -> set[type[Rule]]:
 def test_no_rule_class_is_missing_from_the_catalogue() -> None:
     assert all_rules() == set(every_rule())
     assert len(CATALOG) == len(set(CATALOG))
-
-
-@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
-def test_an_entry_states_what_its_class_states(entry: RuleEntry) -> None:
-    rule = entry.rule
-    assert (entry.name, entry.code, entry.needs, entry.subject) == (rule.name, rule.code, rule.needs, rule.subject)
-    assert entry.family == rule.family()
-
-
-def test_no_profile_omits_a_rule_that_may_lack_a_source_by_its_level() -> None:
-    """Such a rule is listed as not checked, without being loaded."""
-    assert all(None not in entry.rule.levels.values() for entry in CATALOG if entry.needs != "document")
 
 
 def test_names_and_codes_are_unique_and_well_formed() -> None:
@@ -68,7 +56,7 @@ def test_a_rule_comes_after_the_rules_it_requires() -> None:
 def test_levels_by_profile_match_the_contract() -> None:
     levels = {
         name: {profile: rule.level_in(profile) for profile in PROFILES}
-        for name, rule in zip(BY_NAME, every_rule(), strict=True)
+        for name, rule in zip(NAMES, every_rule(), strict=True)
     }
     assert levels["status-missing"] == {"v2": "L1", "v1": "L1", "lenient": "L1", "claims": None}
     assert levels["confidence-reason"] == {"v2": "L2", "v1": "L1", "lenient": "L3", "claims": None}
@@ -85,12 +73,14 @@ def test_levels_by_profile_match_the_contract() -> None:
         "security-without-quote",
     }
     lowered = {name for name, by in levels.items() if by["lenient"] != by["v2"]}
-    assert lowered == {n for n in levels if n.startswith(("confidence-", "checklist-"))}
+    assert lowered == {n for n in levels if n.startswith(("confidence-", "checklist-", "score-"))}
 
 
 def test_rules_are_found_by_name_code_and_family() -> None:
     assert find("RES002") is find("status-missing") is find("Status-Missing")
     assert expand(("CNF",)) == expand(("confidence",)) > {"confidence-range"}
+    assert find_name("EVD004") == "quote-mismatch"
+    assert find_name("EVD999") is None
     with pytest.raises(UsageError, match="did you mean 'status-missing'"):
         find("staus-missing")
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from remit.checking import Options, check_text
 from remit.contract.kinds import KINDS
-from remit.rules.base import Case, Example, Rule
+from remit.rules.base import Example, Rule
 from remit.rules.catalog import every_rule
 from remit.rules.examples import RECEIPTS, example_sources, example_text, sample_text
 
@@ -39,22 +38,6 @@ def test_the_sample_of_a_kind_violates_no_rule(kind: str, receipts: str) -> None
 @pytest.mark.parametrize(("rule", "example"), examples())
 def test_an_example_gives_exactly_the_expected_violations(rule: type[Rule], example: Example) -> None:
     assert broken(example) == sorted(example.expect)
-
-
-class Everything(frozenset[str]):
-    """The subjects of a case that has everything."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
-@pytest.mark.parametrize("profile", ["", "claims"])
-def test_a_rule_finds_nothing_in_an_example_without_its_subject(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    every = {example for rule in every_rule() for example in (*rule.good, *rule.bad)}
-    every |= {replace(example, profile=profile) for example in every if profile}
-    found = {example: broken(example) for example in every}
-    monkeypatch.setattr(Case, "subjects", Everything())
-    assert {example: broken(example) for example in every} == found
 
 
 #: Rules about the history of a repository, which the project of the examples does not have: tests/evidence shows them.

@@ -9,9 +9,10 @@ from verdicts import blocking, broken, verdict
 
 from remit.contract.kinds import CATEGORIES, KINDS
 from remit.contract.profiles import PROFILES
-from remit.contract.template import optional_template, template
+from remit.contract.template import template
+from remit.contract.tokens import estimate_tokens
 from remit.rules.base import Rule
-from remit.rules.catalog import BY_NAME, every_rule
+from remit.rules.catalog import every_rule, find
 from remit.rules.instructions import instructions
 
 #: The text for each placeholder of the forms.
@@ -24,13 +25,12 @@ FILLED = {
     "path/to/file:line": "app/login.py:7",
     "why it matters": "where a user comes in",
     "0-100": "90",
-    "their mean": "90",
     "why": "every line was read",
     "the same number": "90",
     "number of cited locations": "1",
     "how you verified": "read the files",
     "what you may have missed": "code that is loaded by configuration",
-    "what you did": "opened every file",
+    "how you checked": "opened every file",
     "number": "0",
     "what you considered": "One table or two",
     "what you decided and why": "one, since two would have to agree",
@@ -38,7 +38,7 @@ FILLED = {
     "kind of error": "MissingDependency",
     "error message": "pytest is not installed",
     "file:line or step": "`tests/test_login.py:1`",
-    "true or false": "true",
+    "true if the same task can succeed on another try, else false": "true",
     "what you tried": "ran the tests",
     "why it happened": "The tools are missing.",
     "option": "Install them",
@@ -75,7 +75,7 @@ FILLED = {
     # sections that apply to some results
     "description": "the table has no clock",
     "what is unclear, and what would clarify it": "Whether the table is shared; a run would show it.",
-    "rule-name": "single-source",
+    "name of an L2 rule": "single-source",
     "why it does not apply here": "the task names one file",
     # implementation, verification, document
     "what it is for": "tests of the login",
@@ -103,8 +103,7 @@ def filled(form: str, kind: str, *, but: int | None = None) -> str:
         place += 1
         return found.group() if place == but else FILLED[found.group(1)].format(agent=AGENTS[kind])
 
-    ticked = form.replace("- [ ]", "- [x]")
-    text = PLACEHOLDER.sub(fill, ticked)
+    text = PLACEHOLDER.sub(fill, form)
     return text.replace("- Minor: 0", "- Minor: 1") if kind == "review" else text
 
 
@@ -128,8 +127,9 @@ def test_a_profile_without_a_form_asks_for_none_and_lists_only_its_own_rules() -
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "error"])
 def test_every_agent_gets_the_form_for_failures(kind: str) -> None:
-    *_, form = re.findall(r"````markdown\n(.*?)````", instructions(kind, "v2"), re.DOTALL)
-    found = verdict(filled(form, kind))
+    form, failure = re.findall(r"````markdown\n(.*?)````", instructions(kind, "v2"), re.DOTALL)
+    head = re.split("### (?:Findings|Key References)", form)[0].replace("[SUCCESS | PARTIAL | FAILED]", "FAILED")
+    found = verdict(filled(head + failure, kind))
     assert (found.kind, found.verdict) == ("error", "accept")
 
 
@@ -149,7 +149,7 @@ def test_every_rule_in_the_instructions_exists_and_is_listed_under_its_level(kin
     for part in re.split(r"^(?=L[123] \()", told, flags=re.MULTILINE)[1:]:
         names = re.findall(r"^- ([a-z-]+): ", part.split("\n\n", 1)[0], re.MULTILINE)
         assert names
-        assert all(BY_NAME[name].rule.level_in(profile) == part[:2] for name in names)
+        assert all(find(name).level_in(profile) == part[:2] for name in names)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -158,44 +158,95 @@ def test_a_rule_with_a_prompt_is_listed_exactly_where_it_applies(profile: str) -
         text = instructions(kind, profile)
         for rule in every_rule():
             if rule.prompt:
-                applies = rule.level_in(profile) is not None and (not rule.kinds or kind in rule.kinds)
+                applies = rule.level_for(profile, KINDS[kind]) is not None
                 assert (f"- {rule.name}: {rule.prompt}" in text) == applies
 
 
 def test_every_placeholder_in_the_map_is_in_a_form() -> None:
-    forms = [template(KINDS[kind], scored=scored) for kind, scored in FORMS] + [optional_template()]
+    forms = [template(KINDS[kind], scored=scored) for kind, scored in FORMS]
     assert set(FILLED) == {name for form in forms for name in PLACEHOLDER.findall(form)}
 
 
 #: Rule without its own line -> the words of the instructions that ask for what it checks.
 ASKED = {
-    "unreadable": "one Markdown document in the form below",
+    "unreadable": "the Markdown form below",
+    "title-missing": "## [Agent Name] Result",
+    "agent-mismatch": "You are [Agent Name].",
     "placeholder-left": "Replace every [placeholder].",
-    "status-unknown": "Status is one word: SUCCESS, PARTIAL (the task is incomplete) or FAILED.",
+    "status-unknown": "[SUCCESS | PARTIAL | FAILED]",
     "summary-missing": "### Summary\n",
     "findings-missing": "### Findings\n",
     "confidence-missing": "### Confidence\n",
-    "confidence-reason": "a number from 0 to 100 and the reason",
+    "confidence-reason": "[0-100] - [why]",
     "confidence-arithmetic": "The score is their mean.",
-    "checklist-unticked": "tick each of the four boxes",
-    "block-missing": "Keep every section, block and column of the form",
-    "wrong-column": "Keep every section, block and column of the form",
-    "severity-unknown": "Every issue has a severity: critical, important or minor.",
+    "confidence-justification": "### Confidence Justification (from 85)\n",
+    "confidence-uncertainty": "### Uncertainty (below 70)\n",
+    "score-missing": "Each confidence is a number from 0 to 100.",
+    "checklist-unticked": "- [x] **File References Valid**",
+    "block-missing": "Omit a part only if the condition in its heading does not apply.",
+    "wrong-column": "Omit a part only if the condition in its heading does not apply.",
+    "blockers-missing": "### Blockers (if incomplete)\n",
+    "error-details-missing": "### Error Details\n",
+    "recoverable-unknown": "| Recoverable | [true if the same task can succeed on another try, else false] |",
+    "severity-missing": "| Severity: [critical, important or minor]",
+    "severity-unknown": "| Severity: [critical, important or minor]",
     "reference-out-of-range": "Cite only files and lines that you have opened",
     "reference-outside": "Cite only files and lines that you have opened",
-    "reference-ambiguous": "with the full path from the root of the checkout",
-    "reference-relocated": "every path and line is looked up",
+    "reference-ambiguous": "the full path from the root of the checkout",
+    "reference-relocated": "each path, line and name is looked up",
     "reference-unseen": "Cite only files and lines that you have opened",
-    "symbol-missing": "every path and line is looked up",
-    "reference-outdated": "every path and line is looked up",
+    "reference-outdated": "each path, line and name is looked up",
     "test-missing": "Name only commands, tests and commits that exist",
     "commit-missing": "Name only commands, tests and commits that exist",
-    "quote-mismatch": "every quote is compared",
-    "quote-relocated": "every quote is compared",
+    "quote-relocated": "each quote is compared",
+    "change-unseen": "State a test run or a change only if you made it",
     "no-tool-calls": "Cite only files and lines that you have opened",
     "execution-unseen": "you read the code and ran something that confirms it",
     "confidence-unsupported": "Give a score only as high as your evidence",
 }
+
+#: A sentence outside the form and the lines of rules -> the rules that check it. The labels become flags of findings.
+STATED: dict[str, tuple[str, ...]] = {
+    "You are [Agent Name].": ("agent-mismatch",),
+    "Your last message is your result and nothing else: the Markdown form below, filled in.": ("title-missing",),
+    "A program checks it.": ("unreadable",),
+    "Replace every [placeholder].": ("placeholder-left",),
+    "Omit a part only if the condition in its heading does not apply.": ("block-missing", "wrong-column"),
+    "If you fail, Status is FAILED, and these sections replace all after the Summary:": ("error-details-missing",),
+    "Give a score only as high as your evidence:": ("confidence-unsupported",),
+    "95-100 (certain): you read the code and ran something that confirms it.": ("execution-unseen",),
+    "85-94 (high): you read the code, and everything you found is consistent.": ("confidence-unsupported",),
+    "75-84 (moderate): some evidence, and a reasonable inference from it.": ("confidence-unsupported",),
+    "60-74 (low): little evidence; name your assumptions.": ("confidence-unsupported", "confidence-uncertainty"),
+    "below 60: speculation; state the question that has to be answered first.": ("confidence-uncertainty",),
+    'Mark a statement that you did not verify as "uncertain" or "assumed", and one that rests on a single source as '
+    '"needs corroboration".': ("single-source",),
+}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "error"])
+@pytest.mark.parametrize("profile", WITH_FORM)
+def test_the_instructions_state_nothing_that_no_rule_checks(kind: str, profile: str) -> None:
+    text = re.sub(r"````markdown\n.*?````", "", instructions(kind, profile), flags=re.DOTALL)
+    text = re.sub(r"^(?:#+ .*|L[123] \(.*\):|- [a-z-]+: .*)$", "", text, flags=re.MULTILINE)
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\n|^- ", text, flags=re.MULTILINE)]
+    sentences = {one for part in paragraphs for one in re.split(r"(?<=[.])\s", part) if one}
+    assert sentences <= set(STATED)
+    for sentence in sentences:
+        assert any(find(name).level_in(profile) is not None for name in STATED[sentence]) or profile == "v1", sentence
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "error"])
+def test_the_instructions_are_short(kind: str) -> None:
+    assert estimate_tokens(instructions(kind, "v2", "code-explorer")) < 1350
+
+
+def test_agents_learn_how_to_quote_and_to_name() -> None:
+    for kind in KINDS:
+        text = instructions(kind, "v2")
+        assert "Quote a removed secret as it is shown." in text
+        assert "`...` may replace code in a quote." in text
+        assert "A name next to a location, `path/to/file.py:12` (name), makes the line checkable." in text
 
 
 @pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
@@ -203,23 +254,15 @@ def test_a_rule_that_can_refuse_a_result_is_asked_for_in_the_instructions(rule: 
     if rule.level_in("v2") in ("L1", "L2"):
         words = rule.prompt or ASKED[rule.name]
         for kind in {example.kind for example in rule.bad if example.profile == "v2"} - {"error"}:
-            if not rule.kinds or kind in rule.kinds:
+            if rule.level_for("v2", KINDS[kind]):
                 assert words in instructions(kind, "v2")
 
 
 def test_no_words_are_listed_for_a_rule_that_has_its_own_line() -> None:
-    assert not [name for name in ASKED if BY_NAME[name].rule.prompt]
+    assert not [name for name in ASKED if find(name).prompt]
 
 
 def test_the_instructions_name_the_agent_in_the_title_and_leave_no_placeholder_for_it() -> None:
     text = instructions("exploration", "v2", "remit:code-explorer")
-    assert text.count("## Code Explorer Result") >= 2
+    assert "## Code Explorer Result" in text
     assert "[Agent Name]" not in text
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "error"])
-def test_the_sections_that_apply_to_some_results_are_accepted(kind: str) -> None:
-    form = template(KINDS[kind]) + "\n" + optional_template()
-    text = filled(form, kind)
-    assert blocking(text) == []
-    assert verdict(text).verdict == "accept"

@@ -16,6 +16,7 @@ from scratch_project import SESSION, ScratchProject, decision_of, told_person
 from remit.clients.hooks.events import handle_event
 from remit.gate import leftover_processes as processes
 from remit.gate.leftover_processes import is_running, left_running, process_time
+from remit.gate.session_entries import Process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/loadavg").exists(), reason="this system has no /proc")
 
@@ -68,7 +69,7 @@ def test_the_change_can_be_reverted_exactly(shop: ScratchProject) -> None:
     with left_behind(shop):
         (shop.path / "src/app.py").write_text("written later\n")
         shop.before("git status")
-        shop.run(shop.state.changes[-1]["command"])
+        shop.run(shop.state.changes[-1].command)
     assert (shop.path / "src/app.py").read_text() == before
 
 
@@ -116,7 +117,7 @@ def test_processes_are_found_by_their_folder_or_where_they_were_started(tmp_path
     deadline = time.monotonic() + 10
     while len(found) < 2 and time.monotonic() < deadline:  # until both have replaced their parent's image
         found = left_running(str(tmp_path), since)
-    assert {one[0] for one in found} == {started[0].pid, started[1].pid}
+    assert {process.number for process in found} == {started[0].pid, started[1].pid}
     assert left_running(str(tmp_path), 0) == []
     for process in started:
         end(process)
@@ -126,10 +127,9 @@ def test_processes_are_found_by_their_folder_or_where_they_were_started(tmp_path
 def test_a_number_that_belongs_to_another_process_now_is_not_the_recorded_one() -> None:
     about = processes._about(str(os.getpid()))
     assert about is not None
-    assert is_running([os.getpid(), *about])
-    assert not is_running([os.getpid(), "1", "other"])
-    assert not is_running([])
-    assert not is_running("x")
+    assert is_running(Process(number=os.getpid(), started=about[0]))
+    assert not is_running(Process(number=os.getpid(), started="1"))
+    assert not is_running(Process())
 
 
 def test_without_proc_no_process_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ def test_a_daemon_with_other_variables_is_found_in_a_container(container: Callab
     container(83, 81, "B=1", "its child")
     container(84, 1, "PATH=/usr/bin HOME=/", "the first process started it with other values")
     container(85, 1, "PWD=/ SHLVL=0", "a daemon whose shell has set some variables")
-    assert [one[0] for one in left_running("/shop", 70)] == [81, 82, 83, 85]
+    assert [process.number for process in left_running("/shop", 70)] == [81, 82, 83, 85]
 
 
 def test_a_daemon_is_found_if_the_variables_of_the_first_process_cannot_be_read(
@@ -198,7 +198,7 @@ def test_a_daemon_is_found_if_the_variables_of_the_first_process_cannot_be_read(
     container(80, 1, "PATH=/bin HOME=/root TERM=x LANG=C", "started as the client was")
     container(81, 1, "B=1 PATH=/bin", "a daemon")
     container(82, 1, "HOME=/root PATH=/bin", "started with fewer variables than the client")
-    assert [one[0] for one in left_running("/shop", 70)] == [81]
+    assert [process.number for process in left_running("/shop", 70)] == [81]
 
 
 def test_numbers_of_processes_that_wrapped_around_blame_no_earlier_process(container: Callable[..., None]) -> None:
@@ -207,4 +207,4 @@ def test_numbers_of_processes_that_wrapped_around_blame_no_earlier_process(conta
     container(3, 1, "B=1", "a daemon of the call, with a low number", start=72)
     container(4, 3, "B=1", "its child", start=73)
     container(5, 32_001, "B=1", "a child of the earlier daemon", start=74)
-    assert [one[0] for one in left_running("/shop", 70)] == [32_002, 3, 4]
+    assert [process.number for process in left_running("/shop", 70)] == [32_002, 3, 4]

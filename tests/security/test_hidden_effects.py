@@ -302,7 +302,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeP
 
 
 def left() -> set[int]:
-    return {one[0] for one in processes.left_running("/home/dev/shop", 100)}
+    return {process.number for process in processes.left_running("/home/dev/shop", 100)}
 
 
 def test_a_daemon_that_left_the_folder_and_cleared_its_environment_is_found(fake: Callable[..., FakeProcesses]) -> None:

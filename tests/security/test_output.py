@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 import remit
-from remit.clients.claude_code.setup.client import find_target
-from remit.clients.claude_code.setup.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.hook_entries import hook_entries, is_ours
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.setup import install
 from remit.clients.setup.install import plan_install
 from remit.clients.setup.plan import FileChange, InstallRecord, read_bytes, write_bytes
@@ -263,7 +263,7 @@ def test_install_writes_no_file_that_others_can_write(tmp_path: Path, mode: int)
 def test_http_hooks_carry_a_secret_that_only_the_owner_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "shop" / ".git").mkdir(parents=True)
-    target = find_target(tmp_path / "shop", is_user=False)
+    target = CLAUDE_CODE.find_target(tmp_path / "shop", is_user=False)
     plan = plan_install(target, http="http://127.0.0.1:8321")
     secret = plan.record.http_secret
     assert secret

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from remit.clients.claude_code.setup.client import CLIENT, deny_rules
-from remit.clients.setup.permission_rules import containers_added, present_rules, with_rules, without_rules
+from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
+from remit.clients.setup.settings_file import containers_added, present_rules, with_rules, without_rules
 from remit.clients.setup.target import InstallTarget
 
 ROOT = Path("/home/dev/my shop")
-TARGET = InstallTarget(ROOT, ROOT / ".claude", ROOT / ".claude/settings.local.json", is_user=False, client=CLIENT)
-RULES = deny_rules(TARGET)
+TARGET = InstallTarget(ROOT, ROOT / ".claude", ROOT / ".claude/settings.local.json", is_user=False, client=CLAUDE_CODE)
+RULES = CLAUDE_CODE.deny_rules(TARGET)
 SETTINGS = [
     "{}\n",
     "{}",
@@ -53,6 +53,6 @@ def test_the_rules_name_the_guarded_files() -> None:
         Path("/home/dev/.claude"),
         Path("/home/dev/.claude/settings.json"),
         is_user=True,
-        client=CLIENT,
+        client=CLAUDE_CODE,
     )
-    assert not [rule for rule in deny_rules(user) if "remit.toml" in rule]
+    assert not [rule for rule in CLAUDE_CODE.deny_rules(user) if "remit.toml" in rule]

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from remit.checking import Options
+from remit.clients.hooks.recorded_project import merge_inputs_of
 from remit.clients.hooks.results import keep_result, list_results
-from remit.clients.hooks.session_merge import merge_inputs_of
 from remit.evidence.sources import open_sources
 from remit.gate.session import SessionState
 from remit.merging.api import merge_inputs

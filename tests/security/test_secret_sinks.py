@@ -22,8 +22,8 @@ from secret_kinds import KINDS, made
 from support.running import Play, tools
 
 from remit.clients.hooks import results
+from remit.dispatch.conversation import incomplete_calls, read_messages, stored_json
 from remit.dispatch.events import EventWriter
-from remit.dispatch.stored_messages import incomplete_calls, read_messages, stored_json
 from remit.dispatch.worktree import WorktreeChanges, is_complete, without_secrets
 from remit.merging.model import MergedFinding, Opinion
 from remit.publishing.comments import comments_of

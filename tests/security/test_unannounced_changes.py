@@ -27,42 +27,42 @@ def test_an_effect_that_the_reader_did_not_see_is_reported_to_model_and_person(s
         assert "unannounced-change" in text
         assert "src/app.py" in text
         assert "src/new.py" in text
-    assert shop.state.decisions[-1]["rule"] == "unannounced-change"
+    assert shop.state.decisions[-1].rule == "unannounced-change"
     assert shop.state.used == {"unannounced-change": 1}
 
 
 def test_one_command_reverts_exactly_this_change(shop: ScratchProject) -> None:
     (shop.path / "src/util.py").write_text("# other uncommitted work\n")
     shop.run(HIDDEN)
-    command = shop.state.changes[-1]["command"]
+    command = shop.state.changes[-1].command
     first, after = shop.run(command)
     assert (decision_of(first), after) == ("allow", {})
     assert (shop.path / "src/app.py").read_text() == UNCOMMITTED, "the uncommitted lines of before are kept"
     assert not (shop.path / "src/new.py").exists()
     assert (shop.path / "src/util.py").read_text() == "# other uncommitted work\n"
-    assert shop.state.changes[-1]["decided"] == "reverted"
+    assert shop.state.changes[-1].decided == "reverted"
 
 
 def test_a_revert_restores_what_was_written_after_the_last_call(shop: ScratchProject) -> None:
     shop.run("true")
     (shop.path / "src/app.py").write_text("# the person wrote this between two calls\n")
     shop.run(HIDDEN)
-    shop.run(shop.state.changes[-1]["command"])
+    shop.run(shop.state.changes[-1].command)
     assert (shop.path / "src/app.py").read_text() == "# the person wrote this between two calls\n"
 
 
 def test_a_changed_patch_is_not_let_through(shop: ScratchProject) -> None:
     shop.run(HIDDEN)
     entry = shop.state.changes[-1]
-    patch = shop.folder / "reverts" / f"{entry['patch']}.patch"
+    patch = shop.folder / "reverts" / f"{entry.patch}.patch"
     patch.write_text(patch.read_text().replace("VALUE = 1", "VALUE = 666"))
-    assert decision_of(shop.before(entry["command"])[1]) == "deny"
+    assert decision_of(shop.before(entry.command)[1]) == "deny"
 
 
 def test_no_other_patch_is_let_through(shop: ScratchProject) -> None:
     shop.run(HIDDEN)
     assert decision_of(shop.before("git apply scripts/evil.patch")[1]) == "deny"
-    command = shop.state.changes[-1]["command"]
+    command = shop.state.changes[-1].command
     assert decision_of(shop.before(f"{command} scripts/evil.patch")[1]) == "deny"
     assert decision_of(shop.before(f"{command}; rm src/util.py")[1]) == "deny"
 
@@ -156,7 +156,7 @@ def test_in_strict_the_next_write_is_denied_until_the_person_has_decided(start: 
         assert "unannounced-change" in json.dumps(answer)
     for line in ("git status", "git diff", "cat src/app.py", "pytest -q"):
         assert decision_of(shop.before(line)[1]) == "allow"
-    shop.run(shop.state.changes[-1]["command"])
+    shop.run(shop.state.changes[-1].command)
     assert decision_of(shop.before("make all")[1]) == "allow"
     assert decision_of(shop.before("echo x > notes.md")[1]) == "allow"
 
@@ -164,7 +164,7 @@ def test_in_strict_the_next_write_is_denied_until_the_person_has_decided(start: 
 def test_observe_only_records_a_change(start: Callable[..., ScratchProject]) -> None:
     shop = start(mode="observe")
     assert shop.run(HIDDEN) == ({}, {})
-    assert shop.state.decisions[-1]["rule"] == "unannounced-change"
+    assert shop.state.decisions[-1].rule == "unannounced-change"
 
 
 def test_a_missing_record_is_reported(shop: ScratchProject) -> None:
@@ -186,7 +186,7 @@ def test_a_project_without_git_is_compared(start: Callable[..., ScratchProject])
     shop.shell("rm -rf .git")
     _, after = shop.run(HIDDEN)
     assert "src/app.py" in told_person(after)
-    shop.shell(shop.state.changes[-1]["command"])
+    shop.shell(shop.state.changes[-1].command)
     assert (shop.path / "src/app.py").read_text() == UNCOMMITTED
 
 
@@ -207,7 +207,7 @@ def test_a_change_that_keeps_size_and_modification_time_is_reported(shop: Scratc
 def test_a_folder_that_is_moved_behind_a_link_is_reported_and_reverted(shop: ScratchProject) -> None:
     (shop.path / "scripts/evil.sh").write_text("mv src src2; ln -s src2 src\n")
     assert "src/app.py" in told_person(shop.run(HIDDEN)[1])
-    shop.run(shop.state.changes[-1]["command"])
+    shop.run(shop.state.changes[-1].command)
     assert not (shop.path / "src").is_symlink()
     assert (shop.path / "src/app.py").read_text() == UNCOMMITTED
 
@@ -215,14 +215,14 @@ def test_a_folder_that_is_moved_behind_a_link_is_reported_and_reverted(shop: Scr
 def test_a_guarded_file_is_reverted_without_another_report(shop: ScratchProject) -> None:
     (shop.path / "scripts/evil.sh").write_text("echo 'x = 1' >> remit.toml\n")
     assert "remit.toml" in told_person(shop.run(HIDDEN)[1])
-    assert "unannounced-change" not in told_person(shop.run(shop.state.changes[-1]["command"])[1])
+    assert "unannounced-change" not in told_person(shop.run(shop.state.changes[-1].command)[1])
     assert (shop.path / "remit.toml").read_text() == FILES["remit.toml"]
 
 
 def test_a_change_of_very_many_files_is_reverted_as_a_whole(shop: ScratchProject) -> None:
     (shop.path / "scripts/evil.sh").write_text("for n in $(seq 300); do echo x > src/n$n.py; done\n")
     assert "and 294 more" in told_person(shop.run(HIDDEN)[1])
-    assert shop.run(shop.state.changes[-1]["command"]) == ({}, {})
+    assert shop.run(shop.state.changes[-1].command) == ({}, {})
     assert not list((shop.path / "src").glob("n*.py"))
 
 

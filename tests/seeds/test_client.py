@@ -179,7 +179,7 @@ class TestModelChoice:
         assert "remit (model-choice)" in context_of(warned)
         assert "haiku for lookups, sonnet for analysis and opus for requirements" in context_of(warned)
         assert "prompt" in warned["hookSpecificOutput"]["updatedInput"], "it is launched all the same"
-        assert [entry["rule"] for entry in client.state.decisions] == ["model-choice"]
+        assert [entry.rule for entry in client.state.decisions] == ["model-choice"]
 
     @pytest.mark.parametrize(
         ("agent", "model"),
@@ -211,9 +211,7 @@ class TestPresentation:
         shown = client.answer("a line\n" * 301)
         assert not is_block(shown)
         assert "remit (presentation-size): 301 lines are shown to the user (limit: 300)" in str(shown)
-        assert [(entry["rule"], entry["decision"]) for entry in client.state.decisions] == [
-            ("presentation-size", "warn")
-        ]
+        assert [(entry.rule, entry.decision) for entry in client.state.decisions] == [("presentation-size", "warn")]
 
     def test_an_answer_after_a_correction_is_measured_as_well(self, client: Client) -> None:
         client.ask("UserPromptSubmit", prompt="go")
@@ -441,6 +439,32 @@ class TestFinalClaims:
         client.calls(("Bash", {"command": "python -m pytest -q"}, "Exit code 1\n1 failed"))
         assert "exit status 1" in str(client.answer("All tests pass."))
 
+    @pytest.mark.parametrize(
+        ("command", "output", "answer", "line"),
+        [
+            ("npm test 2>&1 | tail -20", "sh: 1: mocha: not found", "All 1,200 tests pass.", "mocha: not found"),
+            ("npm test || true", "  11 passing (9ms)\n  1 failing", "All 12 tests pass in app/login.py.", "1 failing"),
+        ],
+    )
+    def test_a_failure_behind_a_pipe_or_an_or_is_seen(
+        self, client: Client, command: str, output: str, answer: str, line: str
+    ) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Bash", {"command": command}, output))
+        sent_back = str(client.answer(answer))
+        assert f"`{command}` printed `" in sent_back
+        assert line in sent_back
+        assert f'\\"{answer}\\"' in sent_back or f'"{answer}"' in sent_back, "the whole sentence"
+
+    def test_work_that_no_call_did_is_sent_back(self, client: Client) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
+        lie = "I implemented the fix in lib/express.js, added test/regression.js and committed it."
+        sent_back = str(client.answer(lie))
+        assert "there is no lib/express.js, and no call wrote it" in sent_back
+        assert "there is no test/regression.js, and no call wrote it" in sent_back
+        assert "no call made a commit" in sent_back
+
     def test_tests_that_a_subagent_ran_count(self, client: Client) -> None:
         client.ask("UserPromptSubmit", prompt="go")
         client.calls(("Agent", {"subagent_type": "backend-specialist", "prompt": "fix"}, "done"))
@@ -472,7 +496,7 @@ class TestFinalClaims:
         client = begin('[gate]\nmode = "observe"\n')
         client.ask("UserPromptSubmit", prompt="go")
         assert client.answer("See app/nowhere.py:36.") is None
-        assert [(entry["rule"], entry["would"]) for entry in client.state.decisions] == [("final-claims", "deny")]
+        assert [(entry.rule, entry.would) for entry in client.state.decisions] == [("final-claims", "deny")]
 
 
 class TestRevertOfAnEdit:

@@ -31,7 +31,7 @@ MILD = (
 #: A result with a confidence under 60.
 UNSURE = (
     HELP[: HELP.index("### Confidence\n")]
-    + "### Confidence\n50 - only names were compared\n\n### Uncertainty\n- uncertain: whether it is complete\n\n"
+    + "### Confidence\n50 - only names were compared\n\n### Uncertainty\n- uncertain: is it complete?\n\n"
     + HELP[HELP.index("### Verification Completed") :]
 )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from remit.clients.claude_code.setup.bundle import skill_text
+from remit.clients.claude_code.setup import skill_text
 from remit.contract.kinds import CATEGORIES, KINDS
 from remit.orchestrate.orchestrator_tools import orchestrator_prompt
 from remit.registry.lookup import load_registry
@@ -17,7 +17,7 @@ from remit.registry.tools import OFFERED, AllowList
 from remit.rules.examples import TREE, sample_text
 from remit.surfaces.cli.group import remit
 
-FORMS = [kind for kind in KINDS if kind != "error"]
+FORMS = [kind for kind in KINDS if kind not in ("error", "search")]
 
 
 def prompt(kind: str, *options: str) -> str:
@@ -37,11 +37,9 @@ def test_agents_learn_what_each_band_of_confidence_means(kind: str) -> None:
 @pytest.mark.parametrize("kind", FORMS)
 def test_agents_learn_the_form_of_issues_blockers_and_overrides(kind: str) -> None:
     text = prompt(kind)
-    assert (
-        "### Issues - [issue]: [description] ([path/to/file.py:12]) | Severity: [critical, important or minor]" in text
-    )
-    assert "### Blockers - [what blocks you] | Resolution: [what would resolve it]" in text
-    assert "### Overrides - [rule-name]: [why it does not apply here]" in text
+    assert "- [issue]: [description] ([path/to/file.py:12]) | Severity: [critical, important or minor]" in text
+    assert "### Blockers (if incomplete) - [what blocks you] | Resolution: [what would resolve it]" in text
+    assert "### Overrides (if any) - [name of an L2 rule]: [why it does not apply here]" in text
 
 
 @pytest.mark.parametrize("kind", FORMS)

@@ -77,9 +77,30 @@ def test_the_confidence_of_a_row_is_a_number_from_0_to_100(score: str, tmp_path:
     assert rules(sample("review", "| Minor | 85 |", f"| Minor | {score} |"), tmp_path) == [("confidence-range", "L1")]
 
 
-@pytest.mark.parametrize("score", ["0", "100", "85%", "85/100", "**85**", "", "-"])
-def test_a_row_may_write_its_confidence_in_several_ways_or_not_at_all(score: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("score", ["0", "100", "85%", "85/100", "**85**"])
+def test_a_row_may_write_its_confidence_in_several_ways(score: str, tmp_path: Path) -> None:
     assert rules(sample("review", "| Minor | 85 |", f"| Minor | {score} |"), tmp_path) == []
+
+
+@pytest.mark.parametrize("score", ["", "-", "n/a", "N/A"])
+def test_a8_a_row_without_a_score_is_sent_back_once(score: str, tmp_path: Path) -> None:
+    text = sample("review", "| Minor | 85 |", f"| Minor | {score} |")
+    assert rules(text, tmp_path) == [("score-missing", "L2")]
+    assert check(text, tmp_path, "--attempt", "2")["verdict"] == "accept"
+
+
+def under(score: int, uncertainty: str) -> str:
+    lines = "verified_confidence: 95\ninferred_confidence: 85\ncombined_confidence: 90\n"
+    text = sample("generic", lines).replace("90 - every", f"{score} - every")
+    return text.replace("### Next Steps", f"### Uncertainty\n{uncertainty}\n\n### Next Steps")
+
+
+def test_a18_a_score_below_60_needs_a_question(tmp_path: Path) -> None:
+    asked = ("confidence-uncertainty", "L2")
+    assert rules(under(55, "The table may be shared."), tmp_path) == [asked]
+    assert rules(under(55, "Is the table shared between processes?"), tmp_path) == []
+    assert rules(under(60, "The table may be shared."), tmp_path) == []
+    assert rules(under(55, "表は共有されていますか？"), tmp_path) == []
 
 
 def test_the_breakdown_may_be_a_separate_section(tmp_path: Path) -> None:
@@ -291,6 +312,53 @@ def test_raw_output_is_refused_with_and_without_a_fence(fence: str, profile: str
     output = fence + "tests/test_login.py::test_one PASSED\n" * 400 + fence
     text = sample("generic", "### Key References", f"{output}\n### Key References")
     assert ("raw-dump", "L2") in rules(text, tmp_path, "--profile", profile)
+
+
+HIT = "`app/login.py:7` defines login, a hit of the search\n"
+
+
+@pytest.mark.parametrize("profile", ["v2", "v1"])
+@pytest.mark.parametrize("form", ["- {}", "1. {}", "| {} | `app/login.py:7` |\n"], ids=["bullets", "numbers", "rows"])
+def test_g13_h16_search_hits_as_bullets_or_rows_are_raw_output(form: str, profile: str, tmp_path: Path) -> None:
+    head = "| Hit | Location |\n| --- | --- |\n" if form.startswith("|") else ""
+    hits = head + form.format(HIT.strip() if head else HIT) * 400
+    text = sample("generic", "### Key References", f"{hits}\n### Key References")
+    assert ("raw-dump", "L2") in rules(text, tmp_path, "--profile", profile)
+
+
+def test_g13_many_findings_are_not_raw_output(tmp_path: Path) -> None:
+    row = "| SEC-002 | Passwords compared in variable time | `app/login.py:19` | Minor | 85 |\n"
+    more = "".join(row.replace("SEC-002", f"QA-{number:03}") for number in range(100))
+    text = sample("review", row, row + more).replace("- Minor: 1", "- Minor: 101")
+    assert ("raw-dump", "L2") not in rules(text, tmp_path)
+    issues = [f"- Slow start {number}: it loads twice (app/login.py:7) | Severity: minor" for number in range(100)]
+    assert ("raw-dump", "L2") not in rules(with_issues("generic", *issues), tmp_path)
+
+
+# Locations of flows and prose
+
+
+FLOW = (
+    "1. Look the user up → `app/store.py:14` (find_user)\n2. Compare the password → `app/login.py:17` (check_password)"
+    "\n3. Make a token → `app/session.py:8` (open_session)\n"
+)
+
+
+@pytest.mark.parametrize("profile", ["v2", "v1"])
+def test_g12_h15_a_flow_patterns_and_prose_name_a_location(profile: str, tmp_path: Path) -> None:
+    vague = ("finding-without-reference", "L2")
+    flow = sample("exploration", FLOW, "1. Look the user up\n2. Compare the password\n3. Make a token\n")
+    assert vague in rules(flow, tmp_path, "--profile", profile)
+    one = sample("exploration", FLOW, "1. Look the user up\n2. Compare the password\n3. `app/session.py:8`\n")
+    assert vague not in rules(one, tmp_path, "--profile", profile)
+    pattern = sample(
+        "design", "| Functions over a table | `app/session.py:5` |", "| Functions over a table | the session |"
+    )
+    assert vague in rules(pattern, tmp_path, "--profile", profile)
+    prose = "The login has one entry, `app/login.py:7`, and one place that makes tokens, `app/session.py:8`."
+    vague_prose = "The login has one entry.\n\n#### Tokens\nThey are made in one place.\n"
+    assert rules(sample("generic", prose, vague_prose), tmp_path, "--profile", profile).count(vague) == 1
+    assert vague not in rules(sample("generic", prose, "None."), tmp_path, "--profile", profile)
 
 
 def test_a_long_result_in_short_paragraphs_is_not_raw_output(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from remit.errors import EnvironmentBroken
-from remit.store.connecting import OPTIONS, SessionFacts, connection_target, is_refused_option
+from remit.store.database import OPTIONS, SessionFacts, connection_target, is_refused_option
 
 ONE = "postgresql://fleet@db1.example/fleet"
 TWO = "postgresql://fleet@db1.example:5432,db2.example:5432/fleet"

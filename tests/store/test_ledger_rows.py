@@ -17,10 +17,10 @@ from support.postgres import Postgres
 from remit import testing
 from remit.dispatch.submit import Queueing
 from remit.ledger.ledger_entries import LedgerEntry
-from remit.store import budgets, jobs, ledger
+from remit.store import jobs, ledger
 from remit.store.database import Database, open_database
 from remit.store.ledger import EntryFilter
-from remit.store.transcript import Transcript, UsageSums
+from remit.store.transcript import ActualUsage, BudgetRequest, Reservation, Transcript, UsageSums, reserve, settle
 
 T = TypeVar("T")
 WORKER = "00000000-0000-0000-0000-000000000001"
@@ -227,9 +227,9 @@ def test_a_budget_that_is_used_to_80_percent_makes_one_notice(store: Store, tmp_
         transcript = Transcript(database, job, claimed.attempt)
         for number, tokens in enumerate((790, 800, 900)):
             await transcript.save_message(number, b"{}", UsageSums(1, tokens, 0))
-        held = await budgets.reserve(database, job, claimed.attempt, budgets.BudgetRequest(10, 20, 1, 0.001, 0.001))
-        assert isinstance(held, budgets.Reservation)
-        await budgets.settle(database, job, claimed.attempt, held, budgets.ActualUsage(1, 1, 8.5))
+        held = await reserve(database, job, claimed.attempt, BudgetRequest(10, 20, 1, 0.001, 0.001))
+        assert isinstance(held, Reservation)
+        await settle(database, job, claimed.attempt, held, ActualUsage(1, 1, 8.5))
 
     run(store, work)
     notices = store.rows("SELECT key, data FROM remit.outbox ORDER BY key")

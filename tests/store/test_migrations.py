@@ -17,8 +17,7 @@ from support.postgres import Postgres
 from remit import testing
 from remit.dispatch.submit import Queueing
 from remit.store import jobs, plans
-from remit.store.connecting import OPTIONS
-from remit.store.database import Database, open_database
+from remit.store.database import OPTIONS, Database, open_database
 from remit.store.jobs import Job
 from remit.store.migrate import Migration, _parts, migrate, migrations, missing_migrations
 

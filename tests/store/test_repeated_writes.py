@@ -21,11 +21,18 @@ from remit.dispatch.submit import Queueing
 from remit.evidence.receipts import Receipt
 from remit.ledger.items import ItemOpinion, NewItem
 from remit.ledger.ledger_entries import LedgerEntry
-from remit.store import budgets, jobs, ledger, review_queue, workers
-from remit.store.connecting import ConnectionTarget
-from remit.store.database import Connection, Database, open_database
+from remit.store import jobs, ledger, review_queue, workers
+from remit.store.database import Connection, ConnectionTarget, Database, open_database
 from remit.store.jobs import AttemptFenced, Job
-from remit.store.transcript import Transcript, UsageSums
+from remit.store.transcript import (
+    ActualUsage,
+    BudgetRequest,
+    Reservation,
+    Transcript,
+    UsageSums,
+    reserve,
+    settle_broken,
+)
 
 OTHER = "00000000-0000-0000-0000-000000000002"
 WORKER = "00000000-0000-0000-0000-000000000001"
@@ -84,13 +91,13 @@ async def _result(database: Database, job: Job) -> None:
 
 
 async def _budget(database: Database, job: Job) -> None:
-    held = await budgets.reserve(database, job.id, job.attempt, budgets.BudgetRequest(100, 200, 64))
-    assert isinstance(held, budgets.Reservation)
-    await budgets.settle_broken(database, job.id, job.attempt, held, budgets.ActualUsage(20, 10, 0.5))
+    held = await reserve(database, job.id, job.attempt, BudgetRequest(100, 200, 64))
+    assert isinstance(held, Reservation)
+    await settle_broken(database, job.id, job.attempt, held, ActualUsage(20, 10, 0.5))
 
 
 async def _reserved(database: Database, job: Job) -> None:
-    await budgets.reserve(database, job.id, job.attempt, budgets.BudgetRequest(100, 200, 64))
+    await reserve(database, job.id, job.attempt, BudgetRequest(100, 200, 64))
 
 
 async def _written_off(database: Database, job: Job) -> None:

@@ -14,7 +14,7 @@ from support.postgres import Postgres
 
 from remit.errors import UsageError
 from remit.ledger.items import ItemOpinion, NewItem
-from remit.store import learning
+from remit.store import ledger
 from remit.store import review_queue as queue
 from remit.store.database import Database, open_database
 from remit.store.review_queue import AlreadyDecided, ItemFilter, ItemTaken
@@ -222,13 +222,13 @@ def test_decisions_are_what_is_learned_from(store: Store) -> None:
         ids = await queue.add_items(database, [item(number) for number in range(6)])
         for number, verb in zip(ids, ("confirm", "confirm", "reject", "unsure", "skip"), strict=False):
             await queue.decide(database, uuid4(), number, verb, "ann")  # type: ignore[arg-type]
-        learned = await learning.decided_opinions(database)
+        learned = await ledger.decided_opinions(database)
         assert [(one.item, one.is_confirmed, one.claimed) for one in learned] == [
             (ids[0], True, 90.0),
             (ids[1], True, 90.0),
             (ids[2], False, 90.0),
         ]
-        (card,) = await learning.scorecards(database)
+        (card,) = await ledger.scorecards(database)
         assert (card.agent, card.confirmed, card.rejected) == ("qa-engineer", 2, 1)
 
     run(store, work)

@@ -23,7 +23,8 @@ from typing import Any, NoReturn
 
 import remit
 from remit.dispatch import failpoints
-from remit.dispatch.models import build_model, model_prices
+from remit.dispatch.model_client import build_model
+from remit.dispatch.models import model_prices
 from remit.surfaces.cli import main
 
 _MODEL = "anthropic:claude-opus-5"

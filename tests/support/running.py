@@ -19,7 +19,7 @@ from support.commands import ANTHROPIC, KEYS
 from support.model_server import ModelServer, Request
 from support.waiting import PATIENCE, until_async
 
-from remit.dispatch import models
+from remit.dispatch import model_client
 from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Resolving, submit
 from remit.dispatch.worker import Worker
@@ -162,7 +162,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tiny = (0.001, 0.001, 0.001)
     monkeypatch.setattr("remit.dispatch.model_client.PAUSES", tiny)
     monkeypatch.setattr("remit.dispatch.conversation.PAUSES", tiny)
-    models.build_model.cache_clear()
+    model_client.build_model.cache_clear()
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -196,20 +196,20 @@ class _Clients:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._built: dict[str, Any] = {}
-        models.build_model.cache_clear()
+        model_client.build_model.cache_clear()
         monkeypatch.setattr("remit.dispatch.conversation.build_model", self._build)
         monkeypatch.setattr("remit.dispatch.worker.build_model", str)  # jobs here name other models
         # Loopback is not encrypted, and loading all certificates for each client is slow.
         monkeypatch.setattr("ssl.SSLContext.load_verify_locations", lambda *_, **__: None)
 
     def _build(self, name: str) -> Any:
-        self._built[name] = models.build_model(name)
+        self._built[name] = model_client.build_model(name)
         return self._built[name]
 
     async def close(self) -> None:
         for model in self._built.values():
             await model.client.close()
-        models.build_model.cache_clear()
+        model_client.build_model.cache_clear()
 
 
 Play = Callable[..., contextlib.AbstractAsyncContextManager[Fleet]]

@@ -15,11 +15,11 @@ import psycopg
 from psycopg.types.json import Jsonb
 from support.waiting import PATIENCE
 
-from remit.clients.hooks.session_watch import watching_sessions
+from remit.clients.hooks.session_import import watching_sessions
 from remit.dispatch.settings import load_settings
 from remit.store.access import Role, add_token
-from remit.store.change_feed import ChangeFeed
 from remit.store.database import Database, open_database
+from remit.store.events import ChangeFeed
 from remit.surfaces.server.running import ServeOptions, address_of, bind, build_server
 from remit.surfaces.server.site import Site
 from remit.surfaces.server.streams import SESSIONS

@@ -213,7 +213,7 @@ class TestAsking:
         )
         state = read_session(folder_of(str(project)), "fresh")
         assert state is not None
-        assert state.declarations[0]["paths"] == ["src/long.py"]
+        assert state.declarations[0].paths == ["src/long.py"]
 
     def test_a_command_in_a_folder_of_the_project_finds_its_sessions(
         self, remit: Remit, project: Path, monkeypatch: pytest.MonkeyPatch
@@ -256,7 +256,7 @@ class TestDeclare:
         assert (found["session"], found["paths"], found["missing"]) == ("s1", ["src/long.py"], [])
         state = read_session(folder_of(str(project)), "s1")
         assert state is not None
-        assert state.declarations[0]["why"] == "show me"
+        assert state.declarations[0].why == "show me"
         assert remit("gate", "check", given={**READ, "session_id": "s1"}).json["rule"] == "presentation-size"
         assert "declared presentation: src/long.py (show me)" in remit("gate", "status").out
 

@@ -24,7 +24,7 @@ from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.dispatch.health import HealthFact, health_facts
 from remit.dispatch.settings import load_settings
-from remit.rules.catalog import BY_NAME, every_rule
+from remit.rules.catalog import NAMES, every_rule, find
 from remit.rules.examples import sample_text
 from remit.surfaces.cli import doctor, printing
 from remit.surfaces.cli.group import COMMANDS, GROUPS
@@ -133,7 +133,7 @@ def test_rules_as_json_are_the_catalogue(tmp_path: Path) -> None:
     every, one = run_many(tmp_path, ["rules", "--format", "json"], ["rules", "RES002", "--format", "json"])
     report = json.loads(every.out)
     assert report["schema"] == "remit.rules/1"
-    assert [rule["rule"] for rule in report["rules"]] == list(BY_NAME)
+    assert [rule["rule"] for rule in report["rules"]] == list(NAMES)
     keys = ["rule", "code", "family", "since", "needs", "levels", "summary", "why", "help", "requires"]
     assert all(list(rule) == keys for rule in report["rules"])
     assert [rule["rule"] for rule in json.loads(one.out)["rules"]] == ["status-missing"]
@@ -222,7 +222,7 @@ def test_the_prompt_of_every_kind_and_profile_names_only_rules_that_exist(tmp_pa
         rules = re.findall(r"^- ([a-z]+(?:-[a-z]+)+): ", ran.out.split("## Rules")[1].split("````")[0], re.MULTILINE)
         assert len(rules) > (10 if PROFILES[profile].only is None else 1), (kind, profile, rules)
         for name in rules:
-            assert BY_NAME[name].rule.level_in(profile) is not None, (kind, profile, name)
+            assert find(name).level_in(profile) is not None, (kind, profile, name)
 
 
 def test_a_prompt_is_for_the_configured_profile_and_an_unknown_kind_is_one_line(tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_doctor_shows_on_a_terminal_which_client_it_asks(tmp_path: Path, monkeyp
     monkeypatch.setattr(printing, "_SLOW", 0.0)
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(sys, "stdout", printed := io.StringIO())
-    doctor.command.main(["--format", "json"], standalone_mode=False)
+    doctor.doctor_command.main(["--format", "json"], standalone_mode=False)
     assert {"what": "copilot", "level": "good", "words": "it runs the hooks"} in json.loads(printed.getvalue())["facts"]
     assert terminal.getvalue().endswith("\r\x1b[K")  # nothing of it stays
 

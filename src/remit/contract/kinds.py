@@ -62,6 +62,8 @@ class Kind(msgspec.Struct, frozen=True):
     agents: tuple[str, ...]
     blocks: tuple[BlockSpec, ...] = ()
     either: tuple[tuple[str, ...], ...] = ()
+    #: Whether Status, Summary and Key References are the whole form.
+    is_short: bool = False
 
     def block(self, key: str) -> BlockSpec | None:
         """Return the block with that key, or None if this kind does not define it."""
@@ -85,7 +87,7 @@ KINDS: dict[str, Kind] = {
     for kind in (
         Kind(
             "exploration",
-            ("code-explorer", "explore"),
+            ("code-explorer",),
             (
                 BlockSpec(
                     "entry_points",
@@ -102,6 +104,7 @@ KINDS: dict[str, Kind] = {
                 BlockSpec("dependencies", "text", hint="internal and external"),
             ),
         ),
+        Kind("search", ("explore",), is_short=True),
         Kind(
             "design",
             ("code-architect", "system-architect"),

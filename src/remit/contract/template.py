@@ -20,7 +20,8 @@ from remit.lazy import either, lazy_pattern
 _FOREIGN = (
     "two or three sentences: what was done, what came of it", "a pattern and where it can be seen",
     "what was weighed", "what was decided and why", "number of places cited", "its message", "what it would take",
-    "what stops you", "what would help", "Approach and Rationale",
+    "what stops you", "what you did", "rule-name", "true or false", "their mean", "path/to/file:line",
+    "what would help", "Approach and Rationale",
     "Agent Name", "SUCCESS | PARTIAL | FAILED", "2-3 sentence summary of what was accomplished or found",
     "Structured content specific to agent type - see below", "Name", "Why important", "0-100", "Brief justification",
     "Issue 1", "Description", "critical/important/minor", "Recommended action 1", "Blocker description",
@@ -46,60 +47,73 @@ QUOTE = "[the quoted lines, copied exactly]"
 
 
 def template(kind: Kind, *, scored: bool = True) -> str:
-    """Return the form for one kind of result; `scored` adds the sections of the second version of the contract."""
+    """Return the form for one kind of result; `scored` adds the sections of the second version of the contract.
+
+    A condition in brackets after a heading states when its part is needed.
+    """
     parts = [f"## {AGENT_NAME} Result", f"### Status\n{STATUS}", f"### Summary\n{SUMMARY}"]
     if kind.name == "error":
-        return "\n\n".join([*parts, *_error_parts()]).replace(STATUS, "FAILED") + "\n"
-    body = "\n\n".join(_block(block) for block in kind.blocks) or "[what you found, with file:line for each statement]"
-    parts.append(f"### Findings\n\n{body}")
+        return "\n\n".join([*parts, error_template()]).replace(STATUS, "FAILED")
+    if not kind.is_short:
+        blocks = (_block(block, kind) for block in kind.blocks if block.key != "tradeoffs")
+        body = "\n\n".join(blocks) or "[what you found, with file:line for each statement]"
+        parts.append(f"### Findings\n\n{body}")
     rows = "| Item | Location | Relevance |\n| --- | --- | --- |"
     parts.append(f"### Key References\n{rows}\n| [name] | `[path/to/file:line]` | [why it matters] |")
-    breakdown = "\nverified_confidence: [0-100]\ninferred_confidence: [0-100]\ncombined_confidence: [their mean]"
-    parts.append(f"### Confidence\n{SCORE} - [why]" + (breakdown if scored else ""))
-    if scored:
-        parts += _scored_parts()
+    if not kind.is_short:
+        parts += _scored_parts(scored=scored)
     if kind.name == "review":
-        parts.append("### Severity Summary\n- Critical: [number]\n- Important: [number]\n- Minor: [number]")
+        parts.append("### Severity Summary (if any)\n- Critical: [number]\n- Important: [number]\n- Minor: [number]")
     if kind.name == "design":
         parts.append("### Trade-offs Considered\n- [what you considered]: [what you decided and why]")
-    parts.append("### Next Steps\n1. [the next action]")
+    if not kind.is_short:
+        other = "without a row above" if kind.block("issues_detected") else "if any"
+        issue = f"[issue]: [description] ([path/to/file.py:12]) | Severity: {_SEVERITY}"
+        parts.append(f"### {SECTIONS['issues'][0]} ({other})\n- {issue}")
+        parts.append(f"### {SECTIONS['uncertainty'][0]} (below 70)\n[what is unclear, and what would clarify it]")
+    parts.append(
+        f"### {SECTIONS['blockers'][0]} (if incomplete)\n- [what blocks you] | Resolution: [what would resolve it]"
+    )
+    parts.append(f"### {SECTIONS['overrides'][0]} (if any)\n- [name of an L2 rule]: [why it does not apply here]")
+    if not kind.is_short:
+        parts.append("### Next Steps\n1. [the next action]")
     return "\n\n".join(parts) + "\n"
 
 
-def optional_template() -> str:
-    """Return the form of the sections that a result has only if they apply."""
+def _scored_parts(*, scored: bool) -> list[str]:
+    breakdown = "\nverified_confidence: [0-100]\ninferred_confidence: [0-100]"
+    confidence = f"### Confidence\n{SCORE} - [why]"
+    if not scored:
+        return [confidence]
+    labels = ("Score", "Evidence Count", "Verification Method", "Potential Blind Spots")
+    hints = ("[the same number]", "[number of cited locations]", "[how you verified]", "[what you may have missed]")
+    justification = "\n".join(f"**{label}**: {hint}" for label, hint in zip(labels, hints, strict=True))
+    boxes = "\n".join(f"- [x] **{names[0]}**: [how you checked]" for names in BOXES.values())
+    return [
+        confidence + breakdown,
+        f"### {SECTIONS['justification'][0]} (from 85)\n{justification}",
+        f"### {SECTIONS['checklist'][0]}\n{boxes}",
+    ]
+
+
+def error_template() -> str:
+    """Return the form of the sections that replace Findings and all after it in a FAILED result."""
+    rows = [("Type", "[kind of error]"), ("Message", "[error message]"), ("Occurred At", "[file:line or step]")]
+    recoverable = "[true if the same task can succeed on another try, else false]"
+    table = "\n".join(f"| {name} | {hint} |" for name, hint in [*rows, ("Recoverable", recoverable)])
     return "\n\n".join(
         (
-            f"### {SECTIONS['issues'][0]}\n- [issue]: [description] ([path/to/file.py:12]) | Severity: {_SEVERITY}",
-            f"### {SECTIONS['uncertainty'][0]}\n[what is unclear, and what would clarify it]",
-            f"### {SECTIONS['blockers'][0]}\n- [what blocks you] | Resolution: [what would resolve it]",
-            f"### {SECTIONS['overrides'][0]}\n- [rule-name]: [why it does not apply here]\n",
+            f"### Error Details\n| Aspect | Value |\n| --- | --- |\n{table}",
+            "### Attempted Actions\n1. [what you tried]",
+            "### Root Cause Analysis\n[why it happened]",
+            "### Recovery Options\n1. [option]: [what it requires]\n",
         )
     )
 
 
-def _scored_parts() -> list[str]:
-    labels = ("Score", "Evidence Count", "Verification Method", "Potential Blind Spots")
-    hints = ("[the same number]", "[number of cited locations]", "[how you verified]", "[what you may have missed]")
-    justification = "\n".join(f"**{label}**: {hint}" for label, hint in zip(labels, hints, strict=True))
-    boxes = "\n".join(f"- [ ] **{names[0]}**: [what you did]" for names in BOXES.values())
-    return [f"### {SECTIONS['justification'][0]}\n{justification}", f"### {SECTIONS['checklist'][0]}\n{boxes}"]
-
-
-def _error_parts() -> list[str]:
-    rows = [("Type", "[kind of error]"), ("Message", "[error message]"), ("Occurred At", "[file:line or step]")]
-    table = "\n".join(f"| {name} | {hint} |" for name, hint in [*rows, ("Recoverable", "[true or false]")])
-    return [
-        f"### Error Details\n| Aspect | Value |\n| --- | --- |\n{table}",
-        "### Attempted Actions\n1. [what you tried]",
-        "### Root Cause Analysis\n[why it happened]",
-        "### Recovery Options\n1. [option]: [what it requires]",
-        "### Blockers\n- [what blocks you] | Resolution: [what would resolve it]",
-    ]
-
-
-def _block(spec: BlockSpec) -> str:
-    head = f"#### {spec.name}\n"
+def _block(spec: BlockSpec, kind: Kind) -> str:
+    is_needed = spec.required or spec.key == "issue_details" or any(spec.key in keys for keys in kind.either)
+    head = f"#### {spec.name}\n" if is_needed else f"#### {spec.name} (if any)\n"
     if spec.form == "table":
         names = " | ".join(column.name for column in spec.columns)
         marks = " | ".join("---" for _ in spec.columns)
@@ -178,6 +192,6 @@ def _normal(text: str) -> str:
 
 @cache
 def _placeholders() -> frozenset[str]:
-    forms = [*(template(kind) for kind in KINDS.values()), optional_template()]
+    forms = [template(kind) for kind in KINDS.values()]
     own = [found for form in forms for found in re.findall(r"\[([^\[\]\n]{2,120})\]", form)]
     return frozenset(_normal(text) for text in (*own, *_FOREIGN)) - {"x"}

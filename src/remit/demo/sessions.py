@@ -12,21 +12,14 @@ from remit.acceptance import judge_report
 from remit.checking import Options
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.results import keep_result
+from remit.demo.shop import CONTENT
 from remit.gate.delegation import Delegation
 from remit.gate.session import SessionState
+from remit.gate.session_entries import DecisionEntry, Declaration
 from remit.gate.session_store import open_session
 from remit.reports.formats import check_json
 
 _SESSIONS = 4
-#: Tool, path, rule, reason and the agent to delegate to; without a rule the call was allowed.
-_CALLS: tuple[tuple[str, str, str, str, str], ...] = (
-    ("Read", "shop/cart.py", "", "", ""),
-    ("Read", "shop/payments.py", "", "", ""),
-    ("Grep", "shop", "", "", ""),
-    ("Read", "shop/stock.py", "lookup-files", "3 files were already read directly (limit: 3)", "code-explorer"),
-    ("Edit", "shop/cart.py", "edit-code", "an orchestrator does not edit code itself", "backend-specialist"),
-    ("Bash", "shop", "", "", ""),
-)
 
 
 def write_sessions(root: Path, chance: random.Random, now: datetime, texts: list[str]) -> None:
@@ -44,22 +37,20 @@ def write_sessions(root: Path, chance: random.Random, now: datetime, texts: list
 def _fill(state: SessionState, chance: random.Random, started: float) -> None:
     state.started, state.updated = started, started + 1800
     state.prompts = 3
-    for position, (tool, path, rule, reason, instead) in enumerate(_CALLS):
+    for position, call in enumerate(CONTENT["calls"]):
+        tool, path, rule = call["tool"], call["path"], call.get("rule", "")
         state.decisions.append(
-            {
-                "at": started + 40 * position,
-                "tool": tool,
-                "agent": "",
-                "decision": "deny" if rule else "allow",
-                "would": "",
-                "rule": rule,
-                "reason": reason,
-                "paths": [path],
-                "lines": chance.randrange(20, 90),
-                "exception": "",
-                "id": f"toolu_{chance.getrandbits(48):012x}",
-                "delegate_to": instead,
-            }
+            DecisionEntry(
+                at=started + 40 * position,
+                tool=tool,
+                decision="deny" if rule else "allow",
+                rule=rule,
+                reason=call.get("reason", ""),
+                paths=[path],
+                lines=chance.randrange(20, 90),
+                id=f"toolu_{chance.getrandbits(48):012x}",
+                delegate_to=call.get("delegate_to", ""),
+            )
         )
         if not rule and tool == "Read":
             state.window.add(path, 66)
@@ -70,7 +61,7 @@ def _fill(state: SessionState, chance: random.Random, started: float) -> None:
     state.analysed["app/login.py"] = "code-explorer"
     if chance.random() < 0.5:
         state.declarations.append(
-            {"kind": "edit", "paths": ["docs/login.md"], "why": "a typing error in a heading", "at": started + 60}
+            Declaration(kind="edit", paths=["docs/login.md"], why="a typing error in a heading", at=started + 60)
         )
     else:
         state.warn("the final answer claims a test run that is not in the record of this session")

@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from remit.acceptance import ReportJudgement, claims_with_code, judge_report
 from remit.checking import Options
 from remit.demo.sessions import write_sessions
-from remit.demo.shop import REVIEWERS, ShopProblem, draw_problems, draw_review, review_document, write_checkout
+from remit.demo.shop import CONTENT, REVIEWERS, ShopProblem, draw_problems, draw_review, review_document, write_checkout
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import open_sources
@@ -45,15 +45,7 @@ _REVIEWERS = ("Ada", "Grace")
 #: The worker, which no process stands for, and how often it seems to beat.
 _WORKER: dict[str, Any] = {"host": "build-1", "pid": 4711}
 _BEAT_SECONDS = 5.0
-#: Agent, task, kind of its result, and edits that break the contract.
-_TASKS: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
-    ("code-explorer", "How does a login become a session?", "exploration", ()),
-    ("code-explorer", "Which modules create tokens?", "exploration", (("app/store.py:14", "app/users.py:14"),)),
-    ("backend-specialist", "Close sessions that are older than a day", "implementation", ()),
-    ("code-architect", "Plan a shared store for sessions", "design", ()),
-    ("technical-writer", "Describe the login for new developers", "document", ()),
-    ("verification-specialist", "Verify the findings of the last review", "verification", ()),
-)
+_TASKS: list[dict[str, Any]] = CONTENT["tasks"]
 
 
 class _Work(NamedTuple):
@@ -111,34 +103,33 @@ def _draw_week(root: Path, seed: int, now: datetime) -> _Week:
     root = root.resolve()
     write_checkout(root)
     chance = random.Random(seed)  # noqa: S311 (the same seed gives the same week)
-    judged = {task: _judge_sample(root, *task[2:]) for task in _TASKS}
+    judged = [_judge_sample(root, task) for task in _TASKS]
     single, reviews = [], []
     for day in range(_DAYS):
         start = (now - timedelta(days=_DAYS - 1 - day)).replace(hour=8, minute=0, second=0, microsecond=0)
         latest = now - timedelta(minutes=20)
         for _ in range(chance.randrange(9, 16)):
-            task = chance.choices(_TASKS, (5, 1, 4, 2, 2, 2))[0]
+            task = chance.choices(range(len(_TASKS)), [task["chance"] for task in _TASKS])[0]
             at = min(latest, start + timedelta(minutes=chance.randrange(600)))
-            single.append(_single(chance, task, judged[task], at, day))
+            single.append(_single(chance, _TASKS[task], judged[task], at, day))
         reviews.append(_review(chance, root, min(latest, start + timedelta(hours=3)), day))
     write_sessions(root, chance, now, [work.text for work in single[:3]])
     return _Week(root, seed, now, single, reviews)
 
 
-def _judge_sample(root: Path, kind: str, edits: tuple[tuple[str, str], ...]) -> tuple[str, ReportJudgement]:
-    text = sample_text(kind)
-    for old, new in edits:
+def _judge_sample(root: Path, task: dict[str, Any]) -> tuple[str, ReportJudgement]:
+    text = sample_text(task["kind"])
+    for old, new in task.get("edits", ()):
         text = text.replace(old, new)
-    return text, judge_report(text, Options(kind=kind), root, receipts=RECEIPTS["everything"])
+    return text, judge_report(text, Options(kind=task["kind"]), root, receipts=RECEIPTS["everything"])
 
 
 def _single(
-    chance: random.Random, task: tuple[Any, ...], judged: tuple[str, ReportJudgement], at: datetime, day: int
+    chance: random.Random, task: dict[str, Any], judged: tuple[str, ReportJudgement], at: datetime, day: int
 ) -> _Work:
-    agent, prompt = task[:2]
     model = _OPUS if chance.random() < 0.25 else _SONNET
     text, judgement = judged
-    return _work(agent, prompt, text, judgement, RECEIPTS["everything"], model, at, is_old=day < 3)
+    return _work(task["agent"], task["prompt"], text, judgement, RECEIPTS["everything"], model, at, is_old=day < 3)
 
 
 def _work(

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from remit.configuration import parse_toml
-from remit.dispatch.analyser_output import listed_files, parse_output
-from remit.dispatch.analyser_table import ANALYSERS, ANY, LARGE, Analyser
+from remit.dispatch.analyser_table import ANALYSERS, ANY, LARGE, Analyser, listed_files, parse_output
 from remit.errors import UsageError
 from remit.globs import matches_glob
 from remit.workspace.file_index import project_files

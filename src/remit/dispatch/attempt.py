@@ -10,13 +10,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from pydantic_ai.toolsets import AbstractToolset
 
 from remit import aio
 from remit.acceptance import ReportJudgement, claims_with_code, judge_report
 from remit.checking import Options
+from remit.dispatch.conversation import Conversation
 from remit.dispatch.events import EventWriter
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunEnd, RunStopped, end_job, partial_output, stop_job, worktree_of
@@ -28,12 +30,14 @@ from remit.dispatch.submit import resolve_claimed
 from remit.dispatch.tools.deciding import watched_settings
 from remit.dispatch.tools.model import ToolLimits
 from remit.dispatch.tools.toolbox import Toolbox
+from remit.dispatch.toolset import Calls, job_tools
 from remit.dispatch.worktree import WORKTREE, is_usable, make_worktree
 from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.receipts import Receipt
 from remit.ledger.items import AgentVersion, ItemOrigin, NewItem
 from remit.ledger.ledger_entries import facts_of
 from remit.ledger.recorded_merge import items_of_report
+from remit.merging.inputs import report_of
 from remit.registry.model import Brief
 from remit.registry.tools import AllowList, find_tool
 from remit.secrets.scan import redact_all
@@ -43,11 +47,7 @@ from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
 from remit.unconfirmed import settle, watch
 from remit.workspace import git
-
-if TYPE_CHECKING:
-    from pydantic_ai.toolsets import AbstractToolset
-
-    from remit.dispatch.toolset import Calls
+from remit.workspace.files import WorkTree
 
 log = logging.getLogger("remit.worker")
 #: A job whose worker died this often without a finished turn in between is not tried again: it may be the cause.
@@ -196,7 +196,7 @@ class Attempt:
 
     async def _in_time(self, brief: Brief, root: Path) -> RunEnd:
         """Run within the wall-clock limits of the job and its tree, measured by the database's clock."""
-        row = await self._database.row("budgets.seconds_left", job=self._job.id)
+        row = await self._database.row("transcript.seconds_left", job=self._job.id)
         left = row["seconds"] if row is not None else None
         limit = asyncio.timeout(None if left is None else max(left, 0.0))
         try:
@@ -232,8 +232,6 @@ class Attempt:
         return await self._converse(self._parts(brief, root))
 
     def _parts(self, brief: Brief, root: Path) -> AttemptParts:
-        from remit.dispatch.toolset import Calls
-
         job, settings = self._job, self._settings
         calls = Calls(self._transcript, self._events, is_redacting=settings.is_redacting)
         limit = settings.provider_limits.get(provider_of(brief.model))
@@ -241,9 +239,6 @@ class Attempt:
         return AttemptParts(self._database, settings, job, brief, root, self._transcript, self._events, calls, client)
 
     async def _converse(self, parts: AttemptParts) -> RunEnd:
-        from remit.dispatch.conversation import Conversation
-        from remit.dispatch.toolset import job_tools
-
         brief, settings = parts.brief, parts.settings
         # Commands must not reach the database's socket or the files of other jobs.
         results = [settings.data / "results" / f"plan-{plan}" for plan in await self._own_plans()]
@@ -275,7 +270,9 @@ class Attempt:
         submission = await self._transcript.submissions() + 1
         # A program cannot correct its answer, so its first submission is also its last.
         attempt = submission if brief.runner == "model" else max(submission, 2)
-        judgement, details = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
+        judgement, details = await asyncio.to_thread(
+            _judge, ended.text, self._job.agent, brief, root, receipts, attempt
+        )
         failpoint("checked")
         if _PLAN_KEY.match(self._job.idempotency_key or "") is None:  # else the merge of the plan has its items
             items = await asyncio.to_thread(_review_items, judgement, self._job, brief, root)
@@ -330,9 +327,9 @@ def _review_items(judgement: ReportJudgement, job: Job, brief: Brief, root: Path
 
 
 def _judge(
-    report: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
+    report: str, agent: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
 ) -> tuple[ReportJudgement, dict[str, Any]]:
-    """Return the judgement of a report; and its facts for the ledger, and its claims with the code they cite."""
+    """Return the judgement of a report; its facts for the ledger, its claims with code, and its part in a merge."""
     options = Options(
         profile=brief.profile,
         kind=brief.kind,
@@ -341,4 +338,11 @@ def _judge(
     )
     judgement = judge_report(report, options, root, receipts=receipts)
     facts = facts_of(judgement.verdicts, git.head(root) or "")
-    return judgement, {"facts": facts, "references": claims_with_code(judgement.verdicts, root)}
+    # A merge uses the claims as they are judged here: the stored text has no secrets.
+    verdicts = [msgspec.structs.replace(verdict, verdict=judgement.decision) for verdict in judgement.verdicts]
+    reported = report_of(verdicts, agent, WorkTree(root))
+    return judgement, {
+        "facts": facts,
+        "references": claims_with_code(judgement.verdicts, root),
+        "reported": msgspec.to_builtins(reported),
+    }

@@ -8,20 +8,27 @@ repeated, a step that was running may be.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import fields, replace
 from typing import Any
 
+import msgspec
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
     PartStartEvent,
+    SystemPromptPart,
     TextPart,
     TextPartDelta,
+    ThinkingPart,
+    ToolCallPart,
     UserPromptPart,
 )
 from pydantic_ai.models import Model
@@ -29,32 +36,44 @@ from pydantic_ai.run import AgentRun
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
-from remit.dispatch.events import EventWriter, repair_surrogates
+from remit.dispatch.events import EventWriter, join_surrogates
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunEnd, RunStopped, TransportFailed
 from remit.dispatch.model_client import (
+    OUTPUT_TOKENS,
     PAUSES,
     ModelClient,
     RequestUsage,
     add_usage,
+    build_model,
     classify_error,
     estimate_input,
+    instruction_blocks,
+    model_settings,
     response_usage,
     retry_delay,
     sum_usage,
 )
-from remit.dispatch.models import OUTPUT_TOKENS, build_model, instruction_blocks, model_settings
-from remit.dispatch.stored_messages import incomplete_calls, read_messages, stored_json
 from remit.dispatch.toolset import Calls, Moment
 from remit.registry.model import Brief
+from remit.secrets.scan import redact_all
 from remit.store.database import DatabaseUnavailable
 from remit.store.jobs import AttemptFenced
+from remit.store.storable import to_storable
 from remit.store.transcript import StepRecord, Transcript, UsageSums
 
 #: Jobs that start at the same time share one client per provider.
 _BUILDING = threading.Lock()
 #: The brief limits the turns, not the library.
 _UNLIMITED = UsageLimits(request_limit=None)
+
+
+#: In JSON text such as the arguments of a tool: an escaped surrogate without its other half, or an escaped NUL. An
+#: escaped backslash and a complete pair match first, so that they stay unchanged.
+_ESCAPES = re.compile(
+    r"\\\\|(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u(?P<half>[dD][89a-fA-F][0-9a-fA-F]{2}|0000)"
+)
 
 
 class Conversation:
@@ -265,3 +284,110 @@ def text_so_far(messages: list[ModelMessage]) -> str:
         if isinstance(message, ModelResponse) and (text := (message.text or "").strip()):
             return text
     return ""
+
+
+#: In the metadata of a stored response: the ids of its tool calls whose arguments are incomplete.
+_INCOMPLETE = "remit_incomplete_calls"
+
+
+def stored_json(message: ModelMessage, *, is_redacting: bool) -> bytes:
+    """Return a message as it is stored. The brief is stored once for all its jobs. For long messages, use a thread."""
+    stored = _without_brief(message)
+    if is_redacting:
+        stored = _redacted_response(stored) if isinstance(stored, ModelResponse) else _redacted_request(stored)
+    return ModelMessagesTypeAdapter.dump_json([stored])[1:-1]
+
+
+def _without_brief(message: ModelMessage) -> ModelMessage:
+    if isinstance(message, ModelResponse):
+        return message
+    parts = [part for part in message.parts if not isinstance(part, SystemPromptPart)]
+    return replace(message, parts=parts, instructions=None)
+
+
+def _redacted_request(message: ModelRequest) -> ModelRequest:
+    return replace(message, parts=[_with_content(part) for part in message.parts])
+
+
+def _redacted_response(message: ModelResponse) -> ModelResponse:
+    incomplete: list[str] = []
+    parts = []
+    for part in message.parts:
+        if isinstance(part, ToolCallPart):
+            arguments = _redacted_arguments(part.args)
+            if arguments != part.args:
+                incomplete.append(part.tool_call_id)
+            parts.append(replace(part, args=arguments))
+        else:
+            parts.append(_with_content(part))
+    metadata = {**(message.metadata or {}), _INCOMPLETE: incomplete} if incomplete else message.metadata
+    return replace(message, parts=parts, metadata=metadata)
+
+
+def _with_content(part: Any) -> Any:
+    """Return a part with the secrets in its text replaced. A signature of the original text becomes invalid."""
+    content = getattr(part, "content", None)
+    if not isinstance(content, str | list | dict):
+        return part
+    redacted = redact_all(content)
+    if redacted == content:
+        return part
+    changed = replace(part, content=redacted)
+    return replace(changed, signature=None) if isinstance(part, ThinkingPart) else changed
+
+
+def _redacted_arguments(arguments: Any) -> Any:
+    """Return the arguments of a tool call, which are JSON text or an object."""
+    if not isinstance(arguments, str):
+        return redact_all(arguments)
+    try:
+        decoded = msgspec.json.decode(arguments)
+    except (ValueError, RecursionError):
+        return redact_all(arguments)
+    redacted = redact_all(decoded)
+    return arguments if redacted == decoded else msgspec.json.encode(redacted).decode()
+
+
+def read_messages(stored: Sequence[Any], system: tuple[str, ...], task: str) -> list[ModelMessage]:
+    """Return stored messages as the model received them: with the system prompts, and with the task as it was given."""
+    messages = ModelMessagesTypeAdapter.validate_python(stored)
+    if not messages or not isinstance(messages[0], ModelRequest):
+        return messages
+    parts = list(messages[0].parts)
+    for at, part in enumerate(parts):
+        if isinstance(part, UserPromptPart):
+            parts[at] = replace(part, content=task)
+            break
+    prompts = [SystemPromptPart(text) for text in system]
+    return [replace(messages[0], parts=[*prompts, *parts]), *messages[1:]]
+
+
+def incomplete_calls(messages: Sequence[ModelMessage]) -> frozenset[str]:
+    """Return the ids of the last response's tool calls whose arguments are incomplete, because it was stored."""
+    last = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
+    found = (last.metadata or {}).get(_INCOMPLETE) if last is not None else None
+    return frozenset(map(str, found)) if isinstance(found, list) else frozenset()
+
+
+def repair_surrogates(response: ModelResponse) -> None:
+    """Replace lone surrogates and NULs of a model's answer in place: it is stored, run and sent back to the model."""
+    for part in response.parts:
+        _repair_fields(part)
+        if isinstance(arguments := getattr(part, "args", None), str):
+            part.args = _ESCAPES.sub(lambda found: "\\ufffd" if found["half"] else found[0], arguments)  # type: ignore[union-attr]
+    _repair_fields(response, "parts")
+
+
+def _repair_fields(record: Any, *excluded: str) -> None:
+    for field in fields(record):
+        value = getattr(record, field.name) if field.name not in excluded else None
+        if isinstance(value, str | dict | list) and (repaired := _repaired(value)) != value:
+            setattr(record, field.name, repaired)
+
+
+def _repaired(value: Any) -> Any:
+    if isinstance(value, str):
+        return to_storable(join_surrogates(value))
+    if isinstance(value, dict):
+        return {_repaired(name): _repaired(inner) for name, inner in value.items()}
+    return [_repaired(inner) for inner in value] if isinstance(value, list) else value

@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from remit.secrets.scan import find_secrets, redact, redact_all
 from remit.store.database import Database
 from remit.store.events import add_event
 from remit.store.storable import to_storable
 from remit.store.transcript import StoredEvent
-
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelResponse
 
 #: Streamed text is written when this many characters or seconds have accumulated.
 _BATCH_CHARACTERS = 400
@@ -24,12 +20,6 @@ _CONTEXT = 300
 #: A longer text without a space is not a word, and not kept back.
 _MAX_WORD = 2_000
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-#: In JSON text such as the arguments of a tool: an escaped surrogate without its other half, or an escaped NUL. An
-#: escaped backslash and a complete pair match first, so that they stay unchanged.
-_ESCAPES = re.compile(
-    r"\\\\|(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    r"|\\u(?P<half>[dD][89a-fA-F][0-9a-fA-F]{2}|0000)"
-)
 
 
 class EventWriter:
@@ -106,15 +96,6 @@ def _safe_end(text: str) -> int:
     return min(end, *touching) if touching else end
 
 
-def repair_surrogates(response: ModelResponse) -> None:
-    """Replace lone surrogates and NULs of a model's answer in place: it is stored, run and sent back to the model."""
-    for part in response.parts:
-        _repair_fields(part)
-        if isinstance(arguments := getattr(part, "args", None), str):
-            part.args = _ESCAPES.sub(lambda found: "\\ufffd" if found["half"] else found[0], arguments)  # type: ignore[union-attr]
-    _repair_fields(response, "parts")
-
-
 def join_surrogates(text: str) -> str:
     """Combine adjacent surrogate halves into the characters they stand for."""
     return _PAIR.sub(lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
@@ -123,18 +104,3 @@ def join_surrogates(text: str) -> str:
 def ends_in_surrogate(text: str) -> bool:
     """Return whether a text ends in the middle of a character."""
     return "\ud800" <= text[-1:] <= "\udbff"
-
-
-def _repair_fields(record: Any, *excluded: str) -> None:
-    for field in fields(record):
-        value = getattr(record, field.name) if field.name not in excluded else None
-        if isinstance(value, str | dict | list) and (repaired := _repaired(value)) != value:
-            setattr(record, field.name, repaired)
-
-
-def _repaired(value: Any) -> Any:
-    if isinstance(value, str):
-        return to_storable(join_surrogates(value))
-    if isinstance(value, dict):
-        return {_repaired(name): _repaired(inner) for name, inner in value.items()}
-    return [_repaired(inner) for inner in value] if isinstance(value, list) else value

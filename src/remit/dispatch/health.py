@@ -16,8 +16,7 @@ from remit.dispatch.tools.sandbox import describe_sandbox, root_problem
 from remit.errors import RemitError
 from remit.registry.models import TABLE, full_name
 from remit.store import workers
-from remit.store.connecting import keeps_sessions
-from remit.store.database import Database, open_database
+from remit.store.database import Database, keeps_sessions, open_database
 from remit.store.migrate import missing_migrations
 from remit.store.server import binaries
 

@@ -25,8 +25,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_json
 
 from remit.dispatch.runners import resolve_program
-from remit.dispatch.tools.model import ToolOutput, ToolSpec
-from remit.dispatch.tools.output import cap_text
+from remit.dispatch.tools.model import ToolOutput, ToolSpec, cap_text
 from remit.dispatch.tools.toolbox import recorded_arguments
 from remit.dispatch.toolset import Calls
 from remit.errors import UsageError

@@ -7,24 +7,34 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
 from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.settings import ModelSettings
 
 from remit.contract.tokens import estimate_tokens
 from remit.dispatch.finish import RunStopped, TransportFailed
-from remit.dispatch.models import OUTPUT_TOKENS, REQUEST_SECONDS, model_prices, provider_of
-from remit.dispatch.tools.catalogue import TOOLS
+from remit.dispatch.models import check_key, model_prices, need_key, provider_of
+from remit.dispatch.tools.toolbox import TOOLS
+from remit.errors import UsageError
 from remit.registry.model import Brief
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact
-from remit.store import budgets, jobs, workers
+from remit.store import jobs, transcript, workers
 from remit.store.database import Database
 from remit.store.transcript import EndedCall, StepRecord, UsageSums
 
 T = TypeVar("T")
+#: Seconds until a provider must answer, or continue its answer.
+REQUEST_SECONDS = 600.0
+#: The maximum number of tokens of one answer; the budget may allow fewer.
+OUTPUT_TOKENS = 8_192
+#: The models of this process, to be closed at its end.
+_built: list[Model] = []
 #: With less output than this, no request is sent.
 _MIN_OUTPUT = 64
 #: Seconds before each retry after a transport failure.
@@ -65,34 +75,34 @@ class ModelClient:
 
     async def reserve(
         self, input_tokens: int, request: StepRecord, calls: Sequence[EndedCall] = ()
-    ) -> budgets.Reservation:
+    ) -> transcript.Reservation:
         """Reserve the cost of the next request, and store it with the calls whose outputs it has.
 
         Raises RunStopped if the budget does not allow a request.
         """
-        wanted = budgets.BudgetRequest(
+        wanted = transcript.BudgetRequest(
             input_tokens, OUTPUT_TOKENS, _MIN_OUTPUT, *model_prices(self._model), provider_of(self._model)
         )
-        reserved = await budgets.reserve(self._database, self._job, self._attempt, wanted, request, calls)
-        if isinstance(reserved, budgets.BudgetExhausted):
+        reserved = await transcript.reserve(self._database, self._job, self._attempt, wanted, request, calls)
+        if isinstance(reserved, transcript.BudgetExhausted):
             raise RunStopped("budget", reserved.reason)
         self._wait = reserved.wait
         return reserved
 
     async def settle(
-        self, reserved: budgets.Reservation, used: UsageSums, response: StepRecord | None
+        self, reserved: transcript.Reservation, used: UsageSums, response: StepRecord | None
     ) -> frozenset[str]:
         """Count the actual usage of a request, and store its response; None: it was interrupted.
 
         Return which of the calls that start with the response are new.
         """
-        actual = budgets.ActualUsage(used.input, used.output, used.cost, used.is_priced)
+        actual = transcript.ActualUsage(used.input, used.output, used.cost, used.is_priced)
         own = (self._database, self._job, self._attempt, reserved, actual)
         answered, self._answered = self._answered, ""
         if response is None:
-            await budgets.settle_broken(*own, answered=answered)
+            await transcript.settle_broken(*own, answered=answered)
             return frozenset()
-        return await budgets.settle(*own, response, answered=answered)
+        return await transcript.settle(*own, response, answered=answered)
 
     async def ask(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send a request after its reservation, as soon as the provider is available.
@@ -272,3 +282,70 @@ def _received_text(response: ModelResponse) -> str:
 
 def _estimate(messages: list[ModelMessage]) -> int:
     return estimate_tokens(ModelMessagesTypeAdapter.dump_json(messages).decode())
+
+
+@lru_cache(maxsize=32)
+def build_model(name: str) -> Model:
+    """Return the model. There is one client per process, so that all jobs share its connections."""
+    check_key(provider_of(name))
+    try:
+        model = infer_model(name)
+        _built.append(model)
+    except exceptions.UserError as error:
+        need_key(name)
+        raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
+    except ImportError as error:
+        raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
+    if provider_of(name) == "anthropic" and not model.profile.get("supports_inline_system_prompts"):
+        # Otherwise the library adds a paragraph on later system prompts, which Remit never sends.
+        from pydantic_ai.models.anthropic import AnthropicModel
+
+        if isinstance(model, AnthropicModel):
+            inline = {"supports_inline_system_prompts": True}
+            return AnthropicModel(model.model_name, provider=model.provider, profile=inline)  # type: ignore[arg-type]
+    if provider_of(name) != "anthropic":
+        model.continuation_delay = _no_continuation  # type: ignore[method-assign]
+    return model
+
+
+async def close_models() -> None:
+    """Close the connections of this process's models. The next call of `build_model` opens new ones."""
+    built, _built[:] = list(_built), []
+    build_model.cache_clear()
+    for model in built:
+        async with model:
+            pass  # the last exit from a model closes its client
+
+
+def _no_continuation(response: ModelResponse) -> float | None:
+    """Raise for an answer that looks like work in the background: Remit never requests that."""
+    if response.state == "suspended":
+        raise exceptions.UnexpectedModelBehavior(
+            "the provider's answer cannot be parsed: it has neither text nor an end"
+        )
+    return None
+
+
+def instruction_blocks(brief: Brief) -> tuple[tuple[str, ...], str | None]:
+    """Return the brief as system prompts and instructions, so that its text and the contract are sent separately."""
+    texts = tuple(text for text in (brief.system, brief.contract) if text)
+    if provider_of(brief.model) == "openai":
+        return texts, None
+    return (brief.system,) if brief.system else (), brief.contract or None
+
+
+def model_settings(name: str, output: int) -> ModelSettings:
+    """Return the settings of one request: without the library's retries, with the provider's cache."""
+    if provider_of(name) == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModelSettings
+
+        return AnthropicModelSettings(
+            max_tokens=output,
+            timeout=REQUEST_SECONDS,
+            request_timeout=REQUEST_SECONDS,
+            max_retries=0,
+            anthropic_cache_instructions=True,
+            anthropic_cache_tool_definitions=True,
+            anthropic_cache_messages=True,
+        )
+    return ModelSettings(max_tokens=output, timeout=REQUEST_SECONDS, request_timeout=REQUEST_SECONDS, max_retries=0)

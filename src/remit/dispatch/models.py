@@ -6,16 +6,8 @@ import os
 import re
 import time
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from remit.errors import UsageError
-from remit.registry.model import Brief
-
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelResponse
-    from pydantic_ai.models import Model
-    from pydantic_ai.settings import ModelSettings
-
 
 #: The variables with each provider's key. Keys are never stored, shown or logged.
 KEYS = {
@@ -38,12 +30,6 @@ _WITHOUT_TOOLS = {
     "recognizes text in images": ("ocr",),
     "only completes text": ("davinci", "babbage"),
 }
-#: Seconds until a provider must answer, or continue its answer.
-REQUEST_SECONDS = 600.0
-#: The maximum number of tokens of one answer; the budget may allow fewer.
-OUTPUT_TOKENS = 8_192
-#: The models of this process, to be closed at its end.
-_built: list[Model] = []
 
 
 def provider_of(name: str) -> str:
@@ -89,78 +75,6 @@ def need_key(name: str) -> None:
     variables = KEYS.get(provider_of(name), ())
     if variables and not any(os.environ.get(key) for key in variables):
         raise UsageError(f"there is no key for {provider_of(name)}: set {variables[0]}")
-
-
-@lru_cache(maxsize=32)
-def build_model(name: str) -> Model:
-    """Return the model. There is one client per process, so that all jobs share its connections."""
-    from pydantic_ai.exceptions import UserError
-    from pydantic_ai.models import infer_model
-
-    check_key(provider_of(name))
-    try:
-        model = infer_model(name)
-        _built.append(model)
-    except UserError as error:
-        need_key(name)
-        raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
-    except ImportError as error:
-        raise UsageError(f"the model {name!r} cannot be used: {' '.join(str(error).split())}") from error
-    if provider_of(name) == "anthropic" and not model.profile.get("supports_inline_system_prompts"):
-        # Otherwise the library adds a paragraph on later system prompts, which Remit never sends.
-        from pydantic_ai.models.anthropic import AnthropicModel
-
-        if isinstance(model, AnthropicModel):
-            inline = {"supports_inline_system_prompts": True}
-            return AnthropicModel(model.model_name, provider=model.provider, profile=inline)  # type: ignore[arg-type]
-    if provider_of(name) != "anthropic":
-        model.continuation_delay = _no_continuation  # type: ignore[method-assign]
-    return model
-
-
-async def close_models() -> None:
-    """Close the connections of this process's models. The next call of `build_model` opens new ones."""
-    built, _built[:] = list(_built), []
-    build_model.cache_clear()
-    for model in built:
-        async with model:
-            pass  # the last exit from a model closes its client
-
-
-def _no_continuation(response: ModelResponse) -> float | None:
-    """Raise for an answer that looks like work in the background: Remit never requests that."""
-    if response.state == "suspended":
-        from pydantic_ai.exceptions import UnexpectedModelBehavior
-
-        raise UnexpectedModelBehavior("the provider's answer cannot be parsed: it has neither text nor an end")
-    return None
-
-
-def instruction_blocks(brief: Brief) -> tuple[tuple[str, ...], str | None]:
-    """Return the brief as system prompts and instructions, so that its text and the contract are sent separately."""
-    texts = tuple(text for text in (brief.system, brief.contract) if text)
-    if provider_of(brief.model) == "openai":
-        return texts, None
-    return (brief.system,) if brief.system else (), brief.contract or None
-
-
-def model_settings(name: str, output: int) -> ModelSettings:
-    """Return the settings of one request: without the library's retries, with the provider's cache."""
-    from pydantic_ai.settings import ModelSettings
-
-    if provider_of(name) == "anthropic":
-        from pydantic_ai.models.anthropic import AnthropicModelSettings
-
-        return AnthropicModelSettings(
-            max_tokens=output,
-            timeout=REQUEST_SECONDS,
-            request_timeout=REQUEST_SECONDS,
-            max_retries=0,
-            anthropic_cache_instructions=True,
-            anthropic_cache_tool_definitions=True,
-            anthropic_cache_messages=True,
-        )
-    return ModelSettings(max_tokens=output, timeout=REQUEST_SECONDS, request_timeout=REQUEST_SECONDS, max_retries=0)
 
 
 def check_price(name: str) -> None:

@@ -26,9 +26,9 @@ from remit.dispatch.events import EventWriter
 from remit.dispatch.finish import RunEnd, RunStopped
 from remit.dispatch.sarif_result import sarif_result
 from remit.dispatch.settings import Settings
-from remit.dispatch.tools.process_tree import descendants, send_signal
 from remit.dispatch.tools.processes import close_pipes, isolated_command
 from remit.dispatch.tools.sandbox import INSIDE, sandbox_command, sandbox_problem
+from remit.dispatch.tools.supervisor import descendants, send_signal
 from remit.errors import UsageError, shorten_error
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief

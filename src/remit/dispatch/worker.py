@@ -32,14 +32,21 @@ from remit.dispatch import webhook
 from remit.dispatch.attempt import Attempt, Runner
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import fail_job, stop_job
-from remit.dispatch.models import KEYS, build_model, provider_of
+from remit.dispatch.model_client import build_model
+from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.settings import Settings
 from remit.dispatch.telemetry import open_telemetry
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.models import full_name
-from remit.store import jobs, ledger, review_dismissals, workers
-from remit.store.connecting import ConnectionTarget, check_idle
-from remit.store.database import CONNECTION_ERRORS, RECONNECT_SECONDS, Database, DatabaseUnavailable
+from remit.store import jobs, ledger, review_queue, workers
+from remit.store.database import (
+    CONNECTION_ERRORS,
+    RECONNECT_SECONDS,
+    ConnectionTarget,
+    Database,
+    DatabaseUnavailable,
+    check_idle,
+)
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.workers import HeartbeatThread
 
@@ -58,19 +65,11 @@ _CANCEL_SECONDS = 5.0
 _DEAD_SHARE = 0.6
 #: How long a worker that stops sends the last notices.
 _LAST_NOTICES_SECONDS = 10.0
-#: Modules that every conversation needs and that take seconds to import.
-_SLOW_IMPORTS = (
-    "remit.dispatch.conversation",
-    "remit.dispatch.tools.toolbox",
-    "remit.acceptance",
-    "genai_prices",
-)
 
 
 def preload() -> None:
-    """Load what a conversation needs before the first job is claimed: modules, the client of the configured model."""
-    for name in _SLOW_IMPORTS:
-        import_module(name)
+    """Load what a conversation needs before the first job is claimed: prices, the client of the configured model."""
+    import_module("genai_prices")
     configured = load()
     model = full_name(configured["model"], configured["models"])
     for provider, keys in KEYS.items():
@@ -312,7 +311,7 @@ class Worker:
         if self._telemetry is not None:
             await self._telemetry.record_queue(self._database)
         await ledger.fold(self._database)
-        await review_dismissals.apply_dismissals(self._database)
+        await review_queue.apply_dismissals(self._database)
 
     async def _take_over(self, seconds: float) -> None:
         """Queue the jobs of workers without a heartbeat for `seconds`, and jobs without a ticket."""

@@ -25,6 +25,7 @@ from remit.evidence.quote_text import quote_readings, without_notes
 from remit.evidence.similarity import WindowMatcher, changed_tokens, first_difference
 from remit.evidence.token_match import FileTokens, TokenMatch, cost, find_tokens, is_too_large
 from remit.lazy import lazy_pattern
+from remit.secrets.scan import MARK, redact
 from remit.workspace.files import Collapsed, SourceFile, Workspace
 
 #: Quotes with fewer characters than this are too common to be searched for elsewhere.
@@ -64,6 +65,8 @@ _NO_TEXT = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
     *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
 )
+#: In the place of a secret of any kind: a part of a file may show another kind than the whole file.
+_ANY_MARK = "[secret removed]"
 #: At most this many files of the same name are compared with a quote.
 _MAX_NAMESAKES = 20
 
@@ -91,6 +94,14 @@ class Quoted(msgspec.Struct):
     is_cited: bool = False
 
 
+class _RedactedFile(SourceFile):
+    """A file as agents are shown it: a mark is in the place of each secret."""
+
+    def __init__(self, file: SourceFile) -> None:
+        text = redact(file.text, keeps_lines=True)
+        super().__init__(file.path, MARK.sub(_ANY_MARK, text).encode("utf-8", "surrogatepass"))
+
+
 class CodeFinder:
     """Finds the quotes of one document, within limits that a normal document does not reach."""
 
@@ -100,13 +111,17 @@ class CodeFinder:
         self._characters_left = MAX_SCANNED
         self._comparisons_left = MAX_COMPARED
         self._is_skipped = False
-        self._tokens: OrderedDict[tuple[str, int, bool], FileTokens] = OrderedDict()
+        self._tokens: OrderedDict[tuple[str, int, bool, bool], FileTokens] = OrderedDict()
+        self._redacted: OrderedDict[str, _RedactedFile] = OrderedDict()
 
     def look(self, text: str, file: SourceFile, line: int | None, end_line: int | None = None) -> CodeFacts:
         """Return where code is in a file: near the cited lines, elsewhere, or which lines are most similar to it.
 
-        The notes of its author at the ends of lines are left out if it is not found with them.
+        The notes of its author at the ends of lines are left out if it is not found with them. A mark in the place of a
+        secret is compared with the file in which secrets are removed.
         """
+        if MARK.search(text):
+            text, file = MARK.sub(_ANY_MARK, text), self._without_secrets(file)
         self._is_skipped = False
         quote = Quoted(text, line, end_line)
         is_found = self._search(quote, file)
@@ -124,6 +139,14 @@ class CodeFinder:
         if not CodeTokens(text, file.path).words:
             return CodeFacts("empty")
         return self._most_similar(Quoted(text, line, end_line), file)
+
+    def _without_secrets(self, file: SourceFile) -> SourceFile:
+        found = self._redacted.get(file.path)
+        if found is None:
+            found = self._redacted[file.path] = _RedactedFile(file)
+            if len(self._redacted) > _MAX_TOKEN_FILES:
+                self._redacted.popitem(last=False)
+        return found
 
     def _search(self, quote: Quoted, file: SourceFile) -> bool:
         readings = quote_readings(quote.text)
@@ -238,7 +261,7 @@ class CodeFinder:
         first, last = 1, len(file.lines)
         if len(file.text) > _MAX_TOKENIZED:
             first, last = max(1, around[0] - _NEAR_LINES), min(last, around[0] + _NEAR_LINES)
-        key = file.path, first, relaxed
+        key = file.path, first, relaxed, isinstance(file, _RedactedFile)
         found = self._tokens.get(key)
         if found is None:
             text = "\n".join(file.lines[first - 1 : last])

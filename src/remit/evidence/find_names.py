@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property
+from typing import Literal
 
 from remit.evidence.file_names import is_source
 from remit.evidence.model import NameFacts
@@ -58,6 +59,10 @@ _NOT_SEARCHED = frozenset(
 #: Larger files of these kinds are data, not settings.
 _DATA, _MAX_SETTINGS = frozenset(("json", "plist")), 64 * 1024
 _PLAIN_WORD = re.compile(rb"\w+")
+#: What comes before a name of something: `cart.`, `Cart::`, `this->`, `items[0].`, `get()?.`.
+_RECEIVER = lazy_pattern(r"([\w$]*)(?:\([^()]{0,80}\)|\[[^\[\]]{0,80}\]|[?!])*(?:\.|::|->|#)$")
+_SELF = frozenset(("self", "this", "cls", "super", "static", "parent", "base"))
+_MAX_NEAR, _MAX_LINE, _MAX_RECEIVER = 200, 2_000, 120
 
 #: How dependencies are written, by the name of the file.
 _NPM = lazy_pattern(r'"((?:@[\w.-]{1,100}/)?[\w.-]{1,100})"\s*+:\s*+"(?:[\^~<>=*\d]|workspace:|file:|npm:|git|latest)')
@@ -108,31 +113,41 @@ class NameFinder:
         Without `with_definitions`, a name that occurs near the lines is not looked up in the definitions of the file.
         """
         names = self._names(file)
-        short = last_part(name)
+        short, owner = last_part(name), _owner(name)
         low, high = (line - REACH, (end_line or line) + REACH) if line is not None else (1, len(file.lines))
         near = names.near(short, low, high)
-        if near and not with_definitions:
-            return NameFacts(is_near=True, line=_nearest(near, line or 1))
-        uses = near or names.uses(short)
-        if not uses:
+        uses = {number: _use(file, short, owner, number) for number in near[:_MAX_NEAR]} if line is not None else {}
+        shown = [number for number, use in uses.items() if use == "named"] if uses else near
+        if shown and not with_definitions:
+            return NameFacts(is_near=True, line=_nearest(shown, line or 1))
+        every = near or names.uses(short)
+        if not every:
             return NameFacts(
                 is_near=False, is_anywhere=self.is_anywhere(name), is_imported=self.is_imported(file, name)
             )
-        meant = self._meant(file, name)
+        meant, bodies = self._meant(file, name)
+        if not shown:
+            scopes = bodies or meant
+            alone = [number for number, use in uses.items() if use == "alone"]
+            is_module = not bodies and _folded(owner) in map(_folded, _WORD.findall(file.path))
+            shown = [number for number in alone if is_module or any(_covers(one, number, number) for one in scopes)]
         lines = tuple(sorted({one.line for one in meant if not one.is_extension}))
-        last = end_line or line
-        is_inside = last is not None and any(one.first_line <= last and (line or 0) <= one.last_line for one in meant)
+        inside = line is not None and any(_covers(one, line, end_line or line) for one in meant)
         is_defined = any(low <= number <= high for number in lines)
-        if near or is_inside:
-            nearest = _nearest([number for number in lines if low <= number <= high] or near or [*lines], line or 1)
+        if not shown and not inside and not is_defined and near and not lines and not owner:
+            shown = near  # nothing else of this name is in the file
+        if shown or inside or is_defined:
+            nearest = _nearest([number for number in lines if low <= number <= high] or shown or lines, line or 1)
             return NameFacts(is_near=True, line=nearest, is_definition=is_defined, definitions=lines)
-        nearest = _nearest(lines, line or 1) or _nearest(uses, line or 1)
-        return NameFacts(is_near=False, line=nearest, is_definition=bool(lines), definitions=lines)
+        nearest = _nearest(lines, line or 1) or _nearest(every, line or 1)
+        is_other = bool(near) and not (lines and bodies)
+        return NameFacts(is_near=False, line=nearest, is_definition=bool(lines), definitions=lines, is_other=is_other)
 
     def locations(self, file: SourceFile, name: str) -> list[int]:
         """Return the lines that define a name; without any, the lines on which it occurs."""
         uses = self._names(file).uses(last_part(name))
-        return uses and (sorted({one.line for one in self._meant(file, name) if not one.is_extension}) or uses)
+        meant, _ = self._meant(file, name) if uses else ([], [])
+        return sorted({one.line for one in meant if not one.is_extension}) or uses
 
     def definitions(self, file: SourceFile) -> dict[str, list[SourceDefinition]]:
         """Return the definitions of a file by name."""
@@ -178,21 +193,22 @@ class NameFinder:
                 self._files.popitem(last=False)
         return names
 
-    def _meant(self, file: SourceFile, name: str) -> list[SourceDefinition]:
-        """Return the definitions of a name; of a qualified one, those that belong to its owner, if there are any."""
+    def _meant(self, file: SourceFile, name: str) -> tuple[list[SourceDefinition], list[SourceDefinition]]:
+        """Return the definitions of a name, and those of its owner: the ones of a qualified name belong to it.
+
+        Without an owner in the file, every definition of the last part may be meant.
+        """
         definitions = self.definitions(file)
-        *_, owner, short = ("", *SEPARATOR.split(name.strip("?!")))
-        named = definitions.get(_bare(short, file), [])
-        if not owner or len(named) < 2:
-            return named
-        bodies = definitions.get(owner, [])
+        named, owner = definitions.get(_bare(last_part(name), file), []), _owner(name)
+        named = [one for one in named if not owner or not one.owner or owner in _WORD.findall(one.owner)]
+        bodies = definitions.get(owner, []) if owner else []
         owned = [
             one
             for one in named
             if owner in _WORD.findall(one.owner)
-            or any(body.first_line <= one.first_line and one.last_line <= body.last_line for body in bodies)
+            or any(_covers(body, one.first_line, one.last_line) and body != one for body in bodies)
         ]
-        return owned or named
+        return (owned if owned or bodies else named), [*bodies, *owned]
 
 
 class _FileNames:
@@ -312,6 +328,41 @@ def last_part(name: str) -> str:
     return SEPARATOR.split(name)[-1] or name
 
 
+def _owner(name: str) -> str:
+    """Return the part of a qualified name before its last one; empty for `self.total`."""
+    parts = SEPARATOR.split(name.strip("?!"))
+    owner = parts[-2].strip("$~") if len(parts) > 1 else ""
+    return "" if owner.lower() in _SELF else owner
+
+
+def _use(file: SourceFile, short: str, owner: str, number: int) -> Literal["named", "alone", "other"]:
+    """Return how a line uses a name: as the name that is meant, without a receiver, or of another receiver.
+
+    `Cart.total` is meant by `Cart::total` and `cart.total`, and `total` by `self.total` or `total` alone.
+    """
+    text, bare, wanted = file.lines[number - 1], _bare(short, file), _folded(owner)
+    how: Literal["named", "alone", "other"] = "other"
+    for word in _word_of(file).finditer(text[:_MAX_LINE]):
+        if word[0] != bare:
+            continue
+        before = _RECEIVER.search(text, max(0, word.start() - _MAX_RECEIVER), word.start())
+        receiver = _folded(before[1] or "") if before else ""
+        if before is None or receiver in _SELF:
+            how = "alone"
+        elif wanted and receiver.endswith(wanted):
+            return "named"
+    return "named" if how == "alone" and not owner else how
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").strip("$").lower()
+
+
+def _covers(definition: SourceDefinition, first: int, last: int) -> bool:
+    """Return whether the body of a definition has some of the lines."""
+    return definition.first_line <= last and first <= definition.last_line
+
+
 def occurrences(file: SourceFile, name: str) -> list[int]:
     """Return the lines on which a name occurs as a whole word, in order."""
     text, short, word = file.text, _bare(name, file), _word_of(file)
@@ -328,14 +379,6 @@ def occurrences(file: SourceFile, name: str) -> list[int]:
                 lines.append(number)
         at = text.find(short, end)
     return lines
-
-
-def occurs_near(file: SourceFile, name: str, line: int | None, end_line: int | None) -> bool:
-    """Return whether a name occurs within reach of some lines, or anywhere if there is no line."""
-    short = last_part(name)
-    if line is None:
-        return bool(occurrences(file, short))
-    return bool(_FileNames(file, set()).near(short, line - REACH, (end_line or line) + REACH))
 
 
 def _bare(name: str, file: SourceFile) -> str:

@@ -24,7 +24,7 @@ from remit.evidence.model import (
     Reliability,
 )
 
-#: Why a claim has its outcome, as a stable word. `remit.evidence.reasons` has the sentences.
+#: Why a claim has its outcome, as a stable word. `remit.evidence.claims` has the sentences.
 Reason = Literal[
     "",
     "name-is-there",
@@ -32,6 +32,7 @@ Reason = Literal[
     "quote-is-there",
     "location-only",
     "code-not-compared",
+    "name-not-compared",
     "several-files",
     "outdated",
     "outdated-record",
@@ -77,7 +78,7 @@ Reason = Literal[
 ]
 #: Outcomes that accuse the text. A claim with one of them has a reliability.
 ACCUSING: frozenset[Outcome] = frozenset(
-    ("relocated", "outdated", "missing-file", "out-of-range", "outside", "mismatch", "contradicted")
+    ("relocated", "outdated", "missing-file", "out-of-range", "outside", "mismatch", "contradicted", "unseen")
 )
 #: Outcomes of a claim that holds.
 HOLDING: frozenset[Outcome] = frozenset(("verified", "exists", "abbreviated", "planned"))
@@ -280,6 +281,8 @@ def _of_name(claim: Claim, name: NameFacts, path: str) -> _Found:
         return _Found("verified", "name-is-there")
     if name.is_near:
         return _of_definition(claim, name, path)
+    if name.is_other and not ("defined" in claim.notes and name.definitions):
+        return _Found("exists", "name-not-compared")
     if name.line is not None:
         is_moved_definition = name.is_definition and "defined" in claim.notes
         reason: Reason = "definition-elsewhere" if is_moved_definition else "name-elsewhere"

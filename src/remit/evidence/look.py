@@ -10,7 +10,7 @@ from remit.evidence.find_code import CodeFinder, OtherFiles
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_files import FileFinder, other_code_base
 from remit.evidence.find_names import NameFinder
-from remit.evidence.model import REFERENCES, Claim, CodeFacts, Facts, Location, NameFacts
+from remit.evidence.model import REFERENCES, Claim, CodeFacts, Facts, Location, NameFacts, Place
 from remit.workspace.files import SourceFile, Workspace
 
 #: Facts about a claim that cannot be looked up: there is no checkout.
@@ -104,11 +104,12 @@ class Looker:
         for other in claim.others:
             if best.code is not None and best.code.place == "cited":
                 return best
-            facts = self._files.look_up(other.path, other.line)
-            compared = self._compare(claim, facts, other.line, None)
+            facts = self._files.look_up(other.path, other.line, other.end_line)
+            compared = self._compare(claim, facts, other.line, other.end_line)
             if compared.code is not None and compared.code.place == "cited":
                 return replace(compared, code=replace(compared.code, cited=other))
-        lines = [line for line in (claim.line, claim.end_line, *(one.line for one in claim.others)) if line is not None]
+        places = (Place(claim.path, claim.line, claim.end_line), *claim.others)
+        lines = [line for place in places for line in (place.line, place.end_line) if line is not None]
         is_one_file = bool(claim.others) and {one.path for one in claim.others} == {claim.path}
         if is_one_file and lines and (best.code is None or best.code.place != "cited"):
             # `a.py:12, 30` shows the lines from the first to the last.
@@ -177,7 +178,7 @@ class Looker:
 def settled(claim: Claim, facts: Facts) -> Claim:
     """Return a quote with the one of several places at which its code is."""
     cited = facts.code.cited if facts.code is not None and claim.kind == "quote" else None
-    return claim if cited is None else replace(claim, path=cited.path, line=cited.line, end_line=None)
+    return claim if cited is None else replace(claim, path=cited.path, line=cited.line, end_line=cited.end_line)
 
 
 def _names(claim: Claim) -> list[str]:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import groupby, islice
+from itertools import groupby
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ from remit.evidence.grammar import (
     references_in,
 )
 from remit.evidence.line_ranges import is_in_string, lines_alone
-from remit.evidence.model import Claim, Location, Note, format_location
+from remit.evidence.model import Claim, Location, Note, Place, format_location
 from remit.evidence.read_lines import CarriedLine, LineReader
 from remit.evidence.read_names import NameMention, name_beside, name_of_row
 from remit.lazy import lazy_pattern
@@ -151,10 +151,10 @@ class PlaceReader:
             notes.add("estimate")
         if _has_hidden(segment.text[max(0, reference.start - 1) : reference.end + 1]):
             notes.add("hidden")
-        others: tuple[Location, ...] = ()
+        others: tuple[Place, ...] = ()
         if carried is not None:
             notes |= {"carried", "far"} if carried.is_far else {"carried"}
-            others = tuple(Location(self._shown(path), reference.line) for path in carried.others)
+            others = tuple(Place(self._shown(path), reference.line, reference.end_line) for path in carried.others)
         return Claim(
             kind="path" if reference.line is None else "place",
             text=reference.text,
@@ -307,18 +307,3 @@ def _known_files(workspace: Workspace | None) -> Exists:
         return (is_usual_name(path) or has_odd_name(path)) and bool(workspace.index.ending_with(path))
 
     return exists
-
-
-def place_claims(reader: PlaceReader, rows: Iterable[list[Segment]]) -> Iterator[list[Claim]]:
-    """Yield the claims of each row, list or paragraph; nothing for code."""
-    for row in rows:
-        if row[0].kind == "code":
-            continue
-        for segment in islice(row, 1) if row[0].row else ():
-            reader.lines.add(segment)
-        claims: list[Claim] = []
-        for segment in row:
-            if not segment.row:
-                reader.lines.add(segment)
-            claims += reader.read(segment, row)
-        yield claims

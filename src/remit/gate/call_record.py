@@ -17,17 +17,17 @@ from remit.gate.guarded_outside import outside_files
 from remit.gate.leftover_processes import process_time
 from remit.gate.linked_files import linked_files
 from remit.gate.record_store import find_store, open_store
+from remit.gate.session_entries import Writer
 from remit.gate.session_store import list_sessions, read_session, safe_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from remit.gate.file_versions import StatChange
     from remit.gate.guarded_outside import OutsideFiles
     from remit.gate.linked_files import LinkedFiles
     from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
+    from remit.gate.settings import GateSettings
     from remit.gate.work_tree import TreeRecord
 
 _KIND = "call"
@@ -66,6 +66,25 @@ class CallRecord:
         self.process = process
         self.mode = mode
         self.tree = tree
+
+
+class CallEvent:
+    """A call whose effects are judged: its own entry, and the time since when other calls may have made a change."""
+
+    __slots__ = ("call", "folder", "own", "project", "settings", "since", "state")
+
+    def __init__(self, call: ToolUse, state: SessionState, settings: GateSettings, project: str, folder: str) -> None:
+        self.call = call
+        self.state = state
+        self.settings = settings
+        self.project = project
+        self.folder = folder
+        self.own = Writer()
+        self.since = 0.0
+
+    def writers(self) -> list[Writer]:
+        """Return the entries of all calls that may have made the change."""
+        return [self.own, *other_calls(self.call, self.since, self.state, self.folder)]
 
 
 def unchanged_tree(folder: str, project: str) -> TreeRecord | None:
@@ -142,26 +161,12 @@ def _may_be_of_call(change: StatChange, call: ToolUse, state: SessionState, fold
     at = change.after[0] / 1e9
     if state.background or change.is_removed:
         return True
-    return any(entry["at"] <= at + _CLOCK_STEP for entry in other_calls(call, at, state, folder))
+    return any(entry.at <= at + _CLOCK_STEP for entry in other_calls(call, at, state, folder))
 
 
-def other_calls(call: ToolUse, at: float, state: SessionState, folder: str) -> list[dict[str, Any]]:
+def other_calls(call: ToolUse, at: float, state: SessionState, folder: str) -> list[Writer]:
     """Return the other calls of all sessions of the project that may have written since a time."""
-    states = [state] + [
-        other
-        for name in list_sessions(folder, at - _LONGEST_CALL)
-        if name != safe_name(state.session) and (other := read_session(folder, name)) is not None
-    ]
-    return [
-        entry
-        for one in states
-        for entry in one.writers
-        if entry.get("id") != call.tool_use_id and _ran_since(entry, at)
-    ]
-
-
-def _ran_since(entry: dict[str, Any], at: float) -> bool:
-    end, start = entry.get("end"), entry.get("at")
-    if not isinstance(end, int | float) or not isinstance(start, int | float):
-        return False
-    return end >= at if end else start + _LONGEST_CALL >= at
+    names = [name for name in list_sessions(folder, at - _LONGEST_CALL) if name != safe_name(state.session)]
+    states = [state, *filter(None, (read_session(folder, name) for name in names))]
+    writers = [entry for session in states for entry in session.writers if entry.id != call.tool_use_id]
+    return [entry for entry in writers if (entry.end or entry.at + _LONGEST_CALL) >= at]

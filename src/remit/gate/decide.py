@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from remit.errors import UsageError
 from remit.gate.change_report import judge_while_undecided
 from remit.gate.delegations import judge_launch, judge_tools, may_write, open_delegations
 from remit.gate.model import MAX_NAME_LENGTH, Decision, ToolUse
@@ -13,14 +12,13 @@ from remit.gate.reads import from_glob_tool, from_grep_tool, from_read_tool, jud
 from remit.gate.redaction import redacted
 from remit.gate.ruling import Ruling, strictest
 from remit.gate.session import SessionState
+from remit.gate.session_entries import DecisionEntry
 from remit.gate.writes import edited_path, judge_edit, judge_subagent_edit, write_class
 from remit.globs import matches_glob
-from remit.lean_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from remit.gate.settings import GateSettings
 
@@ -228,23 +226,23 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
     """Record a decision for the log, unless it has neither a rule nor an exception nor a reason."""
     if not (decision.rule or decision.exception or decision.reason):
         return
-    state.decisions.append(
-        {
-            "at": round(state.updated, 3),
-            "tool": call.tool[:80],
-            "agent": call.agent_type[:80] if call.agent_id else "",
-            "decision": decision.decision,
-            "would": decision.would,
-            "rule": decision.rule,
-            "reason": redacted(decision.reason.removesuffix(ruling.detail)[: 2 * MAX_NAME_LENGTH]),
-            "paths": [redacted(path[:MAX_NAME_LENGTH]) for path in ruling.paths[:8]],
-            "lines": ruling.lines,
-            "exception": decision.exception,
-            "delegate_to": decision.delegate_to,
-            "id": call.tool_use_id,
-            **({"told": True} if decision.tells_person else {}),
-        }
+    entry = DecisionEntry(
+        at=round(state.updated, 3),
+        tool=call.tool[:80],
+        agent=call.agent_type[:80] if call.agent_id else "",
+        decision=decision.decision,
+        would=decision.would,
+        rule=decision.rule,
+        reason=redacted(decision.reason.removesuffix(ruling.detail)[: 2 * MAX_NAME_LENGTH]),
+        paths=[redacted(path[:MAX_NAME_LENGTH]) for path in ruling.paths[:8]],
+        lines=ruling.lines,
+        exception=decision.exception,
+        delegate_to=decision.delegate_to,
+        id=call.tool_use_id,
     )
+    if decision.tells_person:
+        entry.told = True
+    state.decisions.append(entry)
 
 
 def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateSettings) -> Decision:
@@ -274,39 +272,7 @@ def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateS
     return decision
 
 
-def _position(data: bytes, error: Exception) -> str:
-    """Return where JSON is wrong, which only the slower parser reports."""
-    import json
-
-    try:
-        json.loads(data)
-    except (ValueError, RecursionError) as slower:
-        return str(slower)
-    return str(error)
-
-
 def count_lines(answer: object) -> int:
     """Return the number of lines of an answer, which may be any value."""
     text = answer.strip() if isinstance(answer, str) else ""
     return text.count("\n") + 1 if text else 0
-
-
-def read_payload(data: bytes) -> dict[str, Any]:
-    """Parse the payload of a tool call or of the end of a turn."""
-    try:
-        payload = loads(data)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"standard input is not JSON: {_position(data, error)}; pass the payload of a hook") from error
-    if not isinstance(payload, dict):
-        raise UsageError(f"the payload must be a JSON object, not {type(payload).__name__}")
-    if not isinstance(payload.get("tool_name"), str) and payload.get("hook_event_name") != "Stop":
-        raise UsageError("the payload has no tool call: tool_name is missing or not a string")
-    return payload
-
-
-def dry_run(payload: dict[str, Any], state: SessionState | None, settings: GateSettings, project: str) -> Decision:
-    """Return what would be decided in a session with this state, or in a new session."""
-    state = state or SessionState()
-    if "tool_name" not in payload:
-        return decide_stop(state, settings, shown_lines=count_lines(payload.get("last_assistant_message")))
-    return decide(ToolUse.from_payload(payload), state, settings, project)

@@ -11,6 +11,7 @@ from remit.errors import UsageError
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, locate
 from remit.gate.redaction import redacted
+from remit.gate.session_entries import Declaration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def declare(state: SessionState, kind: str, paths: Iterable[str], why: str, *, c
     if not why.strip():
         raise UsageError("state the reason with --why; it is stored with the declaration")
     reason = redacted(why[:MAX_NAME_LENGTH])
-    state.declarations.append({"kind": kind, "paths": names, "why": reason, "at": time.time()})
+    state.declarations.append(Declaration(kind=kind, paths=names, why=reason, at=time.time()))
     return names
 
 

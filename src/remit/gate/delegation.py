@@ -4,55 +4,39 @@ from __future__ import annotations
 
 from remit.failure_policy import next_step
 from remit.gate.model import MAX_NAME_LENGTH
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from remit.gate.session_entries import StateEntry
 
 
-class Delegation:
+class Delegation(StateEntry):
     """A delegation of the orchestrator, from its launch to its outcome.
 
     `state` is `open`, `observed` (no result is awaited), `accepted`, `rejected` or `failed`.
     """
 
-    __slots__ = (
-        "agent",
-        "agent_id",
-        "at",
-        "contract_sent",
-        "fallback",
-        "is_recoverable",
-        "mark",
-        "retried",
-        "retry_of",
-        "state",
-        "teammate",
-        "untold",
-    )
+    agent: str = ""
+    at: float = 0.0
+    state: str = ""
+    #: The subagent that runs it; empty until that is known.
+    agent_id: str = ""
+    #: The key of the failed delegation that this one repeats.
+    retry_of: str = ""
+    #: Whether another delegation repeats this one.
+    retried: bool = False
+    #: Path -> lines that were read instead; None if nothing may be, because the agent succeeded later.
+    fallback: dict[str, int] | None
+    #: The digest of the launching call, by which a client recognises the same event.
+    mark: str = ""
+    #: Whether the prompt of the launch included the contract.
+    contract_sent: bool = False
+    #: Whether a retry may help; false if the subagent reported that it does not.
+    is_recoverable: bool = True
+    #: The name of the teammate that runs it; empty for a subagent.
+    teammate: str = ""
+    #: Whether its report may need a notice that the orchestrator has not got yet.
+    untold: bool = False
 
     def __init__(self, agent: str, at: float = 0.0, *, state: str = "open", retry_of: str = "") -> None:
-        self.agent = agent[:MAX_NAME_LENGTH]
-        self.at = at
-        self.state = state
-        #: The subagent that runs it; empty until that is known.
-        self.agent_id = ""
-        #: The key of the failed delegation that this one repeats.
-        self.retry_of = retry_of
-        #: Whether another delegation repeats this one.
-        self.retried = False
-        #: Path -> lines that were read instead; None if nothing may be, because the agent succeeded later.
-        self.fallback: dict[str, int] | None = {}
-        #: The digest of the launching call, by which a client recognises the same event.
-        self.mark = ""
-        #: Whether the prompt of the launch included the contract.
-        self.contract_sent = False
-        #: Whether a retry may help; false if the subagent reported that it does not.
-        self.is_recoverable = True
-        #: The name of the teammate that runs it; empty for a subagent.
-        self.teammate = ""
-        #: Whether its report may need a notice that the orchestrator has not got yet.
-        self.untold = False
+        super().__init__(agent=agent[:MAX_NAME_LENGTH], at=at, state=state, retry_of=retry_of)
 
     @property
     def is_open(self) -> bool:
@@ -83,49 +67,3 @@ class Delegation:
     def _step_after_failure(self) -> str:
         """The step of the failure policy. Any delegation may be critical and may have been loading context."""
         return next_step(critical=True, loads_context=True, retries=self.retries, is_recoverable=self.is_recoverable)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return its entry in the state file."""
-        values: dict[str, Any] = {
-            "agent": self.agent,
-            "agent_id": self.agent_id,
-            "state": self.state,
-            "retry_of": self.retry_of,
-            "retried": self.retried,
-            "fallback": self.fallback,
-            "at": self.at,
-        }
-        if self.mark:
-            values["mark"] = self.mark
-        if self.contract_sent:
-            values["told"] = True
-        if not self.is_recoverable:
-            values["recoverable"] = False
-        if self.teammate:
-            values |= {"teammate": self.teammate, "untold": self.untold}
-        return values
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Delegation:
-        """Build a delegation from its entry in the state file. A missing or wrong value is empty."""
-        at, fallback = values.get("at"), values.get("fallback")
-        entry = cls(_text(values.get("agent")), at if isinstance(at, int | float) else 0.0)
-        entry.state = _text(values.get("state"))
-        entry.agent_id = _text(values.get("agent_id"))
-        entry.retry_of = _text(values.get("retry_of"))
-        entry.retried = bool(values.get("retried"))
-        entry.fallback = (
-            {path: lines for path, lines in fallback.items() if isinstance(lines, int)}
-            if isinstance(fallback, dict)
-            else None
-        )
-        entry.mark = _text(values.get("mark"))
-        entry.contract_sent = bool(values.get("told"))
-        entry.is_recoverable = values.get("recoverable") is not False
-        entry.teammate = _text(values.get("teammate"))
-        entry.untold = values.get("untold") is True
-        return entry
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import stat
 
+from remit.gate.session import SCHEMA
 from remit.lean_json import dumps, loads
 
 #: Files of the folder that are not a session's state.
 _OTHERS = frozenset({"installed.json", "trusted.json"})
 COMPILED = "compiled.json"
-_SCHEMA = "remit.gate/1"
 _ENDINGS = (".json", ".json.old", ".lock", ".rules")
 _NAMES = ("tree", "client-state", "calls", "before")
 _MAX_FILE = 4_000_000
@@ -61,11 +61,19 @@ def _session(data: bytes) -> bytes:
     for text in (data, *reversed(data.splitlines()[-2:])):
         try:
             values = loads(text)
-        except (ValueError, RecursionError):
+            if isinstance(values, dict) and values.get("schema") == SCHEMA:
+                delegations = {key: _delegation(entry) for key, entry in values.get("delegations", {}).items()}
+                running: dict[str, object] = {"writers": [], "pending": {}, "background": []}
+                return dumps({**values, **running, "delegations": delegations})
+        except (ValueError, RecursionError, TypeError, AttributeError):
             continue
-        if isinstance(values, dict) and values.get("schema") == _SCHEMA:
-            return dumps({**values, "writers": [], "pending": {}, "background": []}, allow_nan=True)
     return b""
+
+
+def _delegation(entry: dict[str, object]) -> dict[str, object]:
+    """Return a delegation with the names that its fields have today."""
+    renamed = {"told": "contract_sent", "recoverable": "is_recoverable"}
+    return {renamed.get(name, name): value for name, value in entry.items()}
 
 
 def _read(path: str) -> bytes:

@@ -11,7 +11,6 @@ import os
 import time
 
 from remit.gate import file_versions, ignore_rules, work_tree
-from remit.gate.call_record import other_calls
 from remit.gate.change_report import mark_reverted, named, report_changes
 from remit.gate.git_settings import CONFIG, decides_what_runs, settings_digest
 from remit.gate.guarded import is_guarded_name, is_instruction, remit_table_digest
@@ -20,12 +19,11 @@ from remit.gate.leftover_processes import left_running
 from remit.gate.linked_files import changed_linked
 from remit.gate.paths import ProjectPath, classify
 from remit.gate.ruling import Ruling
+from remit.gate.session_entries import BackgroundCall, Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from remit.gate.call_record import CallRecord
+    from remit.gate.call_record import CallEvent, CallRecord
     from remit.gate.file_versions import StatChange
     from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
@@ -59,69 +57,54 @@ LOCK_FILES = frozenset(
 )
 
 
-def judge_effects(
-    call: ToolUse,
-    record: CallRecord | None,
-    state: SessionState,
-    settings: GateSettings,
-    project: str,
-    folder: str,
-    *,
-    is_reset: bool = False,
-) -> Ruling:
+def judge_effects(event: CallEvent, record: CallRecord | None, *, is_reset: bool = False) -> Ruling:
     """Judge what changed while a call ran. A change without permission is recorded, with a patch that reverts it."""
-    own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), None)
-    is_settled = own is not None and bool(own.get("end"))
-    if own is not None:
-        own["end"] = time.time()
+    call, state, project, folder = event.call, event.state, event.project, event.folder
+    writer = state.writer_of(call)
+    is_settled = writer is not None and bool(writer.end)
+    state.close_writer(call)
     if record is None:
         # An event may be delivered twice. After a reset, the records of the session are gone, too.
-        is_lost = not is_settled if own is not None else is_reset
+        is_lost = not is_settled if writer is not None else is_reset
         return _lost_record(call) if is_lost else Ruling()
-    own, before, at = own or {}, record.tree, record.at
-    _note_processes(call, own, record.process, state, project)
-    mark_reverted(own, state)
+    event.own, before, event.since = writer or Writer(), record.tree, record.at
+    _note_processes(event, record.process)
+    mark_reverted(event.own, state)
     after, changes = work_tree.scan(project, before)
-    changes, unseen = _judged_changes(changes, before, call, project, folder)
-    changes += _new_dependencies(after, call, own, at, state, settings, project, folder)
+    changes, unseen = _judged_changes(changes, before, event)
+    changes += _new_dependencies(after, event)
     work_tree.record_again(folder, project, after, changes)
     if not (before.is_complete and after.is_complete):
         return Ruling(2, "unannounced-change", f"the project has more than {work_tree.MAX_FILES} files; not compared")
-    is_table_changed = record.table != remit_table_digest(project)
     if record.git == settings_digest(project):  # git has written a remote or a branch
         changes = [change for change in changes if change.path != CONFIG]
-    left = protected_changes(changes, state, settings, is_table_changed=is_table_changed, with_folders=True)
-    moved: list[StatChange] = []
-    deciding: list[StatChange] = []
-    locked: list[StatChange] = []
-    if left:
-        left = file_versions.without_rewritten(folder, project, before.copies, before.head, left)
-        deciding = [change for change in left if decides_what_runs(change.path)]
-        locked = [change for change in left if _is_locked(change.path, own)]
-        left, moved = unexplained(left, call, own, at, state, settings, project, folder)
-    names = [] if own.get("remit") else changed_outside(folder, project, record.outside, at)
+    is_table_changed = record.table != remit_table_digest(project)
+    left = protected_changes(changes, state, event.settings, is_table_changed=is_table_changed, with_folders=True)
+    left = file_versions.without_rewritten(folder, project, before.copies, before.head, left)
+    deciding = [change for change in left if decides_what_runs(change.path)]
+    locked = [change for change in left if _is_locked(change.path, event.own)]
+    left, moved = unexplained(left, event)
+    names = [] if event.own.remit else changed_outside(folder, project, record.outside, record.at)
     if before.links:
         linked = changed_linked(project, before, record.linked, {change.path for change in changes})
-        names += _without_permission(linked, call, own, at, state, settings, folder)
-    is_output = _is_task(call, own) and all(map(_is_in_output_folder, left))
+        names += _without_permission(linked, event)
+    is_output = _is_task(event, is_recorded=writer is not None) and all(map(_is_in_output_folder, left))
     if names or (left and not is_output):
-        return _with_declarations(
-            report_changes(call, left, names, before, state, settings, project, folder), own, state
-        )
+        return _with_declarations(report_changes(event, left, names, before), event)
     others = ([change for change in some if change not in moved] for some in (deciding, locked))
     ruling = _note(moved, left, *others)
     if unseen:
         text = f"{unseen} more new files are not looked at; `git status` shows them. {ruling.reason}".rstrip(". ")
         ruling = Ruling(2, "unannounced-change", text)
-    return _with_declarations(ruling, own, state)
+    return _with_declarations(ruling, event)
 
 
-def _with_declarations(ruling: Ruling, own: dict[str, Any], state: SessionState) -> Ruling:
+def _with_declarations(ruling: Ruling, event: CallEvent) -> Ruling:
     """Add that a declaration was made while a call ran that was not known to make one."""
-    made = [entry for entry in state.declarations if entry.get("at", 0) >= own.get("at", float("inf"))]
-    if own.get("declares") or not made:
+    made = [entry for entry in event.state.declarations if event.own.at and entry.at >= event.own.at]
+    if event.own.declares or not made:
         return ruling
-    named_files = ", ".join(f"{entry.get('kind')} {' '.join(map(str, entry.get('paths', ())))}" for entry in made)
+    named_files = ", ".join(f"{entry.kind} {' '.join(entry.paths)}" for entry in made)
     text = f"a declaration was made while this call ran ({named_files}). If you did not make it, end this session"
     if ruling.level in (1, 2):
         ruling.reason += f". {text}"
@@ -129,21 +112,25 @@ def _with_declarations(ruling: Ruling, own: dict[str, Any], state: SessionState)
     return Ruling(2, "declare", f"{text}. {ruling.reason}".rstrip(". "))
 
 
-def _judged_changes(
-    changes: list[StatChange], before: TreeRecord, call: ToolUse, project: str, folder: str
-) -> tuple[list[StatChange], int]:
+def _judged_changes(changes: list[StatChange], before: TreeRecord, event: CallEvent) -> tuple[list[StatChange], int]:
     """Return the changes that are judged, and how many new files are not: a command can make more than time allows."""
     new = [change for change in changes if change.is_new]
     if len(new) <= _MAX_JUDGED:
         return changes, 0
     tops = {change.path: _new_folder(change.path, before) for change in new}
-    rules = ignore_rules.load_rules(folder, call.session)
-    ignored = ignore_rules.are_ignored(project, sorted(set(tops.values()))[:_MAX_JUDGED], rules)
-    if ignored:
-        work_tree.refresh_ignored(folder, ignore_rules.ignored_paths(project, rules))
+    ignored = _ignored(event, sorted(set(tops.values()))[:_MAX_JUDGED])
     new = [change for change in new if tops[change.path] not in ignored]
     rest = [change for change in changes if not change.is_new]
     return [*rest, *new[:_MAX_JUDGED]], max(0, len(new) - _MAX_JUDGED)
+
+
+def _ignored(event: CallEvent, paths: list[str]) -> set[str]:
+    """Return the new paths that git ignores. They are left out of later records."""
+    rules = ignore_rules.load_rules(event.folder, event.call.session)
+    ignored = ignore_rules.are_ignored(event.project, paths, rules)
+    if ignored:
+        work_tree.refresh_ignored(event.folder, ignore_rules.ignored_paths(event.project, rules))
+    return ignored
 
 
 def _new_folder(path: str, before: TreeRecord) -> str:
@@ -153,9 +140,9 @@ def _new_folder(path: str, before: TreeRecord) -> str:
     return next((name for name in names if os.fsencode(name) not in before.folders), path)
 
 
-def _is_task(call: ToolUse, own: dict[str, Any]) -> bool:
+def _is_task(event: CallEvent, *, is_recorded: bool) -> bool:
     """Return whether a call is an understood command line of the orchestrator, such as a build."""
-    return bool(own) and call.tool in _STARTERS and not call.agent_id and not own.get("opaque")
+    return is_recorded and event.call.tool in _STARTERS and not event.call.agent_id and not event.own.opaque
 
 
 def _note(
@@ -175,14 +162,15 @@ def _note(
     return Ruling(3, None, "; ".join(texts)) if texts else Ruling()
 
 
-def _note_processes(call: ToolUse, own: dict[str, Any], since: int, state: SessionState, project: str) -> None:
+def _note_processes(event: CallEvent, since: int) -> None:
     """Record the processes that a call left running. What they change later is compared at the next event."""
-    known = {one[0] for entry in state.background for one in entry.get("processes", ()) if one}
-    found = [one for one in left_running(project, since) if one[0] not in known] if call.tool in _STARTERS else []
-    is_task = call.input.get("run_in_background") is True
-    if found or is_task:
-        own = {"paths": [], **own, **({"task": True} if is_task else {})}
-        state.background.append({**own, "since": time.time(), "processes": [list(one) for one in found]})
+    background = event.state.background
+    known = {process.number for entry in background for process in entry.processes}
+    running = left_running(event.project, since) if event.call.tool in _STARTERS else []
+    left = [process for process in running if process.number not in known]
+    is_task = event.call.input.get("run_in_background") is True
+    if left or is_task:
+        background.append(BackgroundCall(**vars(event.own), since=time.time(), processes=left, task=is_task))
 
 
 def _lost_record(call: ToolUse) -> Ruling:
@@ -193,39 +181,28 @@ def _lost_record(call: ToolUse) -> Ruling:
     return Ruling(1, "guarded-state", reason, paths=(".remit/gate",))
 
 
-def _new_dependencies(
-    tree: TreeRecord,
-    call: ToolUse,
-    own: dict[str, Any],
-    at: float,
-    state: SessionState,
-    settings: GateSettings,
-    project: str,
-    folder: str,
-) -> list[StatChange]:
+def _new_dependencies(tree: TreeRecord, event: CallEvent) -> list[StatChange]:
     """Return the files of new folders of dependencies, unless git ignores them or a package manager made them."""
     paths = [os.fsdecode(path) for path in tree.dependencies]
     if not paths:
         return []
-    writers = [own, *other_calls(call, at, state, folder)]
-    ignored = ignore_rules.are_ignored(project, paths, ignore_rules.load_rules(folder, call.session))
+    writers, rules = event.writers(), ignore_rules.load_rules(event.folder, event.call.session)
+    ignored = ignore_rules.are_ignored(event.project, paths, rules)
     expected = [
-        path
-        for path in paths
-        if path in ignored or _is_allowed(path, writers, settings) or _is_made(path, own, project)
+        path for path in paths if path in ignored or _is_allowed(path, writers, event.settings) or _is_made(path, event)
     ]
     tree.leave_out(expected)
     left = [path for path in paths if path not in expected]
     tree.leave_out(left, is_left_out=False)
-    changes = [change for path in left for change in work_tree.add_folder(project, tree, path)]
-    tree.save(folder)
+    changes = [change for path in left for change in work_tree.add_folder(event.project, tree, path)]
+    tree.save(event.folder)
     return changes
 
 
-def _is_made(path: str, own: dict[str, Any], project: str) -> bool:
+def _is_made(path: str, event: CallEvent) -> bool:
     """Return whether a call that runs a package manager made this folder where a package manager makes one."""
-    above = os.path.join(project, os.path.dirname(path))
-    return bool(own.get("locks") or own.get("environment")) and (
+    above = os.path.join(event.project, os.path.dirname(path))
+    return (event.own.locks or event.own.environment) and (
         "/" not in path or any(os.path.lexists(os.path.join(above, name)) for name in _MANIFESTS)
     )
 
@@ -272,81 +249,59 @@ def _class_of(path: str, settings: GateSettings, *, is_table_changed: bool) -> s
 def _is_reported(change: StatChange, state: SessionState) -> bool:
     """Return whether another call that ran at the same time has been reported for this change."""
     seen = f"{change.after[0]}"
-    return any(change.path in entry.get("paths", ()) and seen in entry.get("seen", ()) for entry in state.changes)
+    return any(change.path in entry.paths and seen in entry.seen for entry in state.changes)
 
 
-def unexplained(
-    changes: list[StatChange],
-    call: ToolUse,
-    own: dict[str, Any],
-    at: float,
-    state: SessionState,
-    settings: GateSettings,
-    project: str,
-    folder: str,
-) -> tuple[list[StatChange], list[StatChange]]:
+def unexplained(changes: list[StatChange], event: CallEvent) -> tuple[list[StatChange], list[StatChange]]:
     """Return the changes that neither this call nor another one at the same time was allowed to make.
 
     The second list has those that git made when it checked out a commit.
     """
+    if not changes:
+        return [], []
+    own, settings, writers = event.own, event.settings, event.writers()
     guarded = [one for one in changes if is_guarded_name(one.path, settings) or one.path == "pyproject.toml"]
-    writers = [own, *other_calls(call, at, state, folder)]
-    if own.get("remit"):
+    if own.remit:
         guarded = []
-    if own.get("revert"):
+    if own.revert:
         guarded = [change for change in guarded if not _is_allowed(change.path, [own], settings)]
     rest = [change for change in changes if change not in guarded and not _is_allowed(change.path, writers, settings)]
     moved: list[StatChange] = []
-    if (
-        rest
-        and any(entry.get("git") for entry in writers)
-        and (dirty := file_versions.uncommitted(project)) is not None
-    ):
+    may_be_moved = rest and any(entry.git for entry in writers)
+    if may_be_moved and (dirty := file_versions.uncommitted(event.project)) is not None:
         moved = [change for change in rest if change.path not in dirty]
         rest = [change for change in rest if change.path in dirty]
     fresh = [change.path for change in rest if change.is_new]
     if fresh:
-        rules = ignore_rules.load_rules(folder, call.session)
-        ignored = ignore_rules.are_ignored(project, fresh, rules)
+        ignored = _ignored(event, fresh)
         rest = [change for change in rest if change.path not in ignored]
-        if ignored:
-            work_tree.refresh_ignored(folder, ignore_rules.ignored_paths(project, rules))
     return [*guarded, *rest], moved
 
 
-def _without_permission(
-    names: list[str],
-    call: ToolUse,
-    own: dict[str, Any],
-    at: float,
-    state: SessionState,
-    settings: GateSettings,
-    folder: str,
-) -> list[str]:
+def _without_permission(names: list[str], event: CallEvent) -> list[str]:
     """Return the protected files that no call was allowed to change."""
-    writers = [own, *other_calls(call, at, state, folder)] if names else []
+    writers = event.writers() if names else []
     return [
         name
         for name in names
-        if _class_of(name, settings, is_table_changed=True) in PROTECTED and not _is_allowed(name, writers, settings)
+        if _class_of(name, event.settings, is_table_changed=True) in PROTECTED
+        and not _is_allowed(name, writers, event.settings)
     ]
 
 
-def _is_allowed(path: str, writers: list[dict[str, Any]], settings: GateSettings) -> bool:
+def _is_allowed(path: str, writers: list[Writer], settings: GateSettings) -> bool:
     for entry in writers:
-        named = entry.get("paths", ())
-        if named is None or _is_locked(path, entry):
+        named = entry.paths
+        if named is None or _is_locked(path, entry) or path in named or "." in named:
             return True
-        if path in named or any(path.startswith(f"{name}/") and _covers(name, settings) for name in named):
-            return True
-        if "." in named:
+        if any(path.startswith(f"{name}/") and _covers(name, settings) for name in named):
             return True
     return False
 
 
-def _is_locked(path: str, entry: dict[str, Any]) -> bool:
+def _is_locked(path: str, entry: Writer) -> bool:
     """Return whether a call that runs a package manager may change a file: the lock file."""
-    return bool(entry.get("locks")) and os.path.basename(path) in LOCK_FILES
+    return entry.locks and os.path.basename(path) in LOCK_FILES
 
 
 def _covers(name: str, settings: GateSettings) -> bool:

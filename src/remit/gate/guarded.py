@@ -16,9 +16,6 @@ _CLIENT_WRITES = ("plans", "projects", "todos", "shell-snapshots", "file-history
 #: Records in the gate's folder that only commands of a person write.
 RECORDS = ("installed.json", "trusted.json")
 _MAX_TABLE = 1_000_000
-#: Name, guarded file and `whole` -> what `reaches` returned: a process that answers many calls asks the same again.
-_reached: dict[tuple[str, str, bool], bool] = {}
-_MAX_REACHED, _MAX_REACHED_LENGTH = 4_000, 200
 #: The folder of the package.
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -45,19 +42,6 @@ def reaches(name: str, guarded: str, *, whole: bool = True) -> bool:
 
     Both may have wildcards. Case is ignored, as on some file systems.
     """
-    key = (name, guarded, whole)
-    known = _reached.get(key)
-    if known is not None:
-        return known
-    found = _reaches(name, guarded, whole=whole)
-    if len(name) <= _MAX_REACHED_LENGTH:
-        if len(_reached) >= _MAX_REACHED:
-            _reached.clear()
-        _reached[key] = found
-    return found
-
-
-def _reaches(name: str, guarded: str, *, whole: bool) -> bool:
     parts, wanted = name.lower().split("/"), guarded.lower().rstrip("/").split("/")
     if len(parts) < len(wanted) and not whole and "**" not in parts:
         return False

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import time
 
+from remit.gate.session_entries import Process
+
 _PROC = "/proc"
 _MAX_FOUND = 8
 _MAX_ENVIRONMENT = 1 << 17
@@ -21,9 +23,6 @@ _ADOPTERS = ("systemd", "init", "tini", "dumb-init", "docker-init")
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
-
-    #: The number of a process, its start time in the system's ticks, and its name.
-    Process = tuple[int, str, str]
 
 
 def process_time() -> int:
@@ -47,7 +46,7 @@ def left_running(project: str, since: int) -> list[Process]:
     left: list[Process] = []
     for name, about in sorted(fresh.items(), key=lambda process: (int(process[1][0]), int(process[0]))):
         if len(left) < _MAX_FOUND and (_belongs_to(name, root) or _is_daemon(name, fresh, group, root)):
-            left.append((int(name), *about))
+            left.append(Process(number=int(name), started=about[0], name=about[1]))
     return left
 
 
@@ -112,12 +111,10 @@ def _parent(name: str) -> str:
     return rest[1] if len(rest) > 1 else ""
 
 
-def is_running(process: object) -> bool:
+def is_running(process: Process) -> bool:
     """Return whether a recorded process still runs; its number may belong to another one by now."""
-    if not isinstance(process, list | tuple) or len(process) != 3 or not isinstance(process[0], int):
-        return False
-    about = _about(str(process[0]))
-    return about is not None and about[0] == process[1]
+    about = _about(str(process.number))
+    return about is not None and about[0] == process.started
 
 
 def _belongs_to(name: str, root: str) -> bool:

@@ -1,17 +1,21 @@
-"""The decisions of a session: a list, a summary, and the explanation of one."""
+"""The decisions of a session: a list, a summary, the explanation of one; the decision on a call that is not made."""
 
 from __future__ import annotations
 
+import json
+
 from remit.errors import UsageError, did_you_mean
-from remit.gate.model import COSTS
+from remit.gate.decide import count_lines, decide, decide_stop
+from remit.gate.model import COSTS, Decision, ToolUse
 from remit.gate.rules import RULES, describe_rule
+from remit.gate.session import SessionState
 from remit.gate.session_store import find_session, recorded_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.gate.session import SessionState
+    from remit.gate.settings import GateSettings
 
 #: The approximate cost of reading a line, for the cost of a denied read.
 TOKENS_PER_LINE = 10
@@ -19,7 +23,8 @@ TOKENS_PER_LINE = 10
 
 def log_entries(state: SessionState, *, denied: bool = False) -> list[dict[str, Any]]:
     """Return the stored decisions, oldest first. With `denied`, only those that denied or would have."""
-    return [entry for entry in state.decisions if not denied or is_denied(entry)]
+    entries = map(vars, state.decisions)
+    return [entry for entry in entries if not denied or is_denied(entry)]
 
 
 def is_denied(entry: dict[str, Any]) -> bool:
@@ -43,10 +48,10 @@ def session_summary(state: SessionState) -> dict[str, Any]:
     answers: dict[str, int] = {}
     rules: dict[str, int] = {}
     for entry in state.decisions:
-        answer = str(entry.get("would") or entry.get("decision"))
+        answer = entry.would or entry.decision
         answers[answer] = answers.get(answer, 0) + 1
-        if entry.get("rule"):
-            rules[str(entry["rule"])] = rules.get(str(entry["rule"]), 0) + 1
+        if entry.rule:
+            rules[entry.rule] = rules.get(entry.rule, 0) + 1
     return {
         "session": state.session,
         "window": {
@@ -61,10 +66,10 @@ def session_summary(state: SessionState) -> dict[str, Any]:
         "denied": saved_tokens(state),
         "analysed": len(state.analysed),
         "delegations": [
-            {"id": key, "agent": entry.agent, "state": entry.state, "retry": bool(entry.retry_of)}
-            for key, entry in state.delegations.items()
+            {"id": key, "agent": delegation.agent, "state": delegation.state, "retry": bool(delegation.retry_of)}
+            for key, delegation in state.delegations.items()
         ],
-        "declarations": list(state.declarations),
+        "declarations": [vars(entry) for entry in state.declarations],
         "warnings": list(state.warnings),
     }
 
@@ -78,14 +83,14 @@ def saved_tokens(state: SessionState) -> dict[str, int]:
 def find_decision(state: SessionState, wanted: str = "") -> dict[str, Any] | None:
     """Return the latest decision about a call (its id, or the start or end of the id) or by a rule. Without either,
     return the latest one that is not a plain allow."""
-    entry: dict[str, Any]
-    for entry in reversed(state.decisions):
+    entries = log_entries(state)[::-1]
+    for entry in entries:
         if wanted and wanted in (entry.get("id"), entry.get("rule")):
             return entry
         if not wanted and (entry.get("would") or entry.get("decision")) != "allow":
             return entry
-    for entry in reversed(state.decisions) if len(wanted) >= 4 else ():
-        if str(entry.get("id")).startswith(wanted) or str(entry.get("id")).endswith(wanted):
+    for entry in entries if len(wanted) >= 4 else ():
+        if entry.get("id", "").startswith(wanted) or entry.get("id", "").endswith(wanted):
             return entry
     return None
 
@@ -105,3 +110,24 @@ def explain_decision(folders: list[str], session: str, wanted: str) -> tuple[dic
         raise UsageError(f"session {state.session} has no denials or warnings; `remit gate log` shows all decisions")
     hint = did_you_mean(wanted, [name for name, *_ in RULES]) or "; `remit gate log` shows the ids"
     raise UsageError(f"session {state.session} has no decision {wanted!r}, and there is no such rule{hint}")
+
+
+def read_payload(data: bytes) -> dict[str, Any]:
+    """Parse the payload of a tool call or of the end of a turn."""
+    try:
+        payload = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"standard input is not JSON: {error}; pass the payload of a hook") from error
+    if not isinstance(payload, dict):
+        raise UsageError(f"the payload must be a JSON object, not {type(payload).__name__}")
+    if not isinstance(payload.get("tool_name"), str) and payload.get("hook_event_name") != "Stop":
+        raise UsageError("the payload has no tool call: tool_name is missing or not a string")
+    return payload
+
+
+def dry_run(payload: dict[str, Any], state: SessionState | None, settings: GateSettings, project: str) -> Decision:
+    """Return what would be decided in a session with this state, or in a new session."""
+    state = state or SessionState()
+    if "tool_name" not in payload:
+        return decide_stop(state, settings, shown_lines=count_lines(payload.get("last_assistant_message")))
+    return decide(ToolUse.from_payload(payload), state, settings, project)

@@ -8,14 +8,13 @@ from remit.gate.delegations import failed_delegation
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, count_lines, locate
 from remit.gate.ruling import Ruling
+from remit.gate.session_entries import Grant
 from remit.gate.settings import READ_CAP
 from remit.globs import find_matches, is_glob
 from remit.secrets.environment import CERTAIN_WORDS, SEARCH_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
@@ -64,8 +63,7 @@ class _Trial:
         for kind, name in self.used:
             state.record_exception(kind, (name,), state.updated)
         if self.granted and self.call.tool_use_id:
-            grant: dict[str, Any] = {"kind": "read", "paths": self.granted, "at": state.updated}
-            state.pending[self.call.tool_use_id] = grant
+            state.pending[self.call.tool_use_id] = Grant(kind="read", paths=self.granted, at=state.updated)
 
 
 def judge_reads(
@@ -132,7 +130,7 @@ def _judge_read(trial: _Trial, name: str, lines: int, first: int) -> Ruling | No
         trial.fallback[name] = trial.fallback.get(name, 0) + lines
         _count(trial, "fallback", name, lines)
         return None
-    exceeded = trial.window.exceeded_limit(name, lines, settings)
+    exceeded = trial.window.exceeded_limit(name, lines, settings.limits)
     if exceeded is not None:
         return _judge_excess(trial, exceeded, name, lines)
     _count(trial, kind, name, lines)

@@ -15,22 +15,13 @@ _WORDS = ("passw", "secret", "token", "api_key", "apikey", "api-key", "credentia
 _LONG = 16
 _SEPARATORS = str.maketrans(dict.fromkeys("'\"`=:,;()[]{}<>/\\|&@?", " "))
 _HIDDEN = "[redacted]"
-#: Texts in which the rules can find nothing: a process that answers many events records the same reasons again.
-_harmless: set[str] = set()
-_MAX_HARMLESS, _MAX_LENGTH = 1_000, 500
 #: Loads the rules of `remit.secrets`, which need more than the standard library. Who uses the gate puts it here.
 load_rules: list[Callable[[], Callable[[str], str]]] = []
 
 
 def redacted(text: str) -> str:
     """Return a text without secrets."""
-    if text in _harmless:
-        return text
     if not may_contain_secret(text):
-        if len(text) <= _MAX_LENGTH:
-            if len(_harmless) >= _MAX_HARMLESS:
-                _harmless.clear()
-            _harmless.add(text)
         return text
     try:
         return load_rules[0]()(text)

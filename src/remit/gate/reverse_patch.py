@@ -106,9 +106,9 @@ def allowed_revert(call: ToolUse, state: SessionState, folder: str, project: str
     if ending != ".patch" or not _PLAIN.issuperset(name) or target.real != expected:
         return None
     for entry in state.changes:
-        if entry.get("patch") == name and entry.get("digest") == digest_of(_read(target.real)):
+        if entry.patch == name and entry.digest == digest_of(_read(target.real)):
             # The digest of the patch is known, so a patch of more files than are named here changes nothing else.
-            return name, ["."] if entry.get("more") else [str(path) for path in entry.get("paths", ())]
+            return name, ["."] if entry.more else list(entry.paths)
     return None
 
 

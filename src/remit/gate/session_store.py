@@ -8,6 +8,7 @@ import time
 from remit.errors import UsageError
 from remit.gate.record_store import WAIT_SECONDS, digest_of, find_store, open_store
 from remit.gate.session import SCHEMA, SessionState
+from remit.gate.session_entries import ChangeEntry
 from remit.lean_json import dumps, loads
 
 TYPE_CHECKING = False
@@ -75,7 +76,7 @@ class open_session:  # noqa: N801 - used as a function: `with open_session(folde
             return
         try:
             self._state.trim()
-            store.put(KIND, safe_name(self._session), dumps(self._state.as_dict(), allow_nan=True))
+            store.put(KIND, safe_name(self._session), dumps(self._state, vars))
         except BaseException:
             store.roll_back()
             raise
@@ -121,7 +122,7 @@ def _load(store: RecordStore, session: str) -> SessionState:
         store.forget_loss()
     if is_lost or (record is not None and not record.is_trusted):
         state.writers, state.pending, state.declarations = [], {}, []
-        state.changes.append({"id": "", "at": time.time(), "paths": [store.path], "decided": "", "untold": True})
+        state.changes.append(ChangeEntry(at=time.time(), paths=[store.path], untold=True))
     return state
 
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from remit.gate import effects, file_versions, work_tree
-from remit.gate.call_record import forget_call, load_record
+from remit.gate.call_record import CallEvent, forget_call, load_record
 from remit.gate.change_report import report_between
 from remit.gate.decide import EDITING, SHELLS, UNCOUNTED, with_fault_policy
 from remit.gate.delegations import may_write
@@ -16,6 +16,7 @@ from remit.gate.model import Decision, ToolUse
 from remit.gate.paths import locate, read_text
 from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.ruling import Ruling
+from remit.gate.session_entries import ChangeEntry
 from remit.gate.shown_content import LINE_WIDTH, count_output, text_of
 from remit.gate.writes import MAX_EDIT_SIZE, judge_edited
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from remit.gate.file_versions import StatChange
     from remit.gate.session import SessionState
+    from remit.gate.session_entries import BackgroundCall, Grant, Process
     from remit.gate.settings import GateSettings
     from remit.gate.work_tree import TreeRecord
 
@@ -69,21 +71,21 @@ def settle_effects(
 
     With `is_reset`, the gate's folder had to be made again for this event.
     """
-
     record = load_record(call, folder)
     forget_call(call, folder)
-    last_event = state.updated
-    if record is not None and not _is_of_remit(call, state):
+    last_event, writer = state.updated, state.writer_of(call)
+    if record is not None and not (writer is not None and writer.remit):
         settings = settings.with_mode(record.mode)  # the call cannot choose how it is judged
+    event = CallEvent(call, state, settings, project, folder)
 
     def judge() -> Ruling:
         if not has_run:
-            state.writers = [entry for entry in state.writers if entry.get("id") != call.tool_use_id]
+            state.forget_writer(call)
             return Ruling()
-        if record is None and not is_reset and not any(one.get("id") == call.tool_use_id for one in state.writers):
-            ruling = judge_unrecorded_call(call, last_event, state, settings, project, folder)
+        if record is None and not is_reset and writer is None:
+            ruling = _judge_unrecorded_call(event, last_event)
         else:
-            ruling = judge_effects(call, record, state, settings, project, folder, is_reset=is_reset)
+            ruling = judge_effects(event, record, is_reset=is_reset)
         ruling.tells_person = True
         return ruling
 
@@ -103,25 +105,22 @@ def settle_edited(call: ToolUse, state: SessionState, settings: GateSettings, pr
 def unfinished_calls(state: SessionState) -> list[ToolUse]:
     """Return the calls of the orchestrator, apart from edits, whose end was never reported."""
     return [
-        ToolUse(str(entry["tool"]), tool_use_id=str(entry.get("id")), session=state.session)
+        ToolUse(entry.tool, tool_use_id=entry.id, session=state.session)
         for entry in state.writers
-        if not entry.get("end") and not entry.get("subagent") and entry.get("tool") not in (None, *EDITING)
+        if not entry.end and not entry.subagent and entry.tool not in EDITING
     ]
-
-
-def _is_of_remit(call: ToolUse, state: SessionState) -> bool:
-    """Return whether a person allowed this call to change the gate."""
-    return any(entry.get("remit") for entry in state.writers if entry.get("id") == call.tool_use_id)
 
 
 def settle_replaced_state(state: SessionState, settings: GateSettings) -> Decision:
     """Report, once, that something else than the gate has changed or removed the record of the session."""
 
     def judge() -> Ruling:
-        entries = [entry for entry in state.changes if entry.pop("untold", False)]
+        entries = [entry for entry in state.changes if entry.untold]
         if not entries:
             return Ruling()
-        name = entries[-1]["paths"][0]
+        for entry in entries:
+            entry.untold = False
+        name = entries[-1].paths[0]
         reason = (
             f"{name}, the gate's record of this session, was changed or removed by something else than the gate. What "
             "was allowed in this session is not known any more, and reports of changes may be missing. "
@@ -142,12 +141,15 @@ def settle_between_calls(state: SessionState, settings: GateSettings, project: s
     process or a person made the change, so the report accuses neither, and it stops nothing.
     """
 
+    call = ToolUse("background", tool_use_id=f"background-{time.time_ns()}", session=state.session)
+    event = CallEvent(call, state, settings, project, folder)
+
     def judge() -> Ruling:
-        ruling = judge_between_calls(state, settings, project, folder)
+        ruling = _judge_between_calls(event)
         ruling.tells_person = True
         return ruling
 
-    return with_fault_policy(judge, ToolUse("background"), state, settings, after=True)
+    return with_fault_policy(judge, call, state, settings, after=True)
 
 
 def _settle(
@@ -164,14 +166,14 @@ def _settle(
     grant = state.pending.pop(call.tool_use_id, None) if call.tool_use_id and not call.agent_id else None
     if grant is None:
         return _settle_output(call, response, state, settings, project)
-    paths: dict[str, int] = grant["paths"] if isinstance(grant.get("paths"), dict) else {}
-    if grant.get("kind") == "edit":
-        return Ruling() if failed else _settle_edit(call, paths, grant, response, state, settings, project, folder)
+    if grant.kind == "edit":
+        return Ruling() if failed else _settle_edit(call, grant, response, state, settings, project, folder)
     if failed:
-        for name, lines in paths.items():
+        for name, lines in grant.paths.items():
             state.window.subtract(name, lines, whole=True)
         return Ruling()
-    return _settle_time(paths, duration, state, settings) or _settle_read(call, paths, response, state, settings)
+    is_slow = _settle_time(grant.paths, duration, state, settings)
+    return is_slow or _settle_read(call, grant.paths, response, state, settings)
 
 
 def _settle_output(
@@ -258,21 +260,19 @@ def _whole_number(value: object) -> int | None:
 
 def _settle_edit(
     call: ToolUse,
-    paths: dict[str, int],
-    grant: dict[str, Any],
+    grant: Grant,
     response: object,
     state: SessionState,
     settings: GateSettings,
     project: str,
     folder: str,
 ) -> Ruling:
-
     from remit.gate.trivial_edit import changed_lines, digest  # late: edits of specifications are rare
 
-    name = next(iter(paths), "")
+    name = next(iter(grant.paths), "")
     real = locate(name, project, project).real
     text = read_text(real, MAX_EDIT_SIZE)
-    if text is not None and digest(text) == grant.get("after"):
+    if text is not None and digest(text) == grant.after:
         return Ruling()
     original = response.get("originalFile") if isinstance(response, dict) else None
     changed, revert = "something else", ""
@@ -281,9 +281,8 @@ def _settle_edit(
         changed = f"{count} lines" if count is not None else f"more than {settings.limits['edit_lines']} lines"
         revert = _keep_revert(call, name, real, original, state, project, folder)
     offer = f"offer to revert exactly this edit: {revert}" if revert else "show the difference: git diff"
-    reason = (
-        f"{name}: {paths.get(name)} changed lines were announced, but {changed} changed. Inform the user and {offer}"
-    )
+    announced = f"{name}: {grant.paths.get(name)} changed lines were announced"
+    reason = f"{announced}, but {changed} changed. Inform the user and {offer}"
     state.warn(reason)
     return Ruling(2, "trivial-edit", reason, paths=(name,))
 
@@ -305,72 +304,70 @@ def _keep_revert(
     kept = keep_reverse_patch(folder, project, versions, call.tool_use_id)
     if kept is None:
         return ""
-    entry = {"id": call.tool_use_id, "at": state.updated, "paths": [name], "decided": "offered"}
-    state.changes.append({**entry, "patch": kept.name, "digest": kept.digest, "command": kept.command})
+    patch = {"patch": kept.name, "digest": kept.digest, "command": kept.command}
+    state.changes.append(ChangeEntry(id=call.tool_use_id, at=state.updated, paths=[name], decided="offered", **patch))
     return kept.command
 
 
-def judge_between_calls(state: SessionState, settings: GateSettings, project: str, folder: str) -> Ruling:
+def _judge_between_calls(event: CallEvent) -> Ruling:
     """Judge what changed since the last record, while processes of earlier calls ran."""
+    state = event.state
     entries = state.background
-    last = work_tree.load_tree(folder)
-    since = min((entry["since"] for entry in entries if isinstance(entry.get("since"), float)), default=0.0)
+    last = work_tree.load_tree(event.folder)
+    event.since = min((entry.since for entry in entries), default=0.0)
     # A process of a background command may be hidden: the command stays until the session ends.
-    running = [entry for entry in entries if entry.get("task") or _still_running(entry)]
-    state.background = [{**entry, "since": time.time(), "processes": _still_running(entry)} for entry in running]
+    state.background = [
+        entry.copy(since=time.time(), processes=_still_running(entry))
+        for entry in entries
+        if entry.task or _still_running(entry)
+    ]
     if last is None or not last.is_complete:
         return Ruling()
-    reported = {path for entry in entries for path in entry.get("reported", ())}
-    left = [one for one in _changes_since(last, state, settings, project, folder) if one.path not in reported]
-    call = ToolUse("background", tool_use_id=f"background-{time.time_ns()}", session=state.session)
+    reported = {path for entry in entries for path in entry.reported}
+    left = [change for change in _changes_since(last, event) if change.path not in reported]
     if left:
-        own = {**entries[-1], "id": ""}
-        left, _ = effects.unexplained(left, call, own, since, state, settings, project, folder)
+        event.own = entries[-1].copy(id="")
+        left, _ = effects.unexplained(left, event)
     if not left:
         return Ruling()
     for entry in state.background:
-        entry["reported"] = [*entry.get("reported", ()), *(change.path for change in left)][-_MAX_REPORTED:]
-    processes = [one for entry in entries for one in entry.get("processes", ()) if len(one) == 3]
-    named = ", ".join(f"{number} ({name})" for number, _, name in processes)
-    who = f"processes of an earlier call were running: {named}" if named else "a background command may run"
+        entry.reported = [*entry.reported, *(change.path for change in left)][-_MAX_REPORTED:]
+    names = ", ".join(f"{process.number} ({process.name})" for entry in entries for process in entry.processes)
+    who = f"processes of an earlier call were running: {names}" if names else "a background command may run"
     when = f"between two calls, while {who}. It changed the file, or a person did"
-    return report_between(call, left, last, when, state, project, folder)
+    return report_between(event, left, last, when)
 
 
-def _still_running(entry: dict[str, Any]) -> list[Any]:
-    return [one for one in entry.get("processes", ()) if is_running(one)]
+def _still_running(entry: BackgroundCall) -> list[Process]:
+    return [process for process in entry.processes if is_running(process)]
 
 
-def judge_unrecorded_call(
-    call: ToolUse, last_event: float, state: SessionState, settings: GateSettings, project: str, folder: str
-) -> Ruling:
+def _judge_unrecorded_call(event: CallEvent, last_event: float) -> Ruling:
     """Judge a call that the client reported only after it had run: what has changed since the session's last event."""
-    if may_write(call, settings):
+    if may_write(event.call, event.settings):
         return Ruling()
-    last = work_tree.load_tree(folder)
+    last = work_tree.load_tree(event.folder)
+    left: list[StatChange] = []
     if last is None:
-        now = work_tree.first_record(folder, project)
-        now.save(folder)
-        changes = [one for one in work_tree.all_files(now) if one.after[0] / 1e9 > last_event]
-        left = effects.protected_changes(changes, state, settings)
+        now = work_tree.first_record(event.folder, event.project)
+        now.save(event.folder)
+        changes = [change for change in work_tree.all_files(now) if change.after[0] / 1e9 > last_event]
+        left = effects.protected_changes(changes, event.state, event.settings)
     elif last.is_complete:
-        found = _changes_since(last, state, settings, project, folder)
-        left = [one for one in found if one.is_removed or one.after[0] / 1e9 > last_event]
-    else:
-        left = []
-    if left:
-        left, _ = effects.unexplained(left, call, {}, last_event, state, settings, project, folder)
+        changes = _changes_since(last, event)
+        left = [change for change in changes if change.is_removed or change.after[0] / 1e9 > last_event]
+    event.since = last_event
+    left, _ = effects.unexplained(left, event)
     if not left:
         return Ruling()
-    when = f"since the last event of this session. This {call.tool} call, which was not announced, or a person did it"
-    return report_between(call, left, last, when, state, project, folder)
+    who = f"This {event.call.tool} call, which was not announced, or a person did it"
+    when = f"since the last event of this session. {who}"
+    return report_between(event, left, last, when)
 
 
-def _changes_since(
-    last: TreeRecord, state: SessionState, settings: GateSettings, project: str, folder: str
-) -> list[StatChange]:
+def _changes_since(last: TreeRecord, event: CallEvent) -> list[StatChange]:
     """Return the protected files that differ from the last record, which is then that of now."""
-    tree, changes = work_tree.scan(project, last)
-    work_tree.record_again(folder, project, tree, changes)
-    left = effects.protected_changes(changes, state, settings)
-    return file_versions.without_rewritten(folder, project, last.copies, last.head, left)
+    tree, changes = work_tree.scan(event.project, last)
+    work_tree.record_again(event.folder, event.project, tree, changes)
+    left = effects.protected_changes(changes, event.state, event.settings)
+    return file_versions.without_rewritten(event.folder, event.project, last.copies, last.head, left)

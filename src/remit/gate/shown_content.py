@@ -75,8 +75,8 @@ def count_output(
     call: ToolUse, output: str, lines: int, state: SessionState, settings: GateSettings, project: str
 ) -> Ruling:
     """Count what a command line showed: all lines if it was not understood, else those that are in files."""
-    own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), {})
-    if own.get("opaque"):
+    writer = state.writer_of(call)
+    if writer is not None and writer.opaque:
         state.window.add(_OUTPUT, lines)
         return Ruling()
     found = {

@@ -5,10 +5,6 @@ from __future__ import annotations
 import os
 import re
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import BinaryIO
-
 #: Words that express how strong a requirement is. A contraction with "n't" counts as "not".
 STRENGTH = frozenset({"should", "must", "may", "shall", "not", "optional", "cannot"})
 #: Keys of metadata lines.
@@ -45,7 +41,7 @@ _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _LEADING = re.compile(r"^([(\[{\"']*)(\*{1,3}|_{1,3}|`{1,3})(?=[^\W_]|[(\[{\"'*_`])")
 _TRAILING = re.compile(r"(?<=[^\W_])(\*{1,3}|_{1,3}|`{1,3})([)\]}\"'.,;:!?]*)$")
 _TRAILING_LATE = re.compile(r"(?<=[)\]}\"'.,;:!?%])(\*{1,3}|_{1,3}|`{1,3})$")
-#: A sorted list, one word per line. Its source is documented in the same folder.
+#: One word per line. Its source is documented in the same folder.
 WORD_LIST = os.path.join(os.path.dirname(__file__), "words", "english.txt")
 
 
@@ -288,37 +284,8 @@ def is_word(word: str) -> bool:
     plain = word.lower().removesuffix("'s").removesuffix("\u2019s")
     if not (plain.isascii() and plain.isalpha()) or len(plain) > 40:
         return False
-    with open(WORD_LIST, "rb", buffering=256) as file:
-        return _find(file, plain.encode("ascii"))
-
-
-def _find(file: BinaryIO, word: bytes) -> bool:
-    """Search the file by bisection. `low` is always the start of a line."""
-    low, high = 0, file.seek(0, os.SEEK_END)
-    while low < high:
-        file.seek((low + high) // 2)
-        if file.tell() > low:
-            file.readline()  # the rest of a line that began before
-        start = file.tell()
-        line = file.readline() if start < high else b""
-        if not line:
-            # The middle is in the last line of the range: read it from its start.
-            file.seek(low)
-            return any(file.readline().rstrip(b"\n") == word for _ in range(_lines_left(file, low, high)))
-        found = line.rstrip(b"\n")
-        if found == word:
-            return True
-        if found < word:
-            low = file.tell()
-        else:
-            high = start
-    return False
-
-
-def _lines_left(file: BinaryIO, low: int, high: int) -> int:
-    left = file.read(high - low).count(b"\n")
-    file.seek(low)
-    return left
+    with open(WORD_LIST, "rb") as file:
+        return f"\n{plain}\n".encode("ascii") in b"\n" + file.read()
 
 
 def edit_distance(one: str, other: str, limit: int = 2) -> int:

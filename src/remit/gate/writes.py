@@ -12,6 +12,7 @@ from remit.gate.guarded import is_instruction, lines_about_remit
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import ProjectPath, classify, is_guarded, locate, read_text
 from remit.gate.ruling import Ruling
+from remit.gate.session_entries import Grant
 from remit.gate.work_tree import TreeRecord, scan
 
 TYPE_CHECKING = False
@@ -88,7 +89,7 @@ def _tell_undefined(call: ToolUse, ruling: Ruling, state: SessionState, kind: st
     """
     name = call.agent_type[:80]
     if kind in ("code", "tests", "spec") and not any(
-        entry.get("agent") == name and _UNDEFINED in entry.get("reason", "") for entry in state.decisions
+        entry.agent == name and _UNDEFINED in entry.reason for entry in state.decisions
     ):
         who = name or "an agent without a name"
         ruling.level, ruling.reason = 3, f"{ruling.paths[0]} is changed by {who}, {_UNDEFINED}"
@@ -97,10 +98,12 @@ def _tell_undefined(call: ToolUse, ruling: Ruling, state: SessionState, kind: st
 
 def judge_edited(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     """Judge an edit after it ran: its path may lead to another file than before, because a link was replaced."""
-    own = next((entry for entry in state.writers if entry.get("id") == call.tool_use_id), {})
+    writer = state.writer_of(call)
+    if writer is None or not writer.kind:
+        return Ruling()
     target = locate(edited_path(call), call.cwd, project)
-    kind = write_class(target, settings, project) if own.get("kind") else ""
-    if kind == own.get("kind", "") or kind not in ("code", "tests", "spec", "guarded"):
+    kind = write_class(target, settings, project)
+    if kind == writer.kind or kind not in ("code", "tests", "spec", "guarded"):
         return Ruling()
     if kind != "guarded" and may_write(call, settings):
         return Ruling()
@@ -275,7 +278,8 @@ def _judge_spec(
     def grant(state: SessionState) -> None:
         state.record_exception("trivial-edit", (name,), state.updated)
         if call.tool_use_id:
-            announced = {"kind": "edit", "paths": {name: edit.changed}, "after": digest(texts[1]), "at": state.updated}
-            state.pending[call.tool_use_id] = announced
+            state.pending[call.tool_use_id] = Grant(
+                kind="edit", paths={name: edit.changed}, after=digest(texts[1]), at=state.updated
+            )
 
     return Ruling(0, None, f"{name}: {edit.reason}", exception="trivial-edit", paths=(name,), apply=grant)

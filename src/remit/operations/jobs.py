@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from remit.dispatch.correction import retry
 from remit.dispatch.settings import Settings
-from remit.dispatch.submit import Queueing, Resolving
+from remit.dispatch.submit import Queueing, Resolving, retry
 from remit.dispatch.submit import submit as submit_request
 from remit.errors import UsageError
-from remit.operations.declaration import CLI, PROGRAMS, described
+from remit.operations.declaration import CLI, PROGRAMS, Form, described
 from remit.orchestrate.answers import give_answer
+from remit.orchestrate.api import PlanResult, check_drivable, plan_result
 from remit.orchestrate.progress import record_answer, record_cancelled
 from remit.registry.model import Limits
 from remit.reports.plans import escalation_shape
@@ -24,7 +24,6 @@ from remit.store.jobs import Job
 AnswerVerb = Literal["retry", "skip", "text", "cancel"]
 ANSWERS: tuple[AnswerVerb, ...] = get_args(AnswerVerb)
 _NEED_WORDS = ("skip", "text")
-Form = Annotated[Literal["text", "json"], described("The output format.", on=CLI, option="--format")]
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 _Words = Annotated[list[str], described("", on=CLI, required=CLI, metavar="[AGENT] TASK", is_argument=True)]
 
@@ -73,6 +72,10 @@ class Run(TreeLimits, frozen=True, kw_only=True):
             "Append no instructions on how to answer, and check only the claims.", option="--no-contract", value="none"
         ),
     ] = None
+    contract_version: Annotated[
+        Literal["v2", "v1", "lenient"] | None,
+        described("Ask for a report under this version of the contract.", on=CLI, option="--contract"),
+    ] = None
     max_turns: Annotated[int | None, described("The maximum number of model calls.")] = None
     input_vars: Annotated[
         dict[str, str], described("A value for a variable.", option="--var", metavar="NAME=VALUE")
@@ -85,6 +88,7 @@ class Run(TreeLimits, frozen=True, kw_only=True):
     policy: Annotated[
         Literal["open", "strict"] | None, described("Warn about unknown names, or refuse them.", on=CLI)
     ] = None
+    open: Annotated[bool, described("Accept an AGENT whose name looks like a typo.", on=CLI)] = False
     plugin_path: Annotated[
         str | None, described("Folders of definitions, separated as in PATH.", on=CLI, metavar="PATH")
     ] = None
@@ -203,7 +207,8 @@ def job_request(wanted: Run) -> dict[str, Any]:
     request = {
         "prompt": wanted.task,
         "subagent_def": wanted.agent,
-        **{name: getattr(wanted, name) for name in ("system", "allowed_tools", "model", "kind", "profile", "contract")},
+        **{name: getattr(wanted, name) for name in ("system", "allowed_tools", "model", "kind", "profile")},
+        "contract": wanted.contract_version or wanted.contract,
         **{name: getattr(wanted, name) for name in ("max_turns", "input_vars", "isolation")},
         "limits": wanted.limits or {name: limit for name, limit in limits.items() if limit is not None} or None,
     }
@@ -236,6 +241,15 @@ async def cancel_job(database: Database, settings: Settings, number: int) -> Job
     await jobs.cancel(database, number)
     await record_cancelled(settings.data, f"job {number}")
     return await jobs.get(database, number)
+
+
+async def cancel_plan(database: Database, settings: Settings, number: int, why: str) -> PlanResult:
+    """Cancel a plan with its questions and unfinished jobs."""
+    plan = await check_drivable(database, number)
+    if not await jobs.cancel_plan(database, number, why):
+        raise UsageError(f"plan {number} is already {plan.state}")
+    await record_cancelled(settings.data, f"plan {number}")
+    return await plan_result(database, number)
 
 
 async def retry_job(database: Database, number: int) -> tuple[Job, str]:

@@ -13,8 +13,16 @@ from remit.operations.declaration import described
 from remit.operations.jobs import Number
 from remit.store import review_queue
 from remit.store.database import Database
-from remit.store.review_dismissals import apply_dismissals, local_root
-from remit.store.review_queue import VERBS, ItemFilter, ItemState, ReviewDecision, ReviewItem, Verb
+from remit.store.review_queue import (
+    VERBS,
+    ItemFilter,
+    ItemState,
+    ReviewDecision,
+    ReviewItem,
+    Verb,
+    apply_dismissals,
+    local_root,
+)
 
 _MAX_LISTED = 100
 
@@ -75,6 +83,11 @@ async def page_of_items(database: Database, wanted: ItemFilter, after: str, limi
     found = await review_queue.list_items(database, wanted, after=place_of(after), limit=limit + 1)
     items = found[:limit]
     return ItemList(items=items, after=f"{items[-1].rank}.{items[-1].id}" if len(found) > limit else None)
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number of a text of a program or a page, if it is one that a row can have."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def place_of(after: str) -> tuple[int, int] | None:

@@ -6,12 +6,11 @@ import re
 from typing import NamedTuple
 
 from remit.contract.feedback import neutralize
-from remit.dispatch.correction import next_message
+from remit.dispatch.submit import next_message
 from remit.errors import UsageError
 from remit.store import plans
 from remit.store.database import Database
-from remit.store.plan_lease import PlanLease
-from remit.store.plans import Delegation, Escalation, PhaseRow, PlanRow
+from remit.store.plans import Delegation, Escalation, PhaseRow, PlanLease, PlanRow
 
 #: How often a phase and a delegation are tried. After that, only skipping or cancelling is possible.
 MAX_ROUNDS = 3

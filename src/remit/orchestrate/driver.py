@@ -27,10 +27,9 @@ from remit.orchestrate.progress import KeyFacts, ProgressRecorder
 from remit.orchestrate.review import reviewed_scope
 from remit.orchestrate.steps import DelegationStepper, PlanContext
 from remit.store import jobs, ledger, plans
-from remit.store.job_ends import JobEndListener
-from remit.store.learning import learned_note
-from remit.store.plan_lease import PlanLease
-from remit.store.plans import Delegation, PhaseRow, PlanState
+from remit.store.events import JobEndListener
+from remit.store.ledger import learned_note
+from remit.store.plans import Delegation, PhaseRow, PlanLease, PlanState
 
 log = logging.getLogger("remit.plan")
 _POLL_SECONDS = 0.1

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from remit.dispatch.attempt import Runner
-from remit.dispatch.models import close_models
+from remit.dispatch.model_client import close_models
 from remit.dispatch.settings import Settings
 from remit.dispatch.worker import Worker
 from remit.errors import EnvironmentBroken

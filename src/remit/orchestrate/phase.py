@@ -21,10 +21,10 @@ from remit.merging.inputs import Input, failed_report, read_report, with_error
 from remit.merging.model import SKIPPED, LearnedNote, Merge, MergeSettings, Policy, Report
 from remit.orchestrate.merge_settings import learns_weights, workspace_settings
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
-from remit.registry.model import CLAIMS
+from remit.registry.model import CLAIMS, NO_CONTRACT
 from remit.store import plans
 from remit.store.database import Database
-from remit.store.learning import learned_note
+from remit.store.ledger import learned_note
 from remit.store.plans import Delegation, PlanRow
 
 #: Results that a task contains, and fallback reads; further results are named by their file.
@@ -73,22 +73,32 @@ class PlanReader:
 
     def _checked_with(self, one: Delegation) -> Options:
         spec = self._of(one)
-        profile = CLAIMS if spec.contract is not None else spec.profile or self._spec.profile or "v2"
+        stated = CLAIMS if spec.contract == NO_CONTRACT else spec.contract or spec.profile
+        profile = stated or self._spec.profile or "v2"
         if profile not in self._options:
             self._options[profile] = Options(profile=profile).validated()
         return self._options[profile]
 
     def _read(self, one: Delegation) -> Report:
-        """Return a result under its agent's name, with the stored verdict, which took the receipts into account.
+        """Return a result under its agent's name, as it was judged when it arrived.
 
         The result of a job that did not complete has the status FAILED.
         """
-        data = (one.result or "").encode("utf-8", "replace")
-        report = read_report(data, one.agent, self._checked_with(one), self._sources)
-        has_failed = one.state in ("failed", "escalated")
-        status = "FAILED" if has_failed else report.status
-        report = msgspec.structs.replace(report, status=status, verdict=one.verdict or report.verdict)
-        return with_error(report, one.error or "", recovery_options(one)) if has_failed else report
+        report = self._stored(one)
+        if report is None:
+            data = (one.result or "").encode("utf-8", "replace")
+            report = read_report(data, one.agent, self._checked_with(one), self._sources, one.verdict)
+        if one.state not in ("failed", "escalated"):
+            return report
+        return with_error(msgspec.structs.replace(report, status="FAILED"), one.error or "", recovery_options(one))
+
+    def _stored(self, one: Delegation) -> Report | None:
+        """Return the stored report; None for one of an earlier version, or that was not checked."""
+        try:
+            report = msgspec.convert(one.reported, Report)
+        except msgspec.ValidationError:
+            return None
+        return report if (report.agent, report.verdict) == (one.agent, one.verdict) else None
 
 
 def recovery_options(one: Delegation) -> list[str]:

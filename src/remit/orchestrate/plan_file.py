@@ -254,7 +254,7 @@ def _delegation_problems(one: DelegationSpec) -> Iterator[tuple[str, str]]:
         if value is not None and value <= 0:
             yield field, _not_positive(field, value)
     if one.contract is not None and one.profile is not None:
-        yield "profile", "a delegation without the contract has no profile"
+        yield "profile", "the contract of a delegation is its profile: leave out one of them"
 
 
 def _shared_writes(phase: PhaseSpec) -> Iterator[_Problem]:

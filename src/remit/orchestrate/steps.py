@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from remit.contract.outcome import ReportedFailure, failure_in
-from remit.dispatch.correction import correct
 from remit.dispatch.settings import Settings
-from remit.dispatch.submit import Queueing, Resolving, submit
+from remit.dispatch.submit import Queueing, Resolving, correct, submit
 from remit.errors import UsageError
 from remit.failure_policy import (
     FALLBACK_FILES,
@@ -31,10 +30,9 @@ from remit.orchestrate.progress import ProgressRecorder
 from remit.registry.model import JobRequest, Limits
 from remit.store import jobs, plans
 from remit.store.database import Database
-from remit.store.job_ends import JobEndListener
+from remit.store.events import JobEndListener
 from remit.store.jobs import Job
-from remit.store.plan_lease import PlanLease
-from remit.store.plans import SETTLED, Delegation
+from remit.store.plans import SETTLED, Delegation, PlanLease
 from remit.workspace.files import SourceFile, WorkTree
 
 #: Interval in which the state of jobs is read, in case a notification was lost. While nothing happens, it doubles up to

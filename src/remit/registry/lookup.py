@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
+from rapidfuzz.distance import OSA
+
 from remit.contract.kinds import slug
 from remit.errors import did_you_mean
 from remit.registry.model import Definition, Plugin
 from remit.registry.plugins import BUILT_IN, built_in_team, load_plugins
 from remit.registry.tools import AllowList
+
+#: A name that differs from a known one in at most this many letters is a typo, if it is long enough.
+_LETTERS = 2
+_MIN_LENGTH = 5
 
 
 class Registry:
@@ -22,7 +28,8 @@ class Registry:
         collisions: list[str] = []
         for definition in self:
             first = self._first.setdefault(slug(definition.name), definition)
-            if first is not definition:
+            is_copy = definition.plugin == BUILT_IN and first.body.strip() == definition.body.strip()
+            if first is not definition and not is_copy:  # `remit install` copies the team into the project
                 collisions.append(_collision(first, definition))
             self._qualified.setdefault(_qualified(definition.plugin, definition.name), definition)
         own = (f"plugin {plugin.name!r}: {warning}" for plugin in self.plugins for warning in plugin.warnings)
@@ -50,6 +57,16 @@ class Registry:
                 if slug(PurePosixPath(file.path).stem) == stem:
                     return f" ({file.path!r} was rejected: {file.reason})"
         return did_you_mean(slug(name[:100]), (*self._first, *self._qualified))
+
+
+def misspelt(name: str, registry: Registry) -> str | None:
+    """Return the name of the definition that an unknown name misses by one or two letters, or None."""
+    wanted = slug(name)
+    if registry.get(name) is not None or len(wanted) < _MIN_LENGTH:
+        return None
+    distances = ((OSA.distance(wanted, slug(one.name), score_cutoff=_LETTERS), one.name) for one in registry)
+    distance, near = min(distances, default=(_LETTERS + 1, ""))
+    return near if distance <= _LETTERS else None
 
 
 def load_registry(entries: Iterable[str], allowed: AllowList, *, with_team: bool = True) -> Registry:

@@ -15,13 +15,15 @@ Value = Any
 Origin = Literal["job", "definition", "configuration", "default"]
 Policy = Literal["open", "strict"]
 POLICIES: tuple[Policy, ...] = ("open", "strict")
-RUNNERS = ("model", "command", "sarif")
+MODEL = "model"
+RUNNERS = (MODEL, "command", "sarif")
 #: A runner that a job may use, but a definition may not.
 ORCHESTRATOR = "orchestrator"
 JOB_RUNNERS = (*RUNNERS, ORCHESTRATOR)
 ISOLATIONS = ("worktree",)
-#: The values of `contract`, and the profile that checks such an answer.
-CONTRACTS = ("none",)
+#: The values of `contract`: no form, or a profile. The profile of an answer without a form is `claims`.
+NO_CONTRACT = "none"
+CONTRACTS = (NO_CONTRACT, "v2", "v1", "lenient")
 CLAIMS = "claims"
 
 
@@ -51,7 +53,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     max_turns: int | None = None
     kind: str | None = None
     profile: str | None = None
-    #: `none`: its answer is not a report, so nothing is appended to its prompt, and only its claims are checked.
+    #: `none`: its answer is not a report, so nothing is appended to its prompt, and only its claims are checked. The
+    #: same holds for a definition that states neither this nor its kind, and is not of an agent of the contract.
     contract: str | None = None
     runner: str | None = None
     limits: Limits = Limits()
@@ -113,7 +116,7 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     input_vars: dict[str, Any] = {}
     kind: str | None = None
     profile: str | None = None
-    #: `none`: no instructions on how to answer, and only the claims of the answer are checked.
+    #: `none`: no instructions on how to answer, and only the claims of the answer are checked. Or a profile.
     contract: str | None = None
     runner: str | None = None
     limits: Limits | None = None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from remit.contract.kinds import KINDS, kind_of
+from remit.contract.kinds import KINDS, is_known_agent, kind_of
 from remit.contract.profiles import PROFILES
 from remit.errors import UsageError, did_you_mean
 from remit.registry.fields import MAX_AMOUNT, MAX_TURNS
@@ -25,6 +25,8 @@ from remit.registry.model import (
     CONTRACTS,
     ISOLATIONS,
     JOB_RUNNERS,
+    MODEL,
+    NO_CONTRACT,
     ORCHESTRATOR,
     Brief,
     Definition,
@@ -113,7 +115,7 @@ def _check_values(request: JobRequest) -> None:
             near = did_you_mean(value, values) or f"; choose from {', '.join(values)}"
             raise UsageError(f"there is no {name} {value!r}{near}")
     if request.contract is not None and request.profile is not None:
-        raise UsageError("a job without the contract has no profile: leave out one of contract and profile")
+        raise UsageError("the contract of a job is its profile: leave out one of contract and profile")
 
 
 class _Resolution:
@@ -151,7 +153,7 @@ class _Resolution:
         limits, limits_from = self._limits()
         kind = self._kind()
         profile = self._profile()
-        runner = request.runner or (definition.runner if definition else None) or "model"
+        runner = self._runner
         if self._is_strict and self._refusals:
             raise RequestRefused("; ".join(self._refusals))
         return Brief(
@@ -182,15 +184,27 @@ class _Resolution:
 
     @property
     def _has_no_contract(self) -> bool:
-        """Whether the answer is not a report. A profile in the job asks for a report of a definition that has none."""
-        own = self._definition.contract if self._definition else None
-        return self._request.contract is not None or (own is not None and self._request.profile is None)
+        """Whether the answer is not a report: the job or the definition states so, or the definition states nothing.
+
+        A profile in the job asks for a report of any definition.
+        """
+        request, definition = self._request, self._definition
+        if request.contract is not None or request.profile is not None or definition is None:
+            return request.contract == NO_CONTRACT
+        if definition.contract is not None:
+            return definition.contract == NO_CONTRACT
+        is_stated = request.kind or definition.kind or definition.profile or self._defaults.kinds.get(definition.name)
+        return not is_stated and self._runner == MODEL and not is_known_agent(definition.name)
+
+    @property
+    def _runner(self) -> str:
+        return self._request.runner or (self._definition.runner if self._definition else None) or MODEL
 
     def _profile(self) -> str:
         if self._has_no_contract:
             return CLAIMS
-        own = self._definition.profile if self._definition else None
-        return self._request.profile or own or self._defaults.profile
+        own = (self._definition.profile or self._definition.contract) if self._definition else None
+        return self._request.profile or self._request.contract or own or self._defaults.profile
 
     def _find(self, registry: Registry, *, is_submission: bool) -> Definition | None:
         name = self._request.subagent_def

@@ -11,6 +11,7 @@ import msgspec
 from remit.merging.model import Merge
 from remit.orchestrate.api import PlanResult
 from remit.orchestrate.plan import DelegationSpec, Plan, delegation_names, with_phase_defaults
+from remit.registry.model import NO_CONTRACT
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, schema_of, wrap_text
 from remit.reports.merge.text import merge_text_lines
 from remit.secrets.scan import redact
@@ -215,7 +216,7 @@ def _settings_of(one: DelegationSpec) -> Iterator[str]:
         if values:
             yield f"{name} {', '.join(values)}"
     if one.contract is not None:
-        yield "without the contract"
+        yield "without the contract" if one.contract == NO_CONTRACT else f"contract {one.contract}"
     for name, value in (
         *(("model", one.model), ("program", one.command), ("runner", one.runner), ("kind", one.kind)),
         *(("profile", one.profile), ("isolation", one.isolation)),

@@ -342,7 +342,7 @@ def verify_sarif(
     driver = {
         "name": "remit",
         "version": version,
-        "rules": [{"id": rule, "shortDescription": {"text": find(rule).rule.summary()}} for rule in rules],
+        "rules": [{"id": rule, "shortDescription": {"text": find(rule).summary()}} for rule in rules],
     }
     run: dict[str, Any] = {
         "tool": {"driver": driver},

@@ -14,10 +14,10 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from remit.contract.findings import Finding, FindingDetail, tables
-from remit.contract.headings import BOXES
-from remit.contract.kinds import Kind
-from remit.contract.model import STATUSES, Result
+from remit.contract.findings import Finding, FindingDetail, blocks, is_none_row, states_nothing_found, tables
+from remit.contract.kinds import BlockSpec, Kind
+from remit.contract.lines import is_none_text, lines_of
+from remit.contract.model import Result
 from remit.contract.parse import Document
 from remit.contract.profiles import PROFILES, Level
 from remit.contract.tokens import estimate_tokens
@@ -82,65 +82,33 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         return estimate_tokens(self.document.text)
 
     @cached_property
-    def subjects(self) -> frozenset[str]:
-        """What this case has: its kind and status, the outcomes of its claims, and the names of what it has or lacks.
+    def found_nothing(self) -> bool:
+        """Whether the result states that nothing was found and has no content that contradicts this.
 
-        A rule with another subject is not even loaded: most results have no problem.
+        Then its tables may be empty or missing.
         """
-        result, evidence = self.result, self.evidence
-        return frozenset(
-            (
-                *("", self.kind.name, result.status),
-                *(claim.outcome for claim in evidence.checked),
-                *(claim.kind for claim in evidence.checked),
-                *(claim.match for claim in evidence.checked if claim.match),
-                *(name for name, is_there in self._parts().items() if is_there),
-                *(f"no {name}" for name, is_there in self._wanted().items() if not is_there),
-            )
+        return (
+            self.result.status == "SUCCESS"
+            and states_nothing_found(self.result.summary)
+            and not self.findings
+            and not any(place.section == "findings" and place.line for place in self.evidence.references)
+            and not any(_has_content(self.result, spec) for group in self.kind.required_groups() for spec in group)
         )
-
-    def _parts(self) -> dict[str, object]:
-        """What only some results have; a rule looks for problems in it."""
-        result, evidence, ticks = self.result, self.evidence, self.result.checklist
-        return {
-            "refusal": self.document.refusal,
-            "agent": self.agent,
-            "unknown status": result.status not in STATUSES,
-            "unfinished": result.status != "SUCCESS",
-            "unfilled checklist": len(ticks) < len(BOXES) or not all(tick.ticked for tick in ticks),
-            "blockers": result.blockers,
-            "severity_summary": result.severity_summary,
-            "findings": self.findings,
-            "security": any(finding.category == "security" for finding in self.findings),
-            "details": self.details,
-            "plan": tables(result, "implementation_map"),
-            "changes": evidence.changes,
-            "run_claims": evidence.run_claims,
-            "one file": len({one.file for one in evidence.references if not one.is_elsewhere}) == 1,
-            "bracket": self.document.has_brackets,
-        }
-
-    def _wanted(self) -> dict[str, object]:
-        """What a complete result has; a rule reports that it is missing."""
-        result, section, confidence = self.result, self.document.section("findings"), self.result.confidence
-        return {
-            "title": self.document.outline.agent,
-            "status": result.status,
-            "summary": result.summary,
-            "findings": result.findings and section is not None and section.heading,
-            "references": result.references,
-            "confidence": confidence,
-            "reason": confidence is None or confidence.reason,
-            "breakdown": confidence is None
-            or (isinstance(confidence.verified, float) and confidence.inferred is not None),
-            "uncertainty": result.uncertainty,
-            "next steps": result.next_steps,
-        }
 
     @property
     def failed(self) -> bool:
         """Whether the result is FAILED; then the sections of a successful result are not required."""
         return self.result.failed
+
+
+def _has_content(result: Result, spec: BlockSpec) -> bool:
+    """Return whether the blocks of a kind have a row of a table, or a label with its text."""
+    if spec.labels:
+        return any(
+            not is_none_text(line.text) for block in blocks(result, spec.key) for line in lines_of(block.content)
+        )
+    rows = (row for table in tables(result, spec.key) for row in table.rows if spec.form == "table")
+    return any(not is_none_text(row.cells[0]) and not is_none_row(row) for row in rows)
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -167,13 +135,13 @@ class Rule:
     #: Rules whose violation disables this one, so that one problem gives one violation.
     requires: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[Need] = "document"
-    #: What a case must have for the rule to find anything: one of `Case.subjects`; empty: the rule checks every case.
-    subject: ClassVar[str] = ""
     levels: ClassVar[dict[str, Level | None]] = {}
     #: The line in the answer instructions; None: the rule is not mentioned there.
     prompt: ClassVar[str | None] = None
-    #: The kinds whose instructions contain the line; empty: all.
+    #: The kinds that it can refuse; their instructions contain the line. Empty: all.
     kinds: ClassVar[tuple[str, ...]] = ()
+    #: Whether the rule applies to the short form of a search.
+    in_short_form: ClassVar[bool] = True
     good: ClassVar[tuple[Example, ...]] = ()
     bad: ClassVar[tuple[Example, ...]] = ()
 
@@ -188,6 +156,12 @@ class Rule:
         if only is not None and cls.name not in only:
             return None
         return cls.levels.get(profile, cls.level)
+
+    @classmethod
+    def level_for(cls, profile: str, kind: Kind) -> Level | None:
+        """Return the rule's level for a kind of result in a profile; None if the rule does not apply to it."""
+        applies = (not cls.kinds or kind.name in cls.kinds) and (cls.in_short_form or not kind.is_short)
+        return cls.level_in(profile) if applies else None
 
     @classmethod
     def summary(cls) -> str:

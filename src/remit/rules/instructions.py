@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 from remit.contract.feedback import agent_title
-from remit.contract.kinds import KINDS
+from remit.contract.kinds import KINDS, Kind
 from remit.contract.profiles import LEVELS, PROFILES, Level
-from remit.contract.template import AGENT_NAME, optional_template, template
+from remit.contract.template import AGENT_NAME, error_template, template
 from remit.evidence.support import BANDS, RUBRIC
 from remit.rules.base import Rule
 from remit.rules.catalog import every_rule
@@ -15,13 +15,11 @@ from remit.rules.catalog import every_rule
 _INTRODUCTION = f"""\
 # How to answer
 
-You are {AGENT_NAME}. Your last message is your result and nothing else: one Markdown document in the form below. A
-program parses and checks it. Replace every [placeholder]. Keep every section, block and column of the form, and omit
-one only if a rule below allows it.
+You are {AGENT_NAME}. Your last message is your result and nothing else: the Markdown form below, filled in. A program
+checks it. Replace every [placeholder]. Omit a part only if the condition in its heading does not apply.
 """
-_OPTIONAL = """\
-Add these sections only if they apply. An issue that has no row in a table of the form goes under Issues. An override
-states why a rule of level L2 does not apply; it never excuses a rule of level L1.
+_FAILURE = """\
+If you fail, Status is FAILED, and these sections replace all after the Summary:
 """
 _CERTAINTY = """\
 ## How certain you are
@@ -46,18 +44,15 @@ def instructions(kind: str, profile: str, agent: str = "") -> str:
 
     Without the name of the agent, the text contains the placeholder `AGENT_NAME` instead.
     """
+    rules = "\n\n".join(filter(None, (_level(level, profile, KINDS[kind]) for level in LEVELS)))
     if PROFILES[profile].only is not None:
-        levels = (_level(level, profile, kind) for level in LEVELS)
-        return f"{_WITHOUT_FORM}\n## Rules\n\n" + "\n\n".join(filter(None, levels))
-    form = template(KINDS[kind], scored=profile != "v1")
-    rules = "\n\n".join(filter(None, (_level(level, profile, kind) for level in LEVELS)))
-    parts = [f"{_INTRODUCTION}\n{_fenced(form)}"]
+        return f"{_WITHOUT_FORM}\n## Rules\n\n{rules}"
+    parts = [f"{_INTRODUCTION}\n{_fenced(template(KINDS[kind], scored=profile != 'v1'))}"]
     if kind != "error":
-        parts += [f"{_OPTIONAL}\n{_fenced(optional_template())}", _CERTAINTY.format(bands=_bands())]
-    parts.append(f"## Rules\n\n{rules}\n")
-    if kind != "error":
-        parts.append(f"If you fail, use this form instead:\n\n{_fenced(template(KINDS['error']))}")
-    return with_agent("\n".join(parts), agent)
+        parts.append(f"{_FAILURE}\n{_fenced(error_template())}")
+        if not KINDS[kind].is_short:
+            parts.append(_CERTAINTY.format(bands=_bands()))
+    return with_agent("\n".join([*parts, f"## Rules\n\n{rules}\n"]), agent)
 
 
 def with_agent(text: str, agent: str) -> str:
@@ -78,9 +73,8 @@ def _fenced(form: str) -> str:
     return f"````markdown\n{form}````\n"
 
 
-def _level(level: Level, profile: str, kind: str) -> str:
-    rules = (rule for rule in every_rule() if rule.prompt and rule.level_in(profile) == level)
-    lines = [_line(rule) for rule in rules if not rule.kinds or kind in rule.kinds]
+def _level(level: Level, profile: str, kind: Kind) -> str:
+    lines = [_line(rule) for rule in every_rule() if rule.prompt and rule.level_for(profile, kind) == level]
     return "\n".join([f"{level} ({LEVELS[level]}):", *lines]) if lines else ""
 
 

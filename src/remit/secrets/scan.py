@@ -31,6 +31,8 @@ _MIN_LENGTH = 8
 _START = 4
 #: A longer key of a mapping is a text, not a name.
 _MAX_NAME = 100
+#: What is shown in the place of a secret.
+MARK = lazy_pattern(r"\[[^\[\]\n]{1,100}+(?<= removed)\]")
 
 
 OwnSecrets = Sequence[tuple[str, str]]

@@ -13,33 +13,21 @@ _MAX_DEPTH = 6
 _OPENING = frozenset({"if", "while", "until", "case"})
 _CLOSING = frozenset({"fi", "done", "esac"})
 _PIPES = ("|", "|&")
-#: Command line and folder -> what it does, and the state with the questions about files that this depends on. A process
-#: that answers many calls gets the same lines again.
-_known: dict[tuple[str, str], tuple[ShellState, Effects]] = {}
-_MAX_KNOWN, _MAX_KNOWN_LENGTH = 500, 2_000
 
 
 def read_command(text: str, cwd: str = "") -> Effects:
     """Return what a command line reads, writes and runs. Runs nothing and never raises.
 
-    A line that needs more than a number of steps is not understood; what was found until then is kept. The effects must
-    not be changed: a line that was understood is not read again while the files that it depends on exist as before.
+    A line that needs more than a number of steps is not understood; what was found until then is kept.
     """
-    known = _known.get((text, cwd))
-    if known is not None and known[0].has_same_files():
-        return known[1]
-    effects, state = Effects(), ShellState(cwd)
+    effects = Effects()
     READING.start()
     try:
-        _read_into(effects, text, state)
+        _read_into(effects, text, ShellState(cwd))
     except (NotShell, RecursionError):
         effects.give_up("it takes too long to read, or is nested too deeply")
     finally:
         READING.stop()
-    if not effects.unknown and len(text) <= _MAX_KNOWN_LENGTH:
-        if len(_known) >= _MAX_KNOWN:
-            _known.clear()
-        _known[text, cwd] = (state, effects)
     return effects
 
 

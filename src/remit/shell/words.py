@@ -123,18 +123,10 @@ class ShellState:
         self.variables: dict[str, list[str]] = {}
         #: Functions that the line defines. Their bodies are read where they are defined.
         self.functions: set[str] = set()
-        #: The questions about files that were asked, with their answers: (question, path, answer).
-        self.asked: list[tuple[str, str, bool]] = []
 
     def exists(self, path: str, kind: str = "any") -> bool:
         """Return whether there is a "file", a "folder" or "any" of them at a path from where the line runs."""
-        found = _QUESTIONS[kind](os.path.join(self.start, path))
-        self.asked.append((kind, path, found))
-        return found
-
-    def has_same_files(self) -> bool:
-        """Return whether all questions about files have the same answers as before."""
-        return all(_QUESTIONS[kind](os.path.join(self.start, path)) == found for kind, path, found in self.asked)
+        return _QUESTIONS[kind](os.path.join(self.start, path))
 
     def copy(self) -> ShellState:
         """Return the state of a subshell."""
@@ -142,7 +134,6 @@ class ShellState:
         other.variables = dict(self.variables)
         other.functions = set(self.functions)
         other.others = list(self.others)
-        other.asked = self.asked
         return other
 
     def move(self, folder: str | None, target: str = "") -> None:

@@ -101,43 +101,40 @@ async def claim(
         taken = await database.rows("jobs.claim", job=job, worker=worker, ticket=ticket)
         return as_job(taken[0]) if taken else None
 
-    async def work() -> Job | Literal["busy"] | None:
-        async with database.transaction() as connection:
-            found = await rows(connection, "jobs.get", job=job)
-            limit = queue_limits.get(found[0]["queue"]) if found else None
-            if limit is not None:
-                await rows(connection, "jobs.lock_queue", queue=found[0]["queue"])
-                running = await rows(connection, "jobs.running_in_queue", queue=found[0]["queue"], job=job)
-                if running[0]["running"] >= limit:
-                    return "busy"
-            taken = await rows(connection, "jobs.claim", job=job, worker=worker, ticket=ticket)
-            return as_job(taken[0]) if taken else None
+    async def work(connection: Connection) -> Job | Literal["busy"] | None:
+        found = await rows(connection, "jobs.get", job=job)
+        limit = queue_limits.get(found[0]["queue"]) if found else None
+        if limit is not None:
+            await rows(connection, "jobs.lock_queue", queue=found[0]["queue"])
+            running = await rows(connection, "jobs.running_in_queue", queue=found[0]["queue"], job=job)
+            if running[0]["running"] >= limit:
+                return "busy"
+        taken = await rows(connection, "jobs.claim", job=job, worker=worker, ticket=ticket)
+        return as_job(taken[0]) if taken else None
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def give_back(database: Database, job: int, attempt: int, delay: float = 0) -> None:
     """Return a job to the queue, unless another attempt owns it."""
 
-    async def work() -> None:
-        async with database.transaction() as connection:
-            found = await rows(connection, "jobs.give_back", job=job, attempt=attempt)
-            if found:
-                await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
+    async def work(connection: Connection) -> None:
+        found = await rows(connection, "jobs.give_back", job=job, attempt=attempt)
+        if found:
+            await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
 
-    await database.with_retry(work)
+    await database.in_transaction(work)
 
 
 async def wake_later(database: Database, job: int, delay: float) -> None:
     """Add a delayed ticket for a job that could not be claimed yet."""
 
-    async def work() -> None:
-        async with database.transaction() as connection:
-            found = await rows(connection, "jobs.get", job=job)
-            if found and found[0]["state"] == "queued":
-                await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
+    async def work(connection: Connection) -> None:
+        found = await rows(connection, "jobs.get", job=job)
+        if found and found[0]["state"] == "queued":
+            await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
 
-    await database.with_retry(work)
+    await database.in_transaction(work)
 
 
 class StrayScan:
@@ -221,17 +218,16 @@ async def finish(
 async def cancel(database: Database, job: int) -> None:
     """Cancel a job: end it now, or have its worker stop it. Raises UsageError if it is finished."""
 
-    async def work() -> bool:
-        async with database.transaction() as connection:
-            if await _cancel(connection, job):
-                return True
-            # An orchestrator that waits for an answer has completed its turn, but its questions and plans are open.
-            open_plans = await rows(connection, "plans.open_of_job", job=job)
-            if open_plans:
-                await _cancel_under(connection, job)
-            return bool(open_plans)
+    async def work(connection: Connection) -> bool:
+        if await _cancel(connection, job):
+            return True
+        # An orchestrator that waits for an answer has completed its turn, but its questions and plans are open.
+        open_plans = await rows(connection, "plans.open_of_job", job=job)
+        if open_plans:
+            await _cancel_under(connection, job)
+        return bool(open_plans)
 
-    if not await database.with_retry(work):
+    if not await database.in_transaction(work):
         existing = await get(database, job)
         raise UsageError(f"job {job} is already finished ({existing.outcome})")
 
@@ -239,24 +235,19 @@ async def cancel(database: Database, job: int) -> None:
 async def cancel_under(database: Database, job: int) -> None:
     """Cancel the jobs and plans that a cancelled job had started."""
 
-    async def work() -> None:
-        async with database.transaction() as connection:
-            await _cancel_under(connection, job)
-
-    await database.with_retry(work)
+    await database.in_transaction(lambda connection: _cancel_under(connection, job))
 
 
 async def cancel_plan(database: Database, plan: int, why: str) -> bool:
     """Cancel a plan with its questions and its unfinished jobs. Return False if it is not running or waiting."""
 
-    async def work() -> bool:
-        async with database.transaction() as connection:
-            ended = await rows(connection, "plans.cancel", plan=plan, why=why)
-            for row in await rows(connection, "jobs.of_plan", plan=plan):
-                await _cancel(connection, row["id"])
-            return bool(ended)
+    async def work(connection: Connection) -> bool:
+        ended = await rows(connection, "plans.cancel", plan=plan, why=why)
+        for row in await rows(connection, "jobs.of_plan", plan=plan):
+            await _cancel(connection, row["id"])
+        return bool(ended)
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def _cancel(connection: Connection, job: int) -> bool:
@@ -291,11 +282,7 @@ async def retry(database: Database, job: int) -> None:
 async def free_reserved(database: Database, job: int) -> None:
     """Count the reservation of a job's interrupted request as used, because its actual usage is unknown."""
 
-    async def work() -> None:
-        async with database.transaction() as connection:
-            await _write_off(connection, job)
-
-    await database.with_retry(work)
+    await database.in_transaction(lambda connection: _write_off(connection, job))
 
 
 async def _write_off(connection: Connection, job: int) -> None:
@@ -307,14 +294,13 @@ async def _write_off(connection: Connection, job: int) -> None:
 async def end_hung(database: Database, seconds: float) -> list[int]:
     """End the jobs that made no progress for `seconds` although their workers are alive, and return them."""
 
-    async def work() -> list[int]:
-        async with database.transaction() as connection:
-            found = await rows(connection, "jobs.hung", seconds=seconds)
-            for row in found:
-                await _write_off(connection, row["id"])
-            return [row["id"] for row in found]
+    async def work(connection: Connection) -> list[int]:
+        found = await rows(connection, "jobs.hung", seconds=seconds)
+        for row in found:
+            await _write_off(connection, row["id"])
+        return [row["id"] for row in found]
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def wake_next(database: Database, queue: str) -> None:

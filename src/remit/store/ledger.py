@@ -10,8 +10,10 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.ledger.items import AgentVersion
+from remit.ledger.learned import DecidedOpinion, learn
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.ledger.scorecards import Scorecard, Sums
+from remit.merging.model import LearnedNote
 from remit.store.database import Connection, Database, rows
 from remit.store.storable import to_storable
 
@@ -31,12 +33,7 @@ async def record(database: Database, entries: Sequence[LedgerEntry]) -> int:
     """Store entries in one transaction, and return how many were new."""
     if not entries:
         return 0
-
-    async def work() -> int:
-        async with database.transaction() as connection:
-            return await record_in(connection, entries)
-
-    return await database.with_retry(work)
+    return await database.in_transaction(lambda connection: record_in(connection, entries))
 
 
 async def record_in(connection: Connection, entries: Sequence[LedgerEntry]) -> int:
@@ -91,11 +88,10 @@ def as_entry(row: DictRow) -> LedgerEntry:
 async def fold(database: Database, limit: int = _FOLD_BATCH) -> int:
     """Add new entries to the sums of their days, and return their number. Each entry is added once."""
 
-    async def work() -> int:
-        async with database.transaction() as connection:
-            return int((await rows(connection, "ledger.fold", limit=limit))[0]["rows"])
+    async def work(connection: Connection) -> int:
+        return int((await rows(connection, "ledger.fold", limit=limit))[0]["rows"])
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def day_totals(database: Database, days: int = 7) -> list[DayTotal]:
@@ -145,3 +141,32 @@ async def versions_in_plan(database: Database, plan: int) -> dict[str, AgentVers
     """Return the definition and model of each agent that had a job in a plan."""
     found = await database.rows("ledger.versions_of_plan", plan=plan)
     return {row["agent"]: AgentVersion(row["definition"], row["model"]) for row in found}
+
+
+async def decided_opinions(
+    database: Database, *, agent: str | None = None, until: datetime | None = None
+) -> list[DecidedOpinion]:
+    """Return what agents stated about findings that a person confirmed or rejected, in a fixed order."""
+    found = await database.filtered("review_queue.decided_opinions", agent=agent, until=until)
+    return [DecidedOpinion(**row) for row in found]
+
+
+async def learned_note(database: Database) -> LearnedNote:
+    """Return the weights and the worth of agreement that all decisions until now give."""
+    return learn(await decided_opinions(database))
+
+
+async def scorecards(database: Database, *, agent: str | None = None, since: date | None = None) -> list[Scorecard]:
+    """Return a scorecard for each agent, definition and model, by agent, the latest version first."""
+    cards = {
+        (card.agent, card.definition, card.model): card for card in await versions(database, agent=agent, since=since)
+    }
+    for row in await database.filtered("review_queue.precision", agent=agent):
+        key = (row["agent"], row["definition"], row["model"])
+        card = cards.get(key) or Scorecard(agent=key[0], definition=key[1], model=key[2])
+        cards[key] = msgspec.structs.replace(card, confirmed=row["confirmed"], rejected=row["rejected"])
+    return sorted(cards.values(), key=_order)
+
+
+def _order(card: Scorecard) -> tuple[str, int, str, str]:
+    return card.agent, -(card.last_day.toordinal() if card.last_day else 0), card.definition, card.model

@@ -6,8 +6,11 @@ same one. The sender chooses the id of a decision: if the reply is lost and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, get_args
 from uuid import UUID
 
@@ -15,8 +18,10 @@ import msgspec
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from remit.errors import UsageError
+from remit.errors import RemitError, UsageError
+from remit.ledger.dismissing import add_dismissal, remove_dismissal
 from remit.ledger.items import ItemKind, NewItem
+from remit.merging.model import MergedFinding
 from remit.store.database import Connection, Database, rows
 from remit.store.storable import to_storable
 
@@ -136,12 +141,7 @@ async def add_items(database: Database, items: Sequence[NewItem]) -> list[int]:
     """Store items and return the ids of those that are open. A stored item is updated, unless it was decided."""
     if not items:
         return []
-
-    async def work() -> list[int]:
-        async with database.transaction() as connection:
-            return await add_items_in(connection, items)
-
-    return await database.with_retry(work)
+    return await database.in_transaction(lambda connection: add_items_in(connection, items))
 
 
 async def add_items_in(connection: Connection, items: Sequence[NewItem]) -> list[int]:
@@ -224,17 +224,16 @@ async def decide(
         raise UsageError(f"unknown decision {verb!r}; choose from {', '.join(VERBS)}")
     name, text = _uuid(decision), str(to_storable(note))[:MAX_NOTE]
 
-    async def work() -> ReviewDecision:
-        async with database.transaction() as connection:
-            held = await rows(connection, "review_queue.hold", item=item)
-            if not held:
-                raise UsageError(f"there is no review item {item}")
-            stored = await _decision(connection, name)
-            if stored is not None:
-                return _repeated(stored, item, verb)
-            return await _decide(connection, held[0], name, verb, reviewer, text)
+    async def work(connection: Connection) -> ReviewDecision:
+        held = await rows(connection, "review_queue.hold", item=item)
+        if not held:
+            raise UsageError(f"there is no review item {item}")
+        stored = await _decision(connection, name)
+        if stored is not None:
+            return _repeated(stored, item, verb)
+        return await _decide(connection, held[0], name, verb, reviewer, text)
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def _decide(
@@ -272,23 +271,22 @@ async def undo(
     """Undo a decision: its item is open again, and locked for the reviewer. A repeated request changes nothing."""
     name = _uuid(decision)
 
-    async def work() -> ReviewDecision:
-        async with database.transaction() as connection:
-            stored = await _decision(connection, name)
-            if stored is None:
-                raise UsageError(f"there is no decision {name}")
-            held = (await rows(connection, "review_queue.hold", item=stored.item))[0]
-            if held["locked_by"] not in (None, reviewer):
-                raise ItemTaken(stored.item, held["locked_by"])
-            undone = await rows(connection, "review_queue.undo", decision=name, reviewer=reviewer)
-            if not undone:
-                current = await _decision(connection, name)
-                return msgspec.structs.replace(current or stored, is_repeated=True)
-            values = {"item": stored.item, "decision": name, "reviewer": reviewer, "skipper": stored.reviewer}
-            await rows(connection, "review_queue.reopen", seconds=seconds, **values)
-            return ReviewDecision(**undone[0])
+    async def work(connection: Connection) -> ReviewDecision:
+        stored = await _decision(connection, name)
+        if stored is None:
+            raise UsageError(f"there is no decision {name}")
+        held = (await rows(connection, "review_queue.hold", item=stored.item))[0]
+        if held["locked_by"] not in (None, reviewer):
+            raise ItemTaken(stored.item, held["locked_by"])
+        undone = await rows(connection, "review_queue.undo", decision=name, reviewer=reviewer)
+        if not undone:
+            current = await _decision(connection, name)
+            return msgspec.structs.replace(current or stored, is_repeated=True)
+        values = {"item": stored.item, "decision": name, "reviewer": reviewer, "skipper": stored.reviewer}
+        await rows(connection, "review_queue.reopen", seconds=seconds, **values)
+        return ReviewDecision(**undone[0])
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def history(
@@ -320,3 +318,48 @@ def _uuid(decision: str | UUID) -> str:
         return str(decision if isinstance(decision, UUID) else UUID(decision))
     except ValueError:
         raise UsageError(f"the id of a decision must be a UUID, not {decision!r}") from None
+
+
+log = logging.getLogger("remit.review")
+_LIMIT = 1000
+#: The reason of a dismissal whose reviewer wrote none.
+_NO_NOTE = "rejected in a review"
+#: Returns the checkout of a project on this host, or None.
+FindRoot = Callable[[str], Path | None]
+
+
+def local_root(project: str) -> Path | None:
+    """Return the folder of a project if it exists on this host."""
+    path = Path(project)
+    return path if project and path.is_absolute() and path.is_dir() else None
+
+
+async def apply_dismissals(database: Database, find_root: FindRoot = local_root, project: str | None = None) -> int:
+    """Write and remove the dismissals that decisions have asked for, and return how many.
+
+    What belongs to a checkout that is not on this host waits for a process there.
+    """
+    done = 0
+    for row in await database.filtered("review_queue.pending_dismissals", project=project, limit=_LIMIT):
+        root = await asyncio.to_thread(find_root, row["project"])
+        if root is None:
+            continue
+        try:
+            await asyncio.to_thread(_apply, root, row)
+        except (RemitError, msgspec.ValidationError) as error:
+            log.warning("the dismissal of item %s was not stored: %s", row["item"], error)
+            continue
+        after = "written" if row["dismissal"] == "pending" else "removed"
+        await database.rows(
+            "review_queue.set_dismissal", decision=row["id"], expected=row["dismissal"], dismissal=after
+        )
+        done += 1
+    return done
+
+
+def _apply(root: Path, row: DictRow) -> None:
+    finding = msgspec.convert(row["body"].get("finding"), MergedFinding)
+    if row["dismissal"] == "pending":
+        add_dismissal(root, finding, row["note"].strip() or _NO_NOTE, row["reviewer"], row["at"].date())
+    else:
+        remove_dismissal(root, finding.fingerprint)

@@ -12,8 +12,7 @@ from typing import Literal, get_args
 import psycopg
 
 from remit.errors import EnvironmentBroken, UsageError
-from remit.store.connecting import SESSION
-from remit.store.database import Database
+from remit.store.database import SESSION, Database
 
 RoleKind = Literal["worker", "submitter"]
 KINDS: tuple[RoleKind, ...] = get_args(RoleKind)

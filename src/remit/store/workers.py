@@ -13,8 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow
 
-from remit.store.connecting import ConnectionTarget
-from remit.store.database import Database, query, rows
+from remit.store.database import Connection, ConnectionTarget, Database, query, rows
 
 log = logging.getLogger("remit.worker")
 #: After this many failures in a row, a provider gets no requests for this many seconds.
@@ -64,13 +63,12 @@ async def take_slot(database: Database, provider: str, job: int, attempt: int, l
     """Take one of the `limit` concurrent requests to a provider, over all workers. Return False if all are taken."""
     values: dict[str, Any] = {"job": job, "attempt": attempt, "limit": limit, "seconds": seconds}
 
-    async def work() -> bool:
-        async with database.transaction() as connection:
-            await rows(connection, "workers.lock_provider", provider=provider)
-            await rows(connection, "workers.free_slots", provider=provider)
-            return bool(await rows(connection, "workers.take_slot", provider=provider, **values))
+    async def work(connection: Connection) -> bool:
+        await rows(connection, "workers.lock_provider", provider=provider)
+        await rows(connection, "workers.free_slots", provider=provider)
+        return bool(await rows(connection, "workers.take_slot", provider=provider, **values))
 
-    return await database.with_retry(work)
+    return await database.in_transaction(work)
 
 
 async def leave_slot(database: Database, provider: str, job: int, attempt: int) -> None:

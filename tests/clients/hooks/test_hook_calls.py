@@ -135,9 +135,9 @@ def test_an_event_delivered_twice_gets_the_same_answer_and_counts_once(
     hooks: Hooks, tool: str, tool_input: dict[str, Any]
 ) -> None:
     first = hooks.call(tool, tool_input, tool_use_id="toolu_same")
-    once = hooks.state.as_dict()
+    once = vars(hooks.state)
     assert hooks.call(tool, tool_input, tool_use_id="toolu_same") == first
-    twice = hooks.state.as_dict()
+    twice = vars(hooks.state)
     assert {key: value for key, value in twice.items() if key != "updated"} == {
         key: value for key, value in once.items() if key != "updated"
     }
@@ -212,7 +212,7 @@ def test_observe_mode_records_decisions_without_an_answer(start: Callable[..., H
     assert hooks.call("Bash", {"command": "./build.sh"}) is None
     assert hooks.launch() is None
     assert hooks.ask("Stop", stop_hook_active=False) is None
-    would = [entry["would"] for entry in hooks.state.decisions if entry["would"] not in (None, "allow")]
+    would = [entry.would for entry in hooks.state.decisions if entry.would not in (None, "allow")]
     assert would == ["deny", "deny", "deny", "warn", "deny"]
 
 
@@ -235,7 +235,7 @@ def test_calls_with_the_same_id_of_subagent_and_orchestrator_are_distinct(hooks:
 
 def test_the_mark_of_a_call_reveals_nothing_of_its_content(hooks: Hooks) -> None:
     hooks.call("Bash", {"command": "echo tok-4711 > src/app.py"})
-    assert hooks.state.decisions[-1]["mark"]
+    assert hooks.state.decisions[-1].mark
     assert b"tok-4711" not in b"".join(path.read_bytes() for path in hooks.folder.iterdir())
 
 

@@ -10,6 +10,7 @@ from hooking import SESSION, Hooks
 from remit.clients.hooks import results
 from remit.gate.delegations import close_delegation, link_delegation, open_delegation
 from remit.gate.record_store import open_store
+from remit.gate.session_entries import Declaration
 from remit.gate.session_store import list_sessions
 
 NOTIFICATION = """<task-notification>
@@ -134,7 +135,7 @@ def test_the_state_is_summarized_after_a_compaction_or_resumption(hooks: Hooks, 
         open_delegation(state, "t2", "qa-engineer")
         close_delegation(state, "t2", "failed")
         state.analysed["src/app.py"] = "code-explorer"
-        state.declarations.append({"kind": "edit", "paths": ["docs/specs/orders.md"], "why": "w", "at": 1.0})
+        state.declarations.append(Declaration(kind="edit", paths=["docs/specs/orders.md"], why="w", at=1.0))
     answer = context_of(hooks.ask("SessionStart", source=source))
     for part in (
         "1 of 3 files",

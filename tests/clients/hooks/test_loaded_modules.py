@@ -19,13 +19,13 @@ def names_of(text: str) -> frozenset[str]:
 _ALWAYS = names_of("""
     remit remit.errors remit.failure_policy remit.globs remit.lean_json
     remit.clients remit.clients.hooks remit.clients.hooks.compiled remit.clients.hooks.events
-    remit.clients.hooks.libraries remit.clients.hooks.payload remit.clients.hooks.project remit.clients.hooks.responses
-    remit.clients.hooks.tool_calls
+    remit.clients.hooks.payload remit.clients.hooks.project remit.clients.hooks.responses
+    remit.clients.hooks.before_call
     remit.gate remit.gate.change_report remit.gate.decide remit.gate.delegation remit.gate.delegations
-    remit.gate.earlier_state remit.gate.file_versions remit.gate.git_settings remit.gate.guarded remit.gate.model
-    remit.gate.paths remit.gate.reads remit.gate.record_store remit.gate.redaction remit.gate.reverse_patch
-    remit.gate.rules remit.gate.ruling remit.gate.session remit.gate.session_store remit.gate.settings
-    remit.gate.work_tree remit.gate.writes
+    remit.gate.earlier_state remit.gate.file_versions remit.gate.git_settings remit.gate.guarded
+    remit.gate.model remit.gate.paths remit.gate.reads remit.gate.record_store remit.gate.redaction
+    remit.gate.reverse_patch remit.gate.rules remit.gate.ruling remit.gate.session remit.gate.session_entries
+    remit.gate.session_store remit.gate.settings remit.gate.work_tree remit.gate.writes
     remit.lazy remit.secrets remit.secrets.environment remit.workspace remit.workspace.atomic_write
 """)
 #: What a command line needs: the reader of shell syntax, and the record before the call.

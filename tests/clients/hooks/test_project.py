@@ -121,8 +121,8 @@ def test_a_compiled_file_from_a_clone_is_compiled_again_and_runs_nothing(
 def test_the_libraries_are_found_without_site_packages() -> None:
     program = (
         "import sys; sys.path.append(sys.argv[1])\n"
-        "from remit.clients.hooks.libraries import make_libraries_importable\n"
-        "make_libraries_importable(); import msgspec, pyromark, rapidfuzz, yaml"
+        "from remit.surfaces.hooks.entry import add_packages\n"
+        "add_packages(); import msgspec, pyromark, rapidfuzz, yaml"
     )
     root = str(ENTRY.parents[3])
     subprocess.run([sys.executable, "-I", "-S", "-c", program, root], check=True)

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from hooking import SESSION, Hooks, decision_of
 
-from remit.clients.claude_code.setup.bundle import COMMANDS, command_files
+from remit.clients.claude_code.setup import COMMANDS, command_files
 from remit.clients.hooks.results import keep_result
 from remit.testing import result
 
@@ -73,7 +73,7 @@ def test_commands_use_the_session_in_which_they_are_typed(hooks: Hooks) -> None:
         "remit: session a-later-one has no report of a subagent"
     )
     typed(hooks, "declare", "edit docs/specs/orders.md --why 'a word'")
-    assert [entry["paths"] for entry in hooks.state.declarations] == [["docs/specs/orders.md"]]
+    assert [entry.paths for entry in hooks.state.declarations] == [["docs/specs/orders.md"]]
 
 
 def test_a_model_that_runs_the_program_itself_is_judged_as_if_it_ran_remit(hooks: Hooks) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 from npm_client import PATIENCE, Json, NpmStage, call, does, dumped, line_with
 from support.waiting import until
 
-from remit.clients.codex.setup.client import CLIENT as CODEX
-from remit.clients.codex.setup.health import listed_hooks
+from remit.clients.codex.setup import CLIENT as CODEX
+from remit.clients.codex.setup import listed_hooks
 
 _MODEL = "claude-sonnet-4-5"
 #: The limit in tokens with which Copilot CLI compacts the conversation, which has 46,000: it does so at 80 %. Above the

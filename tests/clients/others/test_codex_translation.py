@@ -10,10 +10,9 @@ import pytest
 from support.client_session import GOOD, INVENTED, Client
 
 from remit.clients.codex.translate import EVENTS, reports_in, to_answer, to_events
+from remit.clients.hooks.events import unknown_events, unknown_notice
 from remit.clients.hooks.payload import NEEDED, missing
-from remit.clients.hooks.unknown_events import unknown_events, unknown_notice
-from remit.clients.patch import edits_in, is_only_patch, patches_in
-from remit.clients.translation import handle_client_event, merge_permissions
+from remit.clients.translation import edits_in, handle_client_event, is_only_patch, merge_permissions, patches_in
 
 PAYLOADS = Path(__file__).parents[2] / "fixtures/codex/payloads"
 CAPTURED = {path.stem: json.loads(path.read_text()) for path in sorted(PAYLOADS.glob("*.json"))}
@@ -160,7 +159,7 @@ def test_a_patch_with_one_forbidden_file_is_denied_and_grants_nothing(client: Cl
 
     state = read_session(client.folder, "s")
     assert state is not None
-    assert all(entry["end"] for entry in state.writers)
+    assert all(entry.end for entry in state.writers)
 
 
 def rollout(client: Client, files: tuple[str, ...] = ("app/login.py", "app/session.py", "app/store.py")) -> str:

@@ -11,8 +11,8 @@ import pytest
 from support.client_session import INVENTED, Client
 
 from remit.clients.copilot.translate import EVENTS, last_answer, to_answer, to_events
+from remit.clients.hooks.events import unknown_events
 from remit.clients.hooks.payload import NEEDED, missing
-from remit.clients.hooks.unknown_events import unknown_events
 from remit.clients.translation import handle_client_event
 from remit.gate.declarations import declare
 from remit.gate.session_store import open_session

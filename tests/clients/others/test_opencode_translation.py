@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from support.client_session import GOOD, INVENTED, Client
 
-from remit.clients.hooks.unknown_events import unknown_events
-from remit.clients.opencode.setup.client import CLIENT
+from remit.clients.hooks.events import unknown_events
+from remit.clients.opencode.setup import CLIENT
 from remit.clients.opencode.translate import EVENTS, to_answer, to_events
-from remit.clients.setup.client_probe import PROMPT
+from remit.clients.setup.own_install import PROMPT
 from remit.clients.translation import handle_client_event
 from remit.gate.session_store import read_session
 

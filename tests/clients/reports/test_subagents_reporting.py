@@ -57,9 +57,7 @@ def test_the_content_of_a_report_is_framed_as_data(client: Client) -> None:
 
 def test_quotes_in_violations_are_framed_as_data() -> None:
     violation = {"rule": "r", "level": "L1", "line": 1, "message": HOSTILE, "help": HOSTILE}
-    kept = KeptResult(
-        {"agent": f"x{HOSTILE}", "outcome": "rejected", "violations": [violation], "has_text": True}, "/p/<b>"
-    )
+    kept = KeptResult(agent=f"x{HOSTILE}", outcome="rejected", violations=[violation], has_text=True, base="/p/<b>")
     notice = withheld_notice(kept, retried=False)
     assert not set("\x1b\x07\u202e\u200b\U000e0041") & set(notice)
     assert notice.count("</result>") == 1

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.clients.transcripts import of_agent, read_transcripts, split_agent
-from remit.clients.transcripts.other_clients import CodexCalls, CopilotCalls, OpencodeCalls
-from remit.clients.transcripts.reading import read_transcript
+from remit.clients.codex.transcript import CodexCalls
+from remit.clients.copilot.transcript import CopilotCalls
+from remit.clients.opencode.transcript import OpencodeCalls
+from remit.clients.transcripts import of_agent, split_agent
+from remit.clients.transcripts.calls import TranscriptLine
+from remit.clients.transcripts.reading import read_transcript, read_transcripts
 from remit.evidence.sources import open_sources
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -21,7 +24,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 def codex(*items: dict[str, Any]) -> CodexCalls:
     calls = CodexCalls()
     for item in items:
-        calls.add("event_msg", {"type": "item_completed", "item": item}, None)
+        calls.add(TranscriptLine(type="event_msg", payload={"type": "item_completed", "item": item}))
     return calls
 
 
@@ -85,21 +88,21 @@ def test_other_items_are_not_calls(item: dict[str, Any]) -> None:
 def test_a_launch_names_its_agent(arguments: object, agents: list[str]) -> None:
     calls = CodexCalls()
     payload = {"type": "function_call", "name": "collaborationspawn_agent", "arguments": arguments}
-    assert calls.add("response_item", payload, None)
+    assert calls.add(TranscriptLine(type="response_item", payload=payload))
     assert [one.arguments["subagent_type"] for one in calls.receipts] == agents
 
 
 def test_lines_of_another_client_are_not_taken() -> None:
     calls = CodexCalls()
-    assert not calls.add("assistant", {}, None)
-    assert not calls.add("event_msg", "text", None)
-    assert calls.add("turn_context", {"cwd": 5}, None)
+    assert not calls.add(TranscriptLine(type="assistant", payload={}))
+    assert not calls.add(TranscriptLine(type="event_msg", payload="text"))
+    assert calls.add(TranscriptLine(type="turn_context", payload={"cwd": 5}))
     assert calls.is_known
     assert not calls.roots
 
 
 def test_the_number_of_calls_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.clients.transcripts.other_clients._MAX_CALLS", 1)
+    monkeypatch.setattr("remit.clients.transcripts.calls.MAX_CALLS", 1)
     assert len(codex(command(), command()).receipts) == 1
 
 
@@ -111,10 +114,18 @@ def test_the_number_of_calls_is_limited(monkeypatch: pytest.MonkeyPatch) -> None
 def test_any_payload_is_read_without_an_error(value: object) -> None:
     calls = CodexCalls()
     for kind in ("event_msg", "response_item", "session_meta"):
-        calls.add(kind, value, None)
-        calls.add(kind, {"type": "item_completed", "item": value}, None)
-        calls.add(kind, {"type": "item_completed", "item": {"type": "FileChange", "changes": value}}, None)
-        calls.add(kind, {"type": "item_completed", "item": {"type": "CommandExecution", "command": value}}, None)
+        calls.add(TranscriptLine(type=kind, payload=value))
+        calls.add(TranscriptLine(type=kind, payload={"type": "item_completed", "item": value}))
+        calls.add(
+            TranscriptLine(
+                type=kind, payload={"type": "item_completed", "item": {"type": "FileChange", "changes": value}}
+            )
+        )
+        calls.add(
+            TranscriptLine(
+                type=kind, payload={"type": "item_completed", "item": {"type": "CommandExecution", "command": value}}
+            )
+        )
 
 
 def test_a_file_of_an_unknown_client_stays_unknown(tmp_path: Path) -> None:
@@ -124,9 +135,9 @@ def test_a_file_of_an_unknown_client_stays_unknown(tmp_path: Path) -> None:
 
 
 def copilot(*lines: tuple[str, dict[str, Any], str | None], agent: str = "") -> CopilotCalls:
-    calls = CopilotCalls(agent)
+    calls = CopilotCalls(agent=agent)
     for kind, data, owner in lines:
-        assert calls.add(kind, data, None, owner)
+        assert calls.add(TranscriptLine(type=kind, data=data, agentId=owner))
     return calls
 
 
@@ -193,8 +204,8 @@ def test_a_result_without_its_call_and_lines_without_a_call_are_skipped() -> Non
 
 
 def test_lines_of_another_client_are_not_those_of_copilot() -> None:
-    assert not CopilotCalls().add("user", {}, None, None)
-    assert not CopilotCalls().add("tool.execution_start", [], None, None)
+    assert not CopilotCalls().add(TranscriptLine(type="user", data={}))
+    assert not CopilotCalls().add(TranscriptLine(type="tool.execution_start", data=[]))
 
 
 def part(tool: str, **state: Any) -> dict[str, Any]:
@@ -203,7 +214,7 @@ def part(tool: str, **state: Any) -> dict[str, Any]:
 
 def opencode(*parts: object, **info: Any) -> OpencodeCalls:
     calls = OpencodeCalls()
-    assert calls.add({"role": "assistant", **info}, list(parts))
+    assert calls.add(TranscriptLine(info={"role": "assistant", **info}, parts=list(parts)))
     return calls
 
 
@@ -268,4 +279,4 @@ def test_a_part_without_a_state_counts_as_failed() -> None:
 
 @pytest.mark.parametrize(("info", "parts"), [(None, []), ({"role": "user"}, {}), ({"role": "system"}, [])])
 def test_lines_of_another_client_are_not_those_of_opencode(info: object, parts: object) -> None:
-    assert not OpencodeCalls().add(info, parts)
+    assert not OpencodeCalls().add(TranscriptLine(info=info, parts=parts))

@@ -17,7 +17,7 @@ from support.model_process import RemoteServer
 
 from remit import testing
 from remit.dispatch.submit import Queueing
-from remit.store.connecting import OPTIONS
+from remit.store.database import OPTIONS
 
 Model = Callable[[dict[str, Any]], RemoteServer]
 TAKEOVER = 8.0

@@ -6,7 +6,7 @@ import time
 import pytest
 from toolboxes import Bench, ask
 
-from remit.dispatch.tools.process_tree import descendants
+from remit.dispatch.tools.supervisor import descendants
 from remit.evidence.receipts import ReceiptIndex
 
 pytestmark = pytest.mark.process

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from remit.dispatch.tools.seccomp import filter_program
+from remit.dispatch.tools.sandbox import filter_program
 
 X86_64, I386, AARCH64, ARM, RISCV64 = 0xC000003E, 0x40000003, 0xC00000B7, 0x40000028, 0xC00000F3
 SET_USER, SET_GROUP, PLAIN = 0o4755, 0o2755, 0o1755

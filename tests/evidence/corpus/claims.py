@@ -172,7 +172,6 @@ def _out_of_range(file: Source, random_: random.Random) -> Iterator[Claim]:
         yield Claim("past the end" if line else "line 0", _framed(form.format(p=file.path, a=line), random_), (label,))
     form = random_.choice(RANGE_FORMS)
     line = random_.randint(2, count)
-    line -= str(line).strip("0") == "1"  # `100-99` is read as `100-199`
     label = Label((file.path, line, count + 3), "out-of-range")
     yield Claim("an end past the end", _framed(form.format(p=file.path, a=line, b=count + 3), random_), (label,))
     label = Label((file.path, line, line - 1), "out-of-range")

@@ -12,9 +12,9 @@ from support.postgres import Postgres
 from support.waiting import until
 from support.web import RunningSite
 
-from remit.clients.hooks import session_watch
+from remit.clients.hooks import session_import as session_watch
 from remit.clients.hooks.results import keep_result
-from remit.clients.hooks.session_watch import FolderWatch
+from remit.clients.hooks.session_import import FolderWatch
 from remit.gate.session_store import open_session
 
 

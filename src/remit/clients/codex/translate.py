@@ -5,8 +5,7 @@ from __future__ import annotations
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import table, text
 from remit.clients.hooks.responses import merge, truncate
-from remit.clients.patch import edits_in, is_only_patch, patches_in
-from remit.clients.translation import merge_permissions
+from remit.clients.translation import edits_in, is_only_patch, merge_permissions, patches_in
 from remit.gate.session_store import read_session
 from remit.lean_json import loads
 

@@ -10,8 +10,8 @@ from hashlib import sha256
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
 from remit.clients.hooks.responses import merge
-from remit.clients.patch import edits_in
-from remit.clients.translation import OWN_PROMPTS
+from remit.clients.transcripts import of_agent
+from remit.clients.translation import OWN_PROMPTS, edits_in, permission_of
 from remit.lean_json import loads
 
 TYPE_CHECKING = False
@@ -96,8 +96,6 @@ def _common(payload: Payload, name: str) -> Payload:
     if agent:
         fields |= {"agent_id": agent, "agent_type": text(payload, "agentType")}
         if transcript:
-            from remit.clients.transcripts import of_agent  # late: only the end of a subagent needs it
-
             # All agents write one file.
             fields["agent_transcript_path"] = of_agent(transcript, agent)
     return fields
@@ -214,11 +212,9 @@ def _last_lines(transcript: str) -> list[bytes]:
 
 
 def _last_message(lines: list[bytes], agent: str) -> str:
-    import json
-
     for line in reversed(lines):
         try:
-            values = json.loads(line) if b'"assistant.message"' in line else {}
+            values = loads(line) if b'"assistant.message"' in line else {}
         except (ValueError, RecursionError):
             continue
         if text(values, "type") == "assistant.message" and text(values, "agentId") == agent:
@@ -228,8 +224,6 @@ def _last_message(lines: list[bytes], agent: str) -> str:
 
 def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | None:
     """Return the answer to Copilot CLI, which has one level."""
-    from remit.clients.translation import permission_of
-
     denied = [one for one in answers if permission_of(one) == "deny"]
     whole = merge(*(denied[:1] or answers))
     if whole is None:

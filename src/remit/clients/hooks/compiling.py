@@ -1,9 +1,15 @@
-"""Compile the settings, the contract and the definitions of a project into the record that hooks read."""
+"""Compile the settings, the contract and the definitions of a project into the record that hooks read.
+
+Hooks obey a changed configuration only after a person has confirmed it: with `remit install` or `remit gate trust`. The
+first compilation of a project that has no record of confirmed settings confirms them.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,11 +18,12 @@ import msgspec
 
 from remit.checking import Options
 from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, folder_of, read_compiled, stamp, write_compiled
-from remit.clients.hooks.trusted import confirm_settings, notice, unconfirmed_settings
-from remit.configuration import Configuration, load
+from remit.configuration import Configuration, load, settings_digests
 from remit.contract.kinds import kind_of, slug
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
 from remit.gate.delegations import model_class
+from remit.gate.file_versions import read_bytes
+from remit.gate.record_store import make_private
 from remit.gate.settings import settings_mapping
 from remit.merging.model import MergeSettings
 from remit.orchestrate.merge_settings import merge_settings
@@ -26,23 +33,27 @@ from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList
 from remit.rules.instructions import instructions
+from remit.workspace.atomic_write import replace_file
 from remit.workspace.git_folder import keep_out_of_git
 
 #: At most this many files are checked for changes at each call.
 _MAX_STAMPS = 300
+#: In the gate's folder: the digests of the configuration that a person has confirmed.
+CONFIRMED = "trusted.json"
+_MAX_CONFIRMED_BYTES = 100_000
 
 
-def compile_project(project: Path, *, confirm: bool = False) -> None:
+def compile_project(folder: str | Path, *, confirm: bool = False) -> None:
     """Compile a project.
 
     With `confirm`, a person confirms the settings as they are now. Otherwise a configuration file that has changed
     since is not obeyed: the earlier settings stay effective, with a notice for the user.
     """
-    project = project.absolute()
+    project = Path(folder).absolute()
     changed = [] if confirm else unconfirmed_settings(project)
     earlier = read_compiled(str(project)) if changed else None
     if earlier is not None:
-        now = {"notice": notice(changed), "environment": environment()}
+        now = {"notice": _unconfirmed_notice(changed), "environment": environment()}
         stamps = [stamp(path) for path in _dependencies(project, agent_folders(project))]
         _write(project, {**earlier, **now, "stamps": stamps})
         return
@@ -65,7 +76,7 @@ def compile_project(project: Path, *, confirm: bool = False) -> None:
         "merge": msgspec.to_builtins(_merge_settings(configured, definitions)),
         "environment": environment(),
         "stamps": [stamp(path) for path in _dependencies(project, folders)],
-        "notice": notice(changed) if changed else "",
+        "notice": _unconfirmed_notice(changed) if changed else "",
     }
     if confirm:
         confirm_settings(project)
@@ -184,3 +195,52 @@ def _write(project: Path, values: dict[str, Any]) -> None:
     except OSError as error:
         raise EnvironmentBroken(f"{folder.parent} cannot be written: {error.strerror}") from error
     write_compiled(str(project), values)
+
+
+def confirm_settings(project: Path) -> list[str]:
+    """Record the settings as they are now. Return their files."""
+    digests = _digests(project)
+    folder = folder_of(str(project))
+    make_private(folder)
+    data = json.dumps({"schema": "remit.trusted/1", "settings": digests}, ensure_ascii=True).encode("ascii")
+    replace_file(Path(folder, CONFIRMED), data, mode=0o600, sync=False)
+    return sorted(path for path, digest in digests.items() if digest)
+
+
+def unconfirmed_settings(project: Path) -> list[str]:
+    """Return the configuration files that differ from those that a person confirmed; the first time, confirm them."""
+    recorded = _recorded(project)
+    if recorded is None:
+        with suppress(EnvironmentBroken, OSError):  # who writes the compiled file reports the same problem
+            confirm_settings(project)
+        return []
+    now = _digests(project)
+    return sorted(path for path in {*now, *recorded} if now.get(path, "") != recorded.get(path, ""))
+
+
+def _digests(project: Path) -> dict[str, str]:
+    """Return the digests by paths relative to the project, so that it can be moved."""
+    found = settings_digests(project.absolute())
+    return {os.path.relpath(path, project.absolute()): digest for path, digest in found.items()}
+
+
+def _recorded(project: Path) -> dict[str, str] | None:
+    try:
+        values: Any = json.loads(
+            read_bytes(os.path.join(folder_of(str(project)), CONFIRMED), _MAX_CONFIRMED_BYTES) or b""
+        )
+    except (ValueError, RecursionError):
+        # If only this record was removed, the confirmed settings are not known any more. An earlier version had none.
+        compiled = read_compiled(str(project))
+        return None if compiled is None or "notice" not in compiled else {}
+    settings = values.get("settings") if isinstance(values, dict) else None
+    return {str(path): str(digest) for path, digest in settings.items()} if isinstance(settings, dict) else {}
+
+
+def _unconfirmed_notice(files: list[str]) -> str:
+    """Return the message for the user about files that are not obeyed."""
+    names = ", ".join(files)
+    return (
+        f"{names} changed since you confirmed the settings, so the settings confirmed before stay effective. Look at "
+        "the change; then restore the file, or confirm it with `remit gate trust`"
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from remit.acceptance import ReportJudgement
 from remit.clients.hooks import results
-from remit.clients.hooks.libraries import make_libraries_importable
+from remit.clients.hooks.judging import judge
 from remit.clients.hooks.notices import (
     conflicts_notice,
     failure_notice,
@@ -14,28 +15,28 @@ from remit.clients.hooks.notices import (
 )
 from remit.clients.hooks.payload import table, text
 from remit.clients.hooks.progress import record_delegation
-from remit.clients.hooks.responses import add_context, merge, updated_output
-from remit.clients.hooks.runs import (
+from remit.clients.hooks.project import ProjectContext
+from remit.clients.hooks.recorded_project import conflicts_in
+from remit.clients.hooks.responses import Answer, add_context, merge, updated_output
+from remit.clients.hooks.results import KeptResult
+from remit.clients.hooks.subagents import (
     SubagentRun,
+    close,
+    keep,
     link_run,
+    outcome_of,
+    record_end,
     set_aside,
     set_teammate,
     settle_launch,
     withdraw_launch,
     written_files,
 )
-from remit.clients.hooks.subagents import close, keep, outcome_of, record_end
 from remit.gate.delegations import link_delegation
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.acceptance import ReportJudgement
-    from remit.clients.hooks.project import ProjectContext
-    from remit.clients.hooks.responses import Answer
-    from remit.clients.hooks.results import KeptResult
+from remit.secrets.scan import redact
 
 #: The client adds a block that begins with this to a report.
 _CLIENT_BLOCK = "<tools-used-before-summary>"
@@ -76,8 +77,6 @@ def _deliver(
     report = _report(output)
     if kept is None or not kept.is_final or not _is_judged_report(kept, report):
         # No SubagentStop was judged: the run used up its turns.
-        from remit.clients.hooks.judging import judge  # late: only a judged report needs all rules
-
         kept = None
         judged = judge(report, context, run.agent, run.transcript, 2)
     with context.session(run.session) as state:
@@ -102,10 +101,6 @@ def new_conflicts(context: ProjectContext, session: str) -> str:
     kept = results.list_results(context.folder, session)
     if len({one.agent for one in kept if one.outcome == "accepted" and not one.is_outside_contract}) < 2:
         return ""
-
-    make_libraries_importable()
-    from remit.clients.hooks.session_merge import conflicts_in
-
     earlier = read_session(context.folder, session) or SessionState()
     found = conflicts_in(kept, earlier, context.project, context.profile or "v2")
     with context.session(session) as state:
@@ -134,8 +129,6 @@ def _is_judged_report(kept: KeptResult, report: str) -> bool:
     """Whether the delivered report is the accepted one: a resumed run may have ended with another."""
     if kept.verdict != "accept" or kept.digest == results.digest(report):
         return True
-    from remit.secrets.scan import redact  # late: most reports are delivered as they were judged
-
     # The client may truncate a report, or change the white space around its parts. The stored one has no secrets.
     return bool(report.strip()) and "".join(redact(report).split()) in "".join(results.read_text(kept).split())
 

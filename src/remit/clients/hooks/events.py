@@ -8,25 +8,26 @@ from remit.clients.hooks.compiled import folder_of, project_of, read_compiled
 from remit.clients.hooks.payload import NEEDED, Unreadable, missing, parse, read, text
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import describe_error, encode, fault_answer, merge, message
+from remit.lean_json import dumps, loads
+from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from remit.clients.hooks.project import ProjectContext
     from remit.clients.hooks.responses import Answer
 
     Handler = Callable[[object, ProjectContext], Answer | None]
 
 #: Event, or event and tool -> module and function. Remit ignores all other events.
 HANDLERS: dict[str, tuple[str, str]] = {
-    "PreToolUse": ("tool_calls", "before_tool_call"),
-    "PostToolUse": ("tool_calls", "after_tool_call"),
+    "PreToolUse": ("before_call", "before_tool_call"),
+    "PostToolUse": ("after_call", "after_tool_call"),
     "PostToolUse Agent": ("delivery", "agent_call_returned"),
-    "PostToolUseFailure": ("tool_calls", "tool_call_failed"),
+    "PostToolUseFailure": ("after_call", "tool_call_failed"),
     "PostToolUseFailure Agent": ("delivery", "agent_call_failed"),
-    "PermissionDenied": ("tool_calls", "tool_call_failed"),
+    "PermissionDenied": ("after_call", "tool_call_failed"),
     "PermissionDenied Agent": ("delivery", "agent_call_failed"),
     "SubagentStart": ("subagents", "subagent_started"),
     "SubagentStop": ("subagents", "subagent_stopped"),
@@ -34,11 +35,16 @@ HANDLERS: dict[str, tuple[str, str]] = {
     "TeammateIdle": ("teams", "teammate_idle"),
     "TaskCompleted": ("teams", "task_completed"),
     "UserPromptSubmit": ("session_events", "prompt_submitted"),
-    "Stop": ("session_events", "main_agent_stopping"),
+    "Stop": ("main_stop", "main_agent_stopping"),
     "SessionStart": ("session_events", "session_started"),
     "SessionEnd": ("session_events", "session_ended"),
     "PreCompact": ("session_events", "before_compaction"),
 }
+#: In the gate's folder. It has no ending, so it is not taken for a session.
+UNKNOWN = "unknown-events"
+_MAX_NAMES = 50
+_MAX_NAME = 60
+_MAX_UNKNOWN_BYTES = 100_000
 
 
 def run(
@@ -89,19 +95,18 @@ def handle_event(
         if not isinstance(payload, dict):
             return fault_response(name, "the payload is not a JSON object", folder)
         handler = _handler_of(name, payload)
+        folder = project or project_of(text(payload, "cwd") or os.getcwd())
         if handler is None:
-            _count_unknown(name, project, payload)
+            count_unknown(folder_of(folder), name)
         if handler is None or _is_internal(name, payload):
             return None
-
-        folder = project or project_of(text(payload, "cwd") or os.getcwd())
         lacking = [field for field in missing(name, payload) if field in NEEDED.get(name, ())]
         context = context or ProjectContext.open(folder)
         context.changes_input = changes_input
         if not has_tools:
             context.settings = context.settings.without_tools()
         if lacking:
-            _count_unknown(name, folder, payload)
+            count_unknown(folder_of(folder), name)
             return fault_response(name, f"the payload lacks {', '.join(lacking)}", folder, context)
         answer = _load(handler)(payload, context)
         return merge(answer, message(f"remit: {context.notice}")) if context.notice else answer
@@ -154,13 +159,6 @@ def _is_internal(event: str, payload: dict[str, object]) -> bool:
     return event == "StopFailure" and not text(payload, "agent_id")
 
 
-def _count_unknown(event: str, project: str, payload: object) -> None:
-    """Count an event that this version does not understand, for `remit doctor`."""
-    from remit.clients.hooks.unknown_events import count_unknown
-
-    count_unknown(folder_of(project or project_of(text(payload, "cwd") or os.getcwd())), event)
-
-
 def _load(handler: tuple[str, str]) -> Handler:
     module, name = handler
     path = f"remit.clients.hooks.{module}"
@@ -177,3 +175,43 @@ def _is_closed(project: str, context: ProjectContext | None) -> bool:
         return values is not None and _is_closed(project, ProjectContext(project, values))
     except Exception:  # noqa: BLE001 - the answer reports the first error, not this one
         return False
+
+
+def count_unknown(folder: str, event: str) -> None:
+    """Count an event that this version does not understand, for `remit doctor`.
+
+    Nothing is written in a project without a gate, and an error is ignored: the event passes.
+    """
+    name = "".join(sign for sign in event[:_MAX_NAME] if sign.isprintable()) or "(no name)"
+    counts = unknown_events(folder)
+    if name not in counts and len(counts) >= _MAX_NAMES:
+        return
+    counts[name] = counts.get(name, 0) + 1
+    try:
+        if os.path.isdir(folder):
+            replace_file(os.path.join(folder, UNKNOWN), dumps(counts), mode=0o600, sync=False)
+    except OSError:
+        return
+
+
+def unknown_events(folder: str) -> dict[str, int]:
+    """Return the number of times that each unknown event came."""
+    try:
+        with open(os.open(os.path.join(folder, UNKNOWN), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            values = loads(file.read(_MAX_UNKNOWN_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    known = values.items() if isinstance(values, dict) else ()
+    return {str(name)[:_MAX_NAME]: count for name, count in known if isinstance(count, int)}
+
+
+def unknown_notice(folder: str) -> str:
+    """Describe the unknown events of a project for a person; "" without one."""
+    counts = unknown_events(folder)
+    if not counts:
+        return ""
+    names = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items(), key=lambda one: -one[1])[:5])
+    return (
+        f"events that this version does not understand passed unchecked: {names}; update Remit, or report it. "
+        "`remit install` again clears the count"
+    )

@@ -1,23 +1,25 @@
-"""Judge a subagent's report against the contract and the project, with its transcript as receipts.
-
-Loaded only when a report is judged: it needs all rules and the libraries that they use.
-"""
+"""Judge a subagent's report against the contract and the project, with its transcript as receipts."""
 
 from __future__ import annotations
 
 import os
 import stat
 
-from remit.clients.hooks.compiled import read_compiled
-from remit.clients.hooks.libraries import make_all_importable, make_libraries_importable
-from remit.clients.transcripts import read_transcripts, split_agent
-from remit.lazy import lazy_pattern
+import msgspec
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.acceptance import ReportJudgement
-    from remit.checking import Options
-    from remit.clients.hooks.project import ProjectContext
+from remit.acceptance import ReportJudgement, judge_report
+from remit.checking import Options
+from remit.clients.hooks.compiled import read_compiled
+from remit.clients.hooks.project import ProjectContext
+from remit.clients.transcripts import split_agent
+from remit.clients.transcripts.reading import read_transcripts
+from remit.contract.kinds import slug
+from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
+from remit.lazy import lazy_pattern
+from remit.merging.inputs import report_of
+from remit.reports.formats import check_json
+from remit.workspace import git
+from remit.workspace.files import WorkTree
 
 #: A larger transcript is not read; claims that only it could support are reported as unchecked.
 MAX_TRANSCRIPT_BYTES = 128 * 1024 * 1024
@@ -35,13 +37,8 @@ def judge(
     profile: str | None = None,
 ) -> ReportJudgement:
     """Judge a report under the profile of its agent, or another. There are receipts if the transcript is readable."""
-    make_libraries_importable()
-    from remit.acceptance import judge_report
-
     options = _options(context, agent_type, attempt)
     if profile is not None:
-        import msgspec
-
         options = msgspec.structs.replace(options, profile=profile, kind=None, agent=None)
     transcripts = read_transcripts([transcript_path] if is_readable(transcript_path) else ())
     judged = judge_report(text, options, context.project, path=f"{agent_type[:80]}.md", transcripts=transcripts)
@@ -51,18 +48,20 @@ def judge(
 
 def _emit(judged: ReportJudgement, agent_type: str) -> None:
     """Send an event for each verdict, if the environment names a receiver."""
-    from remit.dispatch.verdict_events import emit_verdicts, is_receiver_named
-
     if is_receiver_named():
-        make_all_importable()
         emit_verdicts(judged.verdicts, agent=agent_type[:80])
 
 
 def check_document(judgement: ReportJudgement, context: ProjectContext) -> str:
     """Return the verdicts of a judgement as JSON in the shape `remit.check/1`."""
-    from remit.reports.formats import check_json
-
     return check_json(list(judgement.verdicts), context.project)
+
+
+def merge_document(judgement: ReportJudgement, context: ProjectContext, agent_type: str) -> str:
+    """Return the report for a merge as JSON: its claims are judged only here."""
+    verdicts = [msgspec.structs.replace(verdict, verdict=judgement.decision) for verdict in judgement.verdicts]
+    report = report_of(verdicts, slug(agent_type.rpartition(":")[2]), WorkTree(context.project))
+    return msgspec.json.encode(report).decode()
 
 
 def definition_digest(context: ProjectContext, agent_type: str) -> str:
@@ -74,8 +73,6 @@ def definition_digest(context: ProjectContext, agent_type: str) -> str:
 
 def commit_of(context: ProjectContext) -> str:
     """Return the commit that the project has checked out; empty without git."""
-    from remit.workspace import git
-
     return git.head(context.project) or ""
 
 
@@ -91,11 +88,9 @@ def model_of(transcript_path: str) -> str:
 
 
 def _options(context: ProjectContext, agent_type: str, attempt: int) -> Options:
-    from remit.checking import Options as CheckOptions
-
     stored = (read_compiled(context.project) or {}).get("check")
     chosen = stored if isinstance(stored, dict) else {}
-    return CheckOptions(
+    return Options(
         profile=context.profile_of(agent_type),
         kind=context.kind_of(agent_type) or None,
         agent=agent_type if context.is_under_contract(agent_type) else None,

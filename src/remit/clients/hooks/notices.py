@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from remit.clients.hooks import results
+from remit.clients.hooks.project import ProjectContext
+from remit.clients.hooks.results import KeptResult
 from remit.contract.feedback import frame_partial, frame_result, neutralize, violation_lines
 from remit.failure_policy import instructions
+from remit.gate.delegation import Delegation
 from remit.gate.delegations import close_delegation, open_delegations
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from remit.clients.hooks.project import ProjectContext
-    from remit.clients.hooks.results import KeptResult
-    from remit.gate.delegation import Delegation
-    from remit.gate.session import SessionState
+from remit.gate.session import SessionState
 
 _MAX_VIOLATIONS = 10
 _MAX_LINE = 500
@@ -113,8 +111,6 @@ def task_notification(head: str, session: str, context: ProjectContext) -> str:
 
     `head` is the beginning of the client's notification.
     """
-    from remit.clients.hooks import results
-
     agent_id, launch = _tag(head, "task-id"), _tag(head, "tool-use-id")
     kept = results.latest_result(context.folder, session, agent_id) if agent_id else None
     if kept is not None and not kept.is_final:
@@ -227,7 +223,7 @@ def state_notice(state: SessionState, context: ProjectContext) -> str:
     if state.analysed:
         count = f"{len(state.analysed)} file{'s' if len(state.analysed) != 1 else ''}"
         lines.append(f"Accepted results cover {count}. Do not read what they cover again.")
-    declared = [f"{entry.get('kind')} {' '.join(map(str, entry.get('paths', ())))}" for entry in state.declarations]
+    declared = [f"{entry.kind} {' '.join(entry.paths)}" for entry in state.declarations]
     if declared:
         lines.append(f"Declared by the user: {_last_few(declared)}.")
     if state.warnings:

@@ -7,18 +7,14 @@ else: the client's work does not depend on it.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from remit.clients.hooks.project import ProjectContext
 from remit.errors import RemitError
 from remit.failure_policy import RETRY_FIRST, failure_note
+from remit.gate.delegation import Delegation
+from remit.gate.session import SessionState
 from remit.orchestrate.progress_file import add_facts, now_text, replace_warning, set_work, update_progress
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from remit.clients.hooks.project import ProjectContext
-    from remit.gate.delegation import Delegation
-    from remit.gate.session import SessionState
 
 _CLIENT = "Claude Code"
 #: State of a delegation -> the verdict on its report.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from remit.clients.hooks.compiled import folder_of, is_fresh, is_replaced, read_compiled
-from remit.clients.hooks.libraries import make_libraries_importable
 from remit.clients.hooks.responses import describe_error
 from remit.errors import EnvironmentBroken
 from remit.gate.delegations import is_same_agent
@@ -34,7 +33,6 @@ _REPLACED = (
 
 
 def _rules_for_secrets() -> Callable[[str], str]:
-    make_libraries_importable()
     from remit.secrets.scan import redact
 
     return redact
@@ -63,21 +61,6 @@ def _settings_of(project: str, values: dict[str, Any] | None) -> GateSettings:
 
 class ProjectContext:
     """A project under contract: its settings, the agents under contract and their instructions."""
-
-    __slots__ = (
-        "changes_input",
-        "contract",
-        "folder",
-        "held",
-        "is_recompiled",
-        "notice",
-        "profile",
-        "progress",
-        "project",
-        "prompts",
-        "settings",
-        "unchanged",
-    )
 
     def __init__(self, project: str, values: dict[str, Any] | None = None) -> None:
         compiled = values or {}
@@ -202,12 +185,9 @@ def recompile(project: str, *, force: bool = False) -> dict[str, Any]:
         values = None if force else read_compiled(project)
         if values is not None and is_fresh(values):
             return values
-        make_libraries_importable()
-        from pathlib import Path
-
         from remit.clients.hooks.compiling import compile_project
 
-        compile_project(Path(project))
+        compile_project(project)
     values = read_compiled(project)
     if values is None:
         raise EnvironmentBroken(f"the settings of {project} were compiled but cannot be read")

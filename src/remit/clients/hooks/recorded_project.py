@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+
+from remit.checking import Options
 from remit.clients.hooks.compiled import folder_of, project_of, read_compiled
-from remit.clients.hooks.results import KeptResult, list_results
-from remit.clients.hooks.session_merge import merge_inputs_of
+from remit.clients.hooks.results import MAX_CHECK_BYTES, MAX_TEXT_BYTES, KeptResult, list_results
 from remit.configuration import Configuration, load
+from remit.contract.kinds import slug
 from remit.errors import UsageError
+from remit.evidence.sources import Sources, open_sources
 from remit.gate.session import SessionState
 from remit.gate.session_store import LAST, RecordedSession, find_session, read_session, recorded_sessions
 from remit.gate.settings import GateSettings, settings_mapping
-
-if TYPE_CHECKING:
-    from remit.checking import Options
-    from remit.evidence.sources import Sources
-    from remit.merging.inputs import Input
-
+from remit.merging.api import merge_inputs
+from remit.merging.inputs import Input, failed_report, read_report
+from remit.merging.model import OBSERVED, MergeSettings, Report
 
 #: The client sets this variable to its session in the environment of slash commands.
 OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
@@ -93,3 +94,113 @@ def current_project(cwd: object = None) -> SessionProject:
     folder = cwd if isinstance(cwd, str) and os.path.isdir(cwd) else os.getcwd()
     root = project_of(folder)
     return SessionProject(root, load(Path(root)))
+
+
+def final_texts(kept: Sequence[KeptResult], state: SessionState) -> list[KeptResult]:
+    """Return the last judged report of each subagent, except those whose retry was accepted."""
+    latest = {one.agent_id: one for one in kept if one.verdict or one.outcome == "failed"}
+    settled = {name for key in _accepted_retries(state) for name in (key, state.delegations[key].agent_id)}
+    return [one for one in latest.values() if one.verdict == "accept" or one.agent_id not in settled]
+
+
+def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Options, sources: Sources) -> list[Input]:
+    """Return the inputs of a session's merge; empty if nothing of it was checked.
+
+    An agent that failed without a report takes part as failed. One that was only observed, or of which only the claims
+    were checked, is named as such.
+    """
+    reports = [one for one in final_texts(kept, state) if not one.is_outside_contract]
+    inputs = [Input([_report(one, options, sources)]) for one in reports]
+    failed = _agents_without_report(state, {one.agent_id for one in reports})
+    others = _outside_contract(kept, reports)
+    inputs += [Input([msgspec.structs.replace(failed_report(one), verdict=others.pop(one, None))]) for one in failed]
+    if not inputs:
+        return []
+    return [*inputs, *(Input([_observed(agent, verdict)]) for agent, verdict in sorted(others.items()))]
+
+
+def _outside_contract(kept: Sequence[KeptResult], reports: Sequence[KeptResult]) -> dict[str, str | None]:
+    """Return the agents that were not asked for a report, with the worst verdict on their claims, if checked."""
+    checked = {one.agent_id for one in reports}
+    others = (one for one in kept if one.outcome == "observed" or one.is_outside_contract)
+    latest = {one.agent_id: one for one in others if one.agent_id not in checked}
+    found: dict[str, str | None] = {}
+    for one in latest.values():
+        verdict = (one.verdict or None) if one.is_outside_contract else None
+        earlier = found.get(_name(one.agent), verdict)
+        found[_name(one.agent)] = max(verdict or "", earlier or "") or None  # accept < reject < revise
+    return found
+
+
+def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, profile: str) -> list[str]:
+    """Return what the accepted reports of a session contradict each other in, a line for each conflict.
+
+    They are merged with the confirmed settings of the project.
+    """
+    accepted = [one for one in kept if one.outcome == "accepted" and not one.is_outside_contract]
+    if len({one.agent for one in final_texts(accepted, state)}) < 2:
+        return []
+    options = Options(profile=profile).validated()
+    settings = msgspec.convert((read_compiled(project) or {}).get("merge", {}), MergeSettings)
+    sources = open_sources(project)
+    try:
+        merged = merge_inputs(merge_inputs_of(accepted, state, options, sources), settings)
+    finally:
+        sources.close()
+    return [f"{one.finding} ({one.kind}; {', '.join(one.agents)}): {one.why}" for one in merged.conflicts]
+
+
+def _observed(agent: str, verdict: str | None) -> Report:
+    return Report(agent=agent, status=OBSERVED, verdict=verdict, kind="observed", looked=False)
+
+
+def _accepted_retries(state: SessionState) -> set[str]:
+    """Return the keys of delegations whose retry was accepted."""
+    return {
+        entry.retry_of
+        for entry in state.delegations.values()
+        if entry.state == "accepted" and entry.retry_of in state.delegations
+    }
+
+
+def _agents_without_report(state: SessionState, reported: set[str]) -> list[str]:
+    """Return the agents of failed delegations that have neither a report nor an accepted retry."""
+    settled = _accepted_retries(state)
+    return [
+        _name(entry.agent)
+        for key, entry in state.delegations.items()
+        if entry.has_failed and key not in settled and not reported & {key, entry.agent_id}
+    ]
+
+
+def _report(one: KeptResult, options: Options, sources: Sources) -> Report:
+    """Return a report under its sender's name, as it was judged when it arrived.
+
+    A text that cannot be read is one failed agent: the other reports are merged.
+    """
+    agent = _name(one.agent)
+    report = _stored_report(one, agent) or _read_again(one, agent, options, sources)
+    return msgspec.structs.replace(report, status="FAILED") if one.outcome == "failed" else report
+
+
+def _stored_report(one: KeptResult, agent: str) -> Report | None:
+    """Return the stored report; None for one of an earlier version."""
+    try:
+        with Path(one.merge).open("rb") as file:
+            report = msgspec.json.decode(file.read(MAX_CHECK_BYTES), type=Report)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return report if report.agent == agent else None
+
+
+def _read_again(one: KeptResult, agent: str, options: Options, sources: Sources) -> Report:
+    try:
+        with Path(one.path).open("rb") as file:
+            data = file.read(MAX_TEXT_BYTES)
+    except OSError:
+        return failed_report(agent)
+    return read_report(data, agent, options, sources, one.verdict or None)
+
+
+def _name(agent: str) -> str:
+    return slug(agent.rpartition(":")[2])

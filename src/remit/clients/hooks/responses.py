@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Answer = dict[str, Any]
+Answer = dict[str, "Any"]
 
 #: Longer texts are truncated: the client shows them to a model or a person.
 MAX_TEXT = 20_000

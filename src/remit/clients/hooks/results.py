@@ -1,29 +1,28 @@
 """Store the reports of subagents with their verdicts, in private files that are limited in size and number.
 
-A report has three files with one base name: `.md` (the text without secrets), `.check.json` (the verdicts) and `.json`
-(the entry). The entry is written last, so every listed report is complete.
+A report has files with one base name: `.md` (the text without secrets), `.check.json` (the verdicts), `.merge.json`
+(its part in a merge) and `.json` (the entry). The entry is written last, so every listed report is complete.
 """
-
-# Without pathlib, which takes as long to load as the whole gate.
 
 from __future__ import annotations
 
 import json
 import os
 import time
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any, Literal
+
+import msgspec
 
 from remit.clients.hooks.project import CLAIMS
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.record_store import make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
+from remit.secrets.scan import redact, redact_all
 from remit.workspace.atomic_write import replace_file
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-SCHEMA = "remit.kept/1"
+SCHEMA: Literal["remit.kept/1"] = "remit.kept/1"
 #: `returned`: sent back for its one correction. `observed`: recorded only, nothing was enforced.
 OUTCOMES = ("accepted", "returned", "rejected", "failed", "observed")
 #: A longer text is truncated, and its entry has `whole` false.
@@ -40,79 +39,65 @@ _MAX_FILES = 500
 _MAX_PARTIAL = 20_000
 #: Characters beyond a limit that are searched for secrets before the text is cut.
 _MARGIN = 10_000
-_SUFFIXES = (".json", ".check.json", ".md")
+_SUFFIXES = (".json", ".check.json", ".merge.json", ".md")
 
 
-class KeptResult:
-    """A stored report. `path` and `check` are empty if there is no text or no check."""
+class KeptResult(msgspec.Struct, kw_only=True):
+    """The entry of a stored report."""
 
-    __slots__ = (
-        "active",
-        "agent",
-        "agent_id",
-        "at",
-        "attempt",
-        "base",
-        "changed",
-        "check",
-        "cited",
-        "commit",
-        "definition",
-        "digest",
-        "failure",
-        "files",
-        "findings",
-        "model",
-        "outcome",
-        "partial",
-        "path",
-        "profile",
-        "recoverable",
-        "verdict",
-        "violations",
-        "whole",
-        "would",
-    )
+    schema: Literal["remit.kept/1"] = SCHEMA
+    agent: str = ""
+    agent_id: str = ""
+    outcome: str = ""
+    #: The outcome that an enforcing mode would have had.
+    would: str = ""
+    verdict: str = ""
+    attempt: int = 1
+    at: float = 0.0
+    #: Each has rule, line, level, message and help.
+    violations: list[dict[str, Any]] = []
+    #: The files that an accepted report covers.
+    files: list[str] = []
+    #: The files that the subagent had written by then.
+    changed: list[str] = []
+    #: The locations that an accepted report cites, each as path and line.
+    cited: list[tuple[str, int]] = []
+    #: The lines of a report that was not accepted whose claims hold.
+    partial: str = ""
+    #: The profile that it was checked with; empty for reports of earlier versions.
+    profile: str = ""
+    #: The failure that a valid report states (Status FAILED), and whether a retry may help.
+    failure: str = ""
+    recoverable: bool = True
+    digest: str = ""
+    findings: int = 0
+    #: The commit of the project, and the digest of the agent's definition and its model, if they were known.
+    commit: str = ""
+    definition: str = ""
+    model: str = ""
+    #: The client's `stop_hook_active`: whether a hook had already made the subagent continue.
+    active: bool = False
+    whole: bool = True
+    has_text: bool = False
+    has_check: bool = False
+    has_merge: bool = False
+    #: The path of its files without their endings.
+    base: str = ""
 
-    def __init__(self, values: Mapping[str, Any], base: str) -> None:
-        #: The path of its files without their endings.
-        self.base = base
-        self.agent = _text(values.get("agent"))
-        self.agent_id = _text(values.get("agent_id"))
-        attempt, at = values.get("attempt"), values.get("at")
-        self.attempt = attempt if isinstance(attempt, int) else 1
-        self.at = float(at) if isinstance(at, int | float) else 0.0
-        self.outcome = _text(values.get("outcome"))
-        self.verdict = _text(values.get("verdict"))
-        #: The outcome that an enforcing mode would have had.
-        self.would = _text(values.get("would"))
-        #: Each has rule, line, level, message and help.
-        self.violations: list[dict[str, Any]] = _tables(values.get("violations"))
-        #: The files that an accepted report covers.
-        self.files = [path for path in values.get("files") or () if isinstance(path, str)]
-        #: The files that the subagent had written by then.
-        self.changed = [path for path in values.get("changed") or () if isinstance(path, str)]
-        #: The locations that an accepted report cites, each as path and line.
-        self.cited = _pairs(values.get("cited"))
-        #: The lines of a report that was not accepted whose claims hold.
-        self.partial = _text(values.get("partial"))
-        #: The profile that it was checked with; empty for reports of earlier versions.
-        self.profile = _text(values.get("profile"))
-        #: The failure that a valid report states (Status FAILED), and whether a retry may help.
-        self.failure = _text(values.get("failure"))
-        self.recoverable = values.get("recoverable") is not False
-        self.digest = _text(values.get("digest"))
-        findings = values.get("findings")
-        self.findings = findings if isinstance(findings, int) else 0
-        #: The commit of the project, and the digest of the agent's definition and its model, if they were known.
-        self.commit = _text(values.get("commit"))
-        self.definition = _text(values.get("definition"))
-        self.model = _text(values.get("model"))
-        #: The client's `stop_hook_active`: whether a hook had already made the subagent continue.
-        self.active = values.get("active") is True
-        self.whole = values.get("whole") is not False
-        self.path = base + ".md" if values.get("has_text") is True else ""
-        self.check = base + ".check.json" if values.get("has_check") is True else ""
+    @property
+    def path(self) -> str:
+        """The file with its text; empty without one."""
+        return self.base + ".md" if self.has_text else ""
+
+    @property
+    def check(self) -> str:
+        """The file with its verdicts; empty without one."""
+        return self.base + ".check.json" if self.has_check else ""
+
+    @property
+    def merge(self) -> str:
+        """The file with its part in a merge; empty without one."""
+        return self.base + ".merge.json" if self.has_merge else ""
 
     @property
     def is_final(self) -> bool:
@@ -134,9 +119,13 @@ def keep_result(
     outcome: str,
     text: str | None = None,
     check: str = "",
+    merge: str = "",
     **about: Any,
 ) -> KeptResult:
-    """Store a report in the gate's folder. `about` has the other fields of `KeptResult`."""
+    """Store a report in the gate's folder. `about` has the other fields of `KeptResult`.
+
+    `merge` is the report for a merge as JSON, as it was judged.
+    """
     if outcome not in OUTCOMES:
         raise ValueError(f"the outcome of a report must be one of {', '.join(OUTCOMES)}, not {outcome!r}")
     session_folder = _session_folder(folder, session)
@@ -147,7 +136,8 @@ def keep_result(
     report_digest = digest(text or "")
     is_whole = len((text or "").encode("utf-8", "surrogatepass")) <= MAX_TEXT_BYTES
     if text is not None or about.get("violations"):
-        text, check, about = _without_secrets(text, check, about)
+        text, about = _without_secrets(text, about)
+        check, merge = map(_json_without_secrets, (check, merge))
     data = None if text is None else text.encode("utf-8", "surrogatepass")
     entry = {
         "schema": SCHEMA,
@@ -158,6 +148,7 @@ def keep_result(
         "at": round(time.time(), 3),
         "has_text": data is not None,
         "has_check": bool(check) and len(check) <= MAX_CHECK_BYTES,
+        "has_merge": bool(merge) and len(merge) <= MAX_CHECK_BYTES,
         "whole": is_whole,
         **about,
         "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
@@ -174,20 +165,19 @@ def keep_result(
         _write(base + ".md", data[:MAX_TEXT_BYTES])
     if entry["has_check"]:
         _write(base + ".check.json", check.encode("utf-8", "surrogatepass"))
+    if entry["has_merge"]:
+        _write(base + ".merge.json", merge.encode("utf-8", "surrogatepass"))
     _write(base + ".json", json.dumps(entry).encode("ascii"))
     _prune(session_folder, newest=os.path.basename(base))
-    return KeptResult(entry, base)
+    return msgspec.convert({**entry, "base": base}, KeptResult)
 
 
-def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> tuple[str | None, str, dict[str, Any]]:
-    """Return a report, its check and the other fields as they are stored: without what looks like a secret.
+def _without_secrets(text: str | None, about: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Return a report and the other fields as they are stored: without what looks like a secret.
 
     Texts are shortened first, to a bit more than what is stored: a search takes time for each character, and a secret
     must not be cut before it is recognised.
     """
-    # Late, and only for a report that was judged.
-    from remit.secrets.scan import redact, redact_all
-
     limits = {"partial": _MAX_PARTIAL, "failure": MAX_NAME_LENGTH}
     named: dict[str, Any] = {
         name: redact_all(_text(about[name])[: limit + _MARGIN]) for name, limit in limits.items() if about.get(name)
@@ -195,10 +185,15 @@ def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> 
     if about.get("violations"):
         violations = list(about["violations"])[:_MAX_VIOLATIONS]
         named["violations"] = redact_all([_bounded(one, MAX_NAME_LENGTH + _MARGIN) for one in violations])
+    return redact_all(text[: MAX_TEXT_BYTES + _MARGIN] if text else text), {**about, **named}
+
+
+def _json_without_secrets(document: str) -> str:
+    """Return a document as it is stored; one that is too large is not stored."""
+    if not document or len(document) > MAX_CHECK_BYTES:
+        return document
     # One search of the whole text first: most reports have no secret, and each text of its own costs a search.
-    has_secret = bool(check) and len(check) <= MAX_CHECK_BYTES and redact(check) != check
-    stored = json.dumps(redact_all(json.loads(check))) if has_secret else check
-    return redact_all(text[: MAX_TEXT_BYTES + _MARGIN] if text else text), stored, {**about, **named}
+    return json.dumps(redact_all(json.loads(document))) if redact(document) != document else document
 
 
 def list_results(folder: str, session: str) -> list[KeptResult]:
@@ -236,8 +231,6 @@ def read_text(kept: KeptResult) -> str:
 
 def digest(text: str) -> str:
     """Return a digest by which texts are compared."""
-    from hashlib import sha256  # late: reading a list of reports does not need it
-
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -297,17 +290,18 @@ def _names(session_folder: str) -> list[str]:
     return [
         name.removesuffix(".json")
         for name in _scan(session_folder)
-        if name.endswith(".json") and not name.endswith(".check.json")
+        if name.endswith(".json") and not name.endswith((".check.json", ".merge.json"))
     ]
 
 
 def _load(base: str) -> KeptResult | None:
     try:
         with open(os.open(base + ".json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            values = json.loads(file.read(_MAX_ENTRY_BYTES))
-    except (OSError, ValueError, RecursionError):
+            kept = msgspec.convert(json.loads(file.read(_MAX_ENTRY_BYTES)), KeptResult)
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError):
         return None
-    return KeptResult(values, base) if isinstance(values, dict) and values.get("schema") == SCHEMA else None
+    kept.base = base
+    return kept
 
 
 def _prune(session_folder: str, newest: str) -> None:
@@ -352,14 +346,3 @@ def _bounded(violation: Mapping[str, Any], limit: int = MAX_NAME_LENGTH) -> dict
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _pairs(value: object) -> list[tuple[str, int]]:
-    entries: Sequence[object] = value if isinstance(value, list) else ()
-    pairs = (entry for entry in entries if isinstance(entry, list) and len(entry) == 2)
-    return [(path, line) for path, line in pairs if isinstance(path, str) and isinstance(line, int)]
-
-
-def _tables(value: object) -> list[dict[str, Any]]:
-    entries: Sequence[object] = value if isinstance(value, list) else ()
-    return [entry for entry in entries if isinstance(entry, dict)]

@@ -12,18 +12,13 @@ import os
 
 from remit.clients.hooks import results
 from remit.clients.hooks.delivery import new_conflicts
+from remit.clients.hooks.judging import judge
 from remit.clients.hooks.notices import rejected_notice
 from remit.clients.hooks.payload import text
-from remit.clients.hooks.project import CLAIMS
-from remit.clients.hooks.responses import block, message
-from remit.clients.hooks.runs import SubagentRun, link_run, teammate_launch
-from remit.clients.hooks.subagents import close, keep, outcome_of
+from remit.clients.hooks.project import CLAIMS, ProjectContext
+from remit.clients.hooks.responses import Answer, block, message
+from remit.clients.hooks.subagents import SubagentRun, close, keep, link_run, outcome_of, teammate_launch
 from remit.gate.session_store import read_session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from remit.clients.hooks.project import ProjectContext
-    from remit.clients.hooks.responses import Answer
 
 #: The end of a transcript that is read for the last message.
 _MAX_TAIL = 4_000_000
@@ -67,8 +62,6 @@ def _check(
     earlier = results.latest_result(context.folder, run.session, run_id)
     if not report or (earlier is not None and earlier.is_final and results.read_text(earlier).strip() == report):
         return None
-    from remit.clients.hooks.judging import judge
-
     attempt = 2 if earlier is not None and not earlier.is_final else 1
     judged = judge(report, context, agent, transcript, attempt, profile)
     would = outcome_of(judged, "returned" if attempt == 1 else "rejected")

@@ -6,8 +6,7 @@ import os
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
-from remit.clients.patch import edits_in
-from remit.clients.translation import OWN_PROMPTS
+from remit.clients.translation import OWN_PROMPTS, edits_in, merge_permissions, permission_of
 from remit.gate.record_store import make_private
 from remit.gate.session_store import safe_name
 from remit.lean_json import dumps
@@ -145,8 +144,6 @@ def _transcript(payload: Payload, project: str, name: str) -> str:
 
 def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | None:
     """Return the answer to the plugin: what to deny, change, add, replace or send back."""
-    from remit.clients.translation import merge_permissions, permission_of
-
     if "transcript" in payload:
         os.unlink(payload["transcript"])
     whole = merge_permissions(answers, _CANNOT_ASK)

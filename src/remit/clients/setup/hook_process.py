@@ -19,11 +19,15 @@ _SECONDS = 60.0
 _VARIABLES = ("PATH", "HOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LANG")
 
 
+def entry_file() -> Path:
+    """Return the path of the script that a client starts."""
+    return Path(__file__).resolve().parents[2] / "surfaces" / "hooks" / "entry.py"
+
+
 def hook_command(event: str, client: str) -> list[str]:
     """Return the program and arguments of the process that answers an event of a client."""
-    entry = Path(__file__).resolve().parents[2] / "surfaces" / "hooks" / "entry.py"
     # Isolated and without site: it imports nothing of the project or the environment, and it starts fast.
-    return [sys.executable, "-I", "-S", str(entry), event, "--client", client]
+    return [sys.executable, "-I", "-S", str(entry_file()), event, "--client", client]
 
 
 def shell_command(event: str, client: str) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from remit.clients.setup.hook_process import shell_command
 from remit.contract.kinds import slug
+from remit.dispatch.health import HealthFact
 from remit.errors import UsageError
 from remit.registry.model import Definition
 from remit.registry.plugin_root import PluginRoot
@@ -48,9 +50,11 @@ class ClientSetup(ABC):
     ending = ".md"
     #: Agents of the team that the client defines itself.
     own_agents: frozenset[str] = frozenset()
-    #: The client's folder in a project, and the file with the hooks in the client's folder.
+    #: The client's folder in a project, and the file with the hooks in the client's folder: of a project, and of a user
+    #: if it has another name.
     folder = ""
     hooks = ""
+    user_hooks = ""
     #: Variables with which the client, when `remit doctor` starts it, installs nothing.
     offline: Mapping[str, str] = MappingProxyType({})
     #: Whether the client runs hooks of the project and of the user, even if they are the same.
@@ -71,28 +75,31 @@ class ClientSetup(ABC):
             if project is not None:
                 raise UsageError("--user applies to all projects; omit --project")
             folder = self.user_folder()
-            return InstallTarget(Path.home(), folder, folder / self.hooks, is_user=True, client=self)
+            settings = folder / (self.user_hooks or self.hooks)
+            return InstallTarget(Path.home(), folder, settings, is_user=True, client=self)
         root = project_root(project)
         folder = root / self.folder
         return InstallTarget(root, folder, folder / self.hooks, is_user=False, client=self)
 
-    @abstractmethod
     def hook_entries(
         self, http: str | None = None, *, secret: str | None = None, is_closed: bool = False
     ) -> dict[str, dict[str, Any]]:
         """Return the entry of each event in the client's settings; empty if a file of Remit contains the hooks."""
+        if http:
+            raise UsageError(f"{self.name}: --http is not supported; its hooks are processes")
+        return {}
 
-    @abstractmethod
     def is_ours(self, hook: object) -> bool:
         """Whether an entry of the client's settings is Remit's, including one of another installation."""
+        return False
 
-    @abstractmethod
     def calls(self, http: str | None = None) -> str:
         """Return what the hooks call, for a message."""
+        return shell_command("EVENT", self.name)
 
-    @abstractmethod
     def wanted_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
-        """Return the files of Remit in the client's folder, with their content."""
+        """Return the files of Remit in the client's folder, with their content: the agents."""
+        return {target.folder / self.agents / name: text for name, text in self.agent_files().items()}
 
     @abstractmethod
     def definition_text(self, one: Definition) -> str:
@@ -132,6 +139,13 @@ class ClientSetup(ABC):
     def record_file(self, target: InstallTarget) -> Path:
         """Return the path of the install record."""
         return target.own / "installed.json"
+
+    @abstractmethod
+    def facts(self, project: Path | None = None) -> Iterator[HealthFact]:
+        """Check the install in a project and that of the user, for `remit doctor`.
+
+        Only Claude Code reports that it is not installed.
+        """
 
     def next_step(self, target: InstallTarget) -> str:
         """Return what the user must do before the hooks run; "" if nothing."""

@@ -10,13 +10,15 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
-from remit.dispatch.tools import arguments, sandbox
-from remit.dispatch.tools.call import ToolCall
+from remit.dispatch.tools import sandbox
+from remit.dispatch.tools.confined import ToolCall
 from remit.dispatch.tools.deciding import FolderIdentity, deciding_entries
-from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolRefused
+from remit.dispatch.tools.model import NumberArgument, ToolAnswer, ToolArguments, ToolLimits, ToolRefused
 from remit.dispatch.tools.processes import GRACE, MARK, ProcessResult, isolated_command, run_process
 from remit.shell.syntax import parse
 
@@ -35,7 +37,17 @@ _MAX_MOVED = 20
 _MAX_AS_SECONDS = 600
 
 
-async def bash(call: ToolCall, args: arguments.Bash) -> ToolAnswer:
+class Bash(ToolArguments, frozen=True):
+    """Arguments of Bash."""
+
+    command: Annotated[str, Meta(min_length=1, max_length=20_000)]
+    timeout: Annotated[NumberArgument, Meta(description="Milliseconds; a number up to 600 means seconds.")] | None = (
+        None
+    )
+    description: Annotated[str, Meta(description="What the command does, in a few words.")] | None = None
+
+
+async def bash(call: ToolCall, args: Bash) -> ToolAnswer:
     """Run a command and return its output and exit code."""
     check_allowed(args.command, call.patterns)
     if "\0" in args.command or not _encodable(args.command):

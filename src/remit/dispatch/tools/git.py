@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
-from remit.dispatch.tools import arguments
-from remit.dispatch.tools.call import ToolCall
+from msgspec import Meta
+
+from remit.dispatch.tools.confined import ToolCall
 from remit.dispatch.tools.files import lines_of
-from remit.dispatch.tools.model import ToolAnswer, ToolRefused
+from remit.dispatch.tools.model import FolderArgument, PathArgument, ToolAnswer, ToolArguments, ToolRefused
 from remit.dispatch.tools.processes import ProcessResult, run_process
 from remit.workspace.git_folder import external_reference, linked_home
 from remit.workspace.safe_git import (
@@ -52,8 +54,40 @@ _ERRORS = (
     (r"could not open object name list|invalid object name", "the repository's blame.ignoreRevsFile cannot be used"),
 )
 
+_Rev = Annotated[str, Meta(description="A commit, branch, tag or range such as main..HEAD.", max_length=400)]
 
-async def git_log(call: ToolCall, args: arguments.GitLog) -> ToolAnswer:
+
+class GitLog(ToolArguments, frozen=True):
+    """Arguments of GitLog."""
+
+    path: FolderArgument | None = None
+    limit: Annotated[int, Meta(ge=1, le=500, description="The maximum number of commits.")] = 20
+    rev: _Rev | None = None
+
+
+class GitDiff(ToolArguments, frozen=True):
+    """Arguments of GitDiff."""
+
+    rev: _Rev | None = None
+    path: FolderArgument | None = None
+
+
+class GitShow(ToolArguments, frozen=True):
+    """Arguments of GitShow."""
+
+    rev: _Rev
+    path: Annotated[str, Meta(description="Show this file in that commit, instead of the commit.")] | None = None
+
+
+class GitBlame(ToolArguments, frozen=True):
+    """Arguments of GitBlame."""
+
+    path: PathArgument
+    start: Annotated[int, Meta(ge=1, le=1_000_000_000, description="The first line.")] | None = None
+    end: Annotated[int, Meta(ge=1, le=1_000_000_000, description="The last line.")] | None = None
+
+
+async def git_log(call: ToolCall, args: GitLog) -> ToolAnswer:
     """Return commits, newest first."""
     path = call.confined.relative(args.path or ".")
     revs = await _resolve(call, args.rev or "HEAD")
@@ -62,7 +96,7 @@ async def git_log(call: ToolCall, args: arguments.GitLog) -> ToolAnswer:
     return ToolAnswer(_text(out) or "No commits. Use another path or rev.", path=path or None)
 
 
-async def git_diff(call: ToolCall, args: arguments.GitDiff) -> ToolAnswer:
+async def git_diff(call: ToolCall, args: GitDiff) -> ToolAnswer:
     """Return the differences between a commit and the work tree, or between two commits."""
     path = call.confined.relative(args.path or ".")
     revs = await _resolve(call, args.rev or "HEAD")
@@ -72,7 +106,7 @@ async def git_diff(call: ToolCall, args: arguments.GitDiff) -> ToolAnswer:
     return ToolAnswer(text, path=path or None, marks=marks_of(text.split("\n"), numbered=".." not in revs))
 
 
-async def git_show(call: ToolCall, args: arguments.GitShow) -> ToolAnswer:
+async def git_show(call: ToolCall, args: GitShow) -> ToolAnswer:
     """Return a commit with its changes, or a file in that commit."""
     commit = await _commit(call, args.rev)
     if args.path is None:
@@ -90,7 +124,7 @@ async def git_show(call: ToolCall, args: arguments.GitShow) -> ToolAnswer:
     return ToolAnswer(_text(data) or f"[{path} was empty.]", path=path)
 
 
-async def git_blame(call: ToolCall, args: arguments.GitBlame) -> ToolAnswer:
+async def git_blame(call: ToolCall, args: GitBlame) -> ToolAnswer:
     """Return the last change of each line of a file."""
     path, is_folder = await call.in_thread(lambda: call.confined.kind(args.path))
     if is_folder:

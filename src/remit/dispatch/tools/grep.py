@@ -9,16 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta, field
 
-from remit.dispatch.tools import arguments
-from remit.dispatch.tools.call import ToolCall
+from remit.dispatch.tools.confined import ToolCall
 from remit.dispatch.tools.git import git_result
-from remit.dispatch.tools.model import ToolAnswer, ToolRefused
+from remit.dispatch.tools.model import (
+    MAX_PATTERN,
+    FolderArgument,
+    NumberArgument,
+    ToolAnswer,
+    ToolArguments,
+    ToolRefused,
+    one_line,
+)
 from remit.dispatch.tools.openat import is_closed_name, walk
-from remit.dispatch.tools.output import one_line
 from remit.dispatch.tools.processes import ProcessResult, isolated_command, run_process
 from remit.globs import Pattern
 
@@ -26,7 +33,37 @@ _MAX_CONTEXT = 1_000
 _LISTED = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 
 
-async def grep(call: ToolCall, args: arguments.Grep) -> ToolAnswer:
+class Grep(ToolArguments, frozen=True):
+    """Arguments of Grep."""
+
+    pattern: Annotated[str, Meta(description="A regular expression (Python's syntax).", max_length=MAX_PATTERN)]
+    path: FolderArgument | None = None
+    glob: (
+        Annotated[
+            str, Meta(description="Only files that match, e.g. *.py or src/**/*.{ts,tsx}.", max_length=MAX_PATTERN)
+        ]
+        | None
+    ) = None
+    output_mode: Annotated[
+        Literal["files_with_matches", "content", "count"],
+        Meta(description="content: the lines; files_with_matches: the files; count: the matches in each file."),
+    ] = "files_with_matches"
+    ignore_case: Annotated[bool, Meta(description="Ignore case.")] = field(default=False, name="-i")
+    numbers: Annotated[bool, Meta(description="Line numbers, with content.")] = field(default=True, name="-n")
+    after: Annotated[NumberArgument, Meta(description="Lines after each match, with content.")] = field(
+        default=0, name="-A"
+    )
+    before: Annotated[NumberArgument, Meta(description="Lines before each match, with content.")] = field(
+        default=0, name="-B"
+    )
+    around: Annotated[NumberArgument, Meta(description="Lines before and after each match.")] = field(
+        default=0, name="-C"
+    )
+    head_limit: Annotated[NumberArgument, Meta(description="The maximum number of lines or files.")] | None = None
+    multiline: Annotated[bool, Meta(description="The pattern may span lines; . matches a line end.")] = False
+
+
+async def grep(call: ToolCall, args: Grep) -> ToolAnswer:
     """Return the lines, files or counts that match, sorted by path."""
     paths = await _paths(call, args)
     if not paths:
@@ -44,7 +81,7 @@ async def grep(call: ToolCall, args: arguments.Grep) -> ToolAnswer:
     return _answer(call, args, result, len(paths))
 
 
-def _request(call: ToolCall, args: arguments.Grep) -> dict[str, Any]:
+def _request(call: ToolCall, args: Grep) -> dict[str, Any]:
     rows = min(args.head_limit or call.limits.matches, call.limits.matches)
     return {
         "top": call.confined.top,
@@ -62,7 +99,7 @@ def _request(call: ToolCall, args: arguments.Grep) -> dict[str, Any]:
     }
 
 
-async def _paths(call: ToolCall, args: arguments.Grep) -> list[str]:
+async def _paths(call: ToolCall, args: Grep) -> list[str]:
     """Return the files to search: a named file, or the files below a folder that git does not ignore."""
     path, is_folder = await call.in_thread(lambda: call.confined.kind(args.path or "."))
     if not is_folder:
@@ -114,7 +151,7 @@ async def _listed_by_git(call: ToolCall, path: str) -> list[str]:
     return [name for name in names if name and not any(map(is_closed_name, name.split("/")))]
 
 
-def _answer(call: ToolCall, args: arguments.Grep, result: ProcessResult, searched: int) -> ToolAnswer:
+def _answer(call: ToolCall, args: Grep, result: ProcessResult, searched: int) -> ToolAnswer:
     rows, end = _rows(result.output)
     lines = [_line(row, args) for row in rows]
     marks = tuple((one_line(row[0]), row[1] if args.output_mode == "content" else 0) if row else None for row in rows)
@@ -155,7 +192,7 @@ def _rows(output: bytes) -> tuple[list[list[Any] | None], dict[str, Any] | None]
     return rows, None
 
 
-def _line(row: list[Any] | None, args: arguments.Grep) -> str:
+def _line(row: list[Any] | None, args: Grep) -> str:
     if row is None:
         return "--"
     path, number, matches, text = one_line(row[0]), *row[1:]

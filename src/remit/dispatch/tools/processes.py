@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.dispatch.tools.process_tree import descendants, marked, send_signal
+from remit.dispatch.tools.supervisor import descendants, marked, send_signal
 
 #: Seconds that a program may take to end after SIGTERM before it is killed.
 GRACE = 0.5

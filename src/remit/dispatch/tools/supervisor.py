@@ -10,6 +10,7 @@ It runs in an isolated interpreter with one thread, so that limits can be set be
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -17,8 +18,6 @@ import resource
 import signal
 import sys
 import time
-
-from remit.dispatch.tools.process_tree import descendants, send_signal
 
 _SUBREAPER, _PARENT_DEATH = 36, 1
 _WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -116,3 +115,57 @@ def _kill_all() -> None:
     while (left := descendants(os.getpid())) and time.monotonic() < deadline:
         send_signal(signal.SIGKILL, left)
         _wait_for_all(_PAUSE)
+
+
+def descendants(of: int) -> list[int]:
+    """Return the living descendants of a process, nearest first; an empty list without `/proc`."""
+    children: dict[int, list[int]] = {}
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 (as below)
+    except OSError:
+        return []
+    for name in names:
+        if name.isdigit() and (parent := _living_parent(name)) is not None:
+            children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    waiting = [of]
+    while waiting:
+        below = children.pop(waiting.pop(0), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _living_parent(name: str) -> int | None:
+    """Return the parent of a process; None if the process has ended or is a zombie."""
+    try:
+        with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 (hundreds of them, and no pathlib here)
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return int(fields[1]) if len(fields) > 1 and fields[0] not in (b"Z", b"X") else None
+
+
+def marked(variable: str, value: str) -> list[int]:
+    """Return the processes whose environment has a variable with this value, as far as they are visible."""
+    wanted = f"{variable}={value}".encode()
+    found = []
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 (as above)
+    except OSError:
+        return []
+    for name in names:
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123 (as above)
+                if name.isdigit() and wanted in file.read().split(b"\0"):
+                    found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def send_signal(number: signal.Signals, processes: list[int]) -> None:
+    """Send a signal to processes, ignoring those that have ended."""
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, number)

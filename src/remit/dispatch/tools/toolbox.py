@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from remit.dispatch.tools import sandbox
-from remit.dispatch.tools.arguments import parse_arguments
+from remit.dispatch.tools import bash, files, git, grep, sandbox
 from remit.dispatch.tools.bash import is_everything
-from remit.dispatch.tools.call import ToolCall
-from remit.dispatch.tools.catalogue import TOOLS, ToolEntry
-from remit.dispatch.tools.confined import Confined
-from remit.dispatch.tools.model import ToolAnswer, ToolLimits, ToolOutput, ToolRefused, ToolSpec
-from remit.dispatch.tools.output import cap_text
+from remit.dispatch.tools.confined import Confined, ToolCall
+from remit.dispatch.tools.model import (
+    ToolAnswer,
+    ToolArguments,
+    ToolLimits,
+    ToolOutput,
+    ToolRefused,
+    ToolSpec,
+    cap_text,
+    parse_arguments,
+    schema_of,
+)
+from remit.evidence.find_runs import kept_output
 from remit.evidence.receipts import Receipt
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact, redact_all
@@ -142,8 +149,14 @@ class Toolbox:
             time=started,
             hits={to_storable(path): tuple(sorted(lines)) for path, lines in hits.items()},
             failed=answer.failed,
+            output=_kept(recorded, text) if answer.exit is not None else None,
         )
         return ToolOutput(capped.text, receipt, answer.failed)
+
+
+def _kept(arguments: Mapping[str, Any], text: str) -> str:
+    command = arguments.get("command")
+    return kept_output(command if isinstance(command, str) else "", text)
 
 
 def recorded_arguments(arguments: Any) -> dict[str, Any]:
@@ -172,3 +185,73 @@ def _as_text(value: Any) -> str:
 def _bounded(text: str) -> str:
     clean = to_storable(text[:_MAX_ARGUMENT])
     return clean if len(text) <= _MAX_ARGUMENT else f"{clean} [… {len(text) - _MAX_ARGUMENT:,} more characters]"
+
+
+class ToolEntry(NamedTuple):
+    """A tool."""
+
+    spec: ToolSpec
+    arguments: type[ToolArguments]
+    run: Callable[[ToolCall, Any], Awaitable[ToolAnswer]]
+
+
+def _read_only(
+    kind: type[ToolArguments], run: Callable[[ToolCall, Any], Awaitable[ToolAnswer]], description: str
+) -> ToolEntry:
+    return ToolEntry(ToolSpec(kind.__name__, description, schema_of(kind), True, True), kind, run)  # noqa: FBT003 (positional fields of a struct)
+
+
+def _writing(
+    kind: type[ToolArguments],
+    run: Callable[[ToolCall, Any], Awaitable[ToolAnswer]],
+    description: str,
+    *,
+    repeatable: bool = False,
+) -> ToolEntry:
+    spec = ToolSpec(kind.__name__, description, schema_of(kind), is_read_only=False, is_repeatable=repeatable)
+    return ToolEntry(spec, kind, run)
+
+
+_ALL = (
+    _read_only(
+        files.Read,
+        files.read_lines,
+        "Read a text file. Lines are numbered; the number and the tab after it are not part of the file. "
+        "Up to 2,000 lines at a time: use offset and limit for more.",
+    ),
+    _read_only(
+        grep.Grep,
+        grep.grep,
+        "Search the files of the workspace with a regular expression. Ignored and binary files are skipped. "
+        "Lists matching files unless output_mode is set.",
+    ),
+    _read_only(files.Glob, files.glob_files, "List files whose path matches a pattern, sorted by path."),
+    _read_only(files.LS, files.list_folder, "List the names in one folder. Folders end with /."),
+    _read_only(git.GitLog, git.git_log, "List commits, newest first, of a path or of the whole workspace."),
+    _read_only(
+        git.GitDiff,
+        git.git_diff,
+        "Show the differences between a commit (default: HEAD) and the files on disk, or between the two commits of "
+        "a range.",
+    ),
+    _read_only(git.GitShow, git.git_show, "Show a commit and its changes, or, with path, a file in that commit."),
+    _read_only(git.GitBlame, git.git_blame, "Show the author and date of the last change of each line of a file."),
+    _writing(
+        files.Edit,
+        files.edit_file,
+        "Replace an exact text in a file. It must occur exactly once unless replace_all is set.",
+    ),
+    _writing(
+        files.Write,
+        files.write_file,
+        "Create a file or replace its whole content. Missing folders are created. For a small change use Edit.",
+        repeatable=True,
+    ),
+    _writing(
+        bash.Bash,
+        bash.bash,
+        "Run a command in the workspace and show its output. It has no input and no terminal, and all processes that "
+        "it starts end with it. To read files use Read, Grep and Glob.",
+    ),
+)
+TOOLS = {tool.spec.name: tool for tool in _ALL}

@@ -32,6 +32,7 @@ class ConfidenceArithmetic(Rule):
     name = "confidence-arithmetic"
     code = "CNF005"
     level = "L1"
+    in_short_form = False
     levels = {"lenient": "L3"}
     requires = ("confidence-range", "confidence-breakdown")
     help = "Set combined_confidence to the mean of verified_confidence and inferred_confidence, and the score to the same value."

@@ -19,12 +19,12 @@ class ConfidenceBreakdown(Rule):
 
     name = "confidence-breakdown"
     code = "CNF004"
-    subject = "no breakdown"
     level = "L1"
+    in_short_form = False
     levels = {"v1": None, "lenient": "L3"}
     requires = ("confidence-range",)
     help = "Add the lines `verified_confidence: NN` and `inferred_confidence: NN` under the score."
-    prompt = "At 75 or more, add the lines `verified_confidence: NN` (what you read or ran) and `inferred_confidence: NN`. The score is their mean."
+    prompt = "At 75 or more, give verified_confidence for what you read or ran, and inferred_confidence for what you concluded. The score is their mean."
     good = (
         Example(
             "generic",

@@ -20,10 +20,10 @@ class ConfidenceJustification(Rule):
     name = "confidence-justification"
     code = "CNF006"
     level = "L2"
+    in_short_form = False
     levels = {"v1": None, "lenient": "L3"}
     requires = ("confidence-range",)
     help = "Add `### Confidence Justification` with Score (the same number), Evidence Count (a number), Verification Method and Potential Blind Spots."
-    prompt = "At 85 or more, add Confidence Justification: Score, Evidence Count (a number), Verification Method, Potential Blind Spots."
     good = (
         Example(
             "generic",

@@ -15,8 +15,8 @@ class ConfidenceMissing(Rule):
 
     name = "confidence-missing"
     code = "CNF001"
-    subject = "no confidence"
     level = "L1"
+    in_short_form = False
     levels = {"lenient": "L3"}
     help = "Add `### Confidence` with a number from 0 to 100 and the reason: `90 - every cited line was read`."
     bad = (

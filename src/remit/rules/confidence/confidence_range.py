@@ -21,9 +21,10 @@ class ConfidenceRange(Rule):
     name = "confidence-range"
     code = "CNF002"
     level = "L1"
+    in_short_form = False
     levels = {"lenient": "L3"}
     help = "Write every confidence as one number from 0 to 100."
-    prompt = "Confidence is `NN - why`, a number from 0 to 100 and the reason. A confidence in a table is a number from 0 to 100."
+    prompt = "Each confidence is a number from 0 to 100."
     good = (
         Example("generic", edits=(("90 - every", "**90%** - every"),)),
         Example(
@@ -31,7 +32,7 @@ class ConfidenceRange(Rule):
             edits=(
                 ("90 - every", "0 - every"),
                 ("verified_confidence: 95\ninferred_confidence: 85\ncombined_confidence: 90\n", ""),
-                ("### Next Steps", "### Uncertainty\nAll of it.\n\n### Next Steps"),
+                ("### Next Steps", "### Uncertainty\nIs any of it so?\n\n### Next Steps"),
             ),
         ),
         Example(

@@ -16,8 +16,8 @@ class ConfidenceReason(Rule):
 
     name = "confidence-reason"
     code = "CNF003"
-    subject = "no reason"
     level = "L2"
+    in_short_form = False
     levels = {"v1": "L1", "lenient": "L3"}
     requires = ("confidence-range",)
     help = "Write the reason after the number: `90 - every cited line was read`."

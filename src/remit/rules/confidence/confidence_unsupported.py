@@ -20,6 +20,7 @@ class ConfidenceUnsupported(Rule):
     code = "CNF008"
     needs = "receipts"
     level = "L2"
+    in_short_form = False
     levels = {"lenient": "L3"}
     requires = ("no-tool-calls", "confidence-range", "execution-unseen")
     help = (

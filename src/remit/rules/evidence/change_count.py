@@ -16,7 +16,6 @@ class ChangeCount(Rule):
     name = "change-count"
     code = "EVD011"
     needs = "repository"
-    subject = "changes"
     level = "L3"
     help = "Count the lines again, or remove the number."
     bad = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -18,10 +18,9 @@ class CommandMissing(Rule):
     code = "EVD022"
     since = "0.2"
     needs = "repository"
-    subject = "command"
     level = "L2"
     help = "Name a script or target that the project defines."
-    prompt = "Name only commands, tests and commits that exist: each is looked up."
+    prompt = "Name only commands, tests and commits that exist."
     good = (Example("generic", edits=(("1. Tag the release", "1. Run `python -m app.login`"),)),)
     bad = (
         Example(

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from sys import maxsize
 
-from remit.contract.findings import Finding
-from remit.contract.lines import is_none_text
+from remit.contract.findings import Finding, is_none_row
+from remit.contract.headings import block_key
+from remit.contract.lines import is_none_text, lines_of
+from remit.contract.model import Block
+from remit.evidence.claims import explain
 from remit.evidence.document import located_tables
 from remit.evidence.model import Checked
-from remit.evidence.reasons import explain
+from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
+
+_PATH = lazy_pattern(r"[\w-]/[\w.-]*\.\w")
+#: The blocks of which at least one entry names a location.
+_CITING = ("execution_flow", "pattern_analysis")
 
 
 class FindingWithoutReference(Rule):
-    """A row of a table with locations, or an issue, has no location.
+    """A row of a table with locations, an issue, a flow, patterns or prose have no location.
 
-    A statement without a location cannot be checked. The same is true of a location in another repository.
+    A statement without a location cannot be checked. The same is true of a location in another repository. One location
+    is enough for a flow, for patterns, and for the Findings of a generic result.
     """
 
     name = "finding-without-reference"
@@ -24,8 +33,10 @@ class FindingWithoutReference(Rule):
     level = "L2"
     levels = {"v1": "L1"}
     requires = ("wrong-column",)
-    help = "Add a `path/to/file.py:12` to the row or issue, or remove it."
-    prompt = "Every row of a table with a location column, and every issue, names its `path/to/file.py:12`."
+    help = "Add a `path/to/file.py:12` to the row, issue or block, or remove it."
+    prompt = (
+        "Each row with a location column, each issue, and the steps, patterns or prose of Findings name a location."
+    )
     good = (Example("generic", edits=(("where the token is made |\n", "where the token is made |\n| - | - | - |\n"),)),)
     bad = (
         Example(
@@ -65,7 +76,7 @@ class FindingWithoutReference(Rule):
         for table, section in located_tables(case.document):
             for row in table.rows:
                 references = cited.get(row.line, ())
-                if not references and not all(is_none_text(cell) for cell in row.cells):
+                if not references and not is_none_row(row) and not case.found_nothing:
                     yield Fault(line=row.line, message=f"a row of {section} does not name a file")
                 elif references and all(reference.is_elsewhere for reference in references):
                     yield Fault(
@@ -75,6 +86,38 @@ class FindingWithoutReference(Rule):
         for issue, references in issue_references(case):
             if not references:
                 yield Fault(line=issue.line, message=f"the issue {issue.title[:60]!r} does not name a file")
+        for block in _vague_blocks(case):
+            message = f"the block {block.heading} does not name a file"
+            yield Fault(line=block.line, message=message, mark=block.heading, level="L2")
+        if case.kind.name == "generic" and _is_vague(case):
+            yield Fault(line=case.document.line_of("findings"), message="the Findings do not name a file", level="L2")
+
+
+def _vague_blocks(case: Case) -> Iterator[Block]:
+    """Yield each block of steps or patterns in which no claim can be checked."""
+    if case.failed or case.found_nothing:
+        return
+    claims = sorted(claim.at for claim in case.evidence.checked)
+    lines = [block.line for block in case.result.findings] + [part.line for part in case.document.outline.sections]
+    heads = [*sorted(lines), maxsize]
+    for block in case.result.findings:
+        end = heads[bisect_right(heads, block.line)]
+        is_vague = bisect_left(claims, block.line) == bisect_left(claims, end)
+        if is_vague and block_key(block.heading) in _CITING and _names_no_file([block]):
+            yield block
+
+
+def _is_vague(case: Case) -> bool:
+    """Return whether the Findings have words, but no claim that can be checked."""
+    if case.failed or case.found_nothing or any(claim.section == "findings" for claim in case.evidence.checked):
+        return False
+    return _names_no_file(case.result.findings)
+
+
+def _names_no_file(blocks: Iterable[Block]) -> bool:
+    """Return whether blocks have words, but no path, not even one that is not a claim."""
+    words = [line.text for block in blocks for line in lines_of(block.content) if not is_none_text(line.text)]
+    return bool(words) and not any(_PATH.search(text) for text in words)
 
 
 def issue_references(case: Case) -> Iterator[tuple[Finding, list[Checked]]]:

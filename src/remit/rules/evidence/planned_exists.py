@@ -16,7 +16,6 @@ class PlannedExists(Rule):
 
     name = "planned-exists"
     code = "EVD010"
-    subject = "plan"
     needs = "repository"
     level = "L3"
     requires = ("wrong-column",)

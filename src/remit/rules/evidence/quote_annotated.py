@@ -17,7 +17,6 @@ class QuoteAnnotated(Rule):
 
     name = "quote-annotated"
     code = "EVD019"
-    subject = "annotated"
     since = "0.2"
     needs = "repository"
     level = "L3"

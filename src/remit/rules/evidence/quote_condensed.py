@@ -17,7 +17,6 @@ class QuoteCondensed(Rule):
 
     name = "quote-condensed"
     code = "EVD020"
-    subject = "condensed"
     since = "0.2"
     needs = "repository"
     level = "L3"

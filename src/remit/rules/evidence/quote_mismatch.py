@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -19,9 +19,9 @@ class QuoteMismatch(Rule):
     name = "quote-mismatch"
     code = "EVD004"
     needs = "repository"
-    subject = "mismatch"
     level = "L1"
     help = "Copy the lines from the file without changes. Mark omitted lines with a line `...`, and start the output of a program with `$ command`."
+    prompt = "Copy quotes exactly. `...` may replace code in a quote. Quote a removed secret as it is shown."
     good = (
         Example(
             "review", edits=(("    return user.password == password\n```", "return  user.password  ==  password\n```"),)

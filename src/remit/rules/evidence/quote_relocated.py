@@ -16,7 +16,6 @@ class QuoteRelocated(Rule):
     name = "quote-relocated"
     code = "EVD005"
     needs = "repository"
-    subject = "relocated"
     level = "L2"
     help = "Change the location of the quote to the one that was found."
     good = (Example("review", edits=(("# app/login.py:19\n", "# app/login.py:14\n"),)),)

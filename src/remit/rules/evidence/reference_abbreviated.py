@@ -17,7 +17,6 @@ class ReferenceAbbreviated(Rule):
 
     name = "reference-abbreviated"
     code = "EVD017"
-    subject = "abbreviated"
     since = "0.2"
     needs = "repository"
     level = "L3"

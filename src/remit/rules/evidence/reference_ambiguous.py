@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -16,7 +16,6 @@ class ReferenceAmbiguous(Rule):
 
     name = "reference-ambiguous"
     code = "EVD018"
-    subject = "ambiguous"
     since = "0.2"
     needs = "repository"
     level = "L2"

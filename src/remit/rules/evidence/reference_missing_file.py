@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain, suggestion
+from remit.evidence.claims import explain, suggestion
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -18,12 +18,9 @@ class ReferenceMissingFile(Rule):
     name = "reference-missing-file"
     code = "EVD001"
     needs = "repository"
-    subject = "missing-file"
     level = "L1"
     help = "Search for the file before you cite it, and write the path exactly as it is in the repository."
-    prompt = (
-        "Cite only files and lines that you have opened: every path and line is looked up, and every quote is compared."
-    )
+    prompt = "Cite only files and lines that you have opened: each path, line and name is looked up, and each quote is compared."
     bad = (
         Example(
             "generic", edits=(("where a user comes in", "see `app/logon.py:7`"),), expect=("reference-missing-file",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain, suggestion
+from remit.evidence.claims import explain, suggestion
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -17,7 +17,6 @@ class ReferenceOutOfRange(Rule):
     name = "reference-out-of-range"
     code = "EVD002"
     needs = "repository"
-    subject = "out-of-range"
     level = "L1"
     help = "Open the file and cite a line that exists."
     good = (

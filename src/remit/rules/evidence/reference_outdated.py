@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.rules.base import Case, Fault, Rule
 
 
@@ -19,7 +19,6 @@ class ReferenceOutdated(Rule):
     code = "EVD021"
     since = "0.2"
     needs = "repository"
-    subject = "outdated"
     level = "L2"
     help = "Write the location that was found, or correct the statement."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -17,7 +17,6 @@ class ReferenceOutside(Rule):
     name = "reference-outside"
     code = "EVD003"
     needs = "repository"
-    subject = "outside"
     level = "L1"
     help = "Cite files inside the repository, relative to its root."
     good = (Example("generic", edits=(("`app/login.py:7` | where", "`app/../app/login.py:7` | where"),)),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -17,7 +17,6 @@ class ReferenceRelocated(Rule):
     name = "reference-relocated"
     code = "EVD007"
     needs = "repository"
-    subject = "relocated"
     level = "L2"
     help = "Change the line to the one that was found."
     good = (

@@ -19,12 +19,13 @@ class SingleSource(Rule):
 
     name = "single-source"
     code = "EVD009"
-    subject = "one file"
     level = "L2"
+    in_short_form = False
     levels = {"v1": None}
     requires = ("references-missing",)
     help = "Read a second file that confirms the statement, or write that the result needs corroboration."
-    prompt = "If all your references point to one file, write that the result needs corroboration."
+    prompt = "If all locations are in one file, write that the result needs corroboration."
+    kinds = ("exploration", "design", "review", "implementation", "verification", "document")
     good = (
         Example(
             "verification",
@@ -54,7 +55,7 @@ class SingleSource(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        if case.failed or case.kind.name == "generic" or len(case.scope) == 1:
+        if case.failed or case.found_nothing or case.kind.name == "generic" or len(case.scope) == 1:
             return
         files = {reference.file for reference in case.evidence.references if not reference.is_elsewhere}
         if len(files) == 1 and not _STATES_IT.search(case.document.text):

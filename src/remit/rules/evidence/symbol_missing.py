@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -18,9 +18,9 @@ class SymbolMissing(Rule):
     name = "symbol-missing"
     code = "EVD006"
     needs = "repository"
-    subject = "mismatch"
     level = "L1"
     help = "Name the symbol that is at this location, or correct the file."
+    prompt = "A name next to a location, `path/to/file.py:12` (name), makes the line checkable."
     good = (Example("exploration", edits=(("(find_user)", "(new)"),)),)
     bad = (
         Example("exploration", edits=(("(find_user)", "(load_user)"),), expect=("symbol-missing",)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -18,7 +18,6 @@ class TestMissing(Rule):
     code = "EVD023"
     since = "0.2"
     needs = "repository"
-    subject = "test"
     level = "L2"
     help = "Name a test that exists."
     good = (

@@ -20,6 +20,7 @@ class BlockMissing(Rule):
     name = "block-missing"
     code = "KND001"
     level = "L1"
+    in_short_form = False
     levels = {"v1": "L2"}
     requires = ("findings-missing",)
     help = "Add the missing block under `### Findings`, with the heading and the columns of your kind of result."
@@ -86,6 +87,8 @@ class BlockMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
+        if case.found_nothing:
+            return
         found = {block_key(block.heading): block for block in case.result.findings}
         for group in case.kind.required_groups():
             present = [found[spec.key] for spec in group if spec.key in found]

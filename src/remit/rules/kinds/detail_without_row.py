@@ -15,11 +15,11 @@ class DetailWithoutRow(Rule):
 
     name = "detail-without-row"
     code = "KND006"
-    subject = "details"
     level = "L2"
+    in_short_form = False
     requires = ("block-missing", "wrong-column", "empty-table")
     help = "Add a row with that ID to Issues Detected, or correct the ID."
-    prompt = "Every entry of Issue Details has the ID of a row of Issues Detected."
+    prompt = "Each entry of Issue Details has the ID of a row of Issues Detected."
     kinds = ("review",)
     bad = (
         Example(

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from remit.contract.findings import blocks
+from remit.contract.findings import blocks, states_nothing_found
 from remit.contract.model import Table
-from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
-
-_NOTHING_FOUND = lazy_pattern(
-    r"\b(?:no|zero|0|without(?: any)?)\s+(?:\w+\s+){0,3}?"
-    r"(?:issues?|findings?|problems?|vulnerabilit(?:y|ies)|bugs?|defects?|weakness(?:es)?|faults?|entry points?|claims?|changes?)\b"
-    r"|\b(?:nothing|none)\b(?:\s+\w+){0,3}\s+(?:found|detected|changed|reported)\b|\bfound nothing\b|\bnothing to (?:report|change)\b"
-    r"|問題(?:は|が)?(?:なし|ありません|見つかりません)|見つかりません|検出されません|未发现|没有发现|无问题|未检测到",
-    re.IGNORECASE,
-)
-
-
-def states_nothing_found(summary: str) -> bool:
-    """Return whether a summary states that nothing was found."""
-    return bool(_NOTHING_FOUND.search(summary))
 
 
 class EmptyTable(Rule):
@@ -35,7 +20,7 @@ class EmptyTable(Rule):
     level = "L2"
     requires = ("block-missing", "wrong-column", "summary-missing")
     help = "Fill in the table, or state in the Summary that nothing was found."
-    prompt = "If a required table has no rows, state in the Summary that nothing was found."
+    prompt = "If nothing was found, say so in the Summary, and where you looked. Then tables may be empty or missing."
     good = (
         Example(
             "verification",

@@ -16,7 +16,6 @@ class PatternsMissing(Rule):
 
     name = "patterns-missing"
     code = "KND009"
-    subject = "design"
     level = "L3"
     requires = ("findings-missing",)
     help = "Add the block `#### Pattern Analysis` with a table Pattern | Example | Recommendation."

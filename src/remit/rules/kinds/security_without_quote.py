@@ -23,12 +23,12 @@ class SecurityWithoutQuote(Rule):
 
     name = "security-without-quote"
     code = "KND007"
-    subject = "security"
     level = "L2"
+    in_short_form = False
     levels = {"v1": None}
     requires = ("block-missing", "wrong-column")
     help = "Add a `path/to/file.py:12`, and quote the code: under Issue Details below the finding's ID, or below the issue."
-    prompt = "A security finding has a reference and quotes the code that it is about."
+    prompt = "A security finding has a location and quotes its code."
     good = (
         Example(
             "generic",

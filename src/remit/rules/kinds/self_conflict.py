@@ -54,14 +54,12 @@ class SelfConflict(Rule):
     name = "self-conflict"
     code = "KND004"
     level = "L2"
+    in_short_form = False
     help = (
         "Decide which statement is correct and remove the other. If both are correct, merge them into one row. If you "
         "cannot decide, keep both and report the conflict under Overrides: `- self-conflict: why`."
     )
-    prompt = (
-        "Do not contradict yourself: one statement for each location and category, and a Summary that agrees with the "
-        "rest. If you found a conflict that you cannot resolve, keep both statements and report it under Overrides."
-    )
+    prompt = "Do not contradict yourself. If you cannot resolve a conflict, keep both statements and report it under Overrides."
     good = (
         Example("review", edits=(("| Standard | Status | Notes |", "| Standard | Verdict | Notes |"),)),
         Example(

@@ -19,11 +19,11 @@ class SeverityCount(Rule):
 
     name = "severity-count"
     code = "KND005"
-    subject = "severity_summary"
     level = "L2"
+    in_short_form = False
     requires = ("findings-missing", "block-missing", "empty-table", "severity-missing", "severity-unknown")
     help = "Count the rows of Issues Detected again and correct the Severity Summary."
-    prompt = "The numbers in the Severity Summary match the rows of Issues Detected exactly."
+    prompt = "Severity Summary counts the rows of Issues Detected."
     kinds = ("review",)
     good = (
         Example("review", edits=(("### Severity Summary\n- Critical: 1\n- Important: 0\n- Minor: 1\n\n", ""),)),

@@ -16,7 +16,6 @@ class TradeoffsMissing(Rule):
 
     name = "tradeoffs-missing"
     code = "KND008"
-    subject = "design"
     level = "L3"
     requires = ("findings-missing",)
     help = "Add `### Trade-offs Considered` with the alternatives that you rejected and the reasons."

@@ -75,6 +75,8 @@ class WrongColumn(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
+        if case.found_nothing:
+            return
         section = case.document.section("references")
         if section is not None and section.content and not case.failed:
             yield from _missing_columns(section.tables(), _REFERENCES, "Key References", section.line)

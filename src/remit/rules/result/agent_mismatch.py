@@ -19,11 +19,9 @@ class AgentMismatch(Rule):
 
     name = "agent-mismatch"
     code = "RES021"
-    subject = "agent"
     level = "L1"
     requires = ("title-missing",)
     help = "Sign the result with your own name."
-    prompt = "The title names you, [Agent Name], and no other agent."
     good = (
         Example("review", agent="security-auditor"),
         Example("review", agent="some-plugin:Security_Auditor"),

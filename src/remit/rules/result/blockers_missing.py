@@ -17,10 +17,8 @@ class BlockersMissing(Rule):
 
     name = "blockers-missing"
     code = "RES014"
-    subject = "unfinished"
     level = "L1"
     help = "Add `### Blockers` with `- what blocks you | Resolution: what would resolve it`."
-    prompt = "If you could not finish, state the reason under Blockers: `- what blocks you | Resolution: what would resolve it`."
     good = (
         Example(
             "error", edits=(("### Blockers\n- The tests cannot run | Resolution: install the development tools\n", ""),)

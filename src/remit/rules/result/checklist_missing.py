@@ -18,11 +18,11 @@ class ChecklistMissing(Rule):
 
     name = "checklist-missing"
     code = "RES010"
-    subject = "unfilled checklist"
     level = "L1"
+    in_short_form = False
     levels = {"v1": None, "lenient": "L3"}
     help = "Add `### Verification Completed` with the four boxes. Tick each box after you have done the check it names."
-    prompt = "Under Verification Completed, tick each of the four boxes after you have done the check it names."
+    prompt = "Do the check of each of the four boxes before you answer."
     good = (
         Example(
             "generic",

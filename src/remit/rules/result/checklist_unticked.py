@@ -16,8 +16,8 @@ class ChecklistUnticked(Rule):
 
     name = "checklist-unticked"
     code = "RES011"
-    subject = "unfilled checklist"
     level = "L1"
+    in_short_form = False
     levels = {"v1": None, "lenient": "L3"}
     requires = ("checklist-missing",)
     help = "Do the check that the open box names and tick it, or report the result as PARTIAL with a blocker."

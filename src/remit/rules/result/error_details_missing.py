@@ -16,12 +16,10 @@ class ErrorDetailsMissing(Rule):
 
     name = "error-details-missing"
     code = "RES015"
-    subject = "error"
     level = "L1"
     help = (
         "Add `### Error Details` with a table Aspect | Value and the rows Type, Message, Occurred At and Recoverable."
     )
-    prompt = "A FAILED result has Error Details (Type, Message, Occurred At, Recoverable), Attempted Actions, Root Cause Analysis, Recovery Options and Blockers instead of Findings."
     bad = (
         Example(
             "error",

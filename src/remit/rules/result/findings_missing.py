@@ -10,13 +10,14 @@ from remit.rules.base import Case, Example, Fault, Rule
 class FindingsMissing(Rule):
     """The result has no Findings.
 
-    Findings are the content of a result. Only a FAILED result may omit them.
+    Findings are the content of a result. Only a FAILED result may omit them, and one that states in its Summary that
+    nothing was found.
     """
 
     name = "findings-missing"
     code = "RES008"
-    subject = "no findings"
     level = "L1"
+    in_short_form = False
     help = "Add `### Findings`, and below it the blocks of your kind of result."
     bad = (
         Example(
@@ -44,7 +45,7 @@ class FindingsMissing(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         section = case.document.section("findings")
-        if case.failed:
+        if case.failed or case.found_nothing:
             return
         if section is None or not section.heading:
             yield Fault(line=case.document.title_line, message="there is no Findings section")

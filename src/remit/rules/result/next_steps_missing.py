@@ -16,10 +16,9 @@ class NextStepsMissing(Rule):
 
     name = "next-steps-missing"
     code = "RES016"
-    subject = "no next steps"
     level = "L3"
+    in_short_form = False
     help = "Add `### Next Steps` with one to three concrete actions."
-    prompt = "End with one to three Next Steps."
     bad = (Example("generic", edits=(("\n### Next Steps\n1. Tag the release\n", ""),), expect=("next-steps-missing",)),)
 
     def check(self, case: Case) -> Iterator[Fault]:

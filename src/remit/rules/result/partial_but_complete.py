@@ -23,7 +23,6 @@ class PartialButComplete(Rule):
 
     name = "partial-but-complete"
     code = "RES020"
-    subject = "PARTIAL"
     level = "L3"
     help = "Write SUCCESS if the review is complete. If it is not, state under Blockers what is missing."
     good = (

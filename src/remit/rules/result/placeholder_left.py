@@ -16,7 +16,6 @@ class PlaceholderLeft(Rule):
 
     name = "placeholder-left"
     code = "RES019"
-    subject = "bracket"
     level = "L1"
     help = "Replace the placeholder with the content it asks for, or remove the line."
     good = (

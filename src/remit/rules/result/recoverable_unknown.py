@@ -19,12 +19,10 @@ class RecoverableUnknown(Rule):
 
     name = "recoverable-unknown"
     code = "RES023"
-    subject = "error"
     level = "L2"
     since = "0.2"
     requires = ("error-details-missing",)
     help = "Write true if the same task can succeed when it is tried again, else false."
-    prompt = "Recoverable is `true` or `false`: whether the same task can succeed if it is tried again."
     good = (Example("error", edits=(("| Recoverable | true |", "| Recoverable | **False** (no access) |"),)),)
     bad = (
         Example(

@@ -11,15 +11,14 @@ class ReferencesMissing(Rule):
     """The result has no Key References.
 
     References lead from a statement to the code, and every check of a statement starts from them. Only a FAILED result
-    may omit them.
+    may omit them, and one that states in its Summary that nothing was found.
     """
 
     name = "references-missing"
     code = "RES009"
-    subject = "no references"
     level = "L1"
     help = "Add `### Key References` with a table Item | Location | Relevance; a location is `path/to/file.py:12`."
-    prompt = "Key References is a table Item | Location | Relevance; every Location is a real `path/to/file.py:12`, with the full path from the root of the checkout."
+    prompt = "Each Location has the full path from the root of the checkout, and the line."
     bad = (
         Example(
             "generic",
@@ -54,7 +53,7 @@ class ReferencesMissing(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        if case.failed:
+        if case.failed or case.found_nothing:
             return
         section = case.document.section("references")
         if section is None:

@@ -16,7 +16,6 @@ class ResolutionMissing(Rule):
 
     name = "resolution-missing"
     code = "RES022"
-    subject = "blockers"
     level = "L3"
     since = "0.2"
     help = "Add `| Resolution: what would resolve it` to the blocker, on its line or the next one."

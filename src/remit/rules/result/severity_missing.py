@@ -16,10 +16,8 @@ class SeverityMissing(Rule):
 
     name = "severity-missing"
     code = "RES012"
-    subject = "findings"
     level = "L2"
     help = "Add `| Severity: critical`, `important` or `minor` to the issue, or fill in the Severity column."
-    prompt = "Every issue has a severity: critical, important or minor."
     good = (
         Example(
             "generic",

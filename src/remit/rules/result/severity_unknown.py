@@ -15,7 +15,6 @@ class SeverityUnknown(Rule):
 
     name = "severity-unknown"
     code = "RES013"
-    subject = "findings"
     level = "L2"
     help = "Write critical, important or minor."
     good = (

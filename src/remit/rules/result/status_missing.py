@@ -16,10 +16,9 @@ class StatusMissing(Rule):
 
     name = "status-missing"
     code = "RES002"
-    subject = "no status"
     level = "L1"
     help = "Add `### Status` with SUCCESS, PARTIAL or FAILED on the next line."
-    prompt = "Status is one word: SUCCESS, PARTIAL (the task is incomplete) or FAILED."
+    prompt = "PARTIAL means that the task is incomplete."
     good = (
         Example("review", edits=(("### Status\nSUCCESS", "### Status: SUCCESS"),)),
         Example("review", edits=(("### Status\nSUCCESS", "**Status:** SUCCESS"),)),

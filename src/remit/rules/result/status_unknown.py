@@ -17,7 +17,6 @@ class StatusUnknown(Rule):
 
     name = "status-unknown"
     code = "RES003"
-    subject = "unknown status"
     level = "L1"
     requires = ("status-missing",)
     help = "Write exactly one of SUCCESS, PARTIAL or FAILED under `### Status`."

@@ -15,7 +15,6 @@ class SummaryMissing(Rule):
 
     name = "summary-missing"
     code = "RES005"
-    subject = "no summary"
     level = "L1"
     help = "Add `### Summary` with two or three sentences about what you did or found."
     bad = (

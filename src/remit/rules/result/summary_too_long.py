@@ -22,7 +22,7 @@ class SummaryTooLong(Rule):
     level = "L1"
     requires = ("summary-missing",)
     help = "Cut the Summary to two or three sentences and move the rest to Findings."
-    prompt = "The Summary has two or three sentences, never more than 500 tokens."
+    prompt = "The Summary has two or three sentences, at most 500 tokens."
     good = (Example("error", edits=(("Nothing was written.", "Nothing was written" + " or deleted" * 229 + " now."),)),)
     bad = (
         Example(

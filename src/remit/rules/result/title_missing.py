@@ -16,11 +16,9 @@ class TitleMissing(Rule):
 
     name = "title-missing"
     code = "RES001"
-    subject = "no title"
     level = "L1"
     requires = ("unreadable",)
     help = "Begin the answer with `## <Your Agent Name> Result`."
-    prompt = "Begin with the title of the form: `## [Agent Name] Result`."
     good = (
         Example("review", edits=(("## Security Auditor Result", "# security-auditor result"),)),
         Example("review", edits=(("## Security Auditor Result", "**Security Auditor Result**"),)),

@@ -16,7 +16,6 @@ class Unreadable(Rule):
 
     name = "unreadable"
     code = "RES000"
-    subject = "refusal"
     level = "L1"
     help = "Send the result as UTF-8 Markdown, or as JSON that follows `remit schema result`."
     bad = (Example("review", edits=(("## Security Auditor Result\n", "{\n"),), expect=("unreadable",)),)

@@ -14,12 +14,9 @@ SELECT id FROM remit.jobs
 WHERE idempotency_key = %(key)s AND (state <> 'finished' OR outcome = 'completed')
 
 -- name: submit
--- Insert the brief if it is new, the job, and a ticket that wakes a worker up, in one transaction. A caller that has
--- stored the brief before leaves it out.
+-- Insert the brief if it is new, the job, and a ticket that wakes a worker up, in one transaction.
 WITH kept AS (
-    INSERT INTO remit.briefs (digest, brief)
-    SELECT %(brief)s::text, %(brief_json)s::jsonb WHERE %(brief_json)s::jsonb IS NOT NULL
-    ON CONFLICT (digest) DO NOTHING
+    INSERT INTO remit.briefs (digest, brief) VALUES (%(brief)s, %(brief_json)s) ON CONFLICT (digest) DO NOTHING
 ), made AS (
     INSERT INTO remit.jobs (
         agent, definition, brief, request, prompt, workspace, isolation, queue, priority, idempotency_key,
@@ -380,3 +377,12 @@ SELECT id, procrastinate_defer_jobs_v1(ARRAY[
     ROW(coalesce(%(ticket_queue)s, queue), 'remit.run', priority, NULL, NULL, jsonb_build_object('job', id), NULL)
         ::procrastinate_job_to_defer_v1]) AS tickets
 FROM reopened
+
+-- name: parent_state
+-- The caller has locked the parent.
+SELECT is_cancelled OR outcome IS NOT DISTINCT FROM 'cancelled' AS is_cancelled FROM remit.jobs WHERE id = %(parent)s
+
+-- name: tree_cost
+-- The cost limit of the tree that a new job would belong to.
+SELECT top.tree_max_cost AS cost FROM remit.jobs AS job JOIN remit.jobs AS top ON top.id = coalesce(job.root, job.id)
+WHERE job.id = %(job)s

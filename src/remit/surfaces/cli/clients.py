@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from remit.clients.hooks.events import run
-from remit.clients.known_clients import CLIENTS, client_setup
+from remit.clients.known_clients import CLIENTS
 from remit.clients.setup.install import apply_install, install_lock, plan_install, status_message
 from remit.clients.setup.plan import FileChange, InstallPlan
 from remit.clients.setup.uninstall import apply_uninstall, is_empty_plan, plan_uninstall
@@ -17,7 +17,7 @@ from remit.errors import UsageError
 from remit.gate.settings import MODES
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
 
 _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 
@@ -34,7 +34,7 @@ _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
     "--mcp", "is_with_mcp", is_flag=True, help="Also add the MCP server (`remit mcp`) to the client's configuration."
 )
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@form_option()
 def install_command(
     client: str,
     project: Path | None,
@@ -58,7 +58,7 @@ def install_command(
       remit install copilot --user
       remit install claude-code --project ~/shop --yes
     """
-    target = client_setup(client).find_target(project, is_user=is_user)
+    target = CLIENTS[client].find_target(project, is_user=is_user)
     with install_lock(target):
         plan = plan_install(target, mode=mode, http=http, is_with_mcp=is_with_mcp)
         if plan.changes:
@@ -164,7 +164,7 @@ def hook_command(event: str, client: str) -> int:
 @click.option("--project", type=click.Path(path_type=Path), help="The project; default: the current one.")
 @click.option("--user", "is_user", is_flag=True, help="Remove the install for all your projects.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@form_option()
 def uninstall_command(client: str, project: Path | None, form: str, *, is_user: bool, is_sure: bool) -> int:
     """Remove an install: hooks, files and the gate's recorded state.
 
@@ -175,7 +175,7 @@ def uninstall_command(client: str, project: Path | None, form: str, *, is_user: 
       remit uninstall
       remit uninstall claude-code --user --yes
     """
-    target = client_setup(client).find_target(project, is_user=is_user)
+    target = CLIENTS[client].find_target(project, is_user=is_user)
     with install_lock(target):
         plan = plan_uninstall(target)
         if is_empty_plan(plan):

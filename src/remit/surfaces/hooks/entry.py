@@ -1,7 +1,8 @@
 """The process that a client starts for an event: `python -I -S entry.py EVENT [SERVER | --client CLIENT]`.
 
-Isolated mode without `site` starts fastest, so this script adds the package's folder to the path. The exit code is
-always 0: the client treats 2 as a denial, and it hides the output of a process that ends with another code.
+Isolated mode without `site` starts fastest, so this script adds the folders of Remit and of its libraries to the path.
+Only this installation decides where they are. The exit code is always 0: the client treats 2 as a denial, and it hides
+the output of a process that ends with another code.
 
 The settings of users contain the path of this file: it must not move.
 """
@@ -12,14 +13,34 @@ import gc
 import os
 import sys
 
+#: Every check needs this library, so its folder shows where the others are.
+_LIBRARY = "msgspec"
+
+
+def add_packages() -> None:
+    """Add the folders of Remit and of its libraries to the end of the path: none replaces the standard library."""
+    root = os.path.abspath(__file__).rsplit(os.sep, 4)[0]
+    sys.path.append(root)
+    if os.path.isdir(os.path.join(root, _LIBRARY)):
+        return
+    environment = os.path.dirname(os.path.dirname(sys.executable))
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    parts = ("Lib",) if os.name == "nt" else ("lib", version)
+    packages = os.path.join(environment, *parts, "site-packages")
+    if os.path.isdir(os.path.join(packages, _LIBRARY)):
+        sys.path.append(packages)
+        return
+    import site  # it reads every .pth file, and only an unusual layout needs it
+
+    site.main()
+
 
 def main() -> None:
     """Answer the event; if Remit cannot be loaded, report that."""
     gc.disable()  # the process is too short for garbage collection
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
-        # At the end of the path: no file there can replace a module of the standard library.
-        sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 4)[0])  # noqa: PTH100 - pathlib is slow to load
+        add_packages()
         if len(sys.argv) > 3 and sys.argv[2] == "--client":
             from remit.clients.translation import run_client
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -17,35 +16,22 @@ from remit.ledger.calibration import MIN_CURVE, MIN_RECALIBRATION, Calibration, 
 from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard, compare
 from remit.reports.calibration import calibration_svg
-from remit.store import learning, ledger
-from remit.surfaces.server.problems import NotFound
-from remit.surfaces.server.site import choice_of, render, site_of
+from remit.store import ledger
+from remit.surfaces.server.site import NotFound, choice_of, render, site_of
 
 _TREND_DAYS = 30
 #: The size of the drawing of a trend.
 _WIDTH, _HEIGHT = 132, 28
 #: Which score is compared with people's decisions.
 SCORES = ("claimed", "checked")
-_MAX_CACHED = 64
-
-
-class _Key(NamedTuple):
-    """What a calibration depends on: its decisions are the same if their number and the last one are."""
-
-    agent: str
-    score: str
-    decisions: int
-    last: str
-
-
-_calibrations: OrderedDict[_Key, Calibration] = OrderedDict()
+_MAX_CACHED = 16
 
 
 async def agent_list(request: Request) -> Response:
     """Show a scorecard for each agent, definition and model."""
     site = site_of(request)
     await ledger.fold(site.database)
-    cards = await learning.scorecards(site.database)
+    cards = await ledger.scorecards(site.database)
     trends = await ledger.trends(site.database, _TREND_DAYS)
     rows = [
         {
@@ -82,7 +68,7 @@ async def agent_comparison(request: Request) -> Response:
     """Compare two versions of an agent, the older one first."""
     site = site_of(request)
     names = (request.query_params.get("one", ""), request.query_params.get("other", ""))
-    cards = {version_id(card): card for card in await learning.scorecards(site.database)}
+    cards = {version_id(card): card for card in await ledger.scorecards(site.database)}
     chosen = [cards.get(name) for name in names]
     if any(card is None for card in chosen):
         raise NotFound("there is no such version; choose two on the page of agents")
@@ -97,12 +83,10 @@ async def calibration_page(request: Request) -> Response:
     site = site_of(request)
     agent = request.query_params.get("agent", "")[:200]
     score = choice_of(request, "score", SCORES) or SCORES[0]
-    opinions = await learning.decided_opinions(site.database)
+    opinions = await ledger.decided_opinions(site.database)
     agents = sorted({one.agent for one in opinions if one.agent.isprintable()})
-    wanted = [one for one in opinions if not agent or one.agent == agent]
     points = decision_points(opinions, agent=agent or None, is_checked=score != SCORES[0])
-    key = _Key(agent, score, len(points), str(max((one.at for one in wanted if one.at), default="")))
-    found = await _calibration(key, points)
+    found = await asyncio.to_thread(_calibration, tuple(points))
     title = f"Calibration of {agent}" if agent else "Calibration"
     return render(
         request,
@@ -119,13 +103,10 @@ async def calibration_page(request: Request) -> Response:
     )
 
 
-async def _calibration(key: _Key, points: list[tuple[float, bool]]) -> Calibration:
+@lru_cache(_MAX_CACHED)
+def _calibration(points: tuple[tuple[float, bool], ...]) -> Calibration:
     """Return a calibration; the last ones are kept, because the resampling takes a while."""
-    if key not in _calibrations:
-        _calibrations[key] = await asyncio.to_thread(calibrate, points)
-        while len(_calibrations) > _MAX_CACHED:
-            _calibrations.popitem(last=False)
-    return _calibrations[key]
+    return calibrate(points)
 
 
 ROUTES = (

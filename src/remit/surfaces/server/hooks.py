@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from remit.clients.claude_code.setup.hook_entries import HTTP_PATH
+from remit.clients.claude_code.hook_entries import HTTP_PATH
 from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.events import fault_response, handle_event
 from remit.clients.hooks.payload import Unreadable, parse, text
@@ -28,7 +28,6 @@ from remit.errors import RemitError
 from remit.gate.call_record import unchanged_tree
 from remit.gate.decide import EDITING, READING, SHELLS
 from remit.gate.session_store import INSTALLED, open_session
-from remit.lean_json import use_faster
 
 _MAX_RECORD = 4_000_000
 #: Events at the same time. Each waits for the lock of its session, and a report takes up to seconds to check.
@@ -39,20 +38,6 @@ _MAX_COMMAND = 2_000
 _REMOVES = re.compile(r"\b(?:rm|rmdir|mv|unlink|shred|find|clean|chmod|chown|chgrp|truncate|trash)\b")
 _AT_ONCE = {"PreToolUse": frozenset((*READING, *EDITING, *SHELLS)), "PostToolUse": frozenset(READING)}
 _CONTENT_TYPE = (b"content-type", b"application/json")
-_decoder = msgspec.json.Decoder()
-_encoder = msgspec.json.Encoder()
-
-
-def _read_json(data: bytes) -> object:
-    try:
-        return _decoder.decode(data)
-    except msgspec.MsgspecError as error:
-        raise ValueError(str(error)) from error
-
-
-def _prepare_thread() -> None:
-    """dict[str, Any] the events of this thread faster than a process can, which answers one."""
-    use_faster(_read_json, _encoder.encode)
 
 
 class _Record(msgspec.Struct):
@@ -67,13 +52,12 @@ class HookServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._home = str(Path.home())
-        self._threads = ThreadPoolExecutor(_MAX_THREADS, "hook", initializer=_prepare_thread)
-        self._is_ready = False
+        self._threads = ThreadPoolExecutor(_MAX_THREADS, "hook")
         #: Path of an install record -> its time and size, and its secret.
         self._secrets: dict[str, tuple[tuple[int, int], str]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """dict[str, Any] one event."""
+        """Answer one event."""
         if scope["path"] != HTTP_PATH or scope["method"] != "POST":
             await _respond(send, 404, b"")
             return
@@ -99,14 +83,11 @@ class HookServer:
         return 200, _encoded(handle_event(payload, project=project), payload, project)
 
     def _answer_at_once(self, body: bytes, authorization: bytes) -> tuple[int, bytes] | None:
-        """dict[str, Any] an event in the thread that received it: another thread takes longer than most decisions.
+        """Answer an event in the thread that received it: another thread takes longer than most decisions.
 
         Return None if the answer may take longer: for other events, while another process has the session, if the
         settings must be compiled, and before a command line if files have changed or the project is not small.
         """
-        if not self._is_ready:
-            _prepare_thread()
-            self._is_ready = True
         try:
             payload = parse(body)
         except Unreadable:

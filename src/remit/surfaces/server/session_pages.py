@@ -15,11 +15,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from remit.clients.hooks.recorded_project import SessionProject, current_project
-from remit.gate.log import is_denied, session_summary
+from remit.gate.log import is_denied, log_entries, session_summary
 from remit.gate.session_store import RecordedSession
 from remit.reports.gate import log_shape, texts
-from remit.surfaces.server.problems import NotFound
-from remit.surfaces.server.site import Site, render, site_of
+from remit.surfaces.server.site import NotFound, Site, render, site_of
 
 _MAX_SESSIONS = 200
 _MAX_DECISIONS = 500
@@ -59,11 +58,11 @@ def _summary(found: RecordedSession) -> dict[str, Any]:
         "started": time_of(state.started),
         "updated": time_of(state.updated),
         "decisions": len(state.decisions),
-        "denied": sum(map(is_denied, state.decisions)),
+        "denied": len(log_entries(state, denied=True)),
         "delegations": len(delegations),
         "open": sum(one["state"] == "open" for one in delegations),
         "warnings": len(state.warnings),
-        "changes": sum(not one.get("decided") for one in state.changes),
+        "changes": sum(not change.decided for change in state.changes),
     }
 
 
@@ -103,7 +102,7 @@ def _session_values(site: Site, name: str) -> dict[str, Any] | None:
         "saved": log["denied"],
         "decisions": decisions,
         "results": results,
-        "changes": [_entry(one, _CHANGE) for one in state.changes],
+        "changes": [_entry(vars(change), _CHANGE) for change in state.changes],
     }
 
 

@@ -1,0 +1,231 @@
+"""What an install for Claude Code consists of, and its checks for `remit doctor`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from remit.clients.claude_code import hook_entries
+from remit.clients.claude_code.self_test import self_test
+from remit.clients.setup.mcp_entry import COMMAND, json_server_file
+from remit.clients.setup.settings_file import own_hooks, read_settings
+from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile, state_problem, user_folder
+from remit.dispatch.health import HealthFact
+from remit.errors import RemitError, UsageError
+from remit.gate.rules import lookup_lines
+from remit.registry.model import Definition
+
+#: Files and folders of a project, and of the client's folder of the user.
+_PROJECT = ("remit.toml", ".remit/gate/**", ".remit/claude-code/**")
+_CLIENT = ("settings*.json", "agents/**", "commands/**", "skills/**", "hooks/**")
+_USER = (*(f".claude/{name}" for name in _CLIENT), ".claude.json")
+#: The tools of the team that the client has, too. It lacks Remit's tools for git's history, and it would turn a
+#: shell restricted to git into an unrestricted shell: these are left out.
+_SHARED = frozenset({"Read", "Grep", "Glob", "Edit", "Write", "Bash"})
+COMMANDS = ("declare", "report", "status")
+_DATA = Path(__file__).with_name("data")
+NAME = "remit"
+_WHAT = "claude code"
+_MAX_PROBLEMS = 3
+
+
+class ClaudeCode(ClientSetup):
+    """Hooks in the local settings of a project or of a user, with a plugin of the same content."""
+
+    name = "claude-code"
+    command = "claude"
+    own_agents = frozenset({"Explore"})
+    folder = ".claude"
+    # Entries contain paths of this machine, and the shared settings are under version control.
+    hooks = "settings.local.json"
+    user_hooks = "settings.json"
+    repeats_hooks = False
+
+    def user_folder(self) -> Path:
+        """Return `~/.claude`."""
+        return user_folder("CLAUDE_CONFIG_DIR", ".claude")
+
+    def hook_entries(
+        self, http: str | None = None, *, secret: str | None = None, is_closed: bool = False
+    ) -> dict[str, dict[str, Any]]:
+        """Return the entry of each event."""
+        return hook_entries.hook_entries(http, secret=secret, is_closed=is_closed)
+
+    def is_ours(self, hook: object) -> bool:
+        """Whether an entry is Remit's."""
+        return hook_entries.is_ours(hook)
+
+    def calls(self, http: str | None = None) -> str:
+        """Return the command or the address of an entry."""
+        return hook_entries.hook_commands(http)
+
+    def wanted_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
+        """Return the plugin, the agents, the skill and the slash commands."""
+        plugin = plugin_files(entries, version("remit"))
+        commands = command_files()
+        return {
+            **{target.plugin / name: text for name, text in plugin.items()},
+            **super().wanted_files(target, entries),
+            target.folder / "skills/remit/SKILL.md": skill_text(),
+            **{target.folder / "commands/remit" / name: text for name, text in commands.items()},
+        }
+
+    def definition_text(self, one: Definition) -> str:
+        """Return a definition as Markdown with frontmatter."""
+        tools = ", ".join(tool for tool in one.tools or () if tool in _SHARED)
+        fields = [
+            f"name: {one.name}",
+            f"description: {json.dumps(one.description, ensure_ascii=False)}",
+            f"tools: {tools}",
+            *([f"model: {one.model}"] if one.model else []),
+            *([f"maxTurns: {one.max_turns}"] if one.max_turns else []),
+        ]
+        return "---\n" + "\n".join(fields) + f"\n---\n\n{one.body.strip()}\n"
+
+    def deny_rules(self, target: InstallTarget) -> list[str]:
+        """Return the rules of `permissions.deny`. An absolute path begins with two slashes."""
+        own = [] if target.is_user else [target.root / name for name in _PROJECT]
+        paths = [*own, *(target.folder / name for name in _CLIENT)]
+        return [*(f"Edit(/{path.as_posix()})" for path in paths), *(f"Edit(~/{name})" for name in _USER)]
+
+    def local_files(self, target: InstallTarget) -> dict[Path, Path]:
+        """Return the settings and the slash commands."""
+        commands = target.folder / "commands" / "remit"
+        return {target.settings: target.settings, commands: commands / "status.md"}
+
+    def mcp_file(self, target: InstallTarget) -> McpFile | str:
+        """Return `.mcp.json` of the project. The client rewrites the file with the user's servers itself."""
+        if target.is_user:
+            command = shlex.join(["claude", "mcp", "add", "--scope", "user", "remit", "--", *COMMAND])
+            return f"--mcp applies to one project; for all projects, run {command}"
+        return json_server_file(
+            target.root / ".mcp.json", target.machine_note("Claude Code asks once whether to use its server")
+        )
+
+    def record_file(self, target: InstallTarget) -> Path:
+        """Return the path of the install record, which is older than the records of other clients."""
+        return target.gate / "installed.json"
+
+    def _settings_of_sessions(self, target: InstallTarget) -> list[Path]:
+        """Return the settings files of a session: of the target, those that the project shares, and the user's."""
+        user = self.find_target(None, is_user=True)
+        return [*dict.fromkeys([target.settings, target.folder / "settings.json", user.settings])]
+
+    def disabled_hooks(self, target: InstallTarget) -> list[Path]:
+        """Return the settings files with `disableAllHooks`; unreadable files are skipped."""
+        disabling = []
+        for path in self._settings_of_sessions(target):
+            try:
+                text = read_settings(path)
+            except UsageError:
+                continue
+            if text is not None and json.loads(text.removeprefix("\ufeff")).get("disableAllHooks") is True:
+                disabling.append(path)
+        return disabling
+
+    def facts(self, project: Path | None = None) -> Iterator[HealthFact]:
+        """Check where hooks are installed, and whether each entry answers recorded payloads correctly."""
+        here = self.find_target(project, is_user=False)
+        installed: dict[Path, str] = {}
+        for path in self._settings_of_sessions(here):
+            try:
+                text = read_settings(path)
+            except RemitError as error:
+                yield HealthFact(_WHAT, "bad", str(error))
+                continue
+            if text is not None and own_hooks(text, self.is_ours):
+                installed[path] = text
+        off = self.disabled_hooks(here)
+        if not installed:
+            what = "not under contract here; install the hooks with `remit install claude-code`"
+            yield HealthFact(_WHAT, "good", what)
+        elif off:
+            names = " and ".join(map(str, off))
+            yield HealthFact(_WHAT, "bad", f"not under contract: {names} switches all hooks off (disableAllHooks)")
+        else:
+            for path, text in installed.items():
+                yield from self._facts_of(path, text, state_problem(here))
+
+    def _facts_of(self, path: Path, text: str, problem: str) -> Iterator[HealthFact]:
+        entries = own_hooks(text, self.is_ours)
+        lacking = [event for event in hook_entries.EVENTS if event not in entries]
+        if lacking:
+            what = f"{path} lacks hooks for {', '.join(lacking)}; add them with `remit install claude-code`"
+            yield HealthFact(_WHAT, "bad", what)
+        foreign = {event: entry for event, entry in entries.items() if not hook_entries.is_this_install(event, entry)}
+        if foreign:
+            first = next(iter(foreign.values()))
+            what = str(first.get("command", first.get("url", "")))[:200]
+            text = (
+                f"{path} starts {what!r} for {', '.join(foreign)}. It belongs to another installation and was not run"
+            )
+            yield HealthFact(_WHAT, "bad", f"{text}; run `remit install claude-code` to use this installation")
+            return
+        if problem:
+            text = f"the hooks in {path} do not work in this project: {problem}"
+            yield HealthFact(_WHAT, "bad", f"{text}; calls are not checked until this is fixed")
+            return
+        outcomes = self_test(entries)
+        problems = [outcome for outcome in outcomes if outcome.problem]
+        if not problems:
+            text = f"the hooks in {path} work: {len(outcomes)} recorded payloads were answered correctly"
+            yield HealthFact(_WHAT, "good", text)
+        for outcome in problems[:_MAX_PROBLEMS]:
+            yield HealthFact(_WHAT, "bad", f"{outcome.case.event} ({outcome.case.proves}): {outcome.problem}")
+        if len(problems) > _MAX_PROBLEMS:
+            more = f"and {len(problems) - _MAX_PROBLEMS} more of {len(outcomes)} recorded payloads"
+            yield HealthFact(_WHAT, "bad", more)
+
+
+CLIENT = ClaudeCode()
+
+
+@cache
+def data_text(name: str) -> str:
+    """Return a text of the package."""
+    return (_DATA / name).read_text(encoding="utf-8")
+
+
+def skill_text() -> str:
+    """Return the skill that explains the contract."""
+    return data_text("skill.md").replace("@LOOKUPS@", "\n".join(lookup_lines()))
+
+
+def command_files() -> dict[str, str]:
+    """Return the slash commands by file name. They run this installation, even if PATH has another `remit`."""
+    program = shlex.join([sys.executable, "-I", "-m", "remit.surfaces.cli.in_client"])
+    return {f"{name}.md": data_text(f"commands/{name}.md").replace("REMIT ", f"{program} ") for name in COMMANDS}
+
+
+def plugin_files(entries: Mapping[str, Mapping[str, Any]], version: str) -> dict[str, str]:
+    """Return the files of the plugin by their path in it."""
+    manifest = {
+        "name": NAME,
+        "version": version,
+        "description": "Puts subagents and their orchestrator under contract: checks reports, delegates edits.",
+        "author": {"name": "The Remit contributors"},
+        "license": "Apache-2.0",
+        "keywords": ["subagents", "verification", "orchestration"],
+    }
+    hooks = {
+        "description": "Enforces the contract between subagents and their orchestrator.",
+        "hooks": {event: [{"hooks": [entry]}] for event, entry in entries.items()},
+    }
+    return {
+        ".claude-plugin/plugin.json": _json(manifest),
+        "README.md": data_text("README.md"),
+        "hooks/hooks.json": _json(hooks),
+        "skills/subagent-contract/SKILL.md": skill_text(),
+        **{f"agents/{name}": text for name, text in CLIENT.agent_files().items()},
+        **{f"commands/{name}": text for name, text in command_files().items()},
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

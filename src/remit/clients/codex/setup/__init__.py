@@ -1,1 +1,0 @@
-"""Install hooks for Codex, and check them."""

@@ -1,1 +1,0 @@
-"""Install hooks for Copilot CLI, and check them."""

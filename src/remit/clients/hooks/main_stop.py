@@ -1,0 +1,103 @@
+"""Judge the final answer when the orchestrator stops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from remit.clients.hooks.after_call import compare_background, compare_unfinished
+from remit.clients.hooks.final_answer import contradictions, may_state_claims
+from remit.clients.hooks.payload import flag, text
+from remit.clients.hooks.progress import record_stop
+from remit.clients.hooks.project import ProjectContext
+from remit.clients.hooks.responses import Answer, block, merge, message
+from remit.clients.hooks.teams import untold_notices
+from remit.gate.decide import count_lines, decide_final, decide_stop
+from remit.gate.delegations import close_delegation, is_same_agent, release_writes
+from remit.gate.session import SessionState
+from remit.gate.session_store import read_session
+
+
+def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | None:
+    """Stop: judge the final answer, and report what background processes changed since the last call."""
+    if text(payload, "agent_id"):
+        return None
+    return merge(_judge_stop(payload, context), _compare_background(payload, context))
+
+
+def _compare_background(payload: object, context: ProjectContext) -> Answer | None:
+    saved = read_session(context.folder, text(payload, "session_id"))
+    if saved is None or not (saved.background or any(not entry.end for entry in saved.writers)):
+        return None
+    with context.session(text(payload, "session_id")) as state:
+        return merge(compare_unfinished(state, context), compare_background(state, context, "Stop"))
+
+
+def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
+    """Block a final answer while a delegation is open, or if the record of the session contradicts it.
+
+    Each of the two blocks an answer once: an orchestrator that stops again may stop. An answer that is too long is
+    reported to the user.
+    """
+    fields: dict[str, Any] = payload if isinstance(payload, dict) else {}
+    tasks = fields.get("background_tasks")
+    with context.session(text(payload, "session_id")) as state:
+        if isinstance(tasks, list):
+            _close_interrupted(state, tasks)
+        has_notice = any(entry.untold for entry in state.delegations.values())
+        lines = count_lines(fields.get("last_assistant_message"))
+        waits = not flag(payload, "stop_hook_active")
+        decision = decide_stop(state, context.settings, shown_lines=lines, waits=waits)
+    notice = untold_notices(text(payload, "session_id"), context) if has_notice else ""
+    if notice:
+        return block(notice)
+    if decision.decision == "deny" and not decision.fault:
+        return block(
+            f"remit ({decision.rule}): {decision.reason}. If you can only wait, reply that you are waiting and draw no "
+            "conclusions."
+        )
+    sent_back = _check_final_answer(payload, context)
+    if sent_back is None:
+        with context.session(text(payload, "session_id")) as state:
+            record_stop(context, state)
+    is_long = decision.decision == "warn" and decision.rule == "presentation-size"
+    return merge(sent_back, message(f"remit ({decision.rule}): {decision.reason}") if is_long else None)
+
+
+def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:
+    """Send an answer back, once for each prompt, if the record of the session contradicts it."""
+    answer, session = text(payload, "last_assistant_message"), text(payload, "session_id")
+    state = read_session(context.folder, session)
+    if state is None or state.final_returned or not may_state_claims(answer, context.contract):
+        return None
+    contradicted = contradictions(answer, text(payload, "transcript_path"), state, context)
+    if not contradicted:
+        return None
+    with context.session(session) as state:
+        is_first = not state.final_returned
+        state.final_returned = True
+        decision = decide_final(contradicted, state, context.settings) if is_first else None
+    if decision is None or decision.decision != "deny" or decision.fault:
+        return None
+    return block(
+        f"remit ({decision.rule}): {decision.reason}\nCorrect or remove these statements, and give the complete answer "
+        "again. State openly what was not done. If a statement is right, state how you know."
+    )
+
+
+def _close_interrupted(state: SessionState, tasks: list[object]) -> None:
+    """Close delegations that the client does not list: nothing runs in the foreground when the orchestrator stops."""
+    running = {text(task, "id") for task in tasks}
+    agents = [text(task, "agent_type") for task in tasks]
+    has_teammates = any(text(task, "type") == "teammate" for task in tasks)  # listed without name and agent
+    for key, entry in list(state.delegations.items()):
+        if entry.teammate:
+            is_running = has_teammates
+        elif entry.agent_id:
+            is_running = entry.agent_id in running
+        else:
+            is_running = any(is_same_agent(entry.agent, agent) for agent in agents if agent)
+        if entry.is_open and not is_running:
+            close_delegation(state, key, "failed")
+    for holder in set(state.locks.values()) - running:
+        if holder not in state.delegations or not state.delegations[holder].is_open:
+            release_writes(state, holder)

@@ -1,1 +1,0 @@
-"""Install the plugin for opencode, and check it."""
