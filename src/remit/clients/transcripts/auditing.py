@@ -43,7 +43,7 @@ def audit(
     skipped = [AuditSkipped(str(entry.path), entry.why) for entry in found if isinstance(entry, UnreadableFile)]
     sessions: dict[str, AuditSession] = {}
     statements: list[AuditStatement] = []
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[tuple[str, ...]] = set()
     done = 0
     for file, read in zip(readable, _read_all(readable), strict=True):
         done += 1
@@ -56,28 +56,22 @@ def audit(
                 continue
             new = _unrepeated(stated, seen)
             _count(sessions.setdefault(session.id, session), new)
-            statements += (statement for _, statement in new if every or statement.outcome == "contradicted")
+            statements += (statement for statement in new if every or statement.outcome == "contradicted")
     statements.sort(key=lambda statement: (statement.rank, _reversed(statement.at)))
     return AuditReport(sessions=list(sessions.values()), statements=statements, skipped=skipped, files=len(readable))
 
 
-def _unrepeated(
-    stated: list[tuple[str, AuditStatement]], seen: set[tuple[str, str, str]]
-) -> list[tuple[str, AuditStatement]]:
+def _unrepeated(stated: list[tuple[str, AuditStatement]], seen: set[tuple[str, ...]]) -> list[AuditStatement]:
     """Return the statements that no session before had: a forked session repeats the first part of another one."""
-    new = []
-    for key, statement in stated:
-        mark = (key, statement.at, statement.text)
-        if key and mark in seen:
-            continue
-        seen.add(mark)
-        new.append((key, statement))
+    marks = [(key, statement.at, statement.text) for key, statement in stated]
+    new = [statement for mark, (_, statement) in zip(marks, stated, strict=True) if mark not in seen]
+    seen.update(mark for mark in marks if mark[0])
     return new
 
 
-def _count(session: AuditSession, stated: list[tuple[str, AuditStatement]]) -> None:
+def _count(session: AuditSession, stated: list[AuditStatement]) -> None:
     session.statements += len(stated)
-    session.contradicted += sum(statement.outcome == "contradicted" for _, statement in stated)
+    session.contradicted += sum(statement.outcome == "contradicted" for statement in stated)
 
 
 def _reversed(at: str) -> tuple[int, ...]:
