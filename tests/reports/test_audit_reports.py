@@ -60,7 +60,7 @@ def test_the_line_of_the_output_is_shown_if_the_proof_does_not_have_it() -> None
     assert plain_lines(audit_lines(report(proof="`x` printed `2 failed`", line="2 failed"))).count("2 failed") == 1
 
 
-def test_without_a_transcript_the_report_says_what_to_do() -> None:
+def test_without_a_transcript_the_report_states_what_to_do() -> None:
     assert "name files or folders" in plain_lines(audit_lines(AuditReport([], [], [], 0)))
 
 

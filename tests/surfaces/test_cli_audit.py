@@ -39,7 +39,7 @@ def test_nothing_is_written(remit: Remit, tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_transcripts_the_command_says_what_to_do(
+def test_without_transcripts_the_command_states_what_to_do(
     remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""`remit audit`: what assistants said is compared with the record of the same session, for each client."""
+"""`remit audit`: statements of assistants are compared with the record of the same session, for each client."""
 
 from __future__ import annotations
 
