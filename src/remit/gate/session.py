@@ -78,7 +78,7 @@ class SessionState(StateEntry):
     #: The number of prompts of the user so far, and whether the answer to the last one was sent back.
     prompts: int = 0
     final_returned: bool = False
-    #: Whether the person was told what the next answer repeated.
+    #: Whether the person got a message about what the next answer repeated.
     final_told: bool = False
     #: The untrue statements of final answers, by the number of the prompt, and of reports, by the subagent.
     untrue: dict[str, UntrueCount]

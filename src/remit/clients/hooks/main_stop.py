@@ -66,7 +66,7 @@ def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
 def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:
     """Send an answer back, once for each prompt, if the record of the session contradicts it.
 
-    If the next answer is contradicted, too, it passes, and the person is told.
+    If the next answer is contradicted, too, it passes, and the person gets a message.
     """
     answer, session = text(payload, "last_assistant_message"), text(payload, "session_id")
     state = read_session(context.folder, session)

@@ -38,6 +38,7 @@ _MAX_VIOLATIONS = 60
 _MAX_FILES = 500
 _MAX_REVIEWS = 20
 _PATHS = ("files", "changed")
+_CLAIM_RULES = (PROFILES[CLAIMS].only or frozenset()) - {"unreadable"}
 #: Characters of the verified part of a report.
 _MAX_PARTIAL = 20_000
 #: Characters beyond a limit that are searched for secrets before the text is cut.
@@ -122,9 +123,7 @@ class KeptResult(msgspec.Struct, kw_only=True):
 
 def _is_untrue(violation: Mapping[str, Any]) -> bool:
     """Whether a stored violation is of a claim that does not hold, and not of the form."""
-    return (
-        violation["level"] == "L1" and violation["rule"] in PROFILES[CLAIMS].only and violation["rule"] != "unreadable"
-    )
+    return violation["level"] == "L1" and violation["rule"] in _CLAIM_RULES
 
 
 def keep_result(
