@@ -160,7 +160,7 @@ class TestAsking:
         shown = remit("gate", "log", "--denied").out
         assert shown.startswith("session s1  2 decisions, 2 denied\n")
         assert "deny  Read  lookup-lines  src/long.py" in shown
-        assert "would have cost about 5,000 tokens (500 lines)" in shown
+        assert "estimated cost: 5,000 tokens (500 lines)" in shown
         found = remit("gate", "log", "--format", "json").json
         assert found["schema"] == "remit.gate-log/1"
         assert [entry["rule"] for entry in found["decisions"]] == ["lookup-lines", "edit-code"]
@@ -173,7 +173,7 @@ class TestAsking:
         for wanted in ("toolu_01", "lookup-lines"):
             text = remit("gate", "why", wanted).out
             assert "instead: read one section with offset and limit" in text
-            assert "would have cost about 5,000 tokens" in text
+            assert "estimated cost: 5,000 tokens" in text
         found = remit("gate", "why", "toolu_01", "--format", "json").json
         assert (found["schema"], found["rule"]["name"], found["rule"]["level"]) == (
             "remit.gate-why/1",

@@ -88,7 +88,7 @@ def log_lines(state: SessionState, columns: int, *, denied: bool) -> Iterator[Li
     for entry in entries:
         yield from _entry_lines(entry, columns)
     if saved["lines"]:
-        text = f"the denied reads would have cost about {saved['tokens']:,} tokens ({saved['lines']:,} lines)"
+        text = f"the denied reads would have cost an estimated {saved['tokens']:,} tokens ({saved['lines']:,} lines)"
         yield from paragraph(text, columns, 0, "bold")
 
 
@@ -115,8 +115,8 @@ def _cost_texts(entry: Mapping[str, Any]) -> list[str]:
     if log.is_denied(dict(entry)):
         if cost["tokens"] is None:
             return []
-        return [f"would have cost about {cost['tokens']:,} tokens ({_count(cost['lines'], 'line')})"]
-    return [f"saved about {cost['saved']:,} tokens against a delegation"] if cost["saved"] else []
+        return [f"estimated cost: {cost['tokens']:,} tokens ({_count(cost['lines'], 'line')})"]
+    return [f"estimated saving against a delegation: {cost['saved']:,} tokens"] if cost["saved"] else []
 
 
 def why_shape(entry: Mapping[str, Any] | None, rule: str, session: str | None) -> dict[str, Any]:
@@ -255,6 +255,7 @@ def status_shape(
         "started": state.started,
         "updated": state.updated,
         "results": list(results),
+        "delegation_costs": log.delegation_costs(results),
         "project_exceptions": [
             {
                 "rule": one.rule,
@@ -295,7 +296,7 @@ def status_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
 
 
 def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
-    window, denied, used = shape["window"], shape["denied"], shape["exceptions"]
+    window, denied, used, costs = shape["window"], shape["denied"], shape["exceptions"], shape["delegation_costs"]
     # In the mode `observe` nothing is denied.
     would = "would have been: " if shape["mode"] == "observe" else ""
     closed = f"; closed: {window['closed']}" if window["closed"] else ""
@@ -306,16 +307,24 @@ def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
         "window": f"{read} read directly; opened by: {window['why']}{closed}",
         "decisions": would + _table(shape["answers"]) if shape["answers"] else "none recorded",
         "rules": _table(shape["rules"]),
-        "denied": f"{would}reads of {_count(denied['lines'], 'line')}, about {denied['tokens']:,} tokens"
+        "denied": f"{would}reads of {_count(denied['lines'], 'line')}, estimated at {denied['tokens']:,} tokens"
         if denied["lines"]
         else "",
-        "exceptions": f"{_table(used['used'])}; saved about {used['tokens_saved']:,} tokens" if used["used"] else "",
+        "exceptions": f"{_table(used['used'])}; {_saving(used['used'], costs)}" if used["used"] else "",
         "analysed": f"{_count(shape['analysed'], 'file')} covered by accepted results" if shape["analysed"] else "",
         "delegations": _table(states) + (f"; open: {', '.join(open_ones)}" if open_ones else ""),
+        "their cost": ", ".join(f"{agent} about {tokens:,} tokens" for agent, tokens in costs.items()),
     }
     for label, fact in facts.items():
         for number, row in enumerate(wrap_text(escape_control(fact), columns, 14) if fact else ()):
             yield [Piece(f"  {label:<12}" if number == 0 else "", "bold"), Piece(row[14:] if number == 0 else row)]
+
+
+def _saving(used: Mapping[str, int], costs: Mapping[str, int]) -> str:
+    """Return the estimated saving of exceptions, and what a delegation was counted with."""
+    tokens, explorer, cost = log.estimated_saving(used, costs)
+    counted = f"; a delegation to {explorer} cost about {cost:,} here" if explorer else ""
+    return f"estimated saving: {tokens:,} tokens{counted}"
 
 
 def _result_lines(results: Sequence[Mapping[str, Any]], project: str, columns: int) -> Iterator[Line]:
