@@ -28,7 +28,7 @@ from remit.merging.api import merge_stream
 from remit.merging.dismissals import apply_dismissals
 from remit.merging.inputs import read_input
 from remit.merging.model import MergeSettings
-from remit.surfaces.cli.merge_output import write_merge
+from remit.surfaces.cli.merge import write_merge
 
 #: With --long more than stay in memory; a million takes several minutes.
 FINDINGS = sized(110_000, 20_000)

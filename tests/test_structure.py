@@ -41,7 +41,6 @@ COMMANDS_AND_RULES = (
 #: Short modules with one importer in the same package, and why they are separate.
 SEPARATE_MODULES = {
     "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
-    "remit.surfaces.server.mcp_endpoint": "loads the library of the protocol at the first request",
 }
 #: Names that say nothing about the content.
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "misc"}
@@ -49,10 +48,11 @@ VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager"
 SHARED_MODULE_NAMES = {
     *(
         "agents",
+        "audit",
         "api",
         "calibration",
         "check",
-        "dismissals",
+        "contract",
         "doctor",
         "events",
         "files",

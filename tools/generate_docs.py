@@ -35,8 +35,7 @@ from remit.reports.shapes import check_schema, merge_schema, result_schema  # no
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
 from remit.rules.catalog import every_rule  # noqa: E402
 from remit.rules.examples import example_sources, example_text, sample_text  # noqa: E402
-from remit.surfaces.server.app import OPERATIONS  # noqa: E402
-from remit.surfaces.server.operations import openapi_document  # noqa: E402
+from remit.surfaces.server.api import OPERATIONS, openapi_document  # noqa: E402
 
 RULES = Path("docs/rules")
 FORMS = Path("docs/reference-forms.md")

@@ -14,7 +14,7 @@ from typing import Any
 from remit import __version__
 from remit.operations.declaration import fields_on
 from remit.operations.served import TOOLS
-from remit.surfaces.mcp.resource_table import ALL_RULES, RESOURCES
+from remit.surfaces.mcp.mcp_server import ALL_RULES, RESOURCES
 
 FOLDER = Path("plugins/remit")
 MARKETPLACE = FOLDER.parent / ".claude-plugin/marketplace.json"

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from remit.checking import Decision, Options, Verdict, check_text
 from remit.contract.feedback import correction_text, strip_control_characters
 from remit.contract.outcome import ReportedFailure, reported_failure
-from remit.evidence.model import Checked
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
+from remit.evidence.model import ChangeClaim, Checked
 from remit.evidence.receipts import Receipt, Transcript
 from remit.evidence.sources import open_sources
 from remit.rules.base import Violation
@@ -100,16 +100,20 @@ def verified_part(text: str, verdicts: Sequence[Verdict]) -> str:
 
     This is what may be handed on of a report that was rejected or that its subagent did not finish.
     """
-    holds: dict[int, bool] = {}
-    for verdict in verdicts:
-        evidence = verdict.evidence
-        claims = [(one.at, one.outcome) for one in evidence.references]
-        claims += [(one.at, one.outcome) for one in evidence.quotes]
-        for at, outcome in (*claims, *((one.at, one.outcome) for one in evidence.changes)):
-            holds[at] = holds.get(at, True) and outcome in _HOLDS
+    holds = {line: kept for verdict in verdicts for line, kept in holding_lines(verdict).items()}
     lines = text.split("\n")
     kept = [lines[at - 1].strip() for at in sorted(holds) if holds[at] and 0 < at <= len(lines)]
     return "\n".join(kept[:_MAX_PARTIAL_LINES])
+
+
+def holding_lines(verdict: Verdict) -> dict[int, bool]:
+    """Return the lines of a report that cite code or changes, each with whether its every claim holds."""
+    evidence = verdict.evidence
+    claims: list[Checked | ChangeClaim] = [*evidence.references, *evidence.quotes, *evidence.changes]
+    holds: dict[int, bool] = {}
+    for claim in claims:
+        holds[claim.at] = holds.get(claim.at, True) and claim.outcome in _HOLDS
+    return holds
 
 
 def claims_with_code(verdicts: Sequence[Verdict], repo: str | os.PathLike[str]) -> list[dict[str, Any]]:

@@ -262,8 +262,9 @@ def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
 def _missing(need: Need, evidence: Evidence) -> str:
     if need == "repository":
         return "no repository was given"
-    claims = [str(claim.at) for claim in evidence.run_claims] if need == "runs" else []
-    unchecked = f"; the test run claimed at line {', '.join(claims)} was not checked" if claims else ""
+    runs = [one.statement for one in evidence.statements if one.statement.kind == "run"] if need == "runs" else []
+    claim = next((one for one in runs if one.check == "test"), None)
+    unchecked = f"; the test run claimed at line {claim.at} was not checked" if claim is not None else ""
     return f"{evidence.receipts_problem or 'no receipts were given'}{unchecked}"
 
 

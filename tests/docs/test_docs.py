@@ -26,7 +26,7 @@ from remit.dispatch.runners import PRESETS
 from remit.dispatch.submit import MAX_CHILDREN, MAX_DEPTH
 from remit.dispatch.tools.model import ToolLimits
 from remit.dispatch.tools.toolbox import TOOLS
-from remit.evidence import find_code, similarity, sources, suggestions
+from remit.evidence import find_code, find_files, similarity, sources
 from remit.evidence.model import OUTCOMES
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_warning
 from remit.gate.declarations import KINDS as DECLARATIONS
@@ -230,7 +230,7 @@ def megabytes(number: int) -> str:
         ("a file that is read", [megabytes(files.MAX_FILE)]),
         ("text kept in memory", [megabytes(files.MAX_CACHE)]),
         ("files listed for suggestions and moved quotes", [f"{files.MAX_LISTED:,}"]),
-        ("misspelt names compared with all others", [f"{suggestions.MAX_GUESSES} for each result"]),
+        ("misspelt names compared with all others", [f"{find_files.MAX_GUESSES} for each result"]),
         (
             "looking for moved quotes in other files",
             [

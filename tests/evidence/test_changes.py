@@ -13,9 +13,9 @@ import pytest
 from remit.checking import Verdict, check_text
 from remit.contract.model import Result
 from remit.contract.parse import parse
-from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
-from remit.evidence.model import ChangeClaim, RunClaim
-from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
+from remit.evidence.changes import ChangeChecker
+from remit.evidence.model import ChangeClaim
+from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import Sources, open_sources
 from remit.rules.examples import TREE, sample_text
 from remit.workspace.commit import Commit
@@ -245,215 +245,9 @@ def test_a_binary_change_has_no_number_to_compare(root: Path) -> None:
     assert (claim.outcome, claim.stated) == ("verified", None)
 
 
-# Test runs: what is claimed
-
-
-@pytest.mark.parametrize(
-    ("tests", "passed", "command"),
-    [
-        ("```\n$ python -m pytest tests\n2 passed in 0.01s\n```", True, "python -m pytest tests"),
-        ("```console\n% npm test\n\nTests: 1 failed, 3 passed\n```", False, "npm test"),
-        ("```\nFAILED tests/test_a.py::test_b\n```", False, ""),
-        ("```\nFAIL: test_x (tests.T)\nFAILED (failures=1)\n```", False, ""),
-        ("All tests pass.", True, ""),
-        ("- Tests failed: 0\n- Passed: 12", True, ""),
-        ("- Failed: 3", False, ""),
-        ("No tests failed.", True, ""),
-        ("12 tests pass and 1 fails.", False, ""),
-        ("| Suite | Result |\n| --- | --- |\n| unit | 12 passed |", True, ""),
-        ("| Suite | Result |\n| --- | --- |\n| unit | 2 failed |", False, ""),
-    ],
-)
-def test_test_results_are_a_claim_that_tests_ran(tests: str, passed: bool, command: str) -> None:
-    (claim,) = run_claims(implementation(tests=tests))
-    assert (claim.passed, claim.command) == (passed, command)
-
-
-@pytest.mark.parametrize(
-    "tests",
-    [
-        *("", "None", "None.", "N/A", "-", "Tests were not run.", "They could not run here.", "There are no tests."),
-        *("Not tested.", "The suite was not executed.", "Tests have not been run"),
-    ],
-)
-def test_a_statement_that_nothing_ran_is_not_a_claim(tests: str) -> None:
-    assert run_claims(implementation(tests=tests)) == []
-
-
-@pytest.mark.parametrize(
-    ("summary", "passed"),
-    [
-        ("The cart is done. All tests pass.", True),
-        ("The cart is done; 45 passed.", True),
-        ("The existing test suite is green.", True),
-        ("Two tests fail without the fix. With it all tests pass.", True),
-        ("All tests pass but 1 fails.", False),
-        ("The tests fail.", False),
-        ("テストはすべて成功しました。", True),
-        ("测试全部通过。", True),
-    ],
-)
-def test_a_summary_can_claim_a_run(summary: str, passed: bool) -> None:
-    (claim,) = run_claims(implementation(summary=summary))
-    assert claim.passed is passed
-
-
-@pytest.mark.parametrize(
-    "summary",
-    [
-        "The cart is done.",
-        "Tests should be added.",
-        "All tests pass, I think; they were not run.",
-        "See the test plan.",
-    ],
-)
-def test_other_summaries_claim_nothing(summary: str) -> None:
-    assert run_claims(implementation(summary=summary)) == []
-
-
-# Test runs: what really ran
-
-
-def test_a_run_may_be_claimed_in_a_list_a_table_or_below_a_heading() -> None:
-    for text, passed in (
-        ("- 3 passed\n- 1 failed", False),
-        ("| suite | outcome |\n| --- | --- |\n| unit | 3 passed |", True),
-        ("##### Unit\n\n3 passed", True),
-    ):
-        (claim,) = run_claims(implementation(tests=text))
-        assert claim.passed == passed, text
-
-
-def denied(claim: RunClaim, *runs: Receipt) -> str:
-    settle_runs([claim], list(runs))
-    return claim.denied
-
-
 def bash(command: str, status: int | None, *, failed: bool | None = None) -> Receipt:
     has_failed = status not in (0, None) if failed is None else failed
     return Receipt(tool="Bash", arguments={"command": command}, exit=status, failed=has_failed)
-
-
-def run_claim(*, passed: bool = True, command: str = "") -> RunClaim:
-    return RunClaim(at=1, passed=passed, command=command)
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "pytest",
-        "python -m pytest -q tests",
-        "python -m unittest",
-        "cd app && npm test",
-        "npm ci && npm run test:unit",
-        "env CI=1 timeout 60 pytest -q 2>&1 | tail -5",
-        "bash -lc 'cargo test'",
-        "go test ./...",
-        "make check",
-        "./run_tests.sh",
-        "uv run pytest",
-        "python manage.py test",
-        "pytest > out.txt; cat out.txt",
-    ],
-)
-def test_a_successful_test_command_confirms_the_claim(command: str) -> None:
-    assert denied(run_claim(), bash(command, 0)) == ""
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "ls tests",
-        "cat pytest.ini",
-        "grep -rn 'pytest' .",
-        "grep -E 'test|spec' a.py",
-        "echo 'pytest: 45 passed'",
-        "cat tests/test_a.py > copy.py",
-        "pip install pytest",
-        "python -m pip install pytest",
-        "npm install --save-dev jest",
-        "npx playwright install",
-        "git add tests && git commit -m 'tests pass'",
-        "mkdir -p tests && touch tests/test_a.py",
-        "ruff check tests",
-        "python -m pytest --collect-only",
-        "pytest --version",
-        "python build.py",
-    ],
-)
-def test_a_command_without_tests_does_not_confirm_the_claim(command: str) -> None:
-    assert denied(run_claim(command="pytest"), bash(command, 0)) == "the receipts contain no test command"
-
-
-def test_a_claim_without_any_run_is_contradicted() -> None:
-    assert denied(run_claim()) == "the receipts contain no test command"
-
-
-def test_the_stated_command_counts_even_if_it_is_unknown() -> None:
-    assert denied(run_claim(command="./verify --all"), bash("cd app && ./verify --all", 0)) == ""
-    assert denied(run_claim(command="cd app && ./verify --all"), bash("./verify --all", 0)) == ""
-    assert denied(run_claim(), bash("./verify --all", 0)) != ""
-
-
-@pytest.mark.parametrize(
-    ("passed", "status", "expected"),
-    [
-        (True, 0, ""),
-        (True, 1, "`pytest -q` ended with exit status 1"),
-        (True, 143, "`pytest -q` ended with exit status 143"),
-        (True, None, ""),
-        (False, 1, ""),
-        (False, 0, "`pytest -q` ended with exit status 0"),
-        (False, None, ""),
-    ],
-)
-def test_the_exit_status_must_agree_with_the_claim(passed: bool, status: int | None, expected: str) -> None:
-    assert denied(run_claim(passed=passed), bash("pytest -q", status)) == expected
-
-
-def test_a_run_that_did_not_end_is_not_a_success() -> None:
-    assert denied(run_claim(), bash("pytest", None, failed=True)) == "`pytest` ended with exit status unknown"
-
-
-def test_the_last_run_counts() -> None:
-    assert denied(run_claim(), bash("pytest", 1), bash("ls", 0), bash("pytest", 0)) == ""
-    assert "exit status 1" in denied(run_claim(), bash("pytest", 0), bash("pytest", 1))
-
-
-@pytest.mark.parametrize(
-    "command", ["pytest | tail -5", "pytest 2>&1 | tee log", "pytest; echo done", "pytest || true"]
-)
-def test_a_success_of_a_later_command_does_not_contradict_a_failure(command: str) -> None:
-    assert denied(run_claim(passed=False), bash(command, 0)) == ""
-    assert denied(run_claim(passed=True), bash(command, 0)) == ""
-
-
-@pytest.mark.parametrize("command", ["pytest", "ruff check . && pytest", "pytest && echo ok && make docs"])
-def test_a_success_of_the_whole_line_includes_the_tests(command: str) -> None:
-    assert "exit status 0" in denied(run_claim(passed=False), bash(command, 0))
-
-
-@pytest.mark.parametrize("command", ["pytest && make docs", "pytest\nnpm run build"])
-def test_a_failure_that_may_come_from_another_command_contradicts_nothing(command: str) -> None:
-    assert denied(run_claim(), bash(command, 2)) == ""
-
-
-@pytest.mark.parametrize("command", ["cd app && pytest", "pytest && echo ok", "set -o pipefail; pytest | tee log"])
-def test_a_failure_that_must_come_from_the_tests_counts(command: str) -> None:
-    assert "exit status 2" in denied(run_claim(), bash(command, 2))
-
-
-def test_a_repeated_command_decides() -> None:
-    again = Receipt(tool=RERUN, arguments={"command": "exit 1"}, exit=1, failed=True)
-    assert denied(run_claim(), bash("pytest", 0), again) == "`exit 1` ended with exit status 1"
-    assert denied(run_claim(passed=False), again) == ""
-    assert denied(run_claim(), Receipt(tool=RERUN, arguments={"command": "true"}, exit=0)) == ""
-
-
-def test_a_long_command_is_shown_on_one_short_line() -> None:
-    why = denied(run_claim(), bash("pytest \\\n  " + "-k x " * 100, 1))
-    assert "\n" not in why
-    assert len(why) < 120
 
 
 # The rules
@@ -489,18 +283,21 @@ def test_an_honest_implementation_has_no_violations(tree: Path) -> None:
     assert unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 0)])) == []
 
 
+_CLAIM = "Sessions can now be closed, and the login has tests. All tests pass."
+
+
 def test_an_invented_run_is_reported_with_its_line(tree: Path) -> None:
     (found,) = unseen(open_sources(tree, records=HONEST))
     assert found == (
         "test-run-unseen",
-        sample_text("implementation").split("\n").index("$ python -m pytest tests"),
-        "the result claims that tests passed: the receipts contain no test command",
+        1 + sample_text("implementation").split("\n").index(_CLAIM),
+        '"All tests pass.": no tests ran in this session',
     )
 
 
 def test_a_failed_run_is_reported_with_its_status(tree: Path) -> None:
     (found,) = unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 1)]))
-    assert found[2] == "the result claims that tests passed: `python -m pytest tests` ended with exit status 1"
+    assert found[2] == '"All tests pass.": `python -m pytest tests` ended with exit status 1'
 
 
 def test_invented_changes_are_reported_with_their_rows(tree: Path) -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from remit.checking import check_text
 from remit.evidence import find_code
+from remit.evidence.claims import explain
 from remit.evidence.model import CodeFacts, Difference, Location
 from remit.evidence.quote_text import quote_readings
-from remit.evidence.reasons import explain
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import open_sources
 from remit.workspace.files import MAX_FILE

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit.checking import Options, check_text
-from remit.evidence import suggestions
-from remit.evidence.reasons import explain
+from remit.evidence import find_files
+from remit.evidence.claims import explain
 from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import Sources
 from remit.workspace.file_index import FileIndex
@@ -453,13 +453,13 @@ def test_a_folder_with_a_line_suggests_its_main_file(tmp_path: Path) -> None:
 
 
 def test_the_number_of_suggestions_is_limited(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suggestions, "MAX_GUESSES", 1)
+    monkeypatch.setattr(find_files, "MAX_GUESSES", 1)
     found = [one.found is not None for one in evidence_of("src/sture.py:1 src/appp.py:1", small).references]
     assert sorted(found) == [False, True]
 
 
 def test_of_too_many_equal_names_the_first_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suggestions, "MAX_COMPARISONS", 0)
+    monkeypatch.setattr(find_files, "MAX_COMPARISONS", 0)
     write(tmp_path, lines({"a/x.py": 1, "b/x.py": 1}))
     assert references("c/b/x.py:1", tmp_path) == ["c/b/x.py:1 missing-file > a/x.py:1"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from remit.evidence import find_names
-from remit.evidence.find_names import REACH, NameFinder, last_part, occurrences, occurs_near
+from remit.evidence.find_names import REACH, NameFinder, last_part, occurrences
 from remit.evidence.model import NameFacts
 from remit.workspace.commit import Commit
 from remit.workspace.files import SourceFile, WorkTree
@@ -209,15 +209,6 @@ def test_the_marks_of_a_language_are_not_part_of_a_name() -> None:
 @pytest.mark.parametrize("name", ["Cart.total", "Cart::total", "Cart#total", "cart->total", "Shop\\total", "total"])
 def test_the_last_part_of_a_name_counts(name: str) -> None:
     assert last_part(name) == "total"
-
-
-def test_an_occurrence_near_lines_needs_no_finder() -> None:
-    file = source(CART)
-    assert occurs_near(file, "Cart.close", 18, None)
-    assert not occurs_near(file, "Cart.close", 5, None)
-    assert occurs_near(file, "close", 5, 12)
-    assert occurs_near(file, "close", None, None)
-    assert not occurs_near(file, "prize", None, None)
 
 
 def test_lines_that_are_very_long_are_searched_once(tmp_path: Path) -> None:

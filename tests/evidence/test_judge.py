@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from remit.evidence.claims import explain
 from remit.evidence.document import Segment
 from remit.evidence.gather import Asked
 from remit.evidence.judge import ACCUSING, HOLDING, Reason, judge
@@ -30,7 +31,6 @@ from remit.evidence.model import (
     State,
     Then,
 )
-from remit.evidence.reasons import explain
 
 TABLE = tomllib.loads(files("remit.evidence").joinpath("reliability.toml").read_text(encoding="utf-8"))
 SEGMENT = Segment("text", "", 1, None, None, 1)

@@ -10,7 +10,7 @@ import pytest
 from corpus.tree import numbered, shown, write
 
 from remit.checking import Options, Verdict, check_text
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.evidence.revisions import choose_revision, links_in
 from remit.evidence.sources import open_sources
 

@@ -238,12 +238,12 @@ def test_nothing_is_run_without_a_request(answer: Path, tmp_path: Path) -> None:
     ("status", "edit", "expected"),
     [
         (0, (), []),
-        (1, (), ["the result claims that tests passed: `{command}` ended with exit status 1"]),
-        (1, ("2 passed", "2 failed"), []),
+        (1, (), ['"All tests pass.": `{command}` ended with exit status 1']),
+        (1, ("2 passed", "2 failed"), ['"All tests pass.": `{command}` ended with exit status 1']),
         (
             0,
             ("2 passed", "2 failed"),
-            ["the result claims that tests failed: `{command}` ended with exit status 0"],
+            ['"2 failed in 0.01s": `{command}` ended with exit status 0'],
         ),
     ],
 )

@@ -28,9 +28,9 @@ from remit.operations.jobs import Answer, Cancel, JobNumber, Submit
 from remit.operations.merge import MergeDocuments
 from remit.operations.served import OPERATIONS, TOOLS
 from remit.surfaces.cli.group import LazyGroup
-from remit.surfaces.cli.operation_options import operation_options
+from remit.surfaces.cli.printing import operation_options
+from remit.surfaces.server.api import openapi_document, served_operation
 from remit.surfaces.server.app import OPERATIONS as API
-from remit.surfaces.server.operations import openapi_document, served_operation
 
 #: Operation -> its command
 COMMANDS: dict[type[msgspec.Struct], str] = {

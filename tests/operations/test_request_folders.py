@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import UsageError
-from remit.operations.folders import Folders
+from remit.operations.documents import Folders
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from remit.orchestrate import api
 from remit.orchestrate.local_worker import LocalWorker, ensure_worker
 from remit.orchestrate.orchestrator import build_orchestrator
 from remit.registry.model import ORCHESTRATOR
-from remit.surfaces.cli import orchestrate as orchestrate_command
-from remit.surfaces.cli.driving import drive_with_progress
+from remit.surfaces.cli import run as run_module
+from remit.surfaces.cli.plans import drive_with_progress
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -81,7 +81,7 @@ async def test_remit_orchestrate_ends_with_the_error_of_its_worker(play: Play) -
     async with play() as fleet, asyncio.timeout(PATIENCE):
         wanted = Orchestrate(task="look after the house", repo=str(fleet.project), model=ANTHROPIC, max_turns=3)
         with pytest.raises(EnvironmentBroken, match=DIED):
-            await orchestrate_command._run(fleet.database, fleet.settings, wanted)
+            await run_module._orchestrate(fleet.database, fleet.settings, wanted)
 
 
 @pytest.mark.usefixtures("dying")

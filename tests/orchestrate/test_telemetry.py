@@ -27,8 +27,7 @@ from remit.checking import check_text
 from remit.clients.setup.hook_process import hook_command
 from remit.dispatch.submit import Queueing
 from remit.dispatch.telemetry import emit_verdicts, open_telemetry, wanted_signals
-from remit.operations.documents import Check, Verify, check_document, verify_document
-from remit.operations.folders import Folders
+from remit.operations.documents import Check, Folders, Verify, check_document, verify_document
 from remit.operations.merge import MergeDocuments, SourceDocument, merge_documents
 from remit.surfaces.cli.group import remit
 from remit.verifying import OPTIONS

@@ -101,7 +101,7 @@ def everything(columns: int, mode: str = "standard") -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("mode", ["observe", "standard", "strict"])
+@pytest.mark.parametrize("mode", ["verify", "observe", "standard", "strict"])
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_every_report_fits_the_width_and_obeys_nothing_in_it(columns: int, mode: str) -> None:
     for name, text in everything(columns, mode).items():
@@ -170,7 +170,7 @@ def test_the_json_shapes_are_named_and_plain_data() -> None:
 
 def test_every_decision_has_the_published_shape() -> None:
     schema = decision_schema()
-    for mode in ("observe", "standard", "strict"):
+    for mode in ("verify", "observe", "standard", "strict"):
         settings = GateSettings.from_mapping({"mode": mode})
         for tool, given in CALLS:
             jsonschema.validate(decide(ToolUse(tool, given), SessionState(), settings, "/p").as_dict(), schema)

@@ -19,7 +19,7 @@ from remit.contract.findings import Severity
 from remit.merging.model import AgentReport, Conflict, Counts, Merge, MergedFinding, MergeStatus, Opinion
 from remit.merging.sarif.read import read_sarif
 from remit.reports.merge.sarif import FINGERPRINT, ROOT, Profile, merge_sarif
-from remit.surfaces.cli.merge import command
+from remit.surfaces.cli.merge import merge_command
 from remit.workspace.files import WorkTree
 
 SCHEMA = Path(__file__).parents[1] / "fixtures" / "sarif" / "sarif-schema-2.1.0.json"
@@ -392,7 +392,7 @@ class Checkout:
     def merged(self, folder: str = ".") -> tuple[dict[str, Any], str]:
         """The run, validated against the schema, and the whole text."""
         words = [str(RESULT), "--repo", str(self.root / folder), "--format", "sarif"]
-        told = CliRunner().invoke(command, words, catch_exceptions=False).stdout
+        told = CliRunner().invoke(merge_command, words, catch_exceptions=False).stdout
         validator().validate(json.loads(told))
         return json.loads(told)["runs"][0], told
 

@@ -458,6 +458,32 @@ class TestFinalClaims:
         client.calls(("Bash", {"command": "python -m pytest -q"}, "Exit code 1\n1 failed"))
         assert "exit status 1" in str(client.answer("All tests pass."))
 
+    @pytest.mark.parametrize(
+        ("command", "output", "answer", "line"),
+        [
+            ("npm test 2>&1 | tail -20", "sh: 1: mocha: not found", "All 1,200 tests pass.", "mocha: not found"),
+            ("npm test || true", "  11 passing (9ms)\n  1 failing", "All 12 tests pass in app/login.py.", "1 failing"),
+        ],
+    )
+    def test_a_failure_behind_a_pipe_or_an_or_is_seen(
+        self, client: Client, command: str, output: str, answer: str, line: str
+    ) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Bash", {"command": command}, output))
+        sent_back = str(client.answer(answer))
+        assert f"`{command}` printed `" in sent_back
+        assert line in sent_back
+        assert f'\\"{answer}\\"' in sent_back or f'"{answer}"' in sent_back, "the whole sentence"
+
+    def test_work_that_no_call_did_is_sent_back(self, client: Client) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
+        lie = "I implemented the fix in lib/express.js, added test/regression.js and committed it."
+        sent_back = str(client.answer(lie))
+        assert "there is no lib/express.js, and no call wrote it" in sent_back
+        assert "there is no test/regression.js, and no call wrote it" in sent_back
+        assert "no call made a commit" in sent_back
+
     def test_tests_that_a_subagent_ran_count(self, client: Client) -> None:
         client.ask("UserPromptSubmit", prompt="go")
         client.calls(("Agent", {"subagent_type": "backend-specialist", "prompt": "fix"}, "done"))

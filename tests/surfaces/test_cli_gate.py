@@ -119,7 +119,7 @@ class TestCheck:
         (project / "remit.toml").write_text('[gate]\nmode = "obsrve"\n')
         wrong = remit("gate", "check", given=SED)
         assert (wrong.code, wrong.out) == (2, "")
-        assert "remit.toml: gate.mode must be one of observe, standard, strict" in wrong.err
+        assert "remit.toml: gate.mode must be one of verify, standard, strict, observe" in wrong.err
 
     def test_a_subagents_tools_are_those_of_its_definition(self, remit: Remit, project: Path) -> None:
         (project / ".claude/agents").mkdir(parents=True)

@@ -351,7 +351,7 @@ def test_doctor_shows_on_a_terminal_which_client_it_asks(tmp_path: Path, monkeyp
     monkeypatch.setattr(printing, "_SLOW", 0.0)
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(sys, "stdout", printed := io.StringIO())
-    doctor.command.main(["--format", "json"], standalone_mode=False)
+    doctor.doctor_command.main(["--format", "json"], standalone_mode=False)
     assert {"what": "copilot", "level": "good", "words": "it runs the hooks"} in json.loads(printed.getvalue())["facts"]
     assert terminal.getvalue().endswith("\r\x1b[K")  # nothing of it stays
 

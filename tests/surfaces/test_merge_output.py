@@ -18,8 +18,9 @@ from remit.merging.merge import merge_reports
 from remit.merging.model import MergeSettings
 from remit.orchestrate.review import ReviewTeam, reviewers_of
 from remit.surfaces import cli
-from remit.surfaces.cli import merge_output, review
-from remit.surfaces.cli.driving import DrivenPlan
+from remit.surfaces.cli import merge as merge_module
+from remit.surfaces.cli import review
+from remit.surfaces.cli.plans import DrivenPlan
 
 EMPTY = merge_reports([], MergeSettings())
 
@@ -32,17 +33,17 @@ def test_half_a_report_is_not_left_behind(
         yield '{"findings": ['
         raise error
 
-    monkeypatch.setattr(merge_output, "_parts", parts)
+    monkeypatch.setattr(merge_module, "_parts", parts)
     output = tmp_path / "report.json"
     output.write_text("the last report", encoding="utf-8")
     with pytest.raises(type(error)):
-        merge_output.write_merge(EMPTY, "json", open_sources(tmp_path), output)
+        merge_module.write_merge(EMPTY, "json", open_sources(tmp_path), output)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_is_an_error_with_its_name_and_a_device_is_not_removed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"/dev/full: No space left on device"):
-        merge_output.write_merge(EMPTY, "json", open_sources(tmp_path), Path("/dev/full"))
+        merge_module.write_merge(EMPTY, "json", open_sources(tmp_path), Path("/dev/full"))
     assert Path("/dev/full").exists()
 
 

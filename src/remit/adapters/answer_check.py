@@ -17,6 +17,7 @@ from remit.api import check
 from remit.checking import Verdict
 from remit.clients.transcripts.calls import grep_hits, shell_hits
 from remit.errors import RemitError, UsageError
+from remit.evidence.find_runs import kept_output
 from remit.evidence.receipts import Receipt
 from remit.lazy import lazy_pattern
 from remit.rules.instructions import instructions
@@ -118,7 +119,10 @@ class AnswerCheck:
             text = " ".join(map(str, command)) if isinstance(command, list) else str(command)
             stated = _EXIT.findall(output)
             status = int(stated[-1]) if stated else int(call.failed)
-            yield Receipt(tool, {"command": text}, exit=status, hits=shell_hits(text, output), failed=call.failed)
+            shown = kept_output(text, output)
+            yield Receipt(
+                tool, {"command": text}, exit=status, hits=shell_hits(text, output), failed=call.failed, output=shown
+            )
         elif tool == "Grep":
             hits: dict[str, tuple[int, ...]] = dict.fromkeys(_names(arguments, output), ())
             hits |= grep_hits({**arguments, "output_mode": "content"}, output)

@@ -13,7 +13,7 @@ import msgspec
 
 from remit.contract.headings import block_key, column_index
 from remit.contract.kinds import CATEGORY_BY_PREFIX, slug
-from remit.contract.lines import is_none_text, plain_text
+from remit.contract.lines import bare_text, is_none_text, plain_text
 from remit.contract.model import Block, Code, Content, Heading, Result, Row, Table, Text
 from remit.contract.section_fields import read_score
 from remit.lazy import either, lazy_pattern
@@ -156,7 +156,7 @@ def findings_of(result: Result) -> list[Finding]:
     for issue in result.issues:
         if is_none_text(issue.title) and not issue.description:
             continue
-        title = plain_text(issue.title)
+        title = bare_text(issue.title)
         match = _ID.match(title)
         name = match.group(1) if match and "-" in match.group(1) else ""
         words = f"{issue.title} {issue.description}"
@@ -193,7 +193,7 @@ def _rows(result: Result, table: Table) -> list[Finding]:
         found.append(
             Finding(
                 id=name,
-                title=plain_text(title),
+                title=bare_text(title),
                 location=location,
                 severity=severity_of(severity),
                 severity_text=severity,

@@ -12,6 +12,8 @@ from remit.contract.model import Code, Content, Heading, Items, Row, Table
 from remit.lazy import lazy_pattern
 
 _EMPHASIS = lazy_pattern(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")
+#: Text between stars, which are not inside a word.
+_STARS = lazy_pattern(r"(?<![A-Za-z0-9*])(\*{1,3})(?=[^\s*])([^*\n]++)(?<=\S)\1(?![A-Za-z0-9*])")
 _LABEL = lazy_pattern(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:|]{1,60}?)([*_`]{0,3})[ \t]*+:")
 #: The same for a text with a wide colon, in five times the time to compile.
 _WIDE_LABEL = lazy_pattern(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
@@ -68,6 +70,15 @@ def plain_text(text: str) -> str:
             return bare.strip()
         text = bare
     return text.translate(_MARKS).strip()
+
+
+def bare_text(text: str) -> str:
+    """Return a text without code marks and marks of emphasis. Other text stays: `2 * 3`, `__init__`."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        return _STARS.sub(r"\2", "".join(pieces)).strip()
+    pieces[::2] = [_STARS.sub(r"\2", piece) for piece in pieces[::2]]
+    return "".join(pieces).strip()
 
 
 def lines_of(content: Iterable[Content]) -> Iterator[Line]:

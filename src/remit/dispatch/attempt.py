@@ -37,6 +37,7 @@ from remit.evidence.receipts import Receipt
 from remit.ledger.items import AgentVersion, ItemOrigin, NewItem
 from remit.ledger.ledger_entries import facts_of
 from remit.ledger.recorded_merge import items_of_report
+from remit.merging.inputs import report_of
 from remit.registry.model import Brief
 from remit.registry.tools import AllowList, find_tool
 from remit.secrets.scan import redact_all
@@ -46,6 +47,7 @@ from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
 from remit.unconfirmed import settle, watch
 from remit.workspace import git
+from remit.workspace.files import WorkTree
 
 log = logging.getLogger("remit.worker")
 #: A job whose worker died this often without a finished turn in between is not tried again: it may be the cause.
@@ -268,7 +270,9 @@ class Attempt:
         submission = await self._transcript.submissions() + 1
         # A program cannot correct its answer, so its first submission is also its last.
         attempt = submission if brief.runner == "model" else max(submission, 2)
-        judgement, details = await asyncio.to_thread(_judge, ended.text, brief, root, receipts, attempt)
+        judgement, details = await asyncio.to_thread(
+            _judge, ended.text, self._job.agent, brief, root, receipts, attempt
+        )
         failpoint("checked")
         if _PLAN_KEY.match(self._job.idempotency_key or "") is None:  # else the merge of the plan has its items
             items = await asyncio.to_thread(_review_items, judgement, self._job, brief, root)
@@ -323,9 +327,9 @@ def _review_items(judgement: ReportJudgement, job: Job, brief: Brief, root: Path
 
 
 def _judge(
-    report: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
+    report: str, agent: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
 ) -> tuple[ReportJudgement, dict[str, Any]]:
-    """Return the judgement of a report; and its facts for the ledger, and its claims with the code they cite."""
+    """Return the judgement of a report; its facts for the ledger, its claims with code, and its part in a merge."""
     options = Options(
         profile=brief.profile,
         kind=brief.kind,
@@ -334,4 +338,11 @@ def _judge(
     )
     judgement = judge_report(report, options, root, receipts=receipts)
     facts = facts_of(judgement.verdicts, git.head(root) or "")
-    return judgement, {"facts": facts, "references": claims_with_code(judgement.verdicts, root)}
+    # A merge uses the claims as they are judged here: the stored text has no secrets.
+    verdicts = [msgspec.structs.replace(verdict, verdict=judgement.decision) for verdict in judgement.verdicts]
+    reported = report_of(verdicts, agent, WorkTree(root))
+    return judgement, {
+        "facts": facts,
+        "references": claims_with_code(judgement.verdicts, root),
+        "reported": msgspec.to_builtins(reported),
+    }

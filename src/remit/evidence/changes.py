@@ -1,4 +1,4 @@
-"""Find the claims of changed files and test runs, and check changes against git, a snapshot and the receipts."""
+"""Find the tables of changed files in a result, and check them against git, a snapshot and the receipts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from remit.contract.findings import blocks, tables
 from remit.contract.headings import column_index
-from remit.contract.lines import is_none_text, plain_text
+from remit.contract.lines import plain_text
 from remit.contract.model import Code, Items, Result, Row, Table, Text
-from remit.evidence.commands import ReceiptCommand, only_reads, simple_commands
+from remit.evidence.commands import only_reads, simple_commands
+from remit.evidence.find_runs import find_runs
 from remit.evidence.grammar import references_in
-from remit.evidence.model import ChangeClaim, Outcome, RunClaim
+from remit.evidence.model import ChangeClaim, Outcome
 from remit.evidence.read_places import display_path
-from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
+from remit.evidence.receipts import ReceiptIndex
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 
@@ -26,18 +27,6 @@ if TYPE_CHECKING:
 _ADDED = lazy_pattern(r"\+\s?(\d{1,7})")
 _REMOVED = lazy_pattern(r"[-−–]\s?(\d{1,7})")
 _PLAIN = lazy_pattern(r"(\d{1,7})")
-_CLAIMS_RUN = lazy_pattern(
-    r"\b(?:all|\d+)?\s?(?:unit |integration |existing |the )?(?:tests?|suite|specs?)\b[^.\n]{0,40}?"
-    r"\b(?:pass(?:ed|es|ing)?|green|succeed(?:ed|s)?|fail(?:ed|s|ing)?)\b|\b\d+ passed\b"
-    r"|テスト[^。\n]{0,20}(?:成功|通過|合格|パス)|测试[^。\n]{0,20}通过",
-    re.IGNORECASE,
-)
-_NOT_RUN = lazy_pattern(
-    r"\b(?:not (?:been )?(?:run|tested|executed)|no tests?(?! fail)|cannot run|skipped the tests)\b"
-    r"|テスト[^。\n]{0,10}(?:実行し(?:ていませ|ませ|な)|未実行|実行でき)|(?:未|没有|没)(?:运行|执行)[^。\n]{0,6}测试"
-    r"|测试[^。\n]{0,6}(?:未|没有|没|无法)(?:运行|执行)",
-    re.IGNORECASE,
-)
 _FAILURES = lazy_pattern(
     r"\b[1-9]\d* (?:tests? )?fail(?:s|ed|ures?|ing)?\b|^FAIL(?:ED)?\b(?!\s?[:=]\s?0)|\bfail(?:ed|ures?)\s?[:=]\s?[1-9]"
     r"|(?<!no )\btests? (?:fail(?!\w*\s?[:=]\s?0)|are failing)"
@@ -57,7 +46,6 @@ _ALL_PASS = lazy_pattern(
 _EXCEPT = lazy_pattern(r"\b(?:except|but|apart from|other than|besides|not)\b|以外|除", re.IGNORECASE)
 _PASSES = lazy_pattern(r"\b\d+ (?:tests? )?pass(?:ed|es|ing)?\b|^\W*PASS(?:ED)?\b", re.IGNORECASE | re.MULTILINE)
 _SENTENCE = lazy_pattern(r"[^.。\n]*")
-_PROMPT = lazy_pattern(r"^\s*[$>%]\s+(.+)$")
 _UNCHANGED = "git shows no change against HEAD"
 
 
@@ -173,34 +161,13 @@ _SNAPSHOT_WHY = {
 }
 
 
-def run_claims(result: Result) -> list[RunClaim]:
-    """Return the first claim of a result that tests ran, if there is one."""
-    for block in blocks(result, "test_results"):
-        texts = [_text_of(part) for part in block.content]
-        text = "\n".join(texts)
-        if not is_none_text(text) and not _NOT_RUN.search(text):
-            line = next((part.line for part in block.content), block.line)
-            return [RunClaim(at=line, passed=not _FAILURES.search(text), command=_command(text), text=text[:200])]
-    claims = [found.start() for found in _CLAIMS_RUN.finditer(result.summary)] if _names_tests(result.summary) else []
-    if claims and not _NOT_RUN.search(result.summary):
-        sentence = _SENTENCE.match(result.summary, claims[-1])
-        text = sentence.group().strip() if sentence else ""
-        return [RunClaim(at=0, passed=not _FAILURES.search(text), text=text)]
-    return []
-
-
-def asserted_test_runs(text: str) -> list[RunClaim]:
-    """Return the sentences of any text that state the outcome of a test run."""
-    claims: list[RunClaim] = []
-    for at, line in enumerate(text.split("\n"), 1):
-        if not _names_tests(line) or _NOT_RUN.search(line):
-            continue
-        for found in _CLAIMS_RUN.finditer(line):
-            start = max(line.rfind(mark, 0, found.start()) for mark in (". ", "! ", "? ", "。")) + 1
-            sentence = _SENTENCE.match(line, start if start else 0)
-            stated = (sentence.group() if sentence else line).strip() or found.group()
-            claims.append(RunClaim(at=at, passed=not _FAILURES.search(stated), text=stated[:200]))
-    return claims
+def may_write(command: str) -> bool:
+    """Return whether a command line does more than read and test."""
+    if only_reads(command):
+        return False
+    runs = find_runs(command)
+    others = [one for one in simple_commands(command) if one.words and not one.shows]
+    return len(others) > len(runs) or any("build" in run.checks and "test" not in run.checks for run in runs)
 
 
 def summary_contradicts_tests(result: Result) -> int | None:
@@ -238,78 +205,3 @@ def _text_of(part: object) -> str:
     if isinstance(part, Table):
         return "\n".join(" ".join(row.cells) for row in part.rows)
     return ""
-
-
-def _command(text: str) -> str:
-    for line in text.split("\n"):
-        prompt = _PROMPT.match(line)
-        if prompt:
-            return " ".join(prompt.group(1).split())
-    return ""
-
-
-_RUNNER = lazy_pattern(
-    r"\b(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|karma|cypress|playwright|rspec|minitest|phpunit|ctest|"
-    r"nextest|busted|bats|prove|nosetests|hypothesis)\b"
-    r"|\b(?:npm|pnpm|yarn|bun|deno|go|cargo|mvn|mvnw|gradle|gradlew|dotnet|make|just|swift|mix|rake|sbt|lein|zig|bazel|rails)\b"
-    r"[^|;&\n]{0,80}?\b(?:tests?|check|verify|spec)\b|\btests?\.(?:py|sh|js)\b|\b(?:run[-_]?)?tests?\b",
-    re.IGNORECASE,
-)
-#: Programs whose arguments may name tests although they do not run any, and the install commands of package managers.
-_NOT_RUNNERS = frozenset(
-    """
-    apt apt-get black brew chmod cp eslint flake8 git ln mkdir mv mypy prettier pylint rm rmdir ruff tee touch
-    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
-)
-_INSTALLS = frozenset({"add", "ci", "i", "init", "install", "remove", "uninstall"})
-_MANAGERS = frozenset({"bun", "cargo", "gem", "npm", "npx", "pip", "pip3", "pipx", "pnpm", "poetry", "uv", "yarn"})
-
-
-def settle_runs(claims: list[RunClaim], runs: list[Receipt]) -> None:
-    """Check claims of test runs against the commands that ran."""
-    for claim in claims:
-        matching = [run for run in runs if run.tool == RERUN or _tests_in(run.command, claim.command)]
-        if not matching:
-            claim.denied = "the receipts contain no test command"
-            continue
-        ended = [run for run in matching if not run.pending]
-        last = (ended or matching)[-1]
-        command = " ".join(last.command.split())[:80]
-        status = last.exit if last.exit is not None else "unknown"
-        if last.pending:
-            claim.denied = f"`{command}` ran in the background, and its output was never read"
-            continue
-        contradicts = (last.failed or last.exit not in (0, None)) if claim.passed else last.exit == 0
-        if contradicts and _is_own(last, claim):
-            claim.denied = f"`{command}` ended with exit status {status}"
-
-
-def _tests_in(command: str, stated: str) -> list[int]:
-    """Return the positions of the commands in a line that run tests: the stated command, or a test runner."""
-    return [index for index, simple in enumerate(simple_commands(command)) if _runs_tests(simple, stated)]
-
-
-def _runs_tests(simple: ReceiptCommand, stated: str) -> bool:
-    words = simple.words
-    if not words or simple.shows or simple.program in _NOT_RUNNERS or "--collect-only" in words:
-        return False
-    if (simple.program in _MANAGERS or words[1:3] == ["-m", "pip"]) and not _INSTALLS.isdisjoint(words[1:4]):
-        return False
-    bare = " ".join(words)
-    named = (" ".join(one.words) for one in simple_commands(stated) if one.words and not one.shows)
-    return any(command in bare for command in named) or bool(_RUNNER.search(bare))
-
-
-def may_write(command: str) -> bool:
-    """Return whether a command line does more than read and test."""
-    return any(not simple.shows and not _runs_tests(simple, "") for simple in simple_commands(command))
-
-
-def _is_own(run: Receipt, claim: RunClaim) -> bool:
-    """Return whether a command line's exit status is that of its tests and not of a later command."""
-    if run.tool == RERUN or run.exit is None:
-        return True
-    later = simple_commands(run.command)[_tests_in(run.command, claim.command)[-1] + 1 :]
-    if run.exit == 0:
-        return all(simple.joined == "&&" for simple in later)
-    return all(simple.shows or simple.joined.startswith("|") for simple in later)

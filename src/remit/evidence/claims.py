@@ -1,4 +1,7 @@
-"""All claims of a document in one list: places, names, quotes, commands, changed files and test runs."""
+"""All claims of a document in one list: places, names, quotes, commands, changed files and test runs.
+
+Each one has the sentence for people and agents that states why it has its outcome.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from remit.evidence.model import (
     OUTCOMES,
     RELIABILITIES,
     Checked,
+    CheckedStatement,
     ClaimKind,
     Difference,
     Evidence,
@@ -21,7 +25,6 @@ from remit.evidence.model import (
     Then,
     format_location,
 )
-from remit.evidence.reasons import explain
 
 __all__ = ["ACCUSING", "HOLDING", "ClaimEntry", "claims_of", "claims_text", "count_outcomes", "count_reliabilities"]
 #: How a summary calls the outcomes of claims; all accusations that fail are "wrong".
@@ -70,22 +73,24 @@ def claims_of(evidence: Evidence) -> list[ClaimEntry]:
                 fails=fails,
             )
         )
-    for run in evidence.run_claims:
-        is_checked = evidence.has_receipts or evidence.has_rerun
-        outcome: Outcome = "unchecked" if not is_checked else "contradicted" if run.denied else "verified"
-        listed.append(
-            ClaimEntry(
-                kind="run",
-                text=f"tests {'passed' if run.passed else 'failed'}",
-                at=run.at,
-                outcome=outcome,
-                reliability="certain" if outcome == "contradicted" else None,
-                reason="run" if run.denied else "" if is_checked else "no-receipts",
-                why=run.denied or ("" if is_checked else "no receipts"),
-                fails=outcome == "contradicted",
-            )
-        )
+    listed += [_of_statement(checked) for checked in evidence.statements]
     return sorted(listed, key=lambda entry: entry.at)
+
+
+def _of_statement(checked: CheckedStatement) -> ClaimEntry:
+    """Return what was done as a claim; a file that was read and a delegation are runs."""
+    statement = checked.statement
+    return ClaimEntry(
+        kind="change" if statement.kind == "change" else "run",
+        text=statement.text,
+        at=statement.at,
+        outcome=checked.outcome,
+        path=statement.paths[0] if len(statement.paths) == 1 else "",
+        reliability="certain" if checked.fails else None,
+        reason=checked.reason,
+        why=checked.why,
+        fails=checked.fails,
+    )
 
 
 def _of_checked(checked: Checked) -> ClaimEntry:
@@ -157,3 +162,114 @@ def claims_text(listed: Sequence[ClaimEntry]) -> str:
     number = len(listed)
     parts = ", ".join(part for part, _ in summary_parts(listed))
     return f"{number:,} claim{'s' if number != 1 else ''}: {parts}"
+
+
+_FIXED = {
+    "large": "the file is larger than 10 MB",
+    "binary": "the file is not text",
+    "special": "it is not a regular file",
+    "forbidden": "the file is not readable",
+    "submodule": "the file is in a submodule",
+    "comments-only": "the code consists of comments only",
+    "too-large-to-compare": "the quotes are too large or too many to compare",
+    "cannot-be-known": "the checkout cannot show it",
+    "planned": "this design creates it",
+    "location-only": "",
+    "code-not-compared": "the code was not compared",
+    "name-not-compared": "a use of this name is near the line, perhaps of something else",
+    "name-is-there": "the name is there",
+    "definition-is-there": "the definition is there",
+    "quote-is-there": "the quote is there",
+    "line-zero": "lines are counted from 1",
+    "missing-in-folder": "there is no such file in this folder",
+    "missing-below-folder": "there is no such file; only some of its folders are here",
+    "missing-folders": "there is no such file, and none of its folders is here",
+    "missing-name": "no file has this name",
+    "missing-path": "there is no such file",
+    "missing-link": "the link leads to no file",
+    "is-folder": "it is a folder",
+    "hidden-characters": "the location contains invisible characters",
+    "outside": "the path is outside the checkout",
+    "outside-machine": "the path is one of a machine, not of the checkout",
+    "quote-missing-file": "there is no such file",
+    "command-missing": "the project does not define this command",
+    "test-missing": "there is no such test",
+    "commit-missing": "the repository has no such commit",
+}
+
+
+def explain(checked: Checked) -> str:
+    """Return why a claim has its outcome, in one sentence without a full stop; empty if there is nothing to say."""
+    reason = checked.reason
+    if reason in _FIXED:
+        return _FIXED[reason]
+    if reason.startswith("outdated"):
+        return _of_history(checked)
+    if reason.startswith("name-") or reason == "definition-elsewhere":
+        return _of_name(checked)
+    return _of_quote(checked) if reason.startswith("quote-") else _of_file(checked)
+
+
+def _of_file(checked: Checked) -> str:
+    claim, facts = checked.claim, checked.facts
+    sentences = {
+        "several-files": f"several files end with this path: {', '.join(facts.candidates)}",
+        "other-code-base": f"most references of this text are below {facts.elsewhere}/, which is not in this checkout",
+        "other-repository": facts.elsewhere,
+        "range-backwards": f"the range runs backwards from {claim.line} to {claim.end_line}",
+    }
+    return sentences.get(checked.reason) or _of_length(checked)
+
+
+def _of_length(checked: Checked) -> str:
+    count = checked.facts.line_count or 0
+    if len(checked.facts.candidates) > 1:
+        return f"none of the {len(checked.facts.candidates)} files that end with this path has this line"
+    return f"the file has {count} line{'s' if count != 1 else ''}"
+
+
+def _of_name(checked: Checked) -> str:
+    name = checked.claim.name.replace("|", " or ")
+    if checked.reason == "name-nowhere":
+        return f"`{name}` exists nowhere in this checkout"
+    if checked.reason == "name-not-in-file":
+        return f"`{name}` does not occur in the file"
+    line = checked.found.line if checked.found is not None else None
+    return f"`{name}` is {'defined ' if checked.reason == 'definition-elsewhere' else ''}at line {line}"
+
+
+def _of_quote(checked: Checked) -> str:
+    code, found = checked.facts.code, checked.found
+    if checked.reason == "quote-elsewhere":
+        return f"the quote is at line {found.line if found is not None else '?'}"
+    if checked.reason == "quote-in-other-file":
+        return f"the quote is in {format_location(found)}" if found is not None else "the quote is in another file"
+    if code is None or code.similarity is None or found is None:
+        return "the file does not contain these lines"
+    share = min(code.similarity, 0.99)  # not 100 %: it differs
+    why = f"the file does not contain these lines; line {found.line} is the most similar ({share:.0%})"
+    difference = code.difference
+    if difference is None:
+        return why
+    if not difference.actual:
+        return f"{why}; none of these lines is like `{difference.quoted}`"
+    return f"{why}; the quote has `{difference.quoted}`, but line {difference.line} is `{difference.actual}`"
+
+
+def _of_history(checked: Checked) -> str:
+    then, found = checked.then, checked.found
+    if then is None:
+        return "it was true when it was written"
+    changed = f", changed in {then.changed_in[:9]}" if then.changed_in else ""
+    today = f"; now at {format_location(found)}" if found is not None else ""
+    return f"true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
+
+
+def statement_message(checked: CheckedStatement) -> str:
+    """Return the sentence of a text with the proof that it is not so."""
+    return f'"{checked.statement.text}": {checked.why}'
+
+
+def suggestion(checked: Checked) -> str:
+    """Return `; did you mean a/b.py:12?`, or an empty string."""
+    return f"; did you mean {format_location(checked.found, checked.found_end)}?" if checked.found else ""

@@ -5,6 +5,7 @@ The shell package splits a line into commands; this module judges them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
@@ -67,7 +68,7 @@ class ReceiptCommand(msgspec.Struct, frozen=True):
         """Whether the program changes nothing. Redirections are not considered."""
         words, program = self.words, self.program
         if program == "git":
-            return _git_verb(words) in _GIT_VIEWERS | _INFORMATION
+            return git_verb(words) in _GIT_VIEWERS | _INFORMATION
         if program == "sed":
             return not any(_IN_PLACE.match(word) for word in words)
         if program == "find":
@@ -76,11 +77,12 @@ class ReceiptCommand(msgspec.Struct, frozen=True):
         return program in _VIEWERS or (len(words) != 1 and all(word in _INFORMATION for word in words[1:]))
 
 
-def simple_commands(command: str) -> list[ReceiptCommand]:
+@lru_cache(1_024)
+def simple_commands(command: str) -> tuple[ReceiptCommand, ...]:
     """Return the commands of a line in order, as far as it can be read."""
     from remit.shell import command_list  # late import: few checks have receipts
 
-    return [
+    return tuple(
         ReceiptCommand(
             simple.operator,
             simple.words + simple.inputs,
@@ -88,7 +90,14 @@ def simple_commands(command: str) -> list[ReceiptCommand]:
             [name for name in simple.outputs if name not in _NO_FILE],
         )
         for simple in command_list.simple_commands(command[:_MAX_COMMAND])
-    ]
+    )
+
+
+def join_folder(folder: str | None, name: str) -> str | None:
+    """Return a name relative to where the line runs, or None if that is not known."""
+    from remit.shell import command_list  # late import: as above
+
+    return command_list.join_folder(folder, name)
 
 
 def only_reads(command: str) -> bool:
@@ -102,8 +111,6 @@ def only_reads(command: str) -> bool:
 
 def shell_reads(command: str) -> list[tuple[str, Span | None]]:
     """Return the files that a line reads, each with the lines that it shows (None: not known)."""
-    from remit.shell.command_list import join_folder  # late import: as above
-
     found: list[tuple[str, Span | None]] = []
     commands = simple_commands(command)
     for number, simple in enumerate(commands):
@@ -118,17 +125,71 @@ def shell_reads(command: str) -> list[tuple[str, Span | None]]:
 
 
 def shell_writes(command: str) -> list[str]:
-    """Return the files that a line writes by a redirection, `tee` or `sed -i`."""
-    from remit.shell.command_list import join_folder  # late import: as above
-
+    """Return the files that a line writes by a redirection, `tee`, `sed -i`, `cp`, `mv` or `touch`."""
     found: list[str | None] = []
     for simple in simple_commands(command):
-        edits = simple.program == "tee" or (simple.program == "sed" and not simple.shows)
-        found.extend(join_folder(simple.folder, name) for name in (*simple.writes, *(_files(simple) if edits else ())))
+        edits = simple.program == "tee" or (simple.program in ("sed", "perl") and not simple.shows)
+        names = [*simple.writes, *(_files(simple) if edits else ()), *_targets(simple)]
+        found.extend(join_folder(simple.folder, name) for name in names)
     return [name for name in found if name]
 
 
-def _git_verb(words: list[str]) -> str:
+def shell_deletes(command: str) -> list[str]:
+    """Return the files that a line deletes or moves away."""
+    found: list[str | None] = []
+    for simple in simple_commands(command):
+        operands = [word for word in simple.words[1:] if not word.startswith("-")]
+        if simple.program == "git" and git_verb(simple.words) in ("rm", "mv"):
+            operands = operands[1:] if git_verb(simple.words) == "rm" else operands[1:-1]
+        elif simple.program in ("mv", "Move-Item"):
+            operands = operands[:-1]
+        elif simple.program not in ("rm", "unlink", "rmdir", "trash", "shred", "del", "Remove-Item"):
+            continue
+        found += [join_folder(simple.folder, name) for name in operands]
+    return [name for name in found if name]
+
+
+def undone_changes(command: str) -> list[str] | None:
+    """Return the files whose uncommitted changes a line takes back; None: of all files."""
+    found: list[str] = []
+    for simple in simple_commands(command):
+        if simple.program != "git":
+            continue
+        verb, words = git_verb(simple.words), simple.words
+        operands = [word for word in words[2:] if not word.startswith("-")]
+        if (verb == "reset" and "--hard" in words) or (
+            verb == "stash" and (not operands or operands[0] in ("push", "save"))
+        ):
+            return None
+        is_checkout = verb == "checkout" and "-b" not in words and ("--" in words or "." in operands)
+        if is_checkout or (verb == "restore" and "--staged" not in words):
+            if "." in operands:
+                return None
+            found += [name for word in operands if (name := join_folder(simple.folder, word))]
+    return found
+
+
+def git_verbs(command: str) -> list[str]:
+    """Return the subcommands of git that a line runs, in order."""
+    return [git_verb(simple.words) for simple in simple_commands(command) if simple.program == "git"]
+
+
+def _targets(simple: ReceiptCommand) -> list[str]:
+    """Return the files that a command creates by their names. A target that is a folder has the name of the source."""
+    operands = [word for word in simple.words[1:] if not word.startswith("-")]
+    if simple.program == "git" and git_verb(simple.words) == "mv":
+        operands = operands[1:]
+    elif simple.program == "touch":
+        return operands
+    elif simple.program not in ("cp", "mv", "install", "ln", "Copy-Item", "Move-Item"):
+        return []
+    if len(operands) < 2:
+        return []
+    folder = operands[-1].rstrip("/")
+    return [operands[-1], *(f"{folder}/{name.rsplit('/', 1)[-1]}" for name in operands[:-1])]
+
+
+def git_verb(words: list[str]) -> str:
     """Return the subcommand of git, after options such as `-C folder`."""
     rest = words[1:]
     while rest and rest[0].startswith("-") and rest[0] not in _INFORMATION:

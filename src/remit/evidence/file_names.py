@@ -54,8 +54,6 @@ _USUAL_NAMES = frozenset(
 _COUNTRIES = frozenset({"sh", "rs", "py", "md", "pl", "cc", "ml", "pm", "cs", "gd", "st", "mm", "mk", "ps", "nim"})
 _HOST_LABELS = frozenset({"api", "app", "www", "auth", "db", "mail", "cdn", "git", "staging", "dev", "prod", "proxy"})
 PORTS = frozenset({22, 25, 53, 80, 443, 3000, 3306, 5000, 5432, 6379, 8000, 8080, 8443, 8888, 9000, 9090, 27017})
-#: Texts have sections and labels: `L3` may be one of them.
-TEXTS = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".txt", ".html", ".htm")
 #: Longer runs of path characters are not paths.
 MAX_PATH = 1024
 #: The number of endings of a Japanese or Chinese run that are tried as names.

@@ -381,14 +381,6 @@ def occurrences(file: SourceFile, name: str) -> list[int]:
     return lines
 
 
-def occurs_near(file: SourceFile, name: str, line: int | None, end_line: int | None) -> bool:
-    """Return whether a name occurs within reach of some lines, or anywhere if there is no line."""
-    short = last_part(name)
-    if line is None:
-        return bool(occurrences(file, short))
-    return bool(_FileNames(file, set()).near(short, line - REACH, (end_line or line) + REACH))
-
-
 def _bare(name: str, file: SourceFile) -> str:
     """Return a name as it occurs in the words of a file."""
     return name.strip("$?!") if ending_of(file.path) in _SIGILS else name.rstrip("?!")

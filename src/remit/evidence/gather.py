@@ -14,14 +14,23 @@ from msgspec.structs import replace
 from remit.contract.kinds import Kind
 from remit.contract.model import STATUSES
 from remit.contract.parse import Document
-from remit.evidence.changes import ChangeChecker, run_claims, settle_runs
-from remit.evidence.claim_dates import Accused, ClaimDates
+from remit.evidence.changes import ChangeChecker
 from remit.evidence.document import Headings, Segment, planned_rows, segments
 from remit.evidence.find_files import FileFinder
 from remit.evidence.grammar import references_in
 from remit.evidence.judge import judge
+from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.look import UNKNOWN, Looker, settled
-from remit.evidence.model import REFERENCES, Checked, Claim, Evidence, Facts, Judgement, Reliability
+from remit.evidence.model import (
+    REFERENCES,
+    Checked,
+    CheckedStatement,
+    Claim,
+    Evidence,
+    Facts,
+    Judgement,
+    Reliability,
+)
 from remit.evidence.read_commands import command_claims
 from remit.evidence.read_places import PlaceReader, display_path, table_rows
 from remit.evidence.read_quotes import (
@@ -32,7 +41,9 @@ from remit.evidence.read_quotes import (
     label_above,
     places_by_id,
 )
-from remit.evidence.revisions import PermalinkReader
+from remit.evidence.read_statements import read_statements
+from remit.evidence.receipts import ReceiptIndex
+from remit.evidence.revisions import Accused, ClaimDates, PermalinkReader
 from remit.evidence.signals import Context, is_record, signals_of
 from remit.evidence.sources import Sources
 from remit.evidence.support import supported_confidence
@@ -73,7 +84,6 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
     permalinks = PermalinkReader(sources)
     read = _read_claims(document, kind, sources.workspace, permalinks, strict=strict)
     evidence = Evidence(
-        run_claims=run_claims(document.result),
         tool_calls=sources.receipts.count if sources.receipts is not None else None,
         receipts_problem=sources.receipts_problem,
         has_repository=sources.workspace is not None,
@@ -81,8 +91,6 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
         has_rerun=sources.rerun is not None,
         is_strict=strict,
     )
-    for claim in evidence.run_claims:
-        claim.at = claim.at or document.line_of("summary")
     if sources.workspace is not None:
         facts = _look(document, read.claims, sources, permalinks, path, strict=strict)
         evidence.checked = _judged(document, read, facts, sources, path, asked, evidence)
@@ -92,7 +100,29 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
     else:
         evidence.checked = [Checked(claim, UNKNOWN, judge(claim, UNKNOWN, strict=strict)) for claim in read.claims]
     _apply_receipts(evidence, sources)
+    if strict or sources.rerun is not None:
+        evidence.statements = _statements(document, sources)
     return evidence
+
+
+def _statements(document: Document, sources: Sources) -> list[CheckedStatement]:
+    """Return what a text states that was done, judged by the calls of the agent or by a repeated command."""
+    stated = [
+        replace(one, at=one.at + first - 1)
+        for first, lines in document.line_runs
+        for one in read_statements("\n".join(lines))
+    ]
+    if sources.receipts is None and sources.rerun is None:
+        return [CheckedStatement(one, "unchecked", "no-receipts", "no receipts") for one in stated]
+    record = sources.receipts if sources.receipts is not None else ReceiptIndex((), "/")
+    judge_statement = StatementJudge(record, sources.workspace, rerun=sources.rerun).judge
+    can_check = sources.receipts is not None
+    return [
+        judge_statement(one)
+        if can_check or (one.kind == "run" and one.check in ("test", "command"))
+        else CheckedStatement(one, "unchecked", "no-receipts", "no receipts")
+        for one in stated
+    ]
 
 
 def _is_result(document: Document, kind: Kind) -> bool:
@@ -316,6 +346,3 @@ def _apply_receipts(evidence: Evidence, sources: Sources) -> None:
         evidence.executed = receipts.executed
         if evidence.has_repository:
             evidence.supported = supported_confidence(evidence, receipts)
-    runs = [*(receipts.runs if receipts is not None else ()), *([sources.rerun] if sources.rerun else ())]
-    if receipts is not None or sources.rerun is not None:
-        settle_runs(evidence.run_claims, runs)

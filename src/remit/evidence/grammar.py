@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
 import msgspec
 from msgspec.structs import replace
@@ -72,13 +71,9 @@ MARKS = (
     *(("\u0300", "\u036f"), ("\u0591", "\u05c7"), ("\u0610", "\u061a"), ("\u064b", "\u065f"), ("\u0900", "\u0e7f")),
     *(("\u1ab0", "\u1aff"), ("\u20d0", "\u20ff"), ("\u3099", "\u309a")),
 )
-_UNMARKED_PATH = r"\w./\\@+\-$~\[\](){}%&="
-_PATH_CHARACTERS = _UNMARKED_PATH + "".join(map("-".join, MARKS))
+_PATH_CHARACTERS = r"\w./\\@+\-$~\[\](){}%&=" + "".join(map("-".join, MARKS))
 _RUN = lazy_pattern(rf"(?<![{_PATH_CHARACTERS}])(?:[A-Za-z]:(?=[\\/]))?[{_PATH_CHARACTERS}]++")
 _PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
-#: The same for a text without such marks, in a fifth of the time to compile.
-_UNMARKED_RUN = lazy_pattern(rf"(?<![{_UNMARKED_PATH}])(?:[A-Za-z]:(?=[\\/]))?[{_UNMARKED_PATH}]++")
-_UNMARKED_SPAN = lazy_pattern(rf"[{_UNMARKED_PATH}:]*+$")
 #: The slash before a drive: `file:///C:/a/b.py`.
 _DRIVE = lazy_pattern(r"/(?=[A-Za-z]:/)")
 _LINK = lazy_pattern(
@@ -111,9 +106,6 @@ _TEMPLATE = lazy_pattern(r"\{[\w-]{1,40}\}")
 _GLOB = lazy_pattern(r"\*{1,2}[\w./]")
 #: Documents have headings that are numbers; in other files `#12` can only be a line.
 _MARKUP = (".md", ".mdx", ".rst", ".html", ".htm", ".org", ".tex")
-#: A line of this many characters may repeat itself: what is found is kept, with the text that decides on it.
-_LONG, _MAX_KNOWN = 10_000, 1_000
-_BEFORE, _AFTER = 100, 400
 
 
 class WrittenReference(msgspec.Struct, frozen=True, gc=False):
@@ -155,7 +147,10 @@ def references_in(
         text = _extract(text, _odd_spans(text, exists, bare=bare, is_sentence=is_sentence), found)
     if "{" in text and "," in text:
         text = _extract(text, _braces(text, exists, bare=bare, is_sentence=is_sentence), found)
-    in_runs = _in_runs(text, exists, bare=bare, is_sentence=is_sentence)
+    runs = _runs(text, exists, bare=bare)
+    in_runs = _without_covered(
+        [one for run in runs for one in _from_run(text, *run, exists, bare=bare, is_sentence=is_sentence)]
+    )
     return sorted([*found, *in_runs], key=lambda written: written.start) if found else in_runs
 
 
@@ -177,28 +172,6 @@ def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ..
     return [WrittenReference(start, end, words, path, line, last) for line, last in ranges]
 
 
-def _in_runs(text: str, exists: Exists, *, bare: bool, is_sentence: bool) -> list[WrittenReference]:
-    """Return the references in the runs of a text. In a long line, text that occurs again is not parsed again."""
-    runs = _runs(text, exists, bare=bare)
-    if len(text) < _LONG:
-        return _without_covered(
-            [one for run in runs for one in _from_run(text, *run, exists, bare=bare, is_sentence=is_sentence)]
-        )
-    found: list[WrittenReference] = []
-    known: dict[tuple[str, int, int], list[WrittenReference]] = {}
-    for start, end in runs:
-        first = max(0, start - _BEFORE)
-        key = text[first : end + _AFTER], start - first, end - start
-        if (same := known.get(key)) is not None:
-            found += [replace(one, start=first + one.start, end=first + one.end) for one in same]
-            continue
-        own = list(_from_run(text, start, end, exists, bare=bare, is_sentence=is_sentence))
-        found += own
-        if len(known) < _MAX_KNOWN and all(one.end <= end + _AFTER // 2 for one in own):
-            known[key] = [replace(one, start=one.start - first, end=one.end - first) for one in own]
-    return _without_covered(found)
-
-
 def _without_covered(found: list[WrittenReference]) -> list[WrittenReference]:
     """Return references without those that are the start of a later one, a name with spaces."""
     kept: list[WrittenReference] = []
@@ -213,7 +186,7 @@ def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]
     """Yield the spans that may contain a path."""
     in_words = bare or bool(LINE_WORD.search(text))
     done = 0
-    for run in (_RUN if has_marks(text) else _UNMARKED_RUN).finditer(text):
+    for run in _RUN.finditer(text):
         name, end = run.group(), run.end()
         if run.start() < done:
             continue
@@ -412,7 +385,7 @@ def _odd_spans(
     at = 0
     for number, span in enumerate(text.split("`")):
         start, at = at, at + len(span) + 1
-        if number % 2 == 0 or (_PLAIN_SPAN if has_marks(span) else _UNMARKED_SPAN).match(span):
+        if number % 2 == 0 or _PLAIN_SPAN.match(span):
             continue
         inside = span.strip()
         name = _SPAN_PATH.match(inside) if len(inside) <= MAX_PATH else None
@@ -450,16 +423,6 @@ def _braces(
             end,
             [WrittenReference(start, end, words, path, *lines) for path in paths for lines in ranges],
         )
-
-
-def has_marks(text: str) -> bool:
-    """Return whether a text has combining accents or vowel signs."""
-    return not text.isascii() and not _every_mark().isdisjoint(text)
-
-
-@cache
-def _every_mark() -> frozenset[str]:
-    return frozenset(chr(code) for first, last in MARKS for code in range(ord(first), ord(last) + 1))
 
 
 def may_cite(text: str) -> bool:

@@ -24,7 +24,7 @@ from remit.evidence.model import (
     Reliability,
 )
 
-#: Why a claim has its outcome, as a stable word. `remit.evidence.reasons` has the sentences.
+#: Why a claim has its outcome, as a stable word. `remit.evidence.claims` has the sentences.
 Reason = Literal[
     "",
     "name-is-there",
@@ -78,7 +78,7 @@ Reason = Literal[
 ]
 #: Outcomes that accuse the text. A claim with one of them has a reliability.
 ACCUSING: frozenset[Outcome] = frozenset(
-    ("relocated", "outdated", "missing-file", "out-of-range", "outside", "mismatch", "contradicted")
+    ("relocated", "outdated", "missing-file", "out-of-range", "outside", "mismatch", "contradicted", "unseen")
 )
 #: Outcomes of a claim that holds.
 HOLDING: frozenset[Outcome] = frozenset(("verified", "exists", "abbreviated", "planned"))

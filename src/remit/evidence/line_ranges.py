@@ -23,8 +23,6 @@ DASH = r"[-\u2011-\u2014]"
 #: `line` in German, French, Spanish and Portuguese.
 LINE_WORDS = r"zeilen?|lignes?|líneas?|lineas?|linhas?"
 LINE_WORD = lazy_pattern(rf"\b(?:lines?|ln|ll?|{LINE_WORDS})\b|\bL\d|\bz\.|行", re.IGNORECASE)
-#: A line in one of these languages.
-LINE_IN_OTHERS = lazy_pattern(rf"(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE)
 #: A text without one of these does not name a line.
 LINE_SIGN = lazy_pattern(
     rf"[:#(@\[]|：|（|line|\bl(?:n\.?)?\s?\d|行|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
@@ -147,8 +145,6 @@ _ONE = lazy_pattern(
     rf"|:\d++[-–](\d++):\d++|:\d++(?:[-–]\d++)?|ff?(?!\w))?(?-i:(?![A-Za-z0-9%]|_\w|\.\d|:\d|-[A-Za-z0-9_]))",
     re.IGNORECASE,
 )
-#: Most of them, in a tenth of the time to compile: 12, 12-18.
-_PLAIN_ONE = lazy_pattern(r"(\d++)(?:-(\d++))?(?=[`) ,;\]|*\n]|$)")
 _NEXT = rf"(?:,\s?(?:and|or)|{either(',;/&', '、，', '和と')}|and|or|及び|および|以及)"
 
 #: A wide colon also comes before a statement: `app.ts`：2 処.
@@ -158,9 +154,7 @@ _ANY_COLON = (
     + either(r"`);|,(\]\n", "（）", "、。", "，；")
     + ")))"
 )
-_COLON = lazy_pattern(r"[`*]{0,3}:`?(?=[~≈]?L?\d)", re.IGNORECASE)
-#: The same for a text with a wide colon, in four times the time to compile.
-_WIDE_COLON = lazy_pattern(rf"[`*]{{0,3}}{_ANY_COLON}`?(?=[~≈]?L?\d)", re.IGNORECASE)
+_COLON = lazy_pattern(rf"[`*]{{0,3}}{_ANY_COLON}`?(?=[~≈]?L?\d)", re.IGNORECASE)
 _LOOSE_COLON = lazy_pattern(rf"[`*]{{0,3}}\s?{_ANY_COLON}\s?(?=[~≈]?L?\d)", re.IGNORECASE)
 _MORE_COLON = lazy_pattern(rf"`?\s?{_NEXT}\s?`?[:：](?=L?\d)", re.IGNORECASE)
 #: A further line without a colon: `:32, 34 and 52`. `and` before the last one makes the numbers a list.
@@ -260,7 +254,7 @@ def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool 
     if not _DIGIT.search(text, at, at + _LOOK_AHEAD):
         return None
     return (
-        _after_colon(text, at, _WIDE_COLON if "：" in text else _COLON)
+        _after_colon(text, at, _COLON)
         or _after_hash(text, at, is_source=is_source)
         or _after_words(text, at)
         or _after_brackets(text, at)
@@ -294,8 +288,6 @@ def is_count_next(text: str, end: int) -> bool:
 def _one(text: str, at: int) -> tuple[Range, int] | None:
     if text.startswith(", 0", at - 2) and text[at + 1 : at + 2].isdigit():
         return None  # a mode of a file: `a.py:12`, 0600
-    if plain := _PLAIN_ONE.match(text, at):
-        return to_range(plain[1], plain[2]), plain.end()
     found = _ONE.match(text, at)
     if found is None:
         return None

@@ -402,15 +402,58 @@ class ChangeClaim(msgspec.Struct):
     denied: bool | None = None
 
 
-class RunClaim(msgspec.Struct):
-    """A claim that tests ran."""
+#: What a statement is about: a run of tests or another check, a change of files, a file that was read, or work that was
+#: given to another agent.
+StatementKind = Literal["run", "change", "read", "delegation"]
+#: What was run: one of these checks, or any command.
+Check = Literal["test", "build", "lint", "types", "command"]
+Act = Literal["created", "edited", "deleted", "committed", "pushed"]
 
+
+class WorkStatement(msgspec.Struct, frozen=True, gc=False):
+    """A sentence in which the author of a text states what was done. `at` is the line of the text."""
+
+    kind: StatementKind
+    #: The whole sentence, list entry or table row.
+    text: str
     at: int
-    passed: bool
+    #: Of a run: what ran, and whether it succeeded; None: only that it ran.
+    check: Check = "command"
+    passed: bool | None = None
+    #: Of a run: the numbers that it states, by what they count: `passed`, `failed`, `total`.
+    counts: tuple[tuple[str, int], ...] = ()
+    #: Of a run: its command line, or the program that is named, such as `mypy`.
     command: str = ""
-    text: str = ""
-    #: Why the receipts contradict the claim; empty: they confirm it.
-    denied: str = ""
+    #: Of a run: whether the statement is about a part of the tests only.
+    is_part: bool = False
+    #: Of a change: what was done.
+    act: Act | None = None
+    #: Of a change or a file that was read.
+    paths: tuple[str, ...] = ()
+    #: Of a commit: its hash, if the sentence states one.
+    commit: str = ""
+    #: Of a delegation: the agent; empty: any.
+    agent: str = ""
+
+
+class CheckedStatement(msgspec.Struct, frozen=True, gc=False):
+    """A statement, and what the record of the tool calls shows of it."""
+
+    statement: WorkStatement
+    #: `verified`, `contradicted`, `unseen` or `unchecked`.
+    outcome: Outcome
+    #: A stable word: one of `remit.evidence.judge_statements.REASONS`.
+    reason: str = ""
+    #: The sentence for people, without a full stop; empty if the record shows what is stated.
+    why: str = ""
+    #: The proof: the command, and the line of its output.
+    command: str = ""
+    line: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether the record contradicts the statement or has nothing of it although it has every call."""
+        return self.outcome in ("contradicted", "unseen")
 
 
 class Evidence(msgspec.Struct):
@@ -419,7 +462,8 @@ class Evidence(msgspec.Struct):
     #: Places, paths, names, quotes, commands, tests and commits, in document order.
     checked: list[Checked] = []
     changes: list[ChangeClaim] = []
-    run_claims: list[RunClaim] = []
+    #: What the text states that was done, judged against the tool calls.
+    statements: list[CheckedStatement] = []
     supported: float | None = None
     #: The number of tool calls; None: there are no receipts.
     tool_calls: int | None = None

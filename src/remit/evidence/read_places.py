@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import groupby, islice
+from itertools import groupby
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -307,18 +307,3 @@ def _known_files(workspace: Workspace | None) -> Exists:
         return (is_usual_name(path) or has_odd_name(path)) and bool(workspace.index.ending_with(path))
 
     return exists
-
-
-def place_claims(reader: PlaceReader, rows: Iterable[list[Segment]]) -> Iterator[list[Claim]]:
-    """Yield the claims of each row, list or paragraph; nothing for code."""
-    for row in rows:
-        if row[0].kind == "code":
-            continue
-        for segment in islice(row, 1) if row[0].row else ():
-            reader.lines.add(segment)
-        claims: list[Claim] = []
-        for segment in row:
-            if not segment.row:
-                reader.lines.add(segment)
-            claims += reader.read(segment, row)
-        yield claims

@@ -15,14 +15,13 @@ import msgspec
 from msgspec.structs import replace
 
 from remit.contract.parse import Document
-from remit.evidence.document import Headings, Segment, is_label
+from remit.evidence.document import Headings, Segment, is_label, is_short, is_title, without_code, words
 from remit.evidence.file_names import MAX_PATH, Exists, has_known_ending, is_placeholder, looks_like_file
 from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
 from remit.evidence.line_ranges import MAX_COMMENT, line_in_comment
 from remit.evidence.model import Claim, Note, Place
 from remit.evidence.quote_text import quote_readings
 from remit.evidence.read_places import display_path
-from remit.evidence.signal_words import is_short, is_title, without_code, words
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Workspace
 from remit.workspace.languages import is_written_in

@@ -13,7 +13,14 @@ from typing import Any, Literal
 import msgspec
 
 from remit.errors import UsageError
-from remit.evidence.commands import only_reads, shell_reads, shell_writes
+from remit.evidence.commands import (
+    git_verbs,
+    only_reads,
+    shell_deletes,
+    shell_reads,
+    shell_writes,
+    undone_changes,
+)
 from remit.evidence.model import WHOLE, Seen, Span
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.snapshot import Snapshot
@@ -48,6 +55,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     pending: bool = False
     #: The working directory of the call; relative paths are relative to it.
     cwd: str | None = None
+    #: The lines of a command's output that may show an outcome; None: the output was not recorded.
+    output: str | None = None
 
     @property
     def action(self) -> Action:
@@ -93,6 +102,87 @@ def read_receipts(data: bytes, name: str) -> ReceiptFile:
         raise UsageError(f"{name}: not a receipts file (remit.receipts/1): {error}") from error
 
 
+class FileEffects:
+    """Which files the calls wrote, deleted and showed, by the ends of their paths: roots and folders may differ."""
+
+    def __init__(self) -> None:
+        self.written = FileNames()
+        self.deleted = FileNames()
+        self.shown = FileNames()
+        #: Files that a command writes that failed, so that it may have written them.
+        self.attempted = FileNames()
+        #: Written files whose change was taken back, with the command.
+        self.undone: dict[str, str] = {}
+        self._uncommitted: set[str] = set()
+
+    def add(self, receipt: Receipt, position: int) -> None:
+        """Add the effects of a call."""
+        if receipt.action == "run":
+            self._add_command(receipt, position)
+        elif not receipt.failed:
+            names = self.written if receipt.action == "edit" else self.shown
+            if receipt.path:
+                self._write(receipt.path, position) if receipt.action == "edit" else names.add(receipt.path, position)
+            for name in receipt.hits:
+                self.shown.add(name, position)
+
+    def _write(self, name: str, position: int) -> None:
+        self.written.add(name, position)
+        path = name.replace("\\", "/")
+        self._uncommitted.add(path)
+        self.undone.pop(path, None)
+
+    def _add_command(self, receipt: Receipt, position: int) -> None:
+        command = receipt.command
+        is_done = not receipt.failed and receipt.exit in (0, None)
+        for name in shell_writes(command):
+            self._write(name, position) if is_done else self.attempted.add(name, position)
+        for name in shell_deletes(command):
+            (self.deleted if is_done else self.attempted).add(name, position)
+        if is_done:
+            for name, _ in shell_reads(command):
+                self.shown.add(name, position)
+            if "git" in command:
+                self._add_git(command, position)
+
+    def _add_git(self, command: str, position: int) -> None:
+        verbs = git_verbs(command)
+        if "commit" in verbs:
+            self._uncommitted.clear()
+        undone = undone_changes(command)
+        chosen = self._uncommitted if undone is None else {one for name in undone for one in self._under(name)}
+        for path in tuple(chosen):
+            self.undone[path] = command
+        if "stash" in verbs and any(word in command for word in ("pop", "apply")):
+            self.undone.clear()
+
+    def _under(self, name: str) -> list[str]:
+        path = name.rstrip("/")
+        return [one for one in self._uncommitted if one == path or one.endswith(f"/{path}") or f"{path}/" in one]
+
+
+class FileNames:
+    """Paths that can be found by their end, each with the position of the last call."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, dict[str, int]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_name)
+
+    def add(self, path: str, position: int) -> None:
+        """Add a path."""
+        whole = path.replace("\\", "/").removeprefix("./").rstrip("/")
+        self._by_name.setdefault(whole.rsplit("/", 1)[-1], {})[whole] = position
+
+    def find(self, path: str) -> str | None:
+        """Return the last path that may be this one: one of them is the end of the other."""
+        whole = path.replace("\\", "/").removeprefix("./").lstrip("/")
+        known = self._by_name.get(whole.rsplit("/", 1)[-1], {})
+        found = [one for one in known if f"/{one}".endswith(f"/{whole}") or f"/{whole}".endswith(f"/{one.lstrip('/')}")]
+        return max(found, key=known.__getitem__) if found else None
+
+
 class ReceiptIndex:
     """The receipts by file and command. Paths are relative to the repository."""
 
@@ -104,13 +194,26 @@ class ReceiptIndex:
         self.touched: set[str] = set()
         self.edited: set[str] = set()
         self.runs: list[Receipt] = []
-        self.count = 0
+        #: Every call, in order.
+        self.calls: list[Receipt] = []
+        #: What the commands and edits did to files, inside and outside of the repository.
+        self.files = FileEffects()
         for receipt in receipts:
-            self.count += 1
-            if not receipt.failed:
-                self._add(receipt)
-            elif receipt.action == "run":
-                self.runs.append(receipt)
+            self.add(receipt)
+
+    @property
+    def count(self) -> int:
+        """The number of calls."""
+        return len(self.calls)
+
+    def add(self, receipt: Receipt) -> None:
+        """Add the next call."""
+        self.calls.append(receipt)
+        if not receipt.failed:
+            self._add(receipt)
+        elif receipt.action == "run":
+            self.runs.append(receipt)
+        self.files.add(receipt, len(self.calls))
 
     def _add(self, receipt: Receipt) -> None:
         if receipt.path:
@@ -125,6 +228,18 @@ class ReceiptIndex:
                     self._touch(name, receipt.cwd, [span] if span is not None else ())
                 for name in shell_writes(receipt.command):
                     self._touch(name, receipt.cwd, edited=True)
+                self._undo(receipt)
+
+    def _undo(self, receipt: Receipt) -> None:
+        """Forget the edits that a line takes back."""
+        if "git" not in receipt.command:
+            return
+        undone = undone_changes(receipt.command)
+        if undone is None:
+            self.edited.clear()
+        for name in undone or ():
+            path = self._repository_path(name, receipt.cwd)
+            self.edited -= {one for one in self.edited if one == path or one.startswith(f"{path}/")}
 
     def _touch(self, name: str, cwd: str | None, spans: Iterable[Span] = (), *, edited: bool = False) -> None:
         path = self._repository_path(name, cwd)

@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from remit.evidence.document import Segment
+from remit.evidence.document import Segment, has_words, without_code, words
 from remit.evidence.file_names import is_source
 from remit.evidence.model import Claim, Facts
 from remit.evidence.quote_text import is_code
 from remit.evidence.read_quotes import is_in_language
-from remit.evidence.signal_words import has_words, without_code, words
 from remit.lazy import lazy_pattern
 
 #: The part of a sentence around a claim that is searched for words.

@@ -64,11 +64,6 @@ class WindowMatcher:
         self._cost_left = MAX_TOTAL
         self._characters = 0
 
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether the cost limit is reached."""
-        return self._cost_left < 0
-
     def best_window(self, file: SourceFile, text: str, low: int, high: int, min_similarity: float) -> Match | None:
         """Return the window most similar to a text, if it is similar enough and touches the lines `low` to `high`.
 

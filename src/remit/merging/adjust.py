@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from remit.acceptance import holding_lines
 from remit.checking import Verdict
 from remit.contract.findings import Finding, FindingDetail, tables
 from remit.contract.headings import column_index
@@ -21,12 +22,13 @@ from remit.contract.kinds import slug
 from remit.contract.lines import plain_text
 from remit.contract.model import STATUSES, Content, Table, Text
 from remit.contract.render import free_text
+from remit.evidence.claims import explain
 from remit.evidence.model import OUTCOMES, Checked, Outcome
-from remit.evidence.reasons import explain
 from remit.merging.collect import collect_sections, looks_for_issues
 from remit.merging.model import (
     CONFLICT_KINDS,
     MERGED_AGENT,
+    PARTIAL,
     Conflict,
     Opinion,
     Report,
@@ -51,10 +53,13 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender
     details = verdict.document.details
     claims = _FindingClaims(verdict, details)
     words = {detail.id.upper(): free_text(_without_head(detail)) for detail in details}
-    rows = tuple(
+    rows = [
         _reported_finding(finding, agent, verdict, claims, words.get(finding.id.upper(), ""), workspace)
         for finding in verdict.document.findings
-    )
+    ]
+    is_rejected = verdict.verdict == "reject"
+    if is_rejected:
+        rows = _held_rows(verdict, rows)
     status = _status(verdict)
     return Report(
         agent=agent,
@@ -64,11 +69,24 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender
         kind=verdict.kind if verdict.document.has_content else "",
         looked=looks_for_issues(verdict),
         sections=collect_sections(verdict, agent, status),
-        rows=rows,
-        statements=(*_compliance(verdict, agent), *_claims(verdict, agent)),
+        rows=tuple(rows),
+        statements=() if is_rejected else (*_compliance(verdict, agent), *_claims(verdict, agent)),
         conflicts=tuple(_conflicts(verdict)) if not sender and agent == slug(MERGED_AGENT) else (),
-        confidence=verdict.confidence.claimed,
+        confidence=None if is_rejected else verdict.confidence.claimed,
     )
+
+
+def _held_rows(verdict: Verdict, rows: list[ReportedFinding]) -> list[ReportedFinding]:
+    """Return the findings of a rejected result whose every claim holds, marked as partial and without their prose."""
+    holds = holding_lines(verdict)
+    held = []
+    for finding, row in zip(verdict.document.findings, rows, strict=True):
+        opinion = row.opinion
+        if row.verified and "relocated" not in opinion.flags and holds.get(finding.line):
+            flags = tuple(sorted({*opinion.flags, PARTIAL}))
+            opinion = msgspec.structs.replace(opinion, details="", flags=flags)
+            held.append(msgspec.structs.replace(row, opinion=opinion))
+    return held
 
 
 def _without_head(detail: FindingDetail) -> tuple[Content, ...]:
@@ -85,7 +103,9 @@ def _unknown(verdict: Verdict) -> str:
 
 
 def _status(verdict: Verdict) -> str:
-    """An empty result is FAILED; one without a known status is at best PARTIAL."""
+    """An empty or rejected result is FAILED; one without a known status is at best PARTIAL."""
+    if verdict.verdict == "reject":
+        return "FAILED"
     if verdict.status in STATUSES:
         return str(verdict.status)
     return "PARTIAL" if verdict.document.has_content else "FAILED"

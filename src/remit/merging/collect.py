@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
+import msgspec
+
+from remit.acceptance import holding_lines
 from remit.checking import Verdict
 from remit.contract.findings import blocks
 from remit.contract.headings import block_key, column_index
-from remit.contract.lines import entries, is_none_text, plain_text
-from remit.contract.model import Block, Content, Result, Table, Text
+from remit.contract.lines import bare_text, entries, is_none_text
+from remit.contract.model import Block, Content, Item, Items, Result, Table, Text
 from remit.contract.render import free_text
 from remit.evidence.model import Checked, Outcome
 from remit.merging.content import (
@@ -33,6 +37,9 @@ from remit.merging.content import (
     Statement,
 )
 
+#: The most rules that are named as the cause of a rejection.
+_MAX_RULES = 5
+Marked = TypeVar("Marked", Exploration, Design, Change, Citation)
 #: The most characters of one text; test output can be long.
 MAX_TEXT = 20_000
 _EXPLORATION = ("entry_points", "execution_flow", "architecture_patterns", "dependencies")
@@ -46,7 +53,9 @@ _NOTHING_FOUND = re.compile(r"\s*(?:no|none|nothing)\b[^\n]{0,80}$|問題は|未
 
 
 def collect_sections(verdict: Verdict, agent: str, status: str) -> Sections:
-    """Return the sections of a result."""
+    """Return the sections of a result; of a rejected one, only the rows and steps whose claims hold."""
+    if verdict.verdict == "reject":
+        return _held_sections(verdict, agent)
     result = verdict.document.result
     places = _References(verdict.evidence.references)
     return Sections(
@@ -55,7 +64,7 @@ def collect_sections(verdict: Verdict, agent: str, status: str) -> Sections:
         else (),
         explorations=tuple(_exploration(result, agent)),
         designs=tuple(_design(result, agent, places)),
-        changes=tuple(_changes(verdict, agent)),
+        changes=tuple(_changes(verdict, agent, result)),
         tests=tuple(_tests(verdict, agent)),
         blockers=tuple(AgentBlocker(agent, bare_text(one.text), bare_text(one.resolution)) for one in result.blockers),
         next_steps=tuple(Statement(agent, bare_text(step)) for step in result.next_steps if not is_none_text(step)),
@@ -69,6 +78,46 @@ def collect_sections(verdict: Verdict, agent: str, status: str) -> Sections:
     )
 
 
+def _held_sections(verdict: Verdict, agent: str) -> Sections:
+    """Return what may be repeated of a rejected result, marked as partial, and why it was rejected."""
+    whole, holds = verdict.document.result, holding_lines(verdict)
+    blocks = (msgspec.structs.replace(block, content=tuple(_held(block, holds))) for block in whole.findings)
+    references = tuple(row for row in whole.references if holds.get(row.line))
+    result = Result(findings=tuple(block for block in blocks if block.content), references=references)
+    places = _References(verdict.evidence.references)
+    rules = dict.fromkeys(violation.rule for violation in verdict.violations if violation.level == "L1")
+    why = f"its report was rejected ({', '.join([*rules][:_MAX_RULES])})" if rules else "its report was rejected"
+    return Sections(
+        explorations=tuple(_marked(_exploration(result, agent))),
+        designs=tuple(_marked(_design(result, agent, places))),
+        changes=tuple(_marked(_changes(verdict, agent, result))),
+        references=tuple(
+            msgspec.structs.replace(place, citations=tuple(_marked(place.citations)))
+            for place in _references(result, agent, places)
+        ),
+        errors=(AgentError(agent=agent, type="Rejected", message=why, recovery_options=("Run it again",)),),
+    )
+
+
+def _held(block: Block, holds: Mapping[int, bool]) -> Iterator[Content]:
+    """Yield the rows of tables and the entries of lists whose every claim holds."""
+    for part in block.content:
+        if isinstance(part, Table) and (rows := tuple(row for row in part.rows if holds.get(row.line))):
+            yield msgspec.structs.replace(part, rows=rows)
+        elif isinstance(part, Items) and (items := tuple(item for item in part.items if _is_held(item, holds))):
+            yield msgspec.structs.replace(part, items=items)
+
+
+def _is_held(item: Item, holds: Mapping[int, bool]) -> bool:
+    lines = range(item.line, item.line + item.text.count("\n") + 1)
+    claims = [holds[line] for line in lines if line in holds]
+    return bool(claims) and all(claims)
+
+
+def _marked(entries: Iterable[Marked]) -> Iterator[Marked]:
+    return (msgspec.structs.replace(entry, partial=True) for entry in entries)
+
+
 def looks_for_issues(verdict: Verdict) -> bool:
     """Return whether a result states which issues there are, or that it found no issue."""
     result = verdict.document.result
@@ -79,21 +128,6 @@ def looks_for_issues(verdict: Verdict) -> bool:
 def cut_text(text: str) -> str:
     """Cut a text to the limit of one entry."""
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
-
-
-def bare_text(text: str) -> str:
-    """Return a text without emphasis marks. Code spans lose only their backticks: `__main__.py` keeps its name."""
-    pieces = text.split("`")
-    if len(pieces) % 2 == 0:
-        return plain_text(text)
-    pieces[::2] = [_emphasis_removed(piece) for piece in pieces[::2]]
-    return "".join(pieces).strip()
-
-
-def _emphasis_removed(text: str) -> str:
-    """Remove emphasis marks and keep the outer blanks."""
-    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-    return text[:start] + plain_text(text[start:end]) + text[end:] if start < end else text
 
 
 class _References:
@@ -170,8 +204,7 @@ def _path(cell: str, line: int, places: _References) -> str:
     return _LINES.sub("", bare_text(cell)).removeprefix("./")
 
 
-def _changes(verdict: Verdict, agent: str) -> Iterator[Change]:
-    result = verdict.document.result
+def _changes(verdict: Verdict, agent: str, result: Result) -> Iterator[Change]:
     claims = {change.at: change for change in verdict.evidence.changes}
     for key, claim in _CHANGES.items():
         for (location, purpose, change, lines), at in _cells(result, key, ("location", "purpose", "change", "lines")):
@@ -188,9 +221,10 @@ def _changes(verdict: Verdict, agent: str) -> Iterator[Change]:
 
 
 def _tests(verdict: Verdict, agent: str) -> Iterator[AgentTests]:
-    runs = verdict.evidence.run_claims
-    denied = next((run.denied for run in runs if run.denied), "")
-    passed = all(run.passed for run in runs) if runs else None
+    runs = [one for one in verdict.evidence.statements if one.statement.check == "test" and one.statement.kind == "run"]
+    denied = next((run.why for run in runs if run.fails), "")
+    outcomes = [run.statement.passed for run in runs if run.statement.passed is not None]
+    passed = all(outcomes) if outcomes else None
     for block in blocks(verdict.document.result, "test_results"):
         yield AgentTests(agent=agent, text=cut_text(free_text(block.content)), passed=passed, denied=denied)
 

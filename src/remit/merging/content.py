@@ -40,6 +40,8 @@ class Exploration(msgspec.Struct, frozen=True, kw_only=True):
     flow: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
+    #: Whether its report was rejected: only what holds of it is here.
+    partial: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class PatternUse(msgspec.Struct, frozen=True):
@@ -67,6 +69,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     sequence: tuple[str, ...] = ()
     patterns: tuple[PatternUse, ...] = ()
     tradeoffs: tuple[str, ...] = ()
+    #: Whether its report was rejected: only what holds of it is here.
+    partial: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -92,6 +96,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     lines: str = ""
     outcome: Outcome = "unchecked"
+    #: Whether its report was rejected: only what holds of it is here.
+    partial: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class AgentTests(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +123,8 @@ class Citation(msgspec.Struct, frozen=True):
     agent: str
     item: str
     relevance: str
+    #: Whether its report was rejected: only what holds of it is here.
+    partial: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class CitedLocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,11 +233,15 @@ def _cited_once(references: Iterable[CitedLocation]) -> tuple[CitedLocation, ...
         found[place, one.path, one.line, one.end_line].append(one)
     listed = []
     for same in found.values():
-        citations = sorted({citation for one in same for citation in one.citations}, key=msgspec.structs.astuple)
+        citations = sorted({citation for one in same for citation in one.citations}, key=_citation_order)
         best = min(same, key=lambda one: (one.outcome not in ("verified", "exists"), one.outcome, one.location))
         agents = tuple(sorted({citation.agent for citation in citations}))
         listed.append(msgspec.structs.replace(best, agents=agents, citations=tuple(citations)))
     return tuple(sorted(listed, key=lambda one: (one.path is None, one.path or "", one.line or 0, one.location)))
+
+
+def _citation_order(citation: Citation) -> tuple[str, str, str, bool]:
+    return citation.agent, citation.item, citation.relevance, citation.partial is True
 
 
 def _differences(designs: Sequence[Design]) -> Iterable[DesignDifference]:

@@ -16,6 +16,7 @@ from remit.merging.content import AgentError, combine_sections
 from remit.merging.model import Merge, Report
 from remit.merging.previous import read_merge, reports_of
 from remit.merging.sarif.read import read_sarif
+from remit.workspace.files import Workspace
 
 #: Enough of a JSON file to recognise its format.
 _PEEK = 65536
@@ -63,14 +64,21 @@ def from_verdict(verdict: Verdict, sources: Sources) -> Input:
     return Input([build_report(verdict, sources.workspace)])
 
 
-def read_report(data: bytes, sender: str, options: Options, sources: Sources) -> Report:
-    """Read what one subagent sent as one report under its sender's name.
+def read_report(data: bytes, sender: str, options: Options, sources: Sources, decision: str | None = None) -> Report:
+    """Read what one subagent sent as one report under its sender's name; `decision` is the one made when it arrived.
 
     The text is never SARIF, an earlier merge or the report of another agent. Several results in it are one report: all
     their findings, with the worst verdict and status.
     """
     verdicts = check_text(data, f"{sender}.md", options, sources)
-    return _one_voice([build_report(verdict, sources.workspace, sender=sender) for verdict in verdicts])
+    if decision is not None:
+        verdicts = [msgspec.structs.replace(verdict, verdict=decision) for verdict in verdicts]
+    return report_of(verdicts, sender, sources.workspace)
+
+
+def report_of(verdicts: Sequence[Verdict], sender: str, workspace: Workspace | None) -> Report:
+    """Return what one subagent sent, after it was judged, as one report under its sender's name."""
+    return _one_voice([build_report(verdict, workspace, sender=sender) for verdict in verdicts])
 
 
 def failed_report(agent: str, error: str = "", options: Sequence[str] = ()) -> Report:

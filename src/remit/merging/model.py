@@ -19,6 +19,8 @@ OBSERVED = "OBSERVED"
 #: The status of an agent that a person skipped: what it reported is kept, and it changes neither status nor decision.
 SKIPPED = "SKIPPED"
 NOT_COUNTED = (OBSERVED, SKIPPED)
+#: The flag of a finding of a rejected report: its claims hold, those of other parts do not.
+PARTIAL = "partial"
 
 MergeStatus = Literal["SUCCESS", "PARTIAL", "FAILED"]
 MergeDecision = Literal["continue", "review", "retry"]

@@ -68,6 +68,9 @@ def described(text: str, *, on: Sequence[Surface] = SURFACES, **more: Any) -> ms
     return msgspec.Meta(description=text, extra={_USE: use}, **more)
 
 
+Form = Annotated[Literal["text", "json"], described("The output format.", on=CLI, option="--format")]
+
+
 def fields_on(operation: type[msgspec.Struct], surface: Surface) -> list[Field]:
     """Return the fields that an operation has on a surface."""
     return [field for field in _fields(operation, surface) if surface in field.use.surfaces]

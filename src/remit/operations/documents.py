@@ -1,13 +1,16 @@
-"""The operations on one document: check a result, verify a text."""
+"""The operations on one document: check a result, verify a text; and the folders that they may read."""
 
 from __future__ import annotations
 
+import stat
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from remit.checking import Options, check_text
+from remit.checking import Options, check_text, read_source
 from remit.configuration import Configuration, load
 from remit.contract.kinds import KINDS
 from remit.dispatch.telemetry import emit_verdicts
@@ -15,9 +18,60 @@ from remit.errors import UsageError
 from remit.evidence.model import Reliability
 from remit.evidence.sources import open_sources
 from remit.operations.declaration import CLI, PROGRAMS, described
-from remit.operations.folders import Folders
 from remit.reports.shapes import CheckShape, check_shape
 from remit.verifying import OPTIONS as CLAIMS_OPTIONS
+
+_MAX_PATH = 4_096
+
+
+class Folders:
+    """The folders of a caller. Relative paths start in `start`, which is one of them or inside of one.
+
+    A caller on another machine may not read files: it has to send texts.
+    """
+
+    def __init__(self, roots: Sequence[Path], start: Path | None = None, *, may_read: bool = True) -> None:
+        self._may_read = may_read
+        self.roots = tuple(root.resolve() for root in roots)
+        found = (start or roots[0]).resolve()
+        self.start = found if any(found.is_relative_to(root) for root in self.roots) else self.roots[0]
+
+    def folder(self, name: str) -> Path:
+        """Return a folder of a request. Raises UsageError if it is not in the folders, also by a link."""
+        return self._inside(name, "folder")
+
+    def text(self, text: str | None, path: str) -> bytes:
+        """Return a text that was sent, else the content of the file at its path."""
+        if text is not None:
+            return text.encode("utf-8", "replace")
+        if not self._may_read:
+            raise UsageError("pass the text")
+        if path == "-":
+            raise UsageError("pass a text, or the path of a file")
+        return self.read(path)
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file, as `read_source` does. Raises UsageError if it is not in the folders."""
+        file = self._inside(name, "file")
+        try:
+            is_file = stat.S_ISREG(file.stat().st_mode)
+        except OSError as error:
+            raise UsageError(f"{name[:_MAX_PATH]}: {error.strerror or error}") from error
+        if not is_file:  # a pipe or a device could block the server or never end
+            raise UsageError(f"{name!r} is not a file")
+        return read_source(file)
+
+    def _inside(self, name: str, what: str) -> Path:
+        if len(name) > _MAX_PATH:
+            raise UsageError(f"the path of the {what} is too long")
+        try:
+            path = (self.start / name).resolve()
+        except (OSError, ValueError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13
+            raise UsageError(f"the {what} {name!r} cannot be used") from error
+        if not any(path.is_relative_to(root) for root in self.roots):
+            raise UsageError(f"the {what} {name!r} is outside of {', '.join(map(str, self.roots))}")
+        return path
+
 
 Files = Annotated[list[str], described("Files and folders.", on=CLI, required=CLI, metavar="FILE...", is_argument=True)]
 Text = Annotated[

@@ -11,8 +11,9 @@ from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Queueing, Resolving, retry
 from remit.dispatch.submit import submit as submit_request
 from remit.errors import UsageError
-from remit.operations.declaration import CLI, PROGRAMS, described
+from remit.operations.declaration import CLI, PROGRAMS, Form, described
 from remit.orchestrate.answers import give_answer
+from remit.orchestrate.api import PlanResult, check_drivable, plan_result
 from remit.orchestrate.progress import record_answer, record_cancelled
 from remit.registry.model import Limits
 from remit.reports.plans import escalation_shape
@@ -23,7 +24,6 @@ from remit.store.jobs import Job
 AnswerVerb = Literal["retry", "skip", "text", "cancel"]
 ANSWERS: tuple[AnswerVerb, ...] = get_args(AnswerVerb)
 _NEED_WORDS = ("skip", "text")
-Form = Annotated[Literal["text", "json"], described("The output format.", on=CLI, option="--format")]
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 _Words = Annotated[list[str], described("", on=CLI, required=CLI, metavar="[AGENT] TASK", is_argument=True)]
 
@@ -241,6 +241,15 @@ async def cancel_job(database: Database, settings: Settings, number: int) -> Job
     await jobs.cancel(database, number)
     await record_cancelled(settings.data, f"job {number}")
     return await jobs.get(database, number)
+
+
+async def cancel_plan(database: Database, settings: Settings, number: int, why: str) -> PlanResult:
+    """Cancel a plan with its questions and unfinished jobs."""
+    plan = await check_drivable(database, number)
+    if not await jobs.cancel_plan(database, number, why):
+        raise UsageError(f"plan {number} is already {plan.state}")
+    await record_cancelled(settings.data, f"plan {number}")
+    return await plan_result(database, number)
 
 
 async def retry_job(database: Database, number: int) -> tuple[Job, str]:

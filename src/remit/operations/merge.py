@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
 from remit.checking import Options, Verdict
-from remit.configuration import Configuration, load
+from remit.configuration import load
 from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.merging.api import checked_settings, merge_inputs
-from remit.merging.dismissals import FILE, Dismissal, apply_dismissals, read_dismissals
+from remit.ledger.dismissing import stored_dismissals
+from remit.merging.api import merge_inputs
+from remit.merging.dismissals import apply_dismissals
 from remit.merging.inputs import Input, failed_report, read_input
-from remit.merging.model import Merge, MergeSettings, Policy
+from remit.merging.model import Merge, Policy
 from remit.operations.declaration import CLI, PROGRAMS, described
-from remit.operations.documents import Attest, Profile, Repo
-from remit.operations.folders import Folders
+from remit.operations.documents import Attest, Folders, Profile, Repo
+from remit.orchestrate.merge_settings import merge_settings
+from remit.registry.api import current_registry
 
 MAX_DOCUMENTS = 200
 MergeFormat = Literal["text", "json", "markdown", "html", "sarif", "github", "junit"]
@@ -82,7 +83,9 @@ def merge_documents(folders: Folders, wanted: MergeDocuments) -> Merge:
     if not 0 < len(wanted.documents) <= MAX_DOCUMENTS:
         raise UsageError(f"a merge needs 1 to {MAX_DOCUMENTS} documents, not {len(wanted.documents)}")
     configured = load(folders.start)
-    settings = _settings(wanted, configured)
+    settings = merge_settings(
+        configured, current_registry, threshold=wanted.threshold, policy=wanted.policy, expect=tuple(wanted.expect)
+    )
     options = Options(profile=wanted.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
     root = folders.folder(wanted.repo or ".")
     texts = [(document.path, folders.text(document.text, document.path)) for document in wanted.documents]
@@ -92,32 +95,11 @@ def merge_documents(folders: Folders, wanted: MergeDocuments) -> Merge:
     try:
         read = partial(_read, options=options, sources=sources, categories=categories, checked=checked)
         inputs = [read(path, data, is_only=len(texts) == 1) for path, data in texts]
-        merged = apply_dismissals(merge_inputs(inputs, settings), _dismissals(root), sources.workspace)
+        merged = apply_dismissals(merge_inputs(inputs, settings), stored_dismissals(root), sources.workspace)
     finally:
         sources.close()
     emit_verdicts(checked)
     return merged
-
-
-def _dismissals(root: Path) -> list[Dismissal]:
-    try:
-        return read_dismissals((root / FILE).read_bytes())
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise UsageError(f"{FILE}: {error.strerror or error}") from error
-
-
-def _settings(wanted: MergeDocuments, configured: Configuration) -> MergeSettings:
-    return checked_settings(
-        MergeSettings(
-            threshold=float(wanted.threshold if wanted.threshold is not None else configured["merge.threshold"]),
-            policy=wanted.policy or configured["merge.policy"],
-            weights=configured["merge.weights"],
-            window=int(configured["merge.window"]),
-            expect=tuple(wanted.expect),
-        )
-    )
 
 
 def _read(

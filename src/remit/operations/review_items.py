@@ -85,6 +85,11 @@ async def page_of_items(database: Database, wanted: ItemFilter, after: str, limi
     return ItemList(items=items, after=f"{items[-1].rank}.{items[-1].id}" if len(found) > limit else None)
 
 
+def whole_number(text: str) -> int | None:
+    """Return the number of a text of a program or a page, if it is one that a row can have."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
 def place_of(after: str) -> tuple[int, int] | None:
     """Return the rank and the number of the item that a page continues after, such as `3.17`; None for the first."""
     rank, _, last = after.partition(".")

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import msgspec
 
-from remit.checking import Options
 from remit.configuration import load
-from remit.contract.kinds import KINDS
 from remit.dispatch.settings import Settings
 from remit.errors import UsageError
 from remit.merging.model import Merge
-from remit.operations.declaration import described
-from remit.operations.documents import Check, Profile, Verify, check_document, verify_document
-from remit.operations.folders import Folders
+from remit.operations.contract import ExplainRule, Prompt, prompt_shape
+from remit.operations.documents import (
+    Check,
+    Folders,
+    Verify,
+    check_document,
+    verify_document,
+)
 from remit.operations.jobs import (
     Answer,
     Cancel,
@@ -37,7 +40,6 @@ from remit.reports.jobs import JobShape, job_shape
 from remit.reports.rules import PromptShape, RuleListShape, rules_shape
 from remit.reports.shapes import CheckShape
 from remit.rules.catalog import find
-from remit.rules.instructions import instructions
 from remit.store import jobs
 from remit.store.access import AuditedWrite, Person, Role, audited
 from remit.store.database import Database
@@ -117,20 +119,6 @@ class Operation(NamedTuple):
         return self.role == "viewer"
 
 
-class ExplainRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule."""
-
-    name: Annotated[str, described("Its name or code, such as `reference-missing` or EVD001.")]
-
-
-class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """Which instructions."""
-
-    kind: Annotated[str, described(f"The kind of result: {', '.join(KINDS)}.")] = "generic"
-    profile: Profile = None
-    agent: Annotated[str, described("The agent that signs its result with this name.")] = ""
-
-
 def _in_thread(work: Callable[[Folders, W], A]) -> Callable[[Caller, W], Awaitable[A]]:
     """Return the operation for a function on documents, which takes time and waits for its turn."""
 
@@ -143,14 +131,12 @@ def _in_thread(work: Callable[[Folders, W], A]) -> Callable[[Caller, W], Awaitab
 
 async def explain_rule(_: Caller, wanted: ExplainRule) -> RuleListShape:
     """Explain a rule."""
-    return rules_shape([find(wanted.name)])
+    return rules_shape([find(wanted.name or "")])
 
 
 async def prompt_for(caller: Caller, wanted: Prompt) -> PromptShape:
     """Return the instructions for a kind of result."""
-    profile = wanted.profile or load(caller.folders.start)["profile"]
-    Options(kind=wanted.kind, profile=profile).validated()
-    return PromptShape(kind=wanted.kind, profile=profile, text=instructions(wanted.kind, profile, wanted.agent))
+    return prompt_shape(wanted, load(caller.folders.start))
 
 
 async def submit(caller: Caller, wanted: Submit) -> Answered:

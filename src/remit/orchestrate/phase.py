@@ -80,16 +80,25 @@ class PlanReader:
         return self._options[profile]
 
     def _read(self, one: Delegation) -> Report:
-        """Return a result under its agent's name, with the stored verdict, which took the receipts into account.
+        """Return a result under its agent's name, as it was judged when it arrived.
 
         The result of a job that did not complete has the status FAILED.
         """
-        data = (one.result or "").encode("utf-8", "replace")
-        report = read_report(data, one.agent, self._checked_with(one), self._sources)
-        has_failed = one.state in ("failed", "escalated")
-        status = "FAILED" if has_failed else report.status
-        report = msgspec.structs.replace(report, status=status, verdict=one.verdict or report.verdict)
-        return with_error(report, one.error or "", recovery_options(one)) if has_failed else report
+        report = self._stored(one)
+        if report is None:
+            data = (one.result or "").encode("utf-8", "replace")
+            report = read_report(data, one.agent, self._checked_with(one), self._sources, one.verdict)
+        if one.state not in ("failed", "escalated"):
+            return report
+        return with_error(msgspec.structs.replace(report, status="FAILED"), one.error or "", recovery_options(one))
+
+    def _stored(self, one: Delegation) -> Report | None:
+        """Return the stored report; None for one of an earlier version, or that was not checked."""
+        try:
+            report = msgspec.convert(one.reported, Report)
+        except msgspec.ValidationError:
+            return None
+        return report if (report.agent, report.verdict) == (one.agent, one.verdict) else None
 
 
 def recovery_options(one: Delegation) -> list[str]:

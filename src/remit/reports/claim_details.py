@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from remit.checking import Verdict
-from remit.evidence.claims import ClaimEntry, claims_of
+from remit.evidence.claims import ClaimEntry, claims_of, explain
 from remit.evidence.model import (
     REFERENCES,
     Checked,
@@ -17,7 +17,6 @@ from remit.evidence.model import (
     State,
     format_location,
 )
-from remit.evidence.reasons import explain
 from remit.reports.layout import Line, Piece, escape_control, format_count, shorten_text, wrap_text
 from remit.reports.text import OUTCOME_STYLES
 

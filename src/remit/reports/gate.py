@@ -37,10 +37,13 @@ class WindowShape(msgspec.Struct):
 
 
 class DecisionShape(msgspec.Struct):
-    """The decision on one call. The mode `observe` allows every call, and `would` is the decision of `standard`."""
+    """The decision on one call.
+
+    The modes `verify` and `observe` allow every call. In `observe`, `would` is the decision of `standard`.
+    """
 
     decision: Literal["allow", "deny", "ask", "warn"]
-    mode: Literal["observe", "standard", "strict"]
+    mode: Literal["verify", "standard", "strict", "observe"]
     would: Literal["allow", "deny", "ask", "warn"] | None
     rule: str | None
     reason: str

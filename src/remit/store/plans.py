@@ -43,6 +43,8 @@ class Delegation(msgspec.Struct, kw_only=True):
     #: The fallback that was read instead of its result.
     fallback: dict[str, Any] | None = None
     result: str | None = None
+    #: The part of its result in a merge, as it was judged when it arrived.
+    reported: dict[str, Any] | None = None
     error: str | None = None
     warnings: list[str] = msgspec.field(default_factory=list)
 

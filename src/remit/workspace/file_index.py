@@ -90,11 +90,6 @@ class FileIndex:
         return frozenset(ending_of(path) for path in self._paths)
 
     @cached_property
-    def stems(self) -> frozenset[str]:
-        """The names of all files without their endings."""
-        return frozenset(path[path.rfind("/") + 1 :].rpartition(".")[0] for path in self._paths)
-
-    @cached_property
     def folder_names(self) -> frozenset[str]:
         """The names of all folders."""
         folders = {path[: path.rfind("/") + 1] for path in self._paths}

@@ -162,10 +162,6 @@ class Workspace(ABC):
         inside = self.normal(os.path.abspath(file))
         return os.path.dirname(inside) if inside else ""
 
-    def contains(self, file: str) -> bool:
-        """Return whether a file on disk is below the root."""
-        return self.normal(os.path.abspath(file)) is not None
-
     def read(self, written: str) -> SourceFile | Absent:
         """Read a file by a path from a document."""
         path = self.normal(written)

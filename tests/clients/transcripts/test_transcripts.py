@@ -18,8 +18,9 @@ from remit.checking import Options, check_text
 from remit.clients.transcripts import reading
 from remit.clients.transcripts.reading import MAX_LINE, read_transcript, read_transcripts
 from remit.errors import UsageError
-from remit.evidence.changes import settle_runs
-from remit.evidence.model import WHOLE, RunClaim
+from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.model import WHOLE
+from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import Receipt, ReceiptIndex, Transcript
 from remit.evidence.sources import open_sources
 
@@ -752,9 +753,10 @@ def test_a_test_run_in_the_background_supports_a_claim_only_after_its_output_was
         ([*run, *read_later], ""),
         ([*run, failed], "`pytest -q` ended with exit status 1"),
     ):
-        claim = RunClaim(at=1, passed=True)
-        settle_runs([claim], list(read(file, lines).receipts))
-        assert claim.denied == denied
+        judge = StatementJudge(ReceiptIndex(read(file, lines).receipts, CWD))
+        (statement,) = read_statements("All tests pass.")
+        judged = judge.judge(statement)
+        assert (judged.why if judged.fails else "") == denied
 
 
 # Paths of the agent's machine
@@ -771,13 +773,13 @@ def test_paths_in_a_report_are_mapped_by_the_folder_of_the_transcript(file: Path
 
 def test_each_line_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[int] = []
-    real = reading._decode
+    real = reading.decode_line
 
     def counted(raw: bytes | None) -> Any:
         decoded.append(len(raw or b""))
         return real(raw)
 
-    monkeypatch.setattr(reading, "_decode", counted)
+    monkeypatch.setattr(reading, "decode_line", counted)
     for calls in (20, 200):
         decoded.clear()
         lines = [one for n in range(calls) for one in (call(f"c{n}", "Read", file_path="a.py"), result(f"c{n}", "x"))]

@@ -19,7 +19,7 @@ import remit
 from remit.dispatch.settings import load_settings
 from remit.ledger.items import NewItem
 from remit.operations.declaration import arguments_on, object_schema
-from remit.operations.folders import Folders
+from remit.operations.documents import Folders
 from remit.operations.served import TOOLS, Caller, Store
 from remit.reports.rules import rules_shape
 from remit.reports.shapes import check_schema

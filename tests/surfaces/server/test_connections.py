@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from remit.surfaces.server.connections import ConnectionLimits, connection_class
+from remit.surfaces.server.running import ConnectionLimits, connection_class
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 

@@ -21,8 +21,7 @@ from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.sources import open_sources
 from remit.orchestrate.remote import RemoteServer
 from remit.reports.shapes import check_shape
-from remit.surfaces.server.app import OPERATIONS
-from remit.surfaces.server.operations import PREFIX, openapi_document
+from remit.surfaces.server.api import OPERATIONS, PREFIX, openapi_document
 from remit.testing import project, result
 
 

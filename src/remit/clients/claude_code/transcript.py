@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, table_of, what_it_showed
+from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, kept_lines, table_of, what_it_showed
 from remit.evidence.receipts import Receipt
 from remit.lazy import lazy_pattern
 
@@ -84,12 +84,12 @@ class ClaudeCodeCalls(AgentCalls):
         receipt = _answered(call, output, failed=failed)
         if (task := _started_task(output)) is not None:
             self._tasks[task] = name
-            receipt = msgspec.structs.replace(receipt, exit=None, pending=True)
+            receipt = msgspec.structs.replace(receipt, exit=None, pending=True, output=None)
         self._calls[name] = receipt
         if not failed and self._tasks:
             is_finished, status = _task_state(output)
             for task in _tasks_read(call) if is_finished else ():
-                self._finish(task, status)
+                self._finish(task, status, output)
 
     def _finish_task(self, text: str) -> None:
         """Record the end of a task that a notification announces."""
@@ -97,12 +97,13 @@ class ClaudeCodeCalls(AgentCalls):
         if found is not None:
             self._finish(*found)
 
-    def _finish(self, task: str, status: int | None) -> None:
+    def _finish(self, task: str, status: int | None, output: str = "") -> None:
         name = self._tasks.get(task)
         if name is not None:
             known = self._calls[name]
             status = known.exit if status is None else status
-            self._calls[name] = msgspec.structs.replace(known, exit=status, pending=False)
+            shown = kept_lines(known, output) if output else known.output
+            self._calls[name] = msgspec.structs.replace(known, exit=status, pending=False, output=shown)
 
 
 def _unanswered(call: dict[str, Any], time: str | None, cwd: str | None) -> Receipt:
@@ -120,7 +121,7 @@ def _unanswered(call: dict[str, Any], time: str | None, cwd: str | None) -> Rece
 
 
 def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {"output": kept_lines(call, output)}
     if call.tool in ("Bash", "PowerShell"):
         details["exit"] = _exit_status(output, failed=failed)
     if not failed:

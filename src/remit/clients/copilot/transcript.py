@@ -15,6 +15,7 @@ from remit.clients.transcripts.calls import (
     MAX_OUTPUT,
     AgentCalls,
     TranscriptLine,
+    kept_lines,
     table_of,
     text_of,
     what_it_showed,
@@ -73,9 +74,10 @@ def _completed(call: Receipt, data: dict[str, Any]) -> Receipt:
     shown = table_of(data.get("result"))
     output = (text_of(shown.get("detailedContent")) if call.tool == "Bash" else "") or text_of(shown.get("content"))
     output = output[:MAX_OUTPUT]
-    details: dict[str, Any] = {"failed": failed}
+    details: dict[str, Any] = {"failed": failed, "output": kept_lines(call, output)}
     if call.tool == "Bash":
         status = table_of(data.get("shellExecution")).get("exitCode")
+
         details |= {"exit": status if isinstance(status, int) else None, "pending": status is None and not failed}
     if not failed:
         details |= what_it_showed(call, output)

@@ -19,9 +19,12 @@ from remit.clients.hooks.project import ProjectContext
 from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.feedback import agent_title, neutralize
 from remit.errors import UsageError
-from remit.evidence.changes import asserted_test_runs, settle_runs
-from remit.evidence.receipts import Receipt
-from remit.gate.delegations import agent_slug
+from remit.evidence.claims import statement_message
+from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.read_statements import read_statements
+from remit.evidence.receipts import Receipt, ReceiptIndex
+from remit.evidence.sources import open_workspace
+from remit.evidence.statement_words import CLIENTS_AGENTS
 from remit.gate.session import SessionState
 from remit.lazy import lazy_pattern
 
@@ -35,10 +38,29 @@ _ID_LENGTH = 36
 _MAX_ROLLOUTS = 300
 _HEAD_BYTES = 1000
 _MAX_LISTED = 10
+_MAX_STATEMENT = 600
 #: An answer with one of these words may state a claim.
-_WORDS = ("test", "passed", "テスト", "测试", "```", "#l", "line ", "`plan`", "plan agent")
-#: Agents of the client that are not under contract.
-_CLIENTS_AGENTS = ("general-purpose", "Plan")
+_WORDS = (
+    *(
+        "test",
+        "passed",
+        "```",
+        "#l",
+        "line ",
+        "`plan`",
+        "plan agent",
+        "commit",
+        "push",
+        "creat",
+        "added",
+        "updat",
+        "fixed",
+    ),
+    *("implement", "chang", "edited", "delet", "remov", "build", "lint", "clean", "compil", "verif", "wrote", "ran "),
+    *("refactor", "modif", "renam", "replac", "check", "read ", "review", "mypy", "ruff", "tsc", "moved", "delegat"),
+    *("テスト", "ビルド", "コミット", "プッシュ", "修正", "追加", "変更", "更新", "作成", "削除", "実装", "チェック"),
+    *("测试", "构建", "编译", "提交", "推送", "修", "添加", "新增", "更", "创建", "删", "移除", "实现", "检查", "重构"),
+)
 #: Outcomes of a location that does not exist, and the rules that report it.
 _ABSENT = ("missing-file", "out-of-range")
 _ABSENT_RULES = ("reference-missing-file", "reference-out-of-range")
@@ -55,39 +77,6 @@ _DENIED = lazy_pattern(
     r"将|会(?![话议])|应|可以|建议|计划|例如|示例|不是",
     re.IGNORECASE,
 )
-#: The sentence is not a statement about the past.
-_UNASSERTED = lazy_pattern(
-    r"\b(?:will|would|should|must|shall|may|might|could|can|cannot|if|once|until|unless|before|whether|ensure|"
-    r"make sure|expect\w*|want|wants|need|needs|needed|let|let's|please|not|never|no|without|instead|next|plan|planned|"
-    r"going to|recommend\w*|suggest\w*|propos\w*|failed to|denied|refused|wait\w*|you)\b|n't\b|[?？]\s*$|"
-    r"ない|ません|ずに|未実行|でしょう|だろう|べき|予定|つもり|たら|れば|なら|場合|ください|お願い|必要|ますか|ですか|前に|まで|提案|"
-    r"推奨|可能|次に|これから|かもしれ|はず|失敗|拒否|待っ|待ち|"
-    r"将(?![^。]{0,30}(?:委托|委派|交给))|会(?![话议])|应|可以|可能|如果|若|一旦|直到|除非|之前|是否|需要|请|让我|没|未|不|尚|下一步|"
-    r"计划|建议|推荐|打算|失败|拒绝|等待|吗|能否|您|你",
-    re.IGNORECASE,
-)
-#: Part of a statement that everything passed, not a denial.
-_NO_FAILURES = lazy_pattern(
-    r"\b(?:no|without(?: any)?|zero) (?:failures?|errors?|failing tests?|regressions?|problems?)\b|"
-    r"失敗(?:は|が)?(?:なし|なく|ありません|ない)|エラー(?:は|が)?(?:なし|なく|ありません|ない)|(?:没有|无)(?:任何)?(?:失败|错误)",
-    re.IGNORECASE,
-)
-_TASKED = r"(?:delegated|handed|sent|asked|launched|dispatched|ran|used|had|per|according to|via|through|by)"
-_REPORTED = (
-    r"(?:found|finds|reported|reports|confirmed|confirms|verified|reviewed|checked|audited|approved|implemented|wrote|"
-    r"fixed|returned|says|said|agreed|agrees|concluded|analy[sz]ed|explored|traced|tested|ran|signed off|completed|"
-    r"identified|flagged|traces|found)"
-)
-_WORK_JA = r"(?:確認|検証|報告|発見|レビュー|調査|実装|修正|承認|分析|監査|追跡|特定|指摘|テスト|完了)"
-#: After the name of an agent: it did something, or was asked to.
-_AFTER = (
-    rf"\s?(?:エージェント)?(?:は|が|も|によ(?:り|って)|に)[^。\n]{{0,40}}?{_WORK_JA}(?:し(?:ました|た|ており|て)|済み)|"
-    r"\s?(?:エージェント)?に[^。\n]{0,30}?(?:依頼|委任|委譲|委託)し(?:ました|た)|"
-    r"\s?(?:代理|智能体)?[^。\n]{0,30}?(?:确认|验证|报告|发现|审查|审核|检查|实现|修复|批准|分析|完成|测试|追踪|指出)了|"
-    r"\s?(?:代理|智能体)?(?:已经|已)[^。\n]{0,20}?(?:确认|验证|报告|发现|审查|审核|检查|实现|修复|批准|分析|完成|测试)"
-)
-#: Before the name of an agent: it was asked.
-_BEFORE_ZH = r"(?:委托|委派|交)给?了?\s?"
 
 
 def may_state_claims(answer: str, agents: Iterable[str]) -> bool:
@@ -116,10 +105,9 @@ def contradictions(answer: str, transcript: str, state: SessionState, context: P
     receipts = _session_receipts(transcript)
     found = [
         *_code(answer, receipts, context),
-        *_tests(answer, receipts),
-        *_delegations(answer, receipts, state, context),
+        *_work(answer, receipts, state, context),
     ]
-    return [neutralize(" ".join(one.split()))[:400] for one in dict.fromkeys(found)][:_MAX_LISTED]
+    return [neutralize(" ".join(one.split()))[:_MAX_STATEMENT] for one in dict.fromkeys(found)][:_MAX_LISTED]
 
 
 def _session_receipts(transcript: str) -> list[Receipt] | None:
@@ -190,53 +178,26 @@ def _reason_for(cited: str, messages: list[str]) -> str:
     return f"{cited}: {own.partition(': ')[2] or own}"
 
 
-def _tests(answer: str, receipts: list[Receipt] | None) -> Iterator[str]:
-    """Yield the statement that tests passed if no test ran in this session, or the last run failed."""
-    claims = [one for one in asserted_test_runs(answer) if one.passed and _is_asserted(one.text)]
-    if receipts is None or not claims or any(one.tool.startswith("mcp__") for one in receipts):
-        return  # a tool of another server may have run the tests
-    settle_runs(claims, [one for one in receipts if one.action == "run"])
-    for claim in claims:
-        if claim.denied:
-            why = claim.denied.replace("the receipts contain no test command", "no tests ran in this session")
-            yield f'"{claim.text[:120]}": {why}'
-
-
-def _delegations(
-    answer: str, receipts: list[Receipt] | None, state: SessionState, context: ProjectContext
-) -> Iterator[str]:
-    """Yield the agents that the answer states did something, although none of them was asked in this session."""
+def _work(answer: str, receipts: list[Receipt] | None, state: SessionState, context: ProjectContext) -> Iterator[str]:
+    """Yield the statements about runs, changes and delegations that the record of the session contradicts."""
     if receipts is None:
         return
-    asked = {agent_slug(entry.agent.rpartition(":")[2]) for entry in state.delegations.values()}
-    for one in receipts:
-        if one.tool in ("Agent", "Task"):
-            asked.add(agent_slug(str(one.arguments.get("subagent_type") or "general-purpose").rpartition(":")[2]))
-    for agent in sorted({name.rpartition(":")[2] for name in (*context.contract, *_CLIENTS_AGENTS)}):
-        if agent_slug(agent) not in asked and _states_work_of(answer, agent):
-            yield f"{agent} was not asked to do anything in this session"
-
-
-def _states_work_of(answer: str, agent: str) -> bool:
-    words = [re.escape(word) for word in agent_title(agent).split()]
-    name = r"[ _-]".join(words)
-    if len(words) == 1 or agent in _CLIENTS_AGENTS:  # words of the language, unless they are marked as a name
-        name = rf"(?:`{name}`|{name}(?= (?:sub)?agent\b|\s?(?:エージェント|代理|智能体)))"
-    pattern = re.compile(
-        rf"(?:\b{_TASKED}\b[^.\n]{{0,80}}?{name}|{name}`?(?: (?:sub)?agent)?[^.\n]{{0,20}}? {_REPORTED}\b|"
-        rf"{_BEFORE_ZH}`?{name}|{name}`?(?:{_AFTER}))",
-        re.IGNORECASE,
-    )
-    return any(
-        _is_asserted(_sentence_with(line, found.group()))
-        for line in answer.split("\n")
-        for found in pattern.finditer(line)
-    )
-
-
-def _is_asserted(sentence: str) -> bool:
-    """Return whether a sentence states that something happened: no plan, question, condition or denial."""
-    return not _UNASSERTED.search(_NO_FAILURES.sub("", sentence))
+    agents = sorted({name.rpartition(":")[2] for name in (*context.contract, *CLIENTS_AGENTS)})
+    statements = read_statements(answer, agents)
+    if not statements:
+        return
+    record = ReceiptIndex(receipts, context.project)
+    asked = [entry.agent.rpartition(":")[2] for entry in state.delegations.values()]
+    workspace = open_workspace(context.project, None)
+    try:
+        judge = StatementJudge(record, workspace, has_subagents=True, asked=asked)
+        for statement in statements:
+            checked = judge.judge(statement)
+            # An answer that admits failures need not show them.
+            if checked.fails and (statement.kind != "run" or statement.passed is not False):
+                yield checked.why if statement.kind == "delegation" else statement_message(checked)
+    finally:
+        workspace.close()
 
 
 def _sentence_with(line: str, part: str) -> str:

@@ -13,10 +13,13 @@ from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.transcripts import split_agent
 from remit.clients.transcripts.reading import read_transcripts
+from remit.contract.kinds import slug
 from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.lazy import lazy_pattern
+from remit.merging.inputs import report_of
 from remit.reports.formats import check_json
 from remit.workspace import git
+from remit.workspace.files import WorkTree
 
 #: A larger transcript is not read; claims that only it could support are reported as unchecked.
 MAX_TRANSCRIPT_BYTES = 128 * 1024 * 1024
@@ -52,6 +55,13 @@ def _emit(judged: ReportJudgement, agent_type: str) -> None:
 def check_document(judgement: ReportJudgement, context: ProjectContext) -> str:
     """Return the verdicts of a judgement as JSON in the shape `remit.check/1`."""
     return check_json(list(judgement.verdicts), context.project)
+
+
+def merge_document(judgement: ReportJudgement, context: ProjectContext, agent_type: str) -> str:
+    """Return the report for a merge as JSON: its claims are judged only here."""
+    verdicts = [msgspec.structs.replace(verdict, verdict=judgement.decision) for verdict in judgement.verdicts]
+    report = report_of(verdicts, slug(agent_type.rpartition(":")[2]), WorkTree(context.project))
+    return msgspec.json.encode(report).decode()
 
 
 def definition_digest(context: ProjectContext, agent_type: str) -> str:

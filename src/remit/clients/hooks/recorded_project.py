@@ -11,7 +11,7 @@ import msgspec
 
 from remit.checking import Options
 from remit.clients.hooks.compiled import folder_of, project_of, read_compiled
-from remit.clients.hooks.results import MAX_TEXT_BYTES, KeptResult, list_results
+from remit.clients.hooks.results import MAX_CHECK_BYTES, MAX_TEXT_BYTES, KeptResult, list_results
 from remit.configuration import Configuration, load
 from remit.contract.kinds import slug
 from remit.errors import UsageError
@@ -174,19 +174,32 @@ def _agents_without_report(state: SessionState, reported: set[str]) -> list[str]
 
 
 def _report(one: KeptResult, options: Options, sources: Sources) -> Report:
-    """Return a report under its sender's name with the stored verdict, which took the subagent's receipts into account.
+    """Return a report under its sender's name, as it was judged when it arrived.
 
     A text that cannot be read is one failed agent: the other reports are merged.
     """
     agent = _name(one.agent)
+    report = _stored_report(one, agent) or _read_again(one, agent, options, sources)
+    return msgspec.structs.replace(report, status="FAILED") if one.outcome == "failed" else report
+
+
+def _stored_report(one: KeptResult, agent: str) -> Report | None:
+    """Return the stored report; None for one of an earlier version."""
+    try:
+        with Path(one.merge).open("rb") as file:
+            report = msgspec.json.decode(file.read(MAX_CHECK_BYTES), type=Report)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return report if report.agent == agent else None
+
+
+def _read_again(one: KeptResult, agent: str, options: Options, sources: Sources) -> Report:
     try:
         with Path(one.path).open("rb") as file:
             data = file.read(MAX_TEXT_BYTES)
     except OSError:
         return failed_report(agent)
-    report = read_report(data, agent, options, sources)
-    status = "FAILED" if one.outcome == "failed" else report.status
-    return msgspec.structs.replace(report, status=status, verdict=one.verdict or report.verdict)
+    return read_report(data, agent, options, sources, one.verdict or None)
 
 
 def _name(agent: str) -> str:

@@ -1,7 +1,7 @@
 """Store the reports of subagents with their verdicts, in private files that are limited in size and number.
 
-A report has three files with one base name: `.md` (the text without secrets), `.check.json` (the verdicts) and `.json`
-(the entry). The entry is written last, so every listed report is complete.
+A report has files with one base name: `.md` (the text without secrets), `.check.json` (the verdicts), `.merge.json`
+(its part in a merge) and `.json` (the entry). The entry is written last, so every listed report is complete.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_FILES = 500
 _MAX_PARTIAL = 20_000
 #: Characters beyond a limit that are searched for secrets before the text is cut.
 _MARGIN = 10_000
-_SUFFIXES = (".json", ".check.json", ".md")
+_SUFFIXES = (".json", ".check.json", ".merge.json", ".md")
 
 
 class KeptResult(msgspec.Struct, kw_only=True):
@@ -82,6 +82,7 @@ class KeptResult(msgspec.Struct, kw_only=True):
     whole: bool = True
     has_text: bool = False
     has_check: bool = False
+    has_merge: bool = False
     #: The path of its files without their endings.
     base: str = ""
 
@@ -94,6 +95,11 @@ class KeptResult(msgspec.Struct, kw_only=True):
     def check(self) -> str:
         """The file with its verdicts; empty without one."""
         return self.base + ".check.json" if self.has_check else ""
+
+    @property
+    def merge(self) -> str:
+        """The file with its part in a merge; empty without one."""
+        return self.base + ".merge.json" if self.has_merge else ""
 
     @property
     def is_final(self) -> bool:
@@ -115,9 +121,13 @@ def keep_result(
     outcome: str,
     text: str | None = None,
     check: str = "",
+    merge: str = "",
     **about: Any,
 ) -> KeptResult:
-    """Store a report in the gate's folder. `about` has the other fields of `KeptResult`."""
+    """Store a report in the gate's folder. `about` has the other fields of `KeptResult`.
+
+    `merge` is the report for a merge as JSON, as it was judged.
+    """
     if outcome not in OUTCOMES:
         raise ValueError(f"the outcome of a report must be one of {', '.join(OUTCOMES)}, not {outcome!r}")
     session_folder = _session_folder(folder, session)
@@ -128,7 +138,8 @@ def keep_result(
     report_digest = digest(text or "")
     is_whole = len((text or "").encode("utf-8", "surrogatepass")) <= MAX_TEXT_BYTES
     if text is not None or about.get("violations"):
-        text, check, about = _without_secrets(text, check, about)
+        text, about = _without_secrets(text, about)
+        check, merge = map(_json_without_secrets, (check, merge))
     data = None if text is None else text.encode("utf-8", "surrogatepass")
     entry = {
         "schema": SCHEMA,
@@ -139,6 +150,7 @@ def keep_result(
         "at": round(time.time(), 3),
         "has_text": data is not None,
         "has_check": bool(check) and len(check) <= MAX_CHECK_BYTES,
+        "has_merge": bool(merge) and len(merge) <= MAX_CHECK_BYTES,
         "whole": is_whole,
         **about,
         "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
@@ -155,18 +167,19 @@ def keep_result(
         _write(base + ".md", data[:MAX_TEXT_BYTES])
     if entry["has_check"]:
         _write(base + ".check.json", check.encode("utf-8", "surrogatepass"))
+    if entry["has_merge"]:
+        _write(base + ".merge.json", merge.encode("utf-8", "surrogatepass"))
     _write(base + ".json", json.dumps(entry).encode("ascii"))
     _prune(session_folder, newest=os.path.basename(base))
     return msgspec.convert({**entry, "base": base}, KeptResult)
 
 
-def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> tuple[str | None, str, dict[str, Any]]:
-    """Return a report, its check and the other fields as they are stored: without what looks like a secret.
+def _without_secrets(text: str | None, about: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Return a report and the other fields as they are stored: without what looks like a secret.
 
     Texts are shortened first, to a bit more than what is stored: a search takes time for each character, and a secret
     must not be cut before it is recognised.
     """
-    # Late, and only for a report that was judged.
     limits = {"partial": _MAX_PARTIAL, "failure": MAX_NAME_LENGTH}
     named: dict[str, Any] = {
         name: redact_all(_text(about[name])[: limit + _MARGIN]) for name, limit in limits.items() if about.get(name)
@@ -174,10 +187,15 @@ def _without_secrets(text: str | None, check: str, about: Mapping[str, Any]) -> 
     if about.get("violations"):
         violations = list(about["violations"])[:_MAX_VIOLATIONS]
         named["violations"] = redact_all([_bounded(one, MAX_NAME_LENGTH + _MARGIN) for one in violations])
+    return redact_all(text[: MAX_TEXT_BYTES + _MARGIN] if text else text), {**about, **named}
+
+
+def _json_without_secrets(document: str) -> str:
+    """Return a document as it is stored; one that is too large is not stored."""
+    if not document or len(document) > MAX_CHECK_BYTES:
+        return document
     # One search of the whole text first: most reports have no secret, and each text of its own costs a search.
-    has_secret = bool(check) and len(check) <= MAX_CHECK_BYTES and redact(check) != check
-    stored = json.dumps(redact_all(json.loads(check))) if has_secret else check
-    return redact_all(text[: MAX_TEXT_BYTES + _MARGIN] if text else text), stored, {**about, **named}
+    return json.dumps(redact_all(json.loads(document))) if redact(document) != document else document
 
 
 def list_results(folder: str, session: str) -> list[KeptResult]:
@@ -274,7 +292,7 @@ def _names(session_folder: str) -> list[str]:
     return [
         name.removesuffix(".json")
         for name in _scan(session_folder)
-        if name.endswith(".json") and not name.endswith(".check.json")
+        if name.endswith(".json") and not name.endswith((".check.json", ".merge.json"))
     ]
 
 

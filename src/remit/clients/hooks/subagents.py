@@ -9,7 +9,7 @@ from typing import Any
 
 from remit.acceptance import ReportJudgement, verified_part
 from remit.clients.hooks import results
-from remit.clients.hooks.judging import check_document, commit_of, definition_digest, judge, model_of
+from remit.clients.hooks.judging import check_document, commit_of, definition_digest, judge, merge_document, model_of
 from remit.clients.hooks.payload import flag, text
 from remit.clients.hooks.progress import record_delegation
 from remit.clients.hooks.project import ProjectContext
@@ -121,6 +121,7 @@ def keep(
         would=would,
         text=report,
         check=check_document(judged, context),
+        merge=merge_document(judged, context, run.agent),
         verdict=judged.decision,
         violations=judged.violations,
         files=judged.analysed_files,

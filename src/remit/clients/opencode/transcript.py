@@ -6,7 +6,15 @@ from typing import Any
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, table_of, text_of, what_it_showed
+from remit.clients.transcripts.calls import (
+    MAX_OUTPUT,
+    AgentCalls,
+    TranscriptLine,
+    kept_lines,
+    table_of,
+    text_of,
+    what_it_showed,
+)
 from remit.evidence.receipts import Receipt
 
 _TOOLS = {
@@ -50,6 +58,7 @@ def _part(part: dict[str, Any], cwd: str) -> Receipt:
         failed=failed,
         cwd=cwd or None,
     )
+    receipt = msgspec.structs.replace(receipt, output=kept_lines(receipt, output))
     if failed:
         return receipt
     shown = what_it_showed(receipt, output)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from remit.evidence.commands import shell_reads, simple_commands
+from remit.evidence.find_runs import kept_log, kept_output
 from remit.evidence.receipts import Receipt
 from remit.lazy import lazy_pattern
 from remit.shell.command_list import join_folder
@@ -25,10 +26,18 @@ _NOTICES = ("Found ", "No files found", "No matches found", "[Showing results", 
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fgrep", "grep", "rg"})
 
 
+def kept_lines(call: Receipt, output: str) -> str | None:
+    """Return the lines of an output that may show the outcome of a command."""
+    if call.action == "run":
+        return kept_output(call.command, output)
+    return kept_log(call.path or "", output) if call.action == "read" else None
+
+
 class LineMessage(msgspec.Struct):
     """The message of a line of Claude Code."""
 
     content: Any = None
+    model: str | None = None
 
 
 class TranscriptLine(msgspec.Struct):
@@ -38,6 +47,13 @@ class TranscriptLine(msgspec.Struct):
     message: LineMessage | None = None
     cwd: str | None = None
     timestamp: str | None = None
+    #: The session and the place of a line of Claude Code.
+    sessionId: str | None = None  # noqa: N815 - the client's name
+    uuid: str | None = None
+    parentUuid: str | None = None  # noqa: N815 - the client's name
+    isSidechain: bool | None = None  # noqa: N815 - the client's name
+    isMeta: bool | None = None  # noqa: N815 - the client's name
+    isApiErrorMessage: bool | None = None  # noqa: N815 - the client's name
     #: The content of a line of Codex.
     payload: Any = None
     #: The content of a line of Copilot CLI, and the subagent that it belongs to.
@@ -70,6 +86,11 @@ class AgentCalls(ABC):
         """The calls in the order of their start."""
         return list(self._calls.values())
 
+    @property
+    def count(self) -> int:
+        """The number of calls so far."""
+        return len(self._calls)
+
     def _append(self, receipts: Iterable[Receipt]) -> None:
         """Add calls that need no id, because their line also has the result."""
         for receipt in receipts:
@@ -95,7 +116,7 @@ def what_it_showed(call: Receipt, output: str) -> dict[str, Any]:
     """Return the fields of a receipt with the lines and files that a call showed, by the usual form of its output."""
     match call.tool:
         case "Read":
-            return {"ranges": shown_ranges(output)}
+            return {"ranges": shown_ranges(output), "output": kept_log(call.path or "", output)}
         case "Grep":
             return {"hits": grep_hits(call.arguments, output)}
         case "Glob":

@@ -18,7 +18,7 @@ from remit.errors import UsageError
 from remit.evidence.receipts import Transcript
 
 #: The packages with a module `transcript`. A line that no reader of the others takes is one of Claude Code, if any.
-_CLIENTS = ("codex", "copilot", "opencode", "claude_code")
+CLIENTS = ("codex", "copilot", "opencode", "claude_code")
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
 #: Lines are often longer than the usual buffer.
@@ -38,11 +38,11 @@ def read_transcripts(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Transc
 
 def read_transcript(path: str | os.PathLike[str], agent: str = "", *, name: str = "") -> Transcript:
     """Return every tool call of a transcript, or those of one agent, in order. `name` is its name in messages."""
-    readers = [_reader(client, path, agent) for client in _CLIENTS]
+    readers = [reader_of(client, path, agent) for client in CLIENTS]
     skipped = 0
     try:
-        for raw in _lines(path):
-            line = _decode(raw)
+        for raw in lines_of(path):
+            line = decode_line(raw)
             if line is None:
                 skipped += 1
             else:
@@ -58,12 +58,14 @@ def read_transcript(path: str | os.PathLike[str], agent: str = "", *, name: str 
     )
 
 
-def _reader(client: str, path: str | os.PathLike[str], agent: str) -> AgentCalls:
+def reader_of(client: str, path: str | os.PathLike[str], agent: str = "") -> AgentCalls:
+    """Return the reader of a client's lines."""
     reader: AgentCalls = import_module(f"remit.clients.{client}.transcript").CALLS(os.fspath(path), agent)
     return reader
 
 
-def _lines(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
+def lines_of(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
+    """Yield the lines that are not empty; None for one that is too long. Raises OSError."""
     with open(path, "rb", buffering=_BUFFER) as file:
         while line := file.readline(MAX_LINE + 1):
             if len(line) <= MAX_LINE:
@@ -75,7 +77,8 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
             yield None
 
 
-def _decode(raw: bytes | None) -> TranscriptLine | None:
+def decode_line(raw: bytes | None) -> TranscriptLine | None:
+    """Return a line, or None if it is not JSON of this form."""
     if raw is None:
         return None
     try:

@@ -24,6 +24,7 @@ from remit.dispatch.tools.model import (
     parse_arguments,
     schema_of,
 )
+from remit.evidence.find_runs import kept_output
 from remit.evidence.receipts import Receipt
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact, redact_all
@@ -148,8 +149,14 @@ class Toolbox:
             time=started,
             hits={to_storable(path): tuple(sorted(lines)) for path, lines in hits.items()},
             failed=answer.failed,
+            output=_kept(recorded, text) if answer.exit is not None else None,
         )
         return ToolOutput(capped.text, receipt, answer.failed)
+
+
+def _kept(arguments: Mapping[str, Any], text: str) -> str:
+    command = arguments.get("command")
+    return kept_output(command if isinstance(command, str) else "", text)
 
 
 def recorded_arguments(arguments: Any) -> dict[str, Any]:

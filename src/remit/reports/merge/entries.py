@@ -21,7 +21,6 @@ from remit.reports.merge.parts import (
     has_location,
     has_secret,
     location_of,
-    neutralize_line,
     notes_of,
     opinions_by_score,
     safe_agent,
@@ -47,10 +46,6 @@ class SourceLines:
 
     def __init__(self, workspace: Workspace | None) -> None:
         self.workspace = workspace
-
-    def neutralize(self, line: str) -> str:
-        """Return the line without references and outer blanks."""
-        return neutralize_line(line, self.workspace.exists if self.workspace is not None else None).strip()
 
     def cited(self, finding: MergedFinding) -> str:
         """Return the cell that cites a finding's location; empty if the location is not verified."""
@@ -94,15 +89,15 @@ def entries_of(findings: Sequence[MergedFinding], lines: SourceLines) -> list[Ma
 
 def _entry(finding: MergedFinding, number: int, lines: SourceLines) -> MarkdownEntry:
     place = lines.cited(finding)
-    name = lines.neutralize(safe_text(finding.id)) or f"F-{number + 1:03}"
+    name = safe_text(finding.id) or f"F-{number + 1:03}"
     title = safe_text(finding.title) or "no title"
     cells = (
         name,
-        lines.neutralize(title),
+        title,
         place,
         finding.severity or "",
         score(finding.confidence),
-        lines.neutralize(safe_text(finding.category, 40)) or "general",
+        safe_text(finding.category, 40) or "general",
     )
     detailed = number < _MAX_DETAILS
     return MarkdownEntry(
@@ -111,7 +106,7 @@ def _entry(finding: MergedFinding, number: int, lines: SourceLines) -> MarkdownE
         place=place,
         row=Row(cells=cells),
         details=_details(finding, name, title, lines) if detailed else (),
-        lost=lines.neutralize(f"{name}: {_lost(finding)}") if not place else "",
+        lost=f"{name}: {_lost(finding)}" if not place else "",
         quote=_copied(finding, place.strip("`"), lines.workspace) if detailed and lines.workspace is not None else None,
     )
 
@@ -127,17 +122,17 @@ def _lost(finding: MergedFinding) -> str:
 
 def _details(finding: MergedFinding, name: str, title: str, lines: SourceLines) -> tuple[Content, ...]:
     opinions = opinions_by_score(finding)
-    items = [Item(text=lines.neutralize(_opinion_text(opinion, finding))) for opinion in opinions[:_MAX_OPINIONS]]
+    items = [Item(text=_opinion_text(opinion, finding)) for opinion in opinions[:_MAX_OPINIONS]]
     if len(opinions) > _MAX_OPINIONS:
         items.append(Item(text=f"and {len(opinions) - _MAX_OPINIONS} more agents"))
     notes = ", ".join(filter(None, (safe_text(flag, 160) for flag in _flags(finding))))
-    content: list[Content] = [Heading(text=lines.neutralize(f"{name}: {title}"))]
+    content: list[Content] = [Heading(text=f"{name}: {title}")]
     if items:
         content.append(Items(items=tuple(items)))
     if notes:
-        content.append(Text(text=lines.neutralize(f"Flags: {notes}")))
+        content.append(Text(text=f"Flags: {notes}"))
     if lines.workspace is None and (repeated := _repeated(finding)):
-        content.append(Text(text=lines.neutralize(repeated)))
+        content.append(Text(text=repeated))
     return tuple(content)
 
 
@@ -212,7 +207,10 @@ def add_quotes(result: Result, entries: Sequence[MarkdownEntry], lines: SourceLi
         for block in result.findings
     )
     locations = {reference.location.partition(":")[0] for reference in result.references}
-    overrides = tuple(Override(rule=rule, reason=why) for rule, why in _overrides(entries, quotes, locations))
+    own = dict(_overrides(entries, quotes, locations))
+    if not entries and result.status == "PARTIAL":
+        own["finding-without-reference"] = "no finding is reported"
+    overrides = tuple(Override(rule=rule, reason=why) for rule, why in own.items())
     return msgspec.structs.replace(result, findings=blocks, overrides=overrides)
 
 

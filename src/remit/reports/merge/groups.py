@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from remit.merging.collect import bare_text
-from remit.merging.content import Design, Exploration, Sections
+from remit.contract.lines import bare_text
+from remit.merging.content import Change, Citation, CitedLocation, Design, Exploration, Sections
 from remit.merging.model import NOT_COUNTED, LanguageCoverage, Merge
 from remit.reports.layout import format_count
 
 #: The outcomes of a location or change that are worth a word; the others hold, or could not be checked.
-_FAILED = ("missing-file", "out-of-range", "outside", "mismatch", "ambiguous")
+FAILED_OUTCOMES = ("missing-file", "out-of-range", "outside", "mismatch", "ambiguous")
 
 
 NOBODY_LOOKED = "No agent looked for issues."
@@ -170,7 +170,17 @@ def _design(one: Design) -> SectionEntry:
         *_listed("Patterns", (_dotted(row.pattern, row.example, row.recommendation) for row in one.patterns)),
         *_listed("Trade-offs", one.tradeoffs),
     ]
-    return SectionEntry(one.agent, "", tuple(lines))
+    return SectionEntry(_who(one), "", tuple(lines))
+
+
+def _who(entry: Exploration | Design | Change | Citation) -> str:
+    """Return the agent of an entry, with a mark if its report was rejected and only this part of it holds."""
+    return f"{entry.agent} (rejected; only what holds)" if entry.partial is True else entry.agent
+
+
+def citing_agents(place: CitedLocation) -> str:
+    """Return the agents that cite a location."""
+    return ", ".join(dict.fromkeys(map(_who, place.citations)))
 
 
 def _exploration(one: Exploration) -> SectionEntry:
@@ -180,7 +190,7 @@ def _exploration(one: Exploration) -> SectionEntry:
         *_listed("Architecture patterns", one.patterns),
         *_listed("Dependencies", one.dependencies),
     ]
-    return SectionEntry(one.agent, "", tuple(lines))
+    return SectionEntry(_who(one), "", tuple(lines))
 
 
 def _dotted(*texts: str) -> str:
@@ -190,9 +200,9 @@ def _dotted(*texts: str) -> str:
 def _changes(sections: Sections) -> Iterator[SectionEntry]:
     by_agent: dict[str, list[str]] = defaultdict(list)
     for one in sections.changes:
-        state = f" ({one.outcome})" if one.outcome in _FAILED else ""
+        state = f" ({one.outcome})" if one.outcome in FAILED_OUTCOMES else ""
         lines = f" [{one.lines} lines]" if one.lines.isdigit() else f" [{one.lines}]" if one.lines else ""
-        by_agent[one.agent].append(f"{one.claim} {one.path}{lines}{f': {one.text}' if one.text else ''}{state}")
+        by_agent[_who(one)].append(f"{one.claim} {one.path}{lines}{f': {one.text}' if one.text else ''}{state}")
     return (SectionEntry(agent, "", tuple(lines)) for agent, lines in by_agent.items())
 
 
@@ -220,9 +230,9 @@ def _compliance(sections: Sections) -> Iterator[SectionEntry]:
 
 def _references(sections: Sections) -> Iterator[SectionEntry]:
     for one in sections.references:
-        state = f" ({one.outcome})" if one.outcome in _FAILED else ""
+        state = f" ({one.outcome})" if one.outcome in FAILED_OUTCOMES else ""
         words = dict.fromkeys(": ".join(filter(None, [each.item, each.relevance])) for each in one.citations)
-        yield SectionEntry(", ".join(one.agents), f"{one.location}{state}", (" · ".join(filter(None, words)),))
+        yield SectionEntry(citing_agents(one), f"{one.location}{state}", (" · ".join(filter(None, words)),))
 
 
 def _next_steps(sections: Sections) -> Iterator[SectionEntry]:

@@ -1,17 +1,20 @@
 """Write a merge as a result under the contract: `remit check` accepts it as kind generic and as a review.
 
 The report cites only verified locations. A finding whose evidence failed keeps its row without a location, and the
-claimed location is described in text; an override states the reason if that breaks a rule. Text of agents contains no
-references (see `parts.neutralize_line`). Code is quoted from the checkout if there is one.
+claimed location is described in text; an override states the reason if that breaks a rule. With a checkout, a location
+in an agent's text that does not hold is written with character references: it looks the same, and is not a citation.
+Code is quoted from the checkout if there is one.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from statistics import fmean
 
+from remit.checking import Options, check_text
 from remit.contract.headings import BOXES
 from remit.contract.model import (
     Block,
@@ -30,11 +33,12 @@ from remit.contract.model import (
     Tick,
 )
 from remit.contract.render import render
+from remit.evidence.sources import Sources
 from remit.merging.model import MERGED_AGENT, NOT_COUNTED, Merge, MergedFinding
 from remit.reports.layout import format_count
 from remit.reports.merge.decision import broken_text, contract_status, error_details, recovery_text, root_cause
 from remit.reports.merge.entries import MarkdownEntry, SourceLines, add_quotes, entries_of
-from remit.reports.merge.groups import NOBODY_LOOKED, no_findings_text, section_groups
+from remit.reports.merge.groups import FAILED_OUTCOMES, NOBODY_LOOKED, citing_agents, no_findings_text, section_groups
 from remit.reports.merge.parts import (
     SEVERITIES,
     Subjects,
@@ -57,7 +61,13 @@ _MAX_ENTRIES = 20
 _MAX_ENTRY_LINES = 30
 #: The groups that are sections of a result.
 _OWN_SECTIONS = frozenset({"Blockers", "References", "Next Steps"})
-_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_BULLET = re.compile(r"\s*(?:[-*+]|(\d{1,3})[.)])\s+")
+#: A location that holds, or that cannot be checked.
+_NOT_FAILING = frozenset({"verified", "exists", "abbreviated", "unchecked", "planned"})
+#: What is rewritten in a claim that fails; then what is left of it, if it still is one.
+_REWRITTEN = (re.compile(r"[:#.]"), re.compile(r"[/\d]"))
+_LINE_START = re.compile(r"\s*(?:[-*+]|\d+[.)]|#+)?\s*")
+_NAMED = {":": "&colon;", "#": "&num;", ".": "&period;", "/": "&sol;"}
 _MERGE_AGAIN = "To merge this with other results, use the JSON form: only that keeps every agent's opinion."
 _BOX_WORDS = {
     "references_valid": "every cited location comes from the merge, which checked it if it could",
@@ -73,7 +83,44 @@ _UNCERTAIN_BELOW = 70
 
 def merge_markdown(merge: Merge, workspace: Workspace | None = None) -> str:
     """Return the merged report. With a checkout, its locations are checked again and their code is quoted."""
-    return render(merged_result(merge, workspace))
+    text = render(merged_result(merge, workspace))
+    return text if workspace is None else _without_failing_claims(text, workspace)
+
+
+def _without_failing_claims(text: str, workspace: Workspace) -> str:
+    """Return a report in which the claims that do not hold are text: agents' words with the false ones not cited."""
+    sources = Sources(workspace=workspace)
+    for characters in _REWRITTEN:
+        failing: dict[int, list[str]] = defaultdict(list)
+        for verdict in check_text(text, "-", Options(), sources):
+            for claim in verdict.evidence.checked:
+                if claim.outcome not in _NOT_FAILING:
+                    failing[claim.at].append(claim.text)
+        if not failing:
+            break
+        lines = text.split("\n")
+        for at, claims in failing.items():
+            lines[at - 1] = _as_text(lines[at - 1], claims, characters)
+        text = "\n".join(lines)
+    return text
+
+
+def _as_text(line: str, claims: Iterable[str], characters: re.Pattern[str]) -> str:
+    """Return a line with character references in its claims, or in all of its text if a claim is not found in it."""
+    marker = _LINE_START.match(line)
+    start = line[: marker.end()] if marker else ""
+    parts = line[len(start) :].split("`")  # what is in code marks is cited by the report itself
+    for claim in claims:
+        is_there = any(claim in part for part in parts[::2])
+        for number in range(0, len(parts), 2):
+            part = parts[number]
+            rewritten = characters.sub(_character_reference, claim if is_there else part)
+            parts[number] = part.replace(claim, rewritten) if is_there else rewritten
+    return start + "`".join(parts)
+
+
+def _character_reference(found: re.Match[str]) -> str:
+    return _NAMED.get(found[0]) or f"&#x{ord(found[0]):x};"
 
 
 def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
@@ -81,24 +128,26 @@ def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
     lines = SourceLines(workspace)
     entries = entries_of(merge.findings[:_MAX_ROWS], lines)
     failed = merge.status == "FAILED"
+    own = merge.sections
+    has_content = bool(merge.findings or merge.coverage or own.explorations or own.designs or own.changes)
     confidence = None if failed else confidence_of(merge.findings)
     result = Result(
         agent=MERGED_AGENT,
         status=merge.status,
         summary=_summary(merge),
-        findings=tuple(_blocks(merge, entries, lines)) if merge.findings or merge.coverage or not failed else (),
+        findings=tuple(_blocks(merge, entries, lines)) if has_content or not failed else (),
         references=() if failed and not entries else tuple(_references(merge, entries, lines)),
         confidence=confidence,
         justification=justification_of(confidence, entries),
         uncertainty=uncertainty_of(confidence, merge, entries),
-        checklist=() if failed else tuple(_checklist()),
+        checklist=() if failed else tuple(_checklist(merge, is_checked=workspace is not None)),
         severity_summary=tuple(_counts(entries)) if entries else (),
-        blockers=tuple(_blockers(merge, lines)),
+        blockers=tuple(_blockers(merge)),
         error=error_details(merge) if failed else None,
-        attempted_actions=tuple(_attempts(merge, lines)) if failed else (),
+        attempted_actions=tuple(_attempts(merge)) if failed else (),
         root_cause=root_cause(merge) if failed else "",
         recovery_options=(recovery_text(merge),) if failed else (),
-        next_steps=tuple(_next_steps(merge, lines)),
+        next_steps=tuple(_next_steps(merge)),
     )
     return add_quotes(result, entries, lines)
 
@@ -130,18 +179,18 @@ def _blocks(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> I
     if lost:
         yield Block(heading="Locations Not Cited", content=(_list(lost),))
     if merge.conflicts:
-        yield Block(heading="Conflicts", content=tuple(_conflicts(merge, entries, lines)))
+        yield Block(heading="Conflicts", content=tuple(_conflicts(merge, entries)))
     agents = ((safe_agent(one.agent), safe_text(one.status, 20), contract_status(one)) for one in merge.agents)
-    yield from _section_blocks(merge, lines)
+    yield from _section_blocks(merge)
     rows = [*agents][:_MAX_LINES]
     if rows:
-        table = _table(("Agent", "Status", "Verdict"), iter(rows), lines)
+        table = _table(("Agent", "Status", "Verdict"), rows)
         yield Block(heading="Agents", content=(table, Text(text=_MERGE_AGAIN)))
     if merge.dropped:
-        yield Block(heading="Dropped", content=(_list(list(_dropped(merge, lines))),))
+        yield Block(heading="Dropped", content=(_list(list(_dropped(merge))),))
 
 
-def _section_blocks(merge: Merge, lines: SourceLines) -> Iterator[Block]:
+def _section_blocks(merge: Merge) -> Iterator[Block]:
     """Yield what agents report besides findings. Blockers, references and next steps have their own sections."""
     for group in section_groups(merge):
         if group.heading in _OWN_SECTIONS:
@@ -149,12 +198,12 @@ def _section_blocks(merge: Merge, lines: SourceLines) -> Iterator[Block]:
         content: list[Content] = []
         for entry in group.entries[:_MAX_ENTRIES]:
             head = ": ".join(filter(None, [safe_agent(entry.who) if entry.who else "", safe_text(entry.head)]))
-            texts = [*entry.lines, *filter(None, map(str.strip, entry.code.split("\n")))]
-            content.append(Text(text=lines.neutralize(head) or safe_agent("")))
-            content += _entry_content(texts[:_MAX_ENTRY_LINES], lines)
+            texts = [line for line in (*entry.lines, *entry.code.split("\n")) if line.strip()]
+            content.append(Text(text=head or safe_agent("")))
+            content += _entry_content(texts[:_MAX_ENTRY_LINES])
             if entry.sides:
-                agents = tuple(lines.neutralize(f"By {safe_agent(agent)}") for agent, _ in entry.sides)
-                content.append(_table(agents, iter([tuple(safe_text(text) for _, text in entry.sides)]), lines))
+                agents = tuple(f"By {safe_agent(agent)}" for agent, _ in entry.sides)
+                content.append(_table(agents, [tuple(safe_text(text) for _, text in entry.sides)]))
             if more := len(texts[_MAX_ENTRY_LINES:]):
                 content.append(Text(text=f"And {format_count(more, 'more line')}."))
         if more := len(group.entries[_MAX_ENTRIES:]):
@@ -162,22 +211,26 @@ def _section_blocks(merge: Merge, lines: SourceLines) -> Iterator[Block]:
         yield Block(heading=group.heading, content=tuple(content))
 
 
-def _entry_content(texts: list[str], lines: SourceLines) -> Iterator[Content]:
+def _entry_content(texts: list[str]) -> Iterator[Content]:
     """Yield lists of lines; a label such as `Build sequence:` is a paragraph before its list."""
-    shown: list[str] = []
-    for line in texts:
-        text = lines.neutralize(safe_text(_BULLET.sub("", line)))
-        if not text:
+    for is_label, same in groupby(texts, lambda line: line.endswith(":") and not _BULLET.match(line)):
+        if is_label:
+            yield from (Text(text=safe_text(line)) for line in same)
             continue
-        if _BULLET.match(line) or not text.endswith(":"):
-            shown.append(text)
-            continue
-        if shown:
-            yield _list(shown)
-        shown = []
-        yield Text(text=text)
-    if shown:
-        yield _list(shown)
+        for ordered, lines in groupby(same, _is_numbered):
+            shown = filter(None, map(safe_text, map(_without_bullet, lines)))
+            if items := tuple(Item(text=text) for text in shown):
+                yield Items(items=items, ordered=ordered)
+
+
+def _is_numbered(line: str) -> bool:
+    found = _BULLET.match(line)
+    return found is not None and found[1] is not None
+
+
+def _without_bullet(line: str) -> str:
+    found = _BULLET.match(line)
+    return line[found.end() :] if found else line
 
 
 def _issues(merge: Merge, entries: list[MarkdownEntry]) -> Table | Text:
@@ -189,7 +242,7 @@ def _issues(merge: Merge, entries: list[MarkdownEntry]) -> Table | Text:
     )
 
 
-def _conflicts(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> Iterator[Table | Text]:
+def _conflicts(merge: Merge, entries: list[MarkdownEntry]) -> Iterator[Table | Text]:
     subjects = Subjects(merge)
     rows = (
         (
@@ -200,7 +253,7 @@ def _conflicts(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -
         )
         for conflict in merge.conflicts[:_MAX_LINES]
     )
-    yield _table(("Kind", "About", "Agents", "Why"), rows, lines)
+    yield _table(("Kind", "About", "Agents", "Why"), rows)
     if more := len(merge.conflicts[_MAX_LINES:]):
         yield Text(text=f"And {format_count(more, 'more conflict')}.")
 
@@ -214,20 +267,20 @@ def _about(found: tuple[int, MergedFinding] | None, entries: list[MarkdownEntry]
     return f"{name}: {safe_text(finding.title, 120)}" if finding.title else name
 
 
-def _table(columns: tuple[str, ...], rows: Iterator[tuple[str, ...]], lines: SourceLines) -> Table:
-    return Table(columns=columns, rows=tuple(Row(cells=tuple(map(lines.neutralize, row))) for row in rows))
+def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
+    return Table(columns=columns, rows=tuple(Row(cells=row) for row in rows))
 
 
 def _list(texts: list[str]) -> Items:
-    return Items(items=tuple(Item(text=text) for text in texts))
+    return Items(items=tuple(Item(text=text.strip()) for text in texts))
 
 
-def _dropped(merge: Merge, lines: SourceLines) -> Iterator[str]:
+def _dropped(merge: Merge) -> Iterator[str]:
     for finding in merge.dropped[:_MAX_DROPPED]:
         reason = safe_text(finding.reason) if isinstance(finding.reason, str) else "no reason given"
         name = " ".join(filter(None, [severity_of(finding), safe_text(finding.id, 40)]))
         location = safe_text(location_of(finding), 200) or "no location"
-        yield lines.neutralize(f"{name}: {safe_text(finding.title, 120) or 'no title'}; {location}; {reason}")
+        yield f"{name}: {safe_text(finding.title, 120) or 'no title'}; {location}; {reason}"
     if more := len(merge.dropped[_MAX_DROPPED:]):
         yield f"and {more:,} more"
 
@@ -242,7 +295,7 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
         worst = own[0]
         item = worst.id if len(own) == 1 else f"{worst.id} and {len(own) - 1} more"
         relevance = f"{format_count(len(own), 'finding')} in this file, the worst {severity_of(worst.finding)}"
-        yield KeyReference(item=item, location=worst.place, relevance=lines.neutralize(relevance))
+        yield KeyReference(item=item, location=worst.place, relevance=relevance)
     cited = [one for one in merge.sections.references if (one.path or "") not in files]
     for one in cited[: _MAX_ENTRIES - min(len(files), _MAX_FILES)]:
         place = (
@@ -250,16 +303,21 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
         )
         if place:
             first = one.citations[0]
-            relevance = safe_text(f"{first.relevance or 'cited'} ({', '.join(one.agents)})")
-            item = lines.neutralize(safe_text(first.item, 120)) or "Location"
-            yield KeyReference(item=item, location=place, relevance=lines.neutralize(relevance))
+            relevance = safe_text(f"{first.relevance or 'cited'} ({citing_agents(one)})")
+            item = safe_text(first.item, 120) or "Location"
+            yield KeyReference(item=item, location=place, relevance=relevance)
             files.setdefault(place, [])
     if not files:
         yield KeyReference(item="None", location="-", relevance="-")
 
 
-def _checklist() -> Iterator[Tick]:
-    return (Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in _BOX_WORDS.items())
+def _checklist(merge: Merge, *, is_checked: bool) -> Iterator[Tick]:
+    """Yield the boxes. Without a checkout, the locations count as real only if the merge has checked all of them."""
+    outcomes = [one.verified for one in merge.findings]
+    outcomes += [one.outcome not in ("unchecked", *FAILED_OUTCOMES) for one in merge.sections.references]
+    for key, text in _BOX_WORDS.items():
+        is_known = is_checked or all(outcomes)
+        yield Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=key != "no_invented_paths" or is_known)
 
 
 def _counts(entries: list[MarkdownEntry]) -> Iterator[Count]:
@@ -275,16 +333,16 @@ def _unfinished(merge: Merge) -> list[tuple[str, str]]:
     ]
 
 
-def _blockers(merge: Merge, lines: SourceLines) -> Iterator[Blocker]:
+def _blockers(merge: Merge) -> Iterator[Blocker]:
     for one in merge.sections.blockers[:_MAX_FILES]:
-        text = lines.neutralize(safe_text(f"{one.agent}: {one.text}")) or "a blocker without text"
-        yield Blocker(text=text, resolution=lines.neutralize(safe_text(one.resolution)))
+        text = safe_text(f"{one.agent}: {one.text}") or "a blocker without text"
+        yield Blocker(text=text, resolution=safe_text(one.resolution))
     if merge.status == "SUCCESS":
         return
     unfinished = _unfinished(merge)
     for name, status in unfinished[:_MAX_FILES]:
         what = "run it again" if status == "FAILED" else "let it finish, or accept the gap"
-        yield Blocker(text=lines.neutralize(f"{name} ended {status}"), resolution=what)
+        yield Blocker(text=f"{name} ended {status}", resolution=what)
     if len(unfinished) > _MAX_FILES:
         yield Blocker(text=f"{len(unfinished) - _MAX_FILES} more agents did not finish", resolution="see Agents")
     if merge.is_unread:
@@ -297,9 +355,9 @@ def _blockers(merge: Merge, lines: SourceLines) -> Iterator[Blocker]:
         yield Blocker(text="There is nothing to merge", resolution="send at least one result")
 
 
-def _attempts(merge: Merge, lines: SourceLines) -> Iterator[str]:
+def _attempts(merge: Merge) -> Iterator[str]:
     for name, status in _unfinished(merge)[:_MAX_FILES]:
-        yield lines.neutralize(f"Asked {name}: {status}")
+        yield f"Asked {name}: {status}"
     if merge.is_empty:
         yield "Looked for files and found none"
     elif not merge.agents:
@@ -308,10 +366,10 @@ def _attempts(merge: Merge, lines: SourceLines) -> Iterator[str]:
         yield f"Started {format_count(len(merge.agents), 'reviewer')}"
 
 
-def _next_steps(merge: Merge, lines: SourceLines) -> Iterator[str]:
+def _next_steps(merge: Merge) -> Iterator[str]:
     again = list(dict.fromkeys(name for name, status in _unfinished(merge) if status == "FAILED"))
     if merge.decision == "retry":
-        yield lines.neutralize(f"Run again: {', '.join(again[:_MAX_FILES]) or 'the agents'}")
+        yield f"Run again: {', '.join(again[:_MAX_FILES]) or 'the agents'}"
     elif merge.is_unread:
         yield recovery_text(merge)
     if merge.conflicts:
@@ -326,7 +384,7 @@ def _next_steps(merge: Merge, lines: SourceLines) -> Iterator[str]:
     elif merge.decision == "continue":
         yield "Continue: there is nothing to fix"
     for one in merge.sections.next_steps[:_MAX_ENTRIES]:
-        if step := lines.neutralize(safe_text(f"{one.agent}: {one.text}")):
+        if step := safe_text(f"{one.agent}: {one.text}"):
             yield step
 
 

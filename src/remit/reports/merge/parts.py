@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple, Protocol
 
-from remit.evidence.file_names import Exists, looks_like_file
-from remit.evidence.grammar import WrittenReference, references_in
-from remit.evidence.read_lines import without_line_mentions
 from remit.merging.conflicts import name_of
 from remit.merging.model import (
     NOT_COUNTED,
@@ -42,17 +39,14 @@ _LABEL = re.compile(
 )
 _FENCE = ("```", "~~~")
 _MARKS = "#*_ \t"
-#: Enough rounds for a line in which every word is a reference of several parts.
-_ROUNDS = 40
-_OPENING = re.compile(r"[\[<]")
+#: What would begin a link, a tag, a character reference, or emphasis. `_` inside a word is text.
+_MARK = re.compile(r"[\[<*]|&(?=#?\w{1,31};)|~(?=~)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
-_DIGIT = re.compile(r"\d")
 #: Before a name, the number of an issue or merge request, or the same in an address.
 _CALLS = re.compile(
-    r"(?<![\w.+-])@(?=[A-Za-z0-9])|(?<!\w)[#!](?=\d)|(?<=\w)#(?=\d)|\bGH-(?=\d)|/(?:issues|pull|merge_requests)/(?=\d)",
+    r"(?<![\w.+-])@(?=[A-Za-z0-9])|(?<![\w&])[#!](?=\d)|(?<=\w)#(?=\d)|\bGH-(?=\d)|/(?:issues|pull|merge_requests)/(?=\d)",
     re.IGNORECASE,
 )
-_AROUND_PATH = " `\"'*"
 
 
 class SourceLine(NamedTuple):
@@ -261,13 +255,10 @@ def _bare(line: str) -> str:
 
 
 def safe_text(text: str, length: int = MAX_TITLE) -> str:
-    """Return untrusted text as one line of Markdown without tags, links and code spans.
-
-    References in it must still be neutralised together with the text around it: see `neutralize_line`.
-    """
+    """Return untrusted text as one line of Markdown without tags, links and code spans."""
     line = " ".join(text[: 8 * length].split())
     line = truncate_text(escape_control(line), length).replace("`", "'")
-    return _OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", without_mentions(line)))
+    return _MARK.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", without_mentions(line)))
 
 
 def without_mentions(line: str) -> str:
@@ -283,49 +274,3 @@ def _apart(line: str, found: re.Match[str]) -> str:
 def safe_agent(name: str) -> str:
     """Return an agent's name as safe text."""
     return safe_text(name, 80) or "unnamed"
-
-
-def neutralize_line(line: str, exists: Exists | None = None) -> str:
-    """Return a line without references: `a.py:12` becomes `a.py: 12`, and `line 12` alone `line no. 12`.
-
-    `exists` decides which names are files; without it, every name that could be a file counts as one.
-    """
-    for _ in range(_ROUNDS):
-        found = [written for written in _written(line, exists) if _counts(line, written, exists)]
-        if not found:
-            separate = without_line_mentions(line)
-            if separate == line:
-                return line
-            line = separate
-        for written in reversed(found):
-            line = _broken(line, written)
-    return _DIGIT.sub("#", line)  # a line made to defeat this loop: a reference needs a number
-
-
-def _written(line: str, exists: Exists | None) -> list[WrittenReference]:
-    if exists is not None:
-        return references_in(line, exists)
-    # Which part of a text is a path depends on the files: try no file, any file, and files with ASCII names.
-    found = (*references_in(line), *references_in(line, lambda _: True), *references_in(line, str.isascii))
-    by_start = {written.start: written for written in found}
-    return [by_start[start] for start in sorted(by_start)]
-
-
-def _counts(line: str, written: WrittenReference, exists: Exists | None) -> bool:
-    if exists is not None or looks_like_file(written.path):
-        return True
-    if not any(map(str.isalpha, written.path)):
-        return False  # a time or a ratio
-    after = line[written.start + len(written.path) :][:1]
-    return after in (":", "#", "(") or not written.path.islower()
-
-
-def _broken(line: str, written: WrittenReference) -> str:
-    """Return the line with a separator between the path and its number."""
-    before = line[written.start : written.end].find(written.path)
-    if before > 0:  # `line 12 of a.py`
-        at = written.start + len(line[written.start : written.start + before].rstrip(_AROUND_PATH))
-        return f"{line[:at]}:{line[at:]}"
-    at = written.start + len(written.path)
-    between = {":": ": ", ",": ";", "#": " #", "(": " ("}.get(line[at : at + 1])
-    return f"{line[:at]}{between}{line[at + 1 :]}" if between else f"{line[:at]};{line[at:]}"

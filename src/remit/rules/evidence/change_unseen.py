@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.evidence.claims import statement_message
 from remit.rules.base import Case, Example, Fault, Rule
 
 
@@ -30,3 +31,6 @@ class ChangeUnseen(Rule):
                     message=f"{change.path} is reported as {change.claim}, but {change.why}",
                     mark=change.path,
                 )
+        for checked in case.evidence.statements:
+            if checked.fails and checked.statement.kind == "change":
+                yield Fault(line=checked.statement.at, message=statement_message(checked), mark=checked.statement.text)

@@ -10,9 +10,9 @@ from remit.contract.findings import Finding, is_none_row
 from remit.contract.headings import block_key
 from remit.contract.lines import is_none_text, lines_of
 from remit.contract.model import Block
+from remit.evidence.claims import explain
 from remit.evidence.document import located_tables
 from remit.evidence.model import Checked
-from remit.evidence.reasons import explain
 from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 

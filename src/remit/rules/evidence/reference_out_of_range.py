@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain, suggestion
+from remit.evidence.claims import explain, suggestion
 from remit.rules.base import Case, Example, Fault, Rule
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.evidence.reasons import explain
+from remit.evidence.claims import explain
 from remit.rules.base import Case, Example, Fault, Rule
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.evidence.claims import statement_message
 from remit.rules.base import Case, Example, Fault, Rule
 
 
 class TestRunUnseen(Rule):
-    """The result claims a test run, but the receipts do not confirm it.
+    """The result states a run that the receipts do not confirm: of tests, a build, a linter or another command.
 
-    The receipts contain no test command, or the outcome of the last one differs from the claim.
+    The receipts contain no such command, or the outcome of the last one differs. The same applies to files that the
+    author states to have read, and to agents that the author states to have asked.
     """
 
     name = "test-run-unseen"
@@ -34,9 +36,8 @@ class TestRunUnseen(Rule):
     )
 
     def check(self, case: Case) -> Iterator[Fault]:
-        for claim in case.evidence.run_claims:
-            if claim.denied:
-                yield Fault(
-                    line=claim.at,
-                    message=f"the result claims that tests {'passed' if claim.passed else 'failed'}: {claim.denied}",
-                )
+        reported: set[str] = set()  # several sentences about one run are one fault
+        for checked in case.evidence.statements:
+            if checked.fails and checked.statement.kind != "change" and checked.why not in reported:
+                reported.add(checked.why)
+                yield Fault(line=checked.statement.at, message=statement_message(checked), mark=checked.statement.text)

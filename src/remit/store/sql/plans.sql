@@ -99,12 +99,18 @@ WHERE plan = %(plan)s AND number = %(number)s
 
 -- name: delegations
 SELECT id, plan, phase, name, agent, state, verdict, job, retries, corrections, scope, error, warnings,
-    CASE WHEN %(whole)s THEN result END AS result, CASE WHEN %(whole)s THEN fallback END AS fallback
+    CASE WHEN %(whole)s THEN result END AS result, CASE WHEN %(whole)s THEN fallback END AS fallback,
+    CASE WHEN %(whole)s THEN (
+        SELECT report -> 'reported' FROM remit.results WHERE results.job = delegations.job ORDER BY submission DESC LIMIT 1
+    ) END AS reported
 FROM remit.delegations
 WHERE plan = %(plan)s AND (%(phases)s::integer[] IS NULL OR phase = ANY (%(phases)s::integer[])) ORDER BY phase, id
 
 -- name: delegations_by_id
-SELECT id, plan, phase, name, agent, state, verdict, job, retries, corrections, scope, error, warnings, result, fallback
+SELECT id, plan, phase, name, agent, state, verdict, job, retries, corrections, scope, error, warnings, result,
+    fallback, (
+        SELECT report -> 'reported' FROM remit.results WHERE results.job = delegations.job ORDER BY submission DESC LIMIT 1
+    ) AS reported
 FROM remit.delegations WHERE id = ANY (%(ids)s::bigint[]) ORDER BY phase, id
 
 -- name: ended_jobs

@@ -18,18 +18,9 @@ from remit.registry.lookup import Registry
 from remit.registry.model import Definition
 from remit.registry.tools import AllowList, split_names
 from remit.reports.agents import agents_shape, check_lines, explain_lines, list_lines, show_lines
-from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import ListFirst, columns, form_option, print_answer
 
-_FORMAT = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
 _PLUGINS = click.option(
     "--plugin-path",
     metavar="PATH",
@@ -38,9 +29,8 @@ _PLUGINS = click.option(
 _ALLOW = click.option("--allow-tools", metavar="NAMES", help="The tools that a worker allows, separated by commas.")
 
 
-@click.group("agents", invoke_without_command=True)
-@click.pass_context
-def command(ctx: click.Context) -> int | None:
+@click.group("agents", cls=ListFirst)
+def command() -> None:
     """Show and check subagent definitions.
 
     \b
@@ -50,16 +40,12 @@ def command(ctx: click.Context) -> int | None:
       remit agents check .claude/agents                check the files of a folder
       remit agents export --to codex                   write them for a client
     """
-    if ctx.invoked_subcommand is None:
-        code: int = ctx.invoke(list_command)
-        return code
-    return None
 
 
 @command.command("list")
 @_PLUGINS
-@_FORMAT
-def list_command(plugin_path: str | None = None, form: str = "text") -> int:
+@form_option()
+def list_command(plugin_path: str | None, form: str) -> int:
     """List every definition with its plugin, tools and digest.
 
     \b
@@ -68,17 +54,14 @@ def list_command(plugin_path: str | None = None, form: str = "text") -> int:
       REMIT_PLUGIN_PATH=/srv/plugins/acme remit agents list --format json
     """
     registry = _registry(plugin_path, None, print_problems=False)
-    if form == "json":
-        _print_json(agents_shape(registry.plugins, registry.warnings))
-    else:
-        print_lines(list_lines(registry, columns()))
+    print_answer(form, agents_shape(registry.plugins, registry.warnings), list_lines(registry, columns()))
     return 0
 
 
 @command.command("show")
 @click.argument("name")
 @_PLUGINS
-@_FORMAT
+@form_option()
 def show(name: str, plugin_path: str | None, form: str) -> int:
     """Show a definition: its fields as Remit reads them, and its body.
 
@@ -89,10 +72,9 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
     """
     registry = _registry(plugin_path, None)
     definition = _definition(registry, name)
-    if form == "json":
-        _print_json({"schema": "remit.definition/1", **msgspec.to_builtins(definition)})
-    else:
-        print_lines(show_lines(definition, columns()))
+    print_answer(
+        form, {"schema": "remit.definition/1", **msgspec.to_builtins(definition)}, show_lines(definition, columns())
+    )
     return 0
 
 
@@ -110,7 +92,7 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
 )
 @_PLUGINS
 @_ALLOW
-@_FORMAT
+@form_option()
 def explain(name: str | None, **options: Any) -> int:
     """Show the prompt, tools and limits of a job, and their sources.
 
@@ -134,10 +116,7 @@ def explain(name: str | None, **options: Any) -> int:
         "input_vars": dict(map(_variable, options["variables"])),
     }
     brief = api.resolve(request, registry=registry, policy=options["policy"] or configured["policy"], allow_tools=names)
-    if options["form"] == "json":
-        _print_json(brief)
-    else:
-        print_lines(explain_lines(name, brief, columns()))
+    print_answer(options["form"], brief, explain_lines(name, brief, columns()))
     return 0
 
 
@@ -145,7 +124,7 @@ def explain(name: str | None, **options: Any) -> int:
 @click.argument("path", type=click.Path(path_type=Path))
 @_ALLOW
 @click.option("--fix", is_flag=True, help="Fix simple mistakes in the files.")
-@_FORMAT
+@form_option()
 def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
     """Check a plugin, a folder of definitions or one file.
 
@@ -161,10 +140,7 @@ def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
     plugins, warnings, repairs = check_path(path, allowed, fix=fix)
     for repair in repairs:
         api.print_notice(repair, "fixed")
-    if form == "json":
-        _print_json(agents_shape(plugins, warnings))
-    else:
-        print_lines(check_lines(plugins, warnings, columns()))
+    print_answer(form, agents_shape(plugins, warnings), check_lines(plugins, warnings, columns()))
     return 1 if not plugins or any(plugin.rejected for plugin in plugins) else 0
 
 
@@ -184,17 +160,13 @@ def _variable(option: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def _print_json(value: Any) -> None:
-    print_text(format_json(value))
-
-
 @command.command("export")
 @click.argument("names", nargs=-1)
 @click.option("--to", "client", type=click.Choice(list(CLIENTS)), required=True, help="The client.")
 @click.option("--out", type=click.Path(path_type=Path), help="The folder; default: that of the client in this project.")
 @click.option("--force", "is_forced", is_flag=True, help="Replace files that differ.")
 @_PLUGINS
-@_FORMAT
+@form_option()
 def export_command(
     names: tuple[str, ...], client: str, out: Path | None, plugin_path: str | None, form: str, *, is_forced: bool
 ) -> int:
@@ -220,10 +192,11 @@ def export_command(
     for one in chosen:
         path = out / f"{one.name}{setup.ending}"  # a name contains no slash
         rows.append({"path": str(path), "outcome": _export(path, setup.definition_text(one), is_forced=is_forced)})
-    if form == "json":
-        print_text(format_json({"schema": "remit.export/1", "client": client, "files": rows}))
-    else:
-        print_text("\n".join(escape_control(f"{row['outcome']} {row['path']}") for row in rows))
+    print_answer(
+        form,
+        {"schema": "remit.export/1", "client": client, "files": rows},
+        "\n".join(escape_control(f"{row['outcome']} {row['path']}") for row in rows),
+    )
     return 1 if any(row["outcome"] == "kept" for row in rows) else 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from remit import __version__
+import remit as package
 from remit.checking import Options, Verdict
 from remit.contract.parse import MAX_BYTES
 from remit.errors import EnvironmentBroken, UsageError
@@ -63,7 +63,7 @@ def write_statement(
         subjects += [commit_subject(found)] if found is not None else []
     if not subjects:
         raise UsageError("--attest needs a document or a commit that the statement can name")
-    data = format_json(statement(subjects, properties, policy, __version__, _now())) + "\n"
+    data = format_json(statement(subjects, properties, policy, package.__version__, _now())) + "\n"
     try:
         replace_file(path, data.encode())
     except OSError as error:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from remit.checking import Options, Verdict, check_text, read_source
+from remit.checking import Verdict, check_text
 from remit.clients.transcripts.reading import read_transcripts
 from remit.configuration import load
-from remit.contract.parse import MAX_BYTES
-from remit.dispatch.telemetry import emit_verdicts
-from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
 from remit.ledger.dismissing import stored_dismissals
 from remit.merging.dismissals import dismissed_in
@@ -22,10 +18,16 @@ from remit.operations.documents import Check, check_options
 from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import Piece, escape_control, wrap_text
 from remit.reports.text import check_text_lines
-from remit.surfaces.cli.attesting import Documents, attest_verdicts
+from remit.surfaces.cli.attesting import Documents
 from remit.surfaces.cli.files import display_name, display_root, find_files, find_repository
-from remit.surfaces.cli.operation_options import operation_options, path_of
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import (
+    columns,
+    operation_options,
+    path_of,
+    print_lines,
+    print_text,
+)
+from remit.surfaces.cli.verify import finish_documents, read_document
 
 
 @click.command("check")
@@ -59,34 +61,33 @@ def command(wanted: Check) -> int:
     )
     try:
         documents = Documents() if wanted.attest is not None else None
-        verdicts = list(_check_all(files, options, sources, documents))
-        dismissed = _dismissed(verdicts, sources)
-        if wanted.form == "text":
-            _print_text(verdicts, sources, f"{display_root(root)} ({origin})", dismissed, every_claim=wanted.claims)
-        else:
-            _print_for_programs(verdicts, wanted, str(root), dismissed)
+        verdicts = [
+            verdict
+            for file in files
+            for verdict in check_text(read_document(file, documents), display_name(file), options, sources)
+        ]
+        _print_verdicts(verdicts, wanted, sources, root, origin)
     finally:
         sources.close()
-    if documents is not None:
-        attest_verdicts(Path(wanted.attest or ""), documents, verdicts, options, root)
-    emit_verdicts(verdicts, seconds=None)
-    if wanted.record:
-        from remit.surfaces.cli.recording import record_verdicts  # late: it needs the extra remit[run]
-
-        record_verdicts(verdicts, "check", root)
-    empty = any(not claims_of(verdict.evidence) for verdict in verdicts)
+    empty = finish_documents(wanted, documents, verdicts, options, root)
     is_accepted = all(verdict.accepted for verdict in verdicts)
     return 1 if not is_accepted or (empty and wanted.require_claims) else 0
 
 
-def _check_all(
-    files: list[Path | None], options: Options, sources: Sources, documents: Documents | None
-) -> Iterator[Verdict]:
-    for file in files:
-        source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
-        if documents is not None:
-            documents.add(display_name(file), file, source)
-        yield from check_text(source, display_name(file), options, sources)
+def _print_verdicts(verdicts: list[Verdict], wanted: Check, sources: Sources, root: Path, origin: str) -> None:
+    dismissed = _dismissed(verdicts, sources)
+    if wanted.form == "text":
+        print_lines(
+            check_text_lines(verdicts, columns(), sources.workspace, every_claim=wanted.claims, dismissed=dismissed)
+        )
+        source = f"claims checked against {escape_control(f'{display_root(root)} ({origin})')}"
+        print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
+    elif wanted.form == "json":
+        print_text(check_json(verdicts, str(root), dismissed=dismissed))
+    elif wanted.form == "github":
+        print_text(check_github(verdicts, require_claims=wanted.require_claims))
+    else:
+        print_text(check_junit(verdicts, require_claims=wanted.require_claims))
 
 
 def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[MergedFinding]]:
@@ -96,28 +97,3 @@ def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[Merge
         return []
     entries = stored_dismissals(workspace.root)
     return [dismissed_in(verdict, entries, workspace) for verdict in verdicts]
-
-
-def _print_text(
-    verdicts: list[Verdict],
-    sources: Sources,
-    root: str,
-    dismissed: Sequence[Sequence[MergedFinding]],
-    *,
-    every_claim: bool,
-) -> None:
-    print_lines(check_text_lines(verdicts, columns(), sources.workspace, every_claim=every_claim, dismissed=dismissed))
-    source = f"claims checked against {escape_control(root)}"
-    print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
-
-
-def _print_for_programs(
-    verdicts: list[Verdict], wanted: Check, root: str, dismissed: Sequence[Sequence[MergedFinding]]
-) -> None:
-    form, required = wanted.form, wanted.require_claims
-    if form == "json":
-        print_text(check_json(verdicts, root, dismissed=dismissed))
-    elif form == "github":
-        print_text(check_github(verdicts, require_claims=required))
-    else:
-        print_text(check_junit(verdicts, require_claims=required))

@@ -9,36 +9,28 @@ from typing import Any
 import click
 import msgspec
 
-from remit.checking import Options, read_source
+from remit.checking import read_source
 from remit.configuration import load
 from remit.contract.parse import parse
 from remit.contract.render import render, to_json
 from remit.errors import UsageError
+from remit.operations.contract import ExplainRule, Prompt, prompt_shape
 from remit.reports.agents import brief_schema
 from remit.reports.formats import format_json
 from remit.reports.gate import decision_schema
 from remit.reports.ledger_shapes import ledger_schema
-from remit.reports.rules import PromptShape, rule_lines, rule_list_lines, rules_shape
+from remit.reports.rules import rule_lines, rule_list_lines, rules_shape
 from remit.reports.shapes import check_schema, merge_schema, result_schema
 from remit.rules.catalog import every_rule, find
-from remit.rules.instructions import instructions
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, operation_options, print_answer, print_text
 
 _OF_LEDGER = ("ledger", "scorecards", "weights", "calibration", "tokens")
 _NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan", *_OF_LEDGER]
 
 
 @click.command("rules")
-@click.argument("name", required=False)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
-def rules_command(name: str | None, form: str) -> int:
+@operation_options(ExplainRule)
+def rules_command(wanted: ExplainRule) -> int:
     """List the rules, or explain the rule with this NAME or code.
 
     \b
@@ -47,13 +39,9 @@ def rules_command(name: str | None, form: str) -> int:
       remit rules confidence-arithmetic
       remit rules --format json
     """
-    chosen = (find(name),) if name else every_rule()
-    if form == "json":
-        print_text(format_json(rules_shape(chosen)))
-    elif name:
-        print_lines(rule_lines(chosen[0], columns()))
-    else:
-        print_lines(rule_list_lines(chosen, columns()))
+    chosen = (find(wanted.name),) if wanted.name else every_rule()
+    lines = rule_lines(chosen[0], columns()) if wanted.name else rule_list_lines(chosen, columns())
+    print_answer(wanted.form, rules_shape(chosen), lines)
     return 0
 
 
@@ -87,18 +75,8 @@ def convert_command(file: str, form: str) -> int:
 
 
 @click.command("prompt")
-@click.option("--kind", default="generic", show_default=True, help="The kind of result.")
-@click.option("--profile", help="The profile it is checked with; default: the configured one.")
-@click.option("--agent", metavar="NAME", default="", help="The name of the agent, which signs its result with it.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
-def prompt_command(kind: str, profile: str | None, agent: str, form: str) -> int:
+@operation_options(Prompt)
+def prompt_command(wanted: Prompt) -> int:
     """Print the instructions that tell an agent how to write a result.
 
     They are generated from the kinds and rules that check the result.
@@ -109,12 +87,8 @@ def prompt_command(kind: str, profile: str | None, agent: str, form: str) -> int
       remit prompt --kind exploration --profile v1
       remit prompt --kind review --agent qa-engineer
     """
-    profile = profile or load()["profile"]
-    Options(kind=kind, profile=profile).validated()
-    text = instructions(kind, profile, agent)
-    if form == "json":
-        text = format_json(PromptShape(kind=kind, profile=profile, text=text))
-    print_text(text)
+    shape = prompt_shape(wanted, load())
+    print_answer(wanted.form, shape, shape.text)
     return 0
 
 

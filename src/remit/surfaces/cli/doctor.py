@@ -1,4 +1,4 @@
-"""`remit doctor`."""
+"""`remit doctor` and `remit completion`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import click
+from click.shell_completion import get_completion_class
 
 from remit import __version__
 from remit.clients.hooks.compiled import folder_of, project_of
@@ -23,7 +24,8 @@ from remit.registry.lookup import Registry, load_registry
 from remit.reports.doctor import health_lines, settings_lines
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece
-from remit.surfaces.cli.printing import SlowNotice, columns, print_lines, print_text
+from remit.surfaces.cli.group import remit
+from remit.surfaces.cli.printing import SlowNotice, columns, form_option, print_lines, print_text
 from remit.unconfirmed import confirm
 
 #: The password in the address of a database: after the user name, or as a parameter.
@@ -36,8 +38,8 @@ _MAX_FILES = 3
     "--all", "is_all", is_flag=True, help="Also show settings with default values, and describe each setting."
 )
 @click.option("--confirm", "is_confirmed", is_flag=True, help="Obey settings that changed while a job ran.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
+@form_option()
+def doctor_command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
     """Check the installation and show the effective settings with their sources.
 
     The exit code is 1 if a check is marked WRONG.
@@ -112,3 +114,19 @@ def _definitions(registry: Registry) -> HealthFact:
     if rejected or registry.warnings:
         words += "; `remit agents list` shows the reasons"
     return HealthFact("definitions", "bad" if rejected else "odd" if registry.warnings else "good", words)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion_command(shell: str) -> int:
+    """Print the completion script of a shell.
+
+    \b
+    Examples:
+      eval "$(remit completion bash)"
+      remit completion fish > ~/.config/fish/completions/remit.fish
+    """
+    completer = get_completion_class(shell)
+    if completer is not None:
+        print_text(completer(remit, {}, "remit", "_REMIT_COMPLETE").source())
+    return 0

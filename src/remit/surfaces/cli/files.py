@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from remit.contract.model import STATUSES
@@ -36,59 +37,44 @@ def find_files(paths: Sequence[str], *, for_merge: bool = False) -> list[Path | 
 
     A folder contributes its results, and with `for_merge` also SARIF files and earlier merges.
     """
-    found: list[Path | None] = []
-    for name in paths:
-        path = Path(name)
-        if name == "-":
-            found.append(None)
-        elif not _exists(path):
-            raise UsageError(f"{name}: no such file or folder")
-        elif path.is_dir():
-            inside = sorted(
-                file
-                for file in path.rglob("*")
-                if not _leads_out(file, path) and _may_be_input(file, path, for_merge=for_merge)
-            )
-            if not inside:
-                forms = "*.md, *.json and *.sarif" if for_merge else "*.md and *.json"
-                raise UsageError(f"{name}: no results in this folder (looked for {forms})")
-            found.extend(inside)
-        else:
-            found.append(path)
-    return found
+    forms = "*.md, *.json and *.sarif" if for_merge else "*.md and *.json"
+    return _expand(
+        paths, partial(_may_be_input, for_merge=for_merge), f"no results in this folder (looked for {forms})"
+    )
 
 
 def find_texts(paths: Sequence[str]) -> list[Path | None]:
     """Return the files in their order; a folder contributes every Markdown and text file. None is standard input."""
-    found: list[Path | None] = []
+    return _expand(paths, _is_text, f"no texts in this folder (looked for {', '.join(_TEXTS)})")
+
+
+def _expand(paths: Sequence[str], is_wanted: Callable[[Path], bool], problem: str) -> list[Path | None]:
+    files: list[Path | None] = []
     for name in paths:
         path = Path(name)
         if name == "-":
-            found.append(None)
+            files.append(None)
         elif not _exists(path):
             raise UsageError(f"{name}: no such file or folder")
         elif path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if not _leads_out(file, path) and _is_text(file, path))
+            inside = sorted(file for file in path.rglob("*") if _is_in(file, path) and is_wanted(file))
             if not inside:
-                raise UsageError(f"{name}: no texts in this folder (looked for {', '.join(_TEXTS)})")
-            found.extend(inside)
+                raise UsageError(f"{name}: {problem}")
+            files.extend(inside)
         else:
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
-def _is_text(file: Path, folder: Path) -> bool:
-    return file.suffix in _TEXTS and not _is_hidden(file, folder) and file.is_file()
-
-
-def _leads_out(file: Path, folder: Path) -> bool:
-    """Return whether a link in a folder leads out of it. A file that is named itself may be anywhere."""
+def _is_in(file: Path, folder: Path) -> bool:
+    """Return whether a visible file of a folder is in it. A file that is named itself may be anywhere."""
     real, top = os.path.realpath(file), os.path.realpath(folder)
-    return not real.startswith(f"{top.rstrip('/')}/")
+    is_hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+    return real.startswith(f"{top.rstrip('/')}/") and not is_hidden and file.is_file()
 
 
-def _is_hidden(file: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+def _is_text(file: Path) -> bool:
+    return file.suffix in _TEXTS
 
 
 def _exists(path: Path) -> bool:
@@ -103,9 +89,7 @@ def display_name(file: Path | None) -> str:
     return "-" if file is None else os.fsencode(file).decode("utf-8", "replace")
 
 
-def _may_be_input(file: Path, folder: Path, *, for_merge: bool) -> bool:
-    if _is_hidden(file, folder) or not file.is_file():
-        return False
+def _may_be_input(file: Path, *, for_merge: bool) -> bool:
     if file.suffix == ".json":
         return _is_json_input(file, for_merge=for_merge)
     if file.suffix in (".md", ".markdown"):

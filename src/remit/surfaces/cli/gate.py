@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from remit.gate.declarations import declare as add_declaration
 from remit.gate.ignore_rules import forget_rules
 from remit.gate.log import dry_run, explain_decision, read_payload
 from remit.gate.session_store import open_session
-from remit.reports.formats import format_json
 from remit.reports.gate import (
     decision_lines,
     declared_lines,
@@ -31,12 +29,10 @@ from remit.reports.gate import (
     why_lines,
     why_shape,
 )
-from remit.reports.layout import Line
 from remit.surfaces.cli.files import read_file
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, print_answer
 from remit.unconfirmed import confirm
 
-_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 _SESSION = click.option(
     "--session", default="last", metavar="ID", help="The session: last (default), its id, or a prefix of the id."
 )
@@ -59,7 +55,7 @@ def command() -> None:
 
 @command.command("check")
 @click.option("--session", metavar="ID", help="Decide as in this session; default: the session of the payload.")
-@click.option("--format", "form", type=click.Choice(["json", "text"]), default="json", show_default=True)
+@form_option("json", "text")
 def check(session: str | None, form: str) -> int:
     """Print the decision on the call in a hook's payload, without counting or recording it.
 
@@ -75,7 +71,7 @@ def check(session: str | None, form: str) -> int:
     project = current_project(payload.get("cwd"))
     state = project.session(session).state if session else project.state_of(payload)
     found = dry_run(payload, state, project.settings(), project.root).as_dict()
-    _show(found, decision_lines(found, columns()), form)
+    print_answer(form, found, decision_lines(found, columns()))
     return 0
 
 
@@ -84,7 +80,7 @@ def check(session: str | None, form: str) -> int:
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--why", required=True, metavar="TEXT", help="The reason; it is kept in the session's record.")
 @_SESSION
-@_FORMAT
+@form_option()
 def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str) -> int:
     """Allow the orchestrator to edit, verify or present files directly. Only you can declare this.
 
@@ -106,7 +102,7 @@ def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str
         names = add_declaration(state, kind, paths, why, **here)
     missing = [name for name in names if not Path(project.root, name).exists()]
     shape = declared_shape(found.state.session, kind, names, why, missing)
-    _show(shape, declared_lines(shape, KINDS[kind], columns()), form)
+    print_answer(form, shape, declared_lines(shape, KINDS[kind], columns()))
     return 0
 
 
@@ -115,7 +111,7 @@ def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str
 @click.option(
     "--denied", is_flag=True, help="Only calls that were denied, or would have been in another mode than observe."
 )
-@_FORMAT
+@form_option()
 def log_command(session: str, form: str, *, denied: bool) -> int:
     """Show the decisions of a session, with their reasons and costs.
 
@@ -126,13 +122,13 @@ def log_command(session: str, form: str, *, denied: bool) -> int:
       remit gate log --format json
     """
     state = current_project().session(session).state
-    _show(log_shape(state, denied=denied), log_lines(state, columns(), denied=denied), form)
+    print_answer(form, log_shape(state, denied=denied), log_lines(state, columns(), denied=denied))
     return 0
 
 
 @command.command("status")
 @_SESSION
-@_FORMAT
+@form_option()
 def status(session: str, form: str) -> int:
     """Show a summary of a session: window, decisions, delegations, results with verdicts, warnings.
 
@@ -147,13 +143,13 @@ def status(session: str, form: str) -> int:
     today = time.strftime("%Y-%m-%d")
     results = project.results(found)
     shape = status_shape(found.state, project.settings(), results, rows, project=project.root, today=today)
-    _show(shape, status_lines(shape, columns()), form)
+    print_answer(form, shape, status_lines(shape, columns()))
     return 0
 
 
 @command.command("trust")
 @_SESSION
-@_FORMAT
+@form_option()
 def trust(session: str, form: str) -> int:
     """Confirm what changed: settings that are not obeyed yet, and changes without permission that you keep.
 
@@ -181,14 +177,14 @@ def trust(session: str, form: str) -> int:
             kept = [vars(change) for change in changes]
         forget_rules(found.folder)
     shape = trusted_shape(files, kept)
-    _show(shape, trusted_lines(shape, columns()), form)
+    print_answer(form, shape, trusted_lines(shape, columns()))
     return 0
 
 
 @command.command("why")
 @click.argument("wanted", required=False, default="", metavar="[ID|RULE]")
 @_SESSION
-@_FORMAT
+@form_option()
 def why(wanted: str, session: str, form: str) -> int:
     """Explain a decision by the call's id or by a rule's name; default: the last call that was not just allowed.
 
@@ -201,12 +197,5 @@ def why(wanted: str, session: str, form: str) -> int:
     project = current_project()
     entry, rule, name = explain_decision(project.folders, project.named(session), wanted)
     shape = why_shape(entry, rule, name)
-    _show(shape, why_lines(shape, columns()), form)
+    print_answer(form, shape, why_lines(shape, columns()))
     return 0
-
-
-def _show(shape: dict[str, Any], lines: Iterable[Line], form: str) -> None:
-    if form == "json":
-        print_text(format_json(shape))
-    else:
-        print_lines(lines)

@@ -7,18 +7,19 @@ from typing import Any
 
 import click
 
-from remit import __version__
+import remit as package
 from remit.errors import UsageError, did_you_mean
 
 #: Heading in `remit --help` -> command -> (module and function, summary)
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Check and merge": {
+        "audit": ("audit.command", "List what your assistants said that was not so."),
         "review": ("review.command", "Review a checkout and print one verified report."),
         "verify": ("verify.command", "Check whether what a text states about the code is true."),
         "check": ("check.command", "Check results against the contract and the checkout."),
-        "merge": ("merge.command", "Merge results and SARIF files into one report."),
-        "dismiss": ("dismissals.dismiss_command", "Dismiss a finding with a reason that your team shares."),
-        "restore": ("dismissals.restore_command", "Remove the dismissal of a finding."),
+        "merge": ("merge.merge_command", "Merge results and SARIF files into one report."),
+        "dismiss": ("merge.dismiss_command", "Dismiss a finding with a reason that your team shares."),
+        "restore": ("merge.restore_command", "Remove the dismissal of a finding."),
         "publish": ("publish.command", "Post a merge as a review of a pull request."),
         "rules": ("contract.rules_command", "List the rules, or explain one."),
         "convert": ("contract.convert_command", "Convert a result to canonical Markdown or JSON."),
@@ -29,17 +30,17 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "prompt": ("contract.prompt_command", "Print the instructions on how to write a result."),
     },
     "Jobs": {
-        "run": ("run.command", "Run a subagent on a task and wait for its result."),
+        "run": ("run.run_command", "Run a subagent on a task and wait for its result."),
         "submit": ("jobs.submit_command", "Put a job into the queue."),
-        "worker": ("worker.command", "Run jobs from the queue."),
+        "worker": ("worker.worker_command", "Run jobs from the queue."),
         "jobs": ("jobs.jobs_command", "List and show jobs; remove old ones."),
-        "logs": ("logs.command", "Show the events of a job."),
+        "logs": ("jobs.logs_command", "Show the events of a job."),
         "cancel": ("jobs.cancel_command", "Cancel a job or a plan."),
         "retry": ("jobs.retry_command", "Continue a job, or let it correct its result."),
     },
     "Plans": {
         "plan": ("plans.plan_command", "Run a plan: phases of delegations that survive a crash."),
-        "orchestrate": ("orchestrate.command", "Let a model do a task by delegating it."),
+        "orchestrate": ("run.orchestrate_command", "Let a model do a task by delegating it."),
         "escalations": ("plans.escalations_command", "List the open questions of plans."),
         "answer": ("plans.answer_command", "Answer a question of a plan."),
         "progress": ("progress.command", "Show the progress of the work and the next action."),
@@ -51,8 +52,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "hook": ("clients.hook_command", "Handle a hook event; Claude Code runs it."),
     },
     "Server": {
-        "serve": ("serve.command", "Start the dashboard and the API."),
-        "tokens": ("access_tokens.command", "Manage who may use the server."),
+        "serve": ("serve.serve_command", "Start the dashboard and the API."),
+        "tokens": ("serve.tokens_command", "Manage who may use the server."),
         "mcp": ("mcp.command", "Serve the contract to an assistant as an MCP server."),
     },
     "Ledger": {
@@ -60,9 +61,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "calibration": ("ledger.calibration_command", "Show how often findings with a score were confirmed."),
     },
     "Remit itself": {
-        "db": ("database_roles.command", "Create the database roles of workers and submitters."),
-        "doctor": ("doctor.command", "Check the installation and show the effective settings."),
-        "completion": ("completion.command", "Print the completion script of a shell."),
+        "db": ("worker.db_command", "Create the database roles of workers and submitters."),
+        "doctor": ("doctor.doctor_command", "Check the installation and show the effective settings."),
+        "completion": ("doctor.completion_command", "Print the completion script of a shell."),
     },
 }
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
@@ -102,7 +103,7 @@ class LazyGroup(click.Group):
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
     if value and not ctx.resilient_parsing:
-        click.echo(f"remit {__version__}")
+        click.echo(f"remit {package.__version__}")
         ctx.exit(0)
 
 

@@ -1,12 +1,16 @@
-"""`remit jobs`, `remit cancel`, `remit retry` and `remit submit`."""
+"""`remit jobs`, `cancel`, `retry`, `submit` and `logs`."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+import msgspec
 
+from remit.aio import cancel_and_wait
+from remit.configuration import load, split_path
 from remit.dispatch.finish import remove_orphans
 from remit.dispatch.settings import Settings
 from remit.errors import UsageError
@@ -15,43 +19,42 @@ from remit.operations.jobs import (
     AcceptedJob,
     Cancel,
     JobNumber,
+    Run,
     Submit,
     cancel_job,
+    cancel_plan,
     job_request,
     queueing_of,
     retry_job,
     submit_job,
 )
-from remit.orchestrate.api import PlanResult, check_drivable, plan_result
-from remit.orchestrate.progress import record_cancelled
 from remit.orchestrate.remote import RemoteServer
-from remit.reports.formats import format_json
-from remit.reports.jobs import job_lines, job_shape, jobs_shape, list_lines
+from remit.registry import api
+from remit.registry.lookup import load_registry, misspelt
+from remit.reports.jobs import event_lines, job_lines, job_shape, jobs_shape, list_lines
+from remit.reports.layout import escape_control
 from remit.reports.plans import plan_shape
-from remit.store import jobs
+from remit.store import jobs, workers
 from remit.store.database import Database
+from remit.store.events import Event, events_since, follow
 from remit.store.jobs import Job
-from remit.surfaces.cli.operation_options import operation_options
-from remit.surfaces.cli.printing import columns, print_lines, print_text
-from remit.surfaces.cli.request import task_text, with_task
-from remit.surfaces.cli.store import no_worker_notice, with_database
+from remit.surfaces.cli.files import read_file
+from remit.surfaces.cli.printing import (
+    ListFirst,
+    columns,
+    form_option,
+    operation_options,
+    print_answer,
+    print_lines,
+    print_text,
+)
+from remit.surfaces.cli.store import with_database
 
-_FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-
-
-class _ListFirst(click.Group):
-    """A group of commands whose default is `list`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Pass options without a command to `list`."""
-        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
+T = TypeVar("T", bound=Run)
 
 
-@click.group("jobs", cls=_ListFirst, invoke_without_command=True)
-@click.pass_context
-def jobs_command(ctx: click.Context) -> int | None:
+@click.group("jobs", cls=ListFirst)
+def jobs_command() -> None:
     """Show jobs: queued, running and finished.
 
     \b
@@ -61,18 +64,14 @@ def jobs_command(ctx: click.Context) -> int | None:
       remit jobs show 12            show one job with its result
       remit jobs prune --days 30    remove old jobs
     """
-    if ctx.invoked_subcommand is None:
-        code: int = ctx.invoke(list_command)
-        return code
-    return None
 
 
 @jobs_command.command("list")
 @click.option("--state", type=click.Choice(["queued", "running", "finished"]), help="Only jobs in this state.")
 @click.option("--agent", help="Only jobs of this agent.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
-@_FORMAT
-def list_command(state: str | None = None, agent: str | None = None, limit: int = 50, form: str = "text") -> int:
+@form_option()
+def list_command(state: str | None, agent: str | None, limit: int, form: str) -> int:
     """List jobs, the newest first.
 
     \b
@@ -80,21 +79,16 @@ def list_command(state: str | None = None, agent: str | None = None, limit: int 
       remit jobs list --state running
       remit jobs list --agent code-explorer --format json
     """
-
-    async def work(database: Database, _: Settings) -> list[jobs.Job]:
-        return await jobs.list_jobs(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
-
-    listed = with_database(work)
-    if form == "json":
-        _print_json(jobs_shape(listed))
-    else:
-        print_lines(list_lines(listed, columns()))
+    listed = with_database(
+        lambda database, _: jobs.list_jobs(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
+    )
+    print_answer(form, jobs_shape(listed), list_lines(listed, columns()))
     return 0
 
 
 @jobs_command.command("show")
 @click.argument("job", type=int)
-@_FORMAT
+@form_option()
 def show(job: int, form: str) -> int:
     """Show one job with its result, finished or not.
 
@@ -108,10 +102,7 @@ def show(job: int, form: str) -> int:
         return await jobs.get(database, job), await jobs.violations_of(database, job)
 
     found, violations = with_database(work)
-    if form == "json":
-        _print_json(job_shape(found))
-    else:
-        print_lines(job_lines(found, columns(), violations))
+    print_answer(form, job_shape(found), job_lines(found, columns(), violations))
     return 0
 
 
@@ -123,7 +114,7 @@ def show(job: int, form: str) -> int:
     show_default=True,
     help="Keep jobs that finished in the last N days.",
 )
-@_FORMAT
+@form_option()
 def prune(days: int, form: str) -> int:
     """Remove old finished jobs with their transcripts, receipts and events.
 
@@ -138,15 +129,8 @@ def prune(days: int, form: str) -> int:
         return removed
 
     removed = with_database(work)
-    if form == "json":
-        _print_json({"schema": "remit.prune/1", "removed": removed})
-    else:
-        print_text(f"{removed} job{'s' * (removed != 1)} removed")
+    print_answer(form, {"schema": "remit.prune/1", "removed": removed}, f"{removed} job{'s' * (removed != 1)} removed")
     return 0
-
-
-def _print_json(value: Any) -> None:
-    print_text(format_json(value))
 
 
 @click.command("cancel")
@@ -166,29 +150,16 @@ def cancel_command(wanted: Cancel) -> int:
     if (number is None) == (wanted.plan is None):
         raise UsageError("pass either a JOB or --plan ID")
     if number is None:
-        return _cancel_plan(wanted.plan or 0, wanted.form)
+        plan, why = wanted.plan or 0, "a person cancelled the plan"
+        result = with_database(lambda database, settings: cancel_plan(database, settings, plan, why))
+        print_answer(wanted.form, plan_shape(result), f"plan {plan} is cancelled")
+        return 0
     cancelled = with_database(lambda database, settings: cancel_job(database, settings, number))
-    if wanted.form == "json":
-        _print_json(job_shape(cancelled))
-    else:
-        print_text(f"job {number} is {'cancelled' if cancelled.state == 'finished' else 'being stopped'}")
-    return 0
-
-
-def _cancel_plan(plan: int, form: str) -> int:
-
-    async def work(database: Database, settings: Settings) -> PlanResult:
-        row = await check_drivable(database, plan)
-        if not await jobs.cancel_plan(database, plan, "a person cancelled the plan"):
-            raise UsageError(f"plan {plan} is already {row.state}")
-        await record_cancelled(settings.data, f"plan {plan}")
-        return await plan_result(database, plan)
-
-    found = with_database(work)
-    if form == "json":
-        _print_json(plan_shape(found))
-    else:
-        print_text(f"plan {plan} is cancelled")
+    print_answer(
+        wanted.form,
+        job_shape(cancelled),
+        f"job {number} is {'cancelled' if cancelled.state == 'finished' else 'being stopped'}",
+    )
     return 0
 
 
@@ -210,13 +181,36 @@ def retry_command(wanted: JobNumber) -> int:
         return job, action, await no_worker_notice(database, settings, job.queue)
 
     retried, action, warning = with_database(work)
-    if wanted.form == "json":
-        _print_json(job_shape(retried))
-    else:
-        print_text(f"job {wanted.job} waits for a worker{action}")
+    print_answer(wanted.form, job_shape(retried), f"job {wanted.job} waits for a worker{action}")
     if warning:
         click.echo(warning, err=True)
     return 0
+
+
+def with_task(wanted: T) -> T:
+    """Return the operation with the agent and the task of its words `[AGENT] TASK`."""
+    words = wanted.words
+    if len(words) not in (1, 2):
+        raise UsageError("pass [AGENT] TASK; quote a task of several words")
+    configured = load()
+    path = wanted.plugin_path if wanted.plugin_path is not None else configured["plugin_path"]
+    entries = split_path(path) if isinstance(path, str) else path
+    registry = load_registry(entries, api.allow_list(configured, None))
+    if len(words) == 1:
+        if registry.get(words[0]) is not None:
+            raise UsageError(f"{words[0]!r} is the name of a definition; add the task: {words[0]} TASK")
+        return msgspec.structs.replace(wanted, task=task_text(words[0]))
+    if not wanted.open and (near := misspelt(words[0], registry)):
+        raise UsageError(
+            f"there is no definition {words[0]!r}, did you mean {near!r}? With --open, the job gets the default prompt "
+            "and every tool that the worker allows"
+        )
+    return msgspec.structs.replace(wanted, agent=words[0].strip() or None, task=task_text(words[1]))
+
+
+def task_text(task: str) -> str:
+    """Return the task; for `-`, the text of standard input."""
+    return task if task != "-" else read_file(None).decode("utf-8", "replace")
 
 
 @click.command("submit")
@@ -241,10 +235,9 @@ def submit_command(wanted: Submit) -> int:
         return accepted, await no_worker_notice(database, settings, accepted.job.queue)
 
     (job, is_new), warning = with_database(work)
-    if wanted.form == "json":
-        _print_json(job_shape(job))
-    else:
-        print_text(f"job {job.id} {'waits' if is_new else 'already has this key'} ({job.agent})")
+    print_answer(
+        wanted.form, job_shape(job), f"job {job.id} {'waits' if is_new else 'already has this key'} ({job.agent})"
+    )
     if warning:
         click.echo(warning, err=True)
     return 0
@@ -261,8 +254,104 @@ def _submit_remotely(wanted: Submit, server: str) -> int:
     fields = {**job_request(wanted), **queueing_of(wanted)._asdict(), "repo": wanted.repo}
     sent = {name for name in arguments_on(Submit, "http").__struct_fields__ if fields.get(name) not in (None, {})}
     job = RemoteServer(server).submit(agent, task_text(wanted.words[-1]), **{name: fields[name] for name in sent})
-    if wanted.form == "json":
-        _print_json(job)
-    else:
-        print_text(f"job {job['id']} waits on {server} ({job['agent']})")
+    print_answer(wanted.form, job, f"job {job['id']} waits on {server} ({job['agent']})")
     return 0
+
+
+_POLL_SECONDS = 0.5
+
+
+@click.command("logs")
+@click.argument("job", type=int)
+@click.option("--follow", "-f", is_flag=True, help="Continue until the job is finished.")
+@form_option()
+def logs_command(job: int, form: str, *, follow: bool) -> int:
+    """Show the events of a job: turns, tools, text, usage. In JSON, each line is one event.
+
+    \b
+    Examples:
+      remit logs 12
+      remit logs -f 12
+      remit logs 12 --format json
+    """
+
+    async def work(database: Database, settings: Settings) -> None:
+        if follow:
+            await _warn_without_worker(database, settings, job)
+        await _EventPrinter(database, job, form).read(is_following=follow)
+
+    with_database(work)
+    return 0
+
+
+async def _warn_without_worker(database: Database, settings: Settings, number: int) -> None:
+    """Warn if no worker will start or continue the job."""
+    job = await jobs.get(database, number)
+    if job.state == "queued" and not await is_served(database, settings, job.queue):
+        queue = escape_control(job.queue)
+        warning = f"no worker takes the queue {queue!r}, so job {number} will not start"
+    elif job.state == "running" and not await workers.live_workers(database, settings.takeover_seconds, listed=False):
+        warning = f"no worker is alive, so job {number} does not continue"
+    else:
+        return
+    click.echo(f"remit: {warning}; start one with `remit worker`", err=True)
+
+
+class _EventPrinter:
+    """Prints the events of a job, each once."""
+
+    def __init__(self, database: Database, job: int, form: str) -> None:
+        self._database = database
+        self._job = job
+        self._form = form
+        self._last = 0
+
+    async def read(self, *, is_following: bool) -> None:
+        """Print the stored events; with `is_following`, also the new ones until the job is finished."""
+        is_finished = (await jobs.get(self._database, self._job)).state == "finished"
+        await self._catch_up()
+        if is_finished or not is_following:
+            return
+        tail = asyncio.create_task(self._tail())
+        try:
+            # Not only by event: the state is polled, in case the event of the end was lost.
+            while not tail.done() and (await jobs.get(self._database, self._job)).state != "finished":
+                await asyncio.wait({tail}, timeout=_POLL_SECONDS)
+        finally:
+            await cancel_and_wait(tail)
+        await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        while found := await events_since(self._database, self._job, self._last):
+            for event in found:
+                self._show(event)
+
+    async def _tail(self) -> None:
+        async for event in follow(self._database, self._job, self._last):
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
+        _show(event, self._form)
+        self._last = event.id
+
+
+def _show(event: Event, form: str) -> None:
+    if form == "json":
+        print_text(msgspec.json.encode({"schema": "remit.event/1", **event._asdict()}).decode())
+        return
+
+    print_lines(event_lines(event, columns()))
+
+
+async def is_served(database: Database, settings: Settings, queue: str) -> bool:
+    """Return whether a live worker takes the jobs of a queue."""
+    return await workers.is_served(database, queue, settings.takeover_seconds)
+
+
+async def no_worker_notice(database: Database, settings: Settings, queue: str) -> str:
+    """Return a notice if no live worker takes the jobs of a queue, else an empty text."""
+    if await is_served(database, settings, queue):
+        return ""
+    has_others = bool(await workers.live_workers(database, settings.takeover_seconds))
+    which = f" that takes the queue {escape_control(queue)!r}" if has_others else ""
+    return f"remit: no worker is alive{which}, so the job will not start; start one with `remit worker`"

@@ -18,10 +18,11 @@ from remit.ledger.calibration import calibrate
 from remit.ledger.learned import DecidedOpinion, decision_points, learn
 from remit.ledger.scorecards import Scorecard
 from remit.reports.calibration import calibration_lines, calibration_svg
+from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
 from remit.reports.ledger import difference_lines, learned_lines, scorecard_lines, scorecard_shape, version_name
 from remit.reports.ledger_shapes import ScorecardsShape, export_line
-from remit.surfaces.cli.printing import print_lines, print_text
+from remit.surfaces.cli.printing import form_option, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
@@ -33,14 +34,6 @@ _PATH = click.Path(path_type=Path)
 _MAX_LINE = 1_000_000
 _from_option = click.option(
     "--from", "source", type=_PATH, help="Read decisions from an export, not from the database."
-)
-_form_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
 )
 
 
@@ -114,11 +107,7 @@ def import_command() -> int:
     Examples:
       remit ledger import
     """
-
-    async def work(database: Database, _: Settings) -> int:
-        return await _import_sessions(database)
-
-    number = with_database(work)
+    number = with_database(lambda database, _: _import_sessions(database))
     click.echo(f"{number} new {'entry' if number == 1 else 'entries'} in the ledger")
     return 0
 
@@ -134,7 +123,7 @@ async def _import_sessions(database: Database) -> int:
 @ledger_command.command("agents")
 @click.argument("agent", required=False)
 @click.option("--compare", is_flag=True, help="Compare the last two versions of AGENT.")
-@_form_option
+@form_option()
 def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
     """Show a scorecard for each agent, definition and model.
 
@@ -159,17 +148,15 @@ def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
         newest, before = cards[:2]
         print_text(f"{version_name(before)}  ->  {version_name(newest)}")
         print_lines(difference_lines(scorecards.compare(before, newest)))
-    elif form == "json":
-        shape = ScorecardsShape(scorecards=[scorecard_shape(card) for card in cards])
-        print_text(msgspec.json.format(msgspec.json.encode(shape)).decode())
     else:
-        print_lines(scorecard_lines(cards))
+        shape = ScorecardsShape(scorecards=[scorecard_shape(card) for card in cards])
+        print_answer(form, shape, scorecard_lines(cards))
     return 0
 
 
 @ledger_command.command("weights")
 @_from_option
-@_form_option
+@form_option()
 def weights_command(source: Path | None, form: str) -> int:
     """Show the weights that `merge.weights = "learned"` uses, and what agreement is worth.
 
@@ -181,11 +168,7 @@ def weights_command(source: Path | None, form: str) -> int:
       remit ledger weights --from ledger.jsonl --format json
     """
     note = learn(_decided(source))
-    if form == "json":
-        shape = {"schema": "remit.weights/1", **msgspec.structs.asdict(note)}
-        print_text(msgspec.json.format(msgspec.json.encode(shape)).decode())
-    else:
-        print_lines(learned_lines(note))
+    print_answer(form, {"schema": "remit.weights/1", **msgspec.structs.asdict(note)}, learned_lines(note))
     return 0
 
 
@@ -200,14 +183,7 @@ def weights_command(source: Path | None, form: str) -> int:
 )
 @_from_option
 @click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "svg"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@form_option("text", "json", "svg")
 def calibration_command(agent: str | None, score: str, source: Path | None, output: Path | None, form: str) -> int:
     """Show how often findings with a score were confirmed by people.
 
@@ -220,7 +196,7 @@ def calibration_command(agent: str | None, score: str, source: Path | None, outp
     """
     found = calibrate(decision_points(_decided(source), agent=agent, is_checked=score == "checked"))
     if form == "json":
-        text = msgspec.json.format(msgspec.json.encode(found)).decode()
+        text = format_json(found)
     elif form == "svg":
         text = calibration_svg(found, title=f"Calibration of {agent}" if agent else "Calibration")
     elif output is None:
@@ -248,12 +224,9 @@ def _decided(source: Path | None) -> list[DecidedOpinion]:
         except OSError as error:
             raise UsageError(f"{source}: {error.strerror or error}") from error
 
-    async def work(database: Database, _: Settings) -> list[DecidedOpinion]:
-        from remit.store import ledger
+    from remit.store import ledger
 
-        return await ledger.decided_opinions(database)
-
-    return with_database(work)
+    return with_database(lambda database, _: ledger.decided_opinions(database))
 
 
 def _read_opinions(lines: Iterable[bytes], name: str) -> Iterator[DecidedOpinion]:

@@ -1,7 +1,8 @@
-"""The command `remit merge`."""
+"""The commands `remit merge`, `dismiss` and `restore`, and how a merge is printed or written to a file."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from remit import __version__
 from remit.checking import Options, Verdict
 from remit.clients.hooks.recorded_project import current_project
 from remit.configuration import LEARNED, Configuration, load
@@ -17,8 +20,17 @@ from remit.contract.kinds import slug
 from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
+from remit.ledger.dismissing import add_dismissal, remove_dismissal, stored_dismissals
 from remit.ledger.learned import explained, with_learned
 from remit.merging.api import merge_inputs, merge_stream
+from remit.merging.dismissals import (
+    FILE,
+    apply_dismissals,
+    find_dismissals,
+    find_finding,
+    is_expired,
+)
+from remit.merging.drafts import StoredFindings
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
 from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
@@ -27,22 +39,97 @@ from remit.operations.merge import MergeDocuments
 from remit.orchestrate.merge_settings import learns_weights, merge_settings
 from remit.registry.api import reload_registry
 from remit.reports.attestation import document_subject, merge_policy, merge_properties
+from remit.reports.formats import merge_json_parts
+from remit.reports.layout import format_count, plain_lines
+from remit.reports.merge.annotations import github_commands, merge_junit
+from remit.reports.merge.html import merge_html
+from remit.reports.merge.markdown import merge_markdown
+from remit.reports.merge.sarif import Profile, sarif_parts
+from remit.reports.merge.text import merge_text_lines
 from remit.surfaces.cli.attesting import Documents, commit_of, write_statement
-from remit.surfaces.cli.dismissals import keep_last_merge, with_dismissals
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
-from remit.surfaces.cli.merge_output import write_merge
-from remit.surfaces.cli.operation_options import operation_options, path_of
+from remit.surfaces.cli.printing import columns, operation_options, path_of, print_lines, print_parts
 from remit.surfaces.cli.store import with_database
 from remit.workspace import git
+from remit.workspace.atomic_write import replace_file
+from remit.workspace.files import Workspace
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
     from remit.store.database import Database
 
+FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
+
+
+def write_merge(
+    merged: Merge, form: str, sources: Sources, output: Path | None, sarif_profile: Profile = "github"
+) -> None:
+    """Print a merge, or write it to the file `output`."""
+    if form == "text" and output is None:
+        print_lines(merge_text_lines(merged, columns(), sources.workspace))
+        return
+    parts = _parts(merged, form, sources, sarif_profile)
+    if output is None:
+        print_parts(parts)
+        return
+    try:
+        _write_file(parts, output)
+    except OSError as error:
+        raise UsageError(f"{output}: {error.strerror}") from error
+    click.echo(f"written to {output}", err=True)
+
+
+def _write_file(parts: Iterator[str], output: Path) -> None:
+    """Write a file. If that fails or is interrupted, remove it: half a report looks like one with fewer findings."""
+    with output.open("w", encoding="utf-8", newline="") as file:
+        last = ""
+        try:
+            for last in filter(None, parts):
+                file.write(last)
+            file.write("" if last.endswith("\n") else "\n")
+            file.flush()
+        except BaseException:
+            if output.is_file():  # a device or a pipe stays
+                output.unlink()
+            raise
+
+
+def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -> Iterator[str]:
+    """Yield the text in parts: with very many findings, all of it does not fit in memory."""
+    workspace = sources.workspace
+    if form == "text":
+        for line in merge_text_lines(merged, columns(), workspace):
+            yield f"{plain_lines([line])}\n"
+    elif form == "json":
+        yield from merge_json_parts(merged)
+    elif form == "html":
+        yield merge_html(merged, workspace)
+    elif form == "markdown":
+        yield merge_markdown(merged, workspace)
+    elif form == "sarif":
+        yield from _sarif(merged, sources, sarif_profile)
+    elif form == "github":
+        for annotation in github_commands(merged):
+            yield f"{annotation}\n"
+    else:
+        yield merge_junit(merged)
+
+
+def _sarif(merged: Merge, sources: Sources, profile: Profile) -> Iterator[str]:
+    root = sources.workspace.root if sources.workspace is not None else None
+    return sarif_parts(
+        merged,
+        profile=profile,
+        workspace=sources.workspace,
+        commit=git.head(root) if root is not None else None,
+        repository=git.remote_address(root) if root is not None else None,
+        version=__version__,
+    )
+
 
 @click.command("merge")
 @operation_options(MergeDocuments)
-def command(wanted: MergeDocuments) -> int:
+def merge_command(wanted: MergeDocuments) -> int:
     """Merge results, SARIF files and earlier merges into one report.
 
     FILE is a result (Markdown or JSON), a SARIF file of any tool, a merge written with --format json, a
@@ -172,10 +259,7 @@ def _settings(wanted: MergeDocuments, configured: Configuration) -> tuple[MergeS
 def _learned_note() -> LearnedNote:
     from remit.store.ledger import learned_note
 
-    async def work(database: Database, _: Settings) -> LearnedNote:
-        return await learned_note(database)
-
-    return with_database(work)
+    return with_database(lambda database, _: learned_note(database))
 
 
 def _merged(inputs: Iterable[Input], settings: MergeSettings, note: LearnedNote | None, *, is_whole: bool) -> Merge:
@@ -202,3 +286,126 @@ def fails(merged: Merge, limit: str | None) -> bool:
     if limit == "conflict":
         return bool(merged.conflicts)
     return any(getattr(merged.counts, severity) for severity in SCALE[SCALE.index(limit) :])
+
+
+_PATH = click.Path(path_type=Path)
+#: The report of the last `remit merge` in a project, next to those of `remit review`.
+LAST_MERGE = "merge.json"
+
+
+@click.command("dismiss")
+@click.argument("finding", metavar="ID")
+@click.option("--why", required=True, help="Why the finding needs no fix; it is stored in the file.")
+@click.option("--from", "source", type=_PATH, help="The report with the finding: JSON of a merge, a result or SARIF.")
+@click.option("--repo", type=_PATH, help="The checkout; default: the one that contains the current folder.")
+def dismiss_command(finding: str, why: str, source: Path | None, repo: Path | None) -> int:
+    """Dismiss a finding: later reports list it as dismissed and do not count it.
+
+    ID is the finding's id (SEC-001), which is the same in every format of a report; or path:line; or the fingerprint
+    after # in the text, which is the same in every report. The finding is looked up in the last report of `remit
+    review` or `remit merge`, or in --from. The dismissal is stored in .remit-dismissals.toml, for your team to commit.
+    It holds until the cited code changes or the finding becomes more severe.
+
+    \b
+    Examples:
+      remit dismiss SEC-001 --why "only used in tests"
+      remit dismiss src/app.py:12 --why "the input is a constant" --from merge.json
+    """
+    if not why.strip():
+        raise UsageError("--why must not be empty")
+    root = _checkout(repo)
+    workspace = open_sources(root).workspace
+    merged = apply_dismissals(_report(source, root), (), workspace)
+    found = find_finding(merged, finding)
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    entry = add_dismissal(root, found, why, git.user_name(root) or "", today)
+    place = f"{found.path}:{found.line}" if found.path and found.line else found.path or "no location"
+    click.echo(
+        f"dismissed {found.id} #{entry.id}  {place}  {found.title[:100]}\n"
+        f"commit {FILE} to share it; undo: remit restore {entry.id}"
+    )
+    return 0
+
+
+@click.command("restore")
+@click.argument("name", metavar="ID")
+@click.option("--repo", type=_PATH, help="The checkout; default: the one that contains the current folder.")
+def restore_command(name: str, repo: Path | None) -> int:
+    """Remove a dismissal, so that the finding counts again.
+
+    ID is what `remit dismiss` was given: the finding's id, path:line or fingerprint.
+
+    \b
+    Examples:
+      remit restore SEC-001
+      remit restore 3f2a9c1d04b7
+    """
+    root = _checkout(repo)
+    entries = stored_dismissals(root)
+    found = find_dismissals(entries, name)
+    if entries and len(found) != 1:
+        found = [one for one in entries if one.id == _fingerprint_in_report(name, root)] or found
+    if len(found) != 1:
+        named = ", ".join(f"{one.finding or 'no id'} (#{one.id})" for one in (found or entries)[:10])
+        known = f"; dismissed: {named}" if entries else "; nothing is dismissed"
+        raise UsageError(f"{'no dismissal' if not found else f'{len(found)} dismissals'} {name!r}{known}")
+    remove_dismissal(root, found[0].id)
+    click.echo(f"restored {found[0].finding} #{found[0].id}  {found[0].path or 'no location'}  {found[0].title[:100]}")
+    return 0
+
+
+def with_dismissals(merged: Merge, workspace: Workspace | None) -> Merge:
+    """Return a merge with the dismissals of its checkout, and report those whose code is gone."""
+    entries = stored_dismissals(workspace.root if workspace is not None else None)
+    expired = [one for one in entries if workspace is not None and is_expired(one, workspace)]
+    if expired:
+        names = ", ".join(one.id for one in expired[:5]) + (", ..." if len(expired) > 5 else "")
+        click.echo(
+            f"{FILE}: the code of {format_count(len(expired), 'dismissed finding')} changed: {names}; "
+            "remove: remit restore ID",
+            err=True,
+        )
+    return apply_dismissals(merged, entries, workspace)
+
+
+def keep_last_merge(merged: Merge, root: Path | None) -> None:
+    """Keep the last merge of a project that has a data folder, for `remit dismiss`."""
+    if root is None or not (root / ".remit").is_dir():
+        return
+    if isinstance(merged.findings, StoredFindings):
+        click.echo("too many findings to keep this report for `remit dismiss`; pass one with --from", err=True)
+        return
+    folder = root / ".remit" / "reports"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        replace_file(str(folder / LAST_MERGE), msgspec.json.encode(merged))
+    except OSError as error:
+        click.echo(f"{folder / LAST_MERGE}: {error.strerror or error}", err=True)
+
+
+def _fingerprint_in_report(name: str, root: Path) -> str:
+    """Return the fingerprint of a finding in the last report; empty without such a finding."""
+    try:
+        return find_finding(apply_dismissals(_report(None, root), (), open_sources(root).workspace), name).fingerprint
+    except UsageError:
+        return ""
+
+
+def _checkout(repo: Path | None) -> Path:
+    root, _ = find_repository(repo, [])
+    return root.resolve()
+
+
+def _report(source: Path | None, root: Path) -> Merge:
+    """Return the report to look in: the given file, else the last one of the project."""
+    if source is None:
+        kept = list((root / ".remit" / "reports").glob("*.json"))
+        if not kept:
+            raise UsageError("no report to look in: pass one with --from FILE (remit merge ... --format json)")
+        source = max(kept, key=lambda file: file.stat().st_mtime)
+    try:
+        data = source.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{source}: {error.strerror or error}") from error
+    options = Options(profile=load()["profile"])
+    return merge_inputs([read_input(data, str(source), options, open_sources(root))], MergeSettings(threshold=0))

@@ -1,16 +1,23 @@
-"""Print lines: coloured on a terminal, plain otherwise."""
+"""The options of commands, and how they print: coloured on a terminal, plain otherwise."""
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Literal, Self, TypeVar, get_args, get_origin
 
 import click
+import msgspec
 
+from remit.errors import UsageError
+from remit.operations.declaration import Field, fields_on
+from remit.registry.tools import split_names
+from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, escape_control, escape_json
 
 #: Seconds after which a command that is still working reports what it does.
@@ -72,6 +79,34 @@ def print_parts(parts: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
+class ListFirst(click.Group):
+    """A group of commands whose default is `list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Pass options without a command to `list`."""
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+def form_option(*forms: str) -> Callable[..., Any]:
+    """Return the option `--format`. The first form is the default; without forms, they are text and JSON."""
+    names = forms or ("text", "json")
+    return click.option(
+        "--format", "form", type=click.Choice(names), default=names[0], show_default=True, help="The output format."
+    )
+
+
+def print_answer(form: str, shape: Any, readable: Iterable[Line] | str) -> None:
+    """Print an answer as JSON, or what a person reads."""
+    if form == "json":
+        print_text(format_json(shape))
+    elif isinstance(readable, str):
+        print_text(readable)
+    else:
+        print_lines(readable)
+
+
 class SlowNotice:
     """Shows on the terminal what a command is doing, once it has taken a second, and removes the line at its end."""
 
@@ -113,3 +148,79 @@ class SlowNotice:
     def _write(self) -> None:
         sys.stderr.write(f"\r\x1b[K{cut_width(escape_control(self._text), columns() - 2)} …")
         sys.stderr.flush()
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def operation_options(operation: type[T]) -> Callable[[Callable[[T], int]], Callable[..., int]]:
+    """Return a decorator that adds the options of an operation, and calls the command with the operation."""
+    fields = fields_on(operation, "cli")
+
+    def decorate(command: Callable[[T], int]) -> Callable[..., int]:
+        @functools.wraps(command)
+        def run(**values: Any) -> int:
+            return command(operation(**{field.name: _read_value(field, values[field.name]) for field in fields}))
+
+        decorated: Callable[..., int] = run
+        for field in reversed(fields):
+            decorated = _parameter(field)(decorated)
+        return decorated
+
+    return decorate
+
+
+def _parameter(field: Field) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    is_required = field.default is msgspec.NODEFAULT
+    kind, is_repeated = _click_type(field)
+    if field.use.is_argument:
+        count = -1 if is_repeated else 1
+        return click.argument(field.name, type=kind, nargs=count, required=is_required, metavar=field.use.metavar)
+    about = field.description.removesuffix(".") + ", separated by commas." * field.use.is_split
+    settings: dict[str, Any] = {"help": about.rstrip(".") + ".", "required": is_required}
+    if field.value_type is bool or field.use.value is not None:
+        settings |= {"is_flag": True}
+    elif is_repeated:
+        settings |= {"multiple": True, "type": kind, "metavar": field.use.metavar}
+    else:
+        default = None if is_required else field.default
+        is_shown = default not in (None, "")
+        settings |= {"type": kind, "metavar": field.use.metavar, "default": default, "show_default": is_shown}
+    return click.option(field.use.option or f"--{field.name.replace('_', '-')}", field.name, **settings)
+
+
+def _click_type(field: Field) -> tuple[Any, bool]:
+    """Return the type of a value for click, and whether several are given."""
+    kind = field.value_type
+    if get_origin(kind) is list:
+        return click.STRING, not field.use.is_split
+    if get_origin(kind) is dict:
+        return click.STRING, True
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind)), False
+    return (kind if kind in (int, float) else click.STRING), False
+
+
+def _read_value(field: Field, value: Any) -> Any:
+    """Return the value of a field from what click read."""
+    if field.use.value is not None:
+        return field.use.value if value else field.default
+    if get_origin(field.value_type) is dict:
+        return dict(_pair(field, text) for text in value)
+    if get_origin(field.value_type) is list:
+        if field.use.is_split:
+            return split_names(value) if value is not None else None
+        return list(value)
+    return value
+
+
+def _pair(field: Field, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"{field.use.option} {text!r}: write {field.use.metavar}")
+    return name.strip(), value
+
+
+def path_of(text: str | None) -> Path | None:
+    """Return the path of an option."""
+    return Path(text) if text is not None else None

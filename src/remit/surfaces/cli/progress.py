@@ -23,7 +23,7 @@ from remit.orchestrate.progress_file import (
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, escape_control, wrap_text
 from remit.store.database import Database
-from remit.surfaces.cli.printing import columns, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 #: Delegations that `remit progress` shows.
@@ -36,14 +36,7 @@ _MAX_DELEGATIONS = 20
     "--file", type=click.Path(path_type=Path), help="Read this progress file, for example one of another tool."
 )
 @click.option("--resolved", metavar="TEXT", help="Remove the reported blockers that contain this text.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@form_option()
 def command(file: Path | None, resolved: str | None, form: str, *, resume: bool) -> int:
     """Show the progress of the work in this project, open questions, and the next action.
 

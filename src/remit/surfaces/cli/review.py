@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
 
 from remit.configuration import load
 from remit.dispatch.analysers import scoped_files
+from remit.dispatch.settings import Settings
+from remit.dispatch.submit import Resolving
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.merge import merge_reports, only_changed, with_coverage, without_sections
 from remit.merging.model import Merge, MergeSettings
+from remit.orchestrate.api import PlanResult, begin_plan
+from remit.orchestrate.coverage import language_coverage
 from remit.orchestrate.plan import Plan
 from remit.orchestrate.review import (
     SUBAGENTS,
@@ -25,20 +29,16 @@ from remit.orchestrate.review import (
     unused_reviewers,
     with_unused,
 )
-from remit.surfaces.cli.dismissals import with_dismissals
-from remit.surfaces.cli.merge import fails
-from remit.surfaces.cli.merge_output import FORMATS, write_merge
+from remit.reports.plans import job_summary
+from remit.store.database import Database
+from remit.surfaces.cli.merge import FORMATS, fails, with_dismissals, write_merge
+from remit.surfaces.cli.plans import DrivenPlan, drive_with_progress, print_result, write_reports
+from remit.surfaces.cli.printing import form_option
+from remit.surfaces.cli.recording import record_merge
 from remit.surfaces.cli.store import with_database
 from remit.workspace import git
 from remit.workspace.languages import languages_of
 from remit.workspace.safe_git import root_above
-
-if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
-    from remit.orchestrate.api import PlanResult
-    from remit.store.database import Database
-    from remit.surfaces.cli.driving import DrivenPlan
-
 
 #: Analysers report lower confidences than subagents.
 _ANALYSERS_THRESHOLD = 50.0
@@ -60,14 +60,7 @@ _ANALYSERS_THRESHOLD = 50.0
 @click.option("--record", is_flag=True, help="Store the report in the ledger, and its findings in the review queue.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of standard output.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@form_option(*FORMATS)
 def command(path: Path, **options: Any) -> int:
     """Review the code in PATH and print one verified report.
 
@@ -96,9 +89,8 @@ def command(path: Path, **options: Any) -> int:
         _print_reviewers(team)
         return 0
     since = options["changed_since"]
-    changed = (
-        git.changed_lines(root, since) if since else None
-    )  # before the review, so that an unknown revision fails early
+    # Before the review, so that an unknown revision fails early.
+    changed = git.changed_lines(root, since) if since else None
     default = float(configured["merge.threshold"])
     default = default if team.subagents else min(_ANALYSERS_THRESHOLD, default)
     threshold = options["threshold"] if options["threshold"] is not None else default
@@ -112,8 +104,6 @@ def command(path: Path, **options: Any) -> int:
         click.echo("remit: stopped; to continue this review, run the same command again without --new", err=True)
         return 130
     if merged is None:
-        from remit.surfaces.cli.plans import print_result
-
         return print_result(driven, "text")
     return _report(driven.found, merged, root, data, options, changed)
 
@@ -122,10 +112,6 @@ def _run(plan: Plan, team: ReviewTeam, root: Path, *, is_new: bool) -> tuple[Dri
     """Run the plan and return its merge with the coverage; None if the plan has not finished."""
 
     async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path, Merge | None]:
-        from remit.dispatch.submit import Resolving
-        from remit.orchestrate.api import begin_plan
-        from remit.surfaces.cli.driving import drive_with_progress
-
         number = await begin_plan(database, plan, root, is_new=is_new)
         driven = await drive_with_progress(database, settings, number, Resolving())
         if driven.stopped or driven.found.plan.state != "finished":
@@ -147,8 +133,6 @@ def _print_reviewers(team: ReviewTeam) -> None:
 
 def _not_reviewed(team: ReviewTeam, root: Path, scope: str, options: dict[str, Any]) -> int:
     """Report that no reviewer can read the files."""
-    from remit.orchestrate.coverage import language_coverage
-
     coverage = language_coverage(languages_of(root, scoped_files(root, [scope])), {})
     merged = with_coverage(merge_reports([], MergeSettings()), coverage)
     write_merge(with_unused(merged, team), options["form"], open_sources(root), options["output"])
@@ -171,8 +155,6 @@ def _print_team(team: ReviewTeam) -> None:
 
 
 def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
-    from remit.surfaces.cli.driving import write_reports
-
     sources = open_sources(root)
     merged = with_dismissals(merged, sources.workspace)
     if changed is not None:
@@ -180,11 +162,7 @@ def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: d
     files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")
     write_merge(merged, options["form"], sources, options["output"])
     if options["record"]:
-        from remit.surfaces.cli.recording import record_merge  # late: it needs the extra remit[run]
-
         record_merge(merged, "review", root, plan=found.plan.id)
-    from remit.reports.plans import job_summary
-
     click.echo(f"report: {files['html']}\n        {files['md']}", err=True)
     click.echo(f"jobs:   {job_summary(found)}; see `remit logs ID`", err=True)
     if options["is_opened"]:

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from remit.errors import EnvironmentBroken
-from remit.reports.layout import escape_control
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -47,21 +46,3 @@ def user_name() -> str:
     except (OSError, KeyError, ImportError):  # a container without an entry for the user
         name = ""
     return name if name.isprintable() and name.strip() else "operator"
-
-
-async def is_served(database: Database, settings: Settings, queue: str) -> bool:
-    """Return whether a live worker takes the jobs of a queue."""
-    from remit.store import workers
-
-    return await workers.is_served(database, queue, settings.takeover_seconds)
-
-
-async def no_worker_notice(database: Database, settings: Settings, queue: str) -> str:
-    """Return a notice if no live worker takes the jobs of a queue, else an empty text."""
-    from remit.store import workers
-
-    if await is_served(database, settings, queue):
-        return ""
-    has_others = bool(await workers.live_workers(database, settings.takeover_seconds))
-    which = f" that takes the queue {escape_control(queue)!r}" if has_others else ""
-    return f"remit: no worker is alive{which}, so the job will not start; start one with `remit worker`"

@@ -1,4 +1,4 @@
-"""The command `remit verify`."""
+"""The command `remit verify`, and the steps that it shares with `remit check`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import click
 
-from remit import __version__
+import remit as package
 from remit.checking import Options, Verdict, check_text, read_source
 from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.parse import MAX_BYTES
@@ -16,7 +16,7 @@ from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.evidence.sources import Sources, open_sources
-from remit.operations.documents import Verify, verify_options
+from remit.operations.documents import Check, Verify, verify_options
 from remit.reports.claim_details import explain_lines
 from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import escape_control
@@ -24,8 +24,14 @@ from remit.reports.shapes import FixShape
 from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
 from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
-from remit.surfaces.cli.operation_options import operation_options, path_of
-from remit.surfaces.cli.printing import SlowNotice, print_lines, print_text, terminal_columns
+from remit.surfaces.cli.printing import (
+    SlowNotice,
+    operation_options,
+    path_of,
+    print_lines,
+    print_text,
+    terminal_columns,
+)
 from remit.verifying import fix_file
 
 
@@ -72,18 +78,33 @@ def command(wanted: Verify) -> int:
         _print(answer, f"{display_root(root)} ({origin})" if wanted.form == "text" else str(root), wanted)
     finally:
         sources.close()
-    if documents is not None:
-        attest_verdicts(Path(wanted.attest or ""), documents, answer.verdicts, options, root)
-    emit_verdicts(answer.verdicts, seconds=None)
-    if wanted.record:
-        from remit.surfaces.cli.recording import record_verdicts  # late: it needs the extra remit[run]
-
-        record_verdicts(answer.verdicts, "verify", root)
-    empty = [verdict.path for verdict in answer.verdicts if not claims_of(verdict.evidence)]
+    empty = finish_documents(wanted, documents, answer.verdicts, options, root)
     is_refused = bool(empty) and wanted.require_claims
     if is_refused and wanted.form != "text":  # the text form has a line for each
         click.echo(f"remit: no claims found in {escape_control(', '.join(empty))}", err=True)
     return 1 if is_refused or not all(verdict.accepted for verdict in answer.verdicts) else 0
+
+
+def finish_documents(
+    wanted: Check | Verify, documents: Documents | None, verdicts: list[Verdict], options: Options, root: Path
+) -> list[str]:
+    """Write the statement and store the verdicts, if that is wanted. Return the documents without claims."""
+    if documents is not None:
+        attest_verdicts(Path(wanted.attest or ""), documents, verdicts, options, root)
+    emit_verdicts(verdicts, seconds=None)
+    if wanted.record:
+        from remit.surfaces.cli.recording import record_verdicts  # late: it needs the extra remit[run]
+
+        record_verdicts(verdicts, "check" if isinstance(wanted, Check) else "verify", root)
+    return [verdict.path for verdict in verdicts if not claims_of(verdict.evidence)]
+
+
+def read_document(file: Path | None, documents: Documents | None) -> bytes:
+    """Return the text of a document; None is standard input."""
+    source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
+    if documents is not None:
+        documents.add(display_name(file), file, source)
+    return source
 
 
 class _Answer(NamedTuple):
@@ -106,9 +127,7 @@ def _verify_all(
     for number, file in enumerate(files, 1):
         name = display_name(file)
         notice.update(f"checking {name}" + (f" ({number} of {len(files)})" if len(files) > 1 else ""))
-        source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
-        if documents is not None:
-            documents.add(name, file, source)
+        source = read_document(file, documents)
         if fix and file is not None:
             fixed = fix_file(file, source, name, options, sources)
             verdicts += fixed.verdicts
@@ -123,14 +142,13 @@ def _print(answer: _Answer, root: str, wanted: Verify) -> None:
     only, required = wanted.only, wanted.require_claims
     if wanted.explain is not None:
         _print_explanation(verdicts, wanted.explain)
-    elif form in ("text", "markdown", "sarif"):
-        if form == "text":
-            shown = terminal_columns()
-            print_lines(verify_lines(verdicts, shown, root=root, every=wanted.claims, only=only, fixes=fixes or ()))
-        elif form == "markdown":
-            print_text(verify_markdown(verdicts, root, fixes or (), only=only))
-        else:
-            print_text(verify_sarif(verdicts, __version__, require_claims=required, only=only))
+    elif form == "text":
+        shown = terminal_columns()
+        print_lines(verify_lines(verdicts, shown, root=root, every=wanted.claims, only=only, fixes=fixes or ()))
+    elif form == "markdown":
+        print_text(verify_markdown(verdicts, root, fixes or (), only=only))
+    elif form == "sarif":
+        print_text(verify_sarif(verdicts, package.__version__, require_claims=required, only=only))
     elif form == "json":
         print_text(check_json(verdicts, root, fixes))
     elif form == "github":

@@ -1,13 +1,18 @@
-"""The MCP server over the tables of tools and resources. Only this module and the transports import the library."""
+"""The MCP server over the tables of tools and resources, and one client of `remit mcp`."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+import anyio
 import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, ListRoots, MCPServer, Resolve
@@ -16,16 +21,146 @@ from mcp.server.mcpserver.resolve import build_resolver_plans
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.shared.message import SessionMessage
-from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations, jsonrpc_message_adapter
 from pydantic import BaseModel, Field
 
 from remit import __version__
+from remit.aio import cancel_and_wait
+from remit.dispatch.settings import load_settings
 from remit.errors import RemitError, UsageError
+from remit.merging.model import Merge
 from remit.operations.declaration import arguments_on, convert_arguments, object_schema
+from remit.operations.documents import Folders
 from remit.operations.jobs import Answer
-from remit.operations.served import TOOLS, Answered, Caller, Operation, question_of
-from remit.reports.layout import escape_control
-from remit.surfaces.mcp.resource_table import ALL_RULES, JSON, RESOURCES, McpResource, all_rules
+from remit.operations.review_items import whole_number
+from remit.operations.served import TOOLS, Answered, Caller, Operation, Store, question_of
+from remit.reports.formats import format_json
+from remit.reports.layout import escape_control, plain_lines
+from remit.reports.merge.markdown import merge_markdown
+from remit.reports.rules import rule_lines, rules_shape
+from remit.rules.catalog import every_rule, find
+from remit.store import dashboard, jobs, plans
+from remit.store.access import Person
+from remit.store.database import open_database
+from remit.surfaces.mcp.wire import NOT_JSON, TOO_LONG, Wire, error_line
+
+_COLUMNS = 100
+
+
+class McpResource(NamedTuple):
+    """A resource. `{wanted}` in its address is a name or a number."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+    read: Callable[[Caller, str], Awaitable[str]]
+
+
+class TranscriptMessage(msgspec.Struct, kw_only=True):
+    """A message of a job's conversation as it is stored: without the brief, and without secrets."""
+
+    number: int
+    message: Any
+    at: datetime
+
+
+class TranscriptCall(msgspec.Struct, kw_only=True):
+    """A tool call of a job; `output` may be cut, `length` is its whole length."""
+
+    call: str
+    turn: int
+    name: str
+    arguments: Any
+    state: str
+    output: str | None
+    length: int | None
+    is_failed: bool
+    started: datetime | None
+    finished: datetime | None
+
+
+class TranscriptShape(msgspec.Struct, kw_only=True):
+    """The transcript of a job."""
+
+    schema: Literal["remit.transcript/1"] = "remit.transcript/1"
+    job: int
+    agent: str
+    messages: list[TranscriptMessage]
+    calls: list[TranscriptCall]
+
+
+def all_rules() -> str:
+    """Return all rules, as `remit rules --format json` prints them."""
+    return format_json(rules_shape(every_rule()))
+
+
+async def _rule(_: Caller, wanted: str) -> str:
+    return plain_lines(rule_lines(find(wanted), _COLUMNS)) + "\n"
+
+
+async def _job_report(caller: Caller, wanted: str) -> str:
+    found = await jobs.get((await caller.open_store()).database, _number(wanted))
+    if found.result is None:
+        raise UsageError(f"there is no result of job {found.id} yet; it is {found.state}")
+    return found.result
+
+
+async def _plan_report(caller: Caller, wanted: str) -> str:
+    number = _number(wanted)
+    database = (await caller.open_store()).database
+    plan, phases = await plans.get_plan(database, number), await plans.phases_of(database, number)
+    merged = next((phase.merge for phase in reversed(phases) if phase.merge is not None), None)
+    if merged is None:
+        raise UsageError(f"there is no report of plan {number} yet; it is {plan.state}")
+    return merge_markdown(msgspec.convert(merged, Merge))
+
+
+async def _transcript(caller: Caller, wanted: str) -> str:
+    database = (await caller.open_store()).database
+    job = await jobs.get(database, _number(wanted))
+    rows = await dashboard.transcript_of(database, job.id)
+    shape = TranscriptShape(
+        job=job.id,
+        agent=job.agent,
+        messages=[
+            TranscriptMessage(number=row["number"], message=row["message"], at=row["created"]) for row in rows.messages
+        ],
+        calls=[TranscriptCall(**row) for row in rows.calls],
+    )
+    return format_json(shape)
+
+
+def _number(text: str) -> int:
+    number = whole_number(text)
+    if number is None:
+        raise UsageError(f"there is no number {text[:40]!r}")
+    return number
+
+
+ALL_RULES = "remit://rules"
+JSON = "application/json"
+_TEXT, _MARKDOWN = "text/plain", "text/markdown"
+RESOURCES = (
+    McpResource("remit://rules/{wanted}", "rule", "A rule", "A rule, by its name or code.", _TEXT, _rule),
+    McpResource(
+        "remit://reports/jobs/{wanted}",
+        *("job-report", "The result of a job", "What a subagent reported, by the number of its job."),
+        *(_MARKDOWN, _job_report),
+    ),
+    McpResource(
+        "remit://reports/plans/{wanted}",
+        *("plan-report", "The report of a plan", "The merged report of a plan or a review, by its number."),
+        *(_MARKDOWN, _plan_report),
+    ),
+    McpResource(
+        "remit://transcripts/{wanted}",
+        *("transcript", "The transcript of a job", "Messages and tool calls of a job, by its number."),
+        *(JSON, _transcript),
+    ),
+)
+
 
 _INSTRUCTIONS = (
     "Remit verifies what agents report about code. Before you rely on a report of a subagent, pass it to "
@@ -209,3 +344,115 @@ def _local_folder(uri: str) -> Path | None:
         return Path(path) if path.startswith("/") and Path(path).is_dir() else None
     except (OSError, ValueError):
         return None
+
+
+def serve_client(
+    wire: Wire, lines: Iterable[bytes | None], answered: int | str | None, user: str, *, is_read_only: bool
+) -> None:
+    """Serve until the input ends or a signal stops the process. The answer to the request `answered` was sent."""
+    asyncio.run(_Connection(wire, lines, answered).serve(user, is_read_only=is_read_only))
+
+
+class _Connection:
+    """One client: a thread reads its messages, the library answers them."""
+
+    def __init__(self, wire: Wire, lines: Iterable[bytes | None], answered: int | str | None) -> None:
+        self._wire = wire
+        self._lines = lines
+        self._answered = answered
+
+    async def serve(self, user: str, *, is_read_only: bool) -> None:
+        """Serve until the input ends or a signal stops the process."""
+        keeper, here = StoreKeeper(), Path.cwd()
+        person = Person(0, user, "operator")
+
+        def find_caller(_: Any, roots: list[Path] | None) -> Caller:
+            return Caller(person, "mcp", Folders(roots or [here], here), keeper.open)
+
+        server = ContractServer(find_caller, is_read_only=is_read_only, asks_for_roots=True)
+        to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+        outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](16)
+        loop = asyncio.get_running_loop()
+        serving = asyncio.create_task(server.serve(incoming, outgoing))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, serving.cancel)
+        threading.Thread(target=self._read, args=(to_server, loop), daemon=True).start()
+        writing = asyncio.create_task(self._write(from_server))
+        try:
+            await serving
+        except asyncio.CancelledError:
+            pass  # a signal
+        finally:
+            await outgoing.aclose()
+            await writing
+            await keeper.close()
+
+    def _read(
+        self,
+        server: MemoryObjectSendStream[SessionMessage | Exception],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Pass the messages of the client to the library, in a thread: a read cannot be cancelled."""
+
+        def wait_for(work: Any) -> None:
+            asyncio.run_coroutine_threadsafe(work, loop).result()
+
+        try:
+            for line in self._lines:
+                message = _message(line) if line is not None else None
+                if message is not None:
+                    wait_for(server.send(message))
+                elif line is None or line.strip():
+                    self._wire.send(error_line(TOO_LONG if line is None else NOT_JSON))
+            wait_for(server.aclose())
+        except Exception:  # noqa: BLE001 (the loop has ended, and the process with it)
+            return
+
+    async def _write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        """Send what the library answers; its answer to the handshake was sent before."""
+        dropped = self._answered
+        async for one in messages:
+            if dropped is not None and getattr(one.message, "id", None) == dropped:
+                dropped = None
+                continue
+            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+            await asyncio.to_thread(self._wire.send, text.encode("utf-8", "replace") + b"\n")
+
+
+def _message(line: bytes) -> SessionMessage | None:
+    """Return a message, or None if it is not one."""
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        return None
+
+
+class StoreKeeper:
+    """Opens the database when a tool first needs it. One task opens and closes it, as its pool requires."""
+
+    def __init__(self) -> None:
+        self._opened: asyncio.Future[Store] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> Store:
+        """Return the open database. After a failure, the next call tries again."""
+        if self._opened is None or (self._opened.done() and self._opened.exception() is not None):
+            self._opened = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._keep(self._opened))
+        return await asyncio.shield(self._opened)
+
+    async def close(self) -> None:
+        """Close the database, if it is open."""
+        if self._task is not None:
+            await cancel_and_wait(self._task)
+
+    @staticmethod
+    async def _keep(opened: asyncio.Future[Store]) -> None:
+        try:
+            settings = load_settings()
+            async with open_database(settings.database, settings.data) as database:
+                opened.set_result(Store(database, settings))
+                await asyncio.Event().wait()
+        except Exception as error:  # noqa: BLE001 (the call that needs the database reports it)
+            if not opened.done():
+                opened.set_exception(error)

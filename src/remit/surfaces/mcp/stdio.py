@@ -116,7 +116,7 @@ def run_stdio(find_user: Callable[[], str], *, is_read_only: bool) -> None:
         return
     if loading is not None:
         loading.join()  # two threads must not import parts of the same library at the same time
-    from remit.surfaces.mcp.connection import serve_client
+    from remit.surfaces.mcp.mcp_server import serve_client
 
     first = [*early.handshake, line or b""]
     serve_client(wire, chain(first, lines), early.answered, find_user(), is_read_only=is_read_only)
@@ -130,4 +130,4 @@ def _read_table() -> dict[str, Any]:
 
 
 def _load() -> None:
-    import remit.surfaces.mcp.connection  # noqa: F401 (so that it is loaded when it is needed)
+    import remit.surfaces.mcp.mcp_server  # noqa: F401 (so that it is loaded when it is needed)

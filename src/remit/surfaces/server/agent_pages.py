@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -18,27 +17,14 @@ from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard, compare
 from remit.reports.calibration import calibration_svg
 from remit.store import ledger
-from remit.surfaces.server.problems import NotFound
-from remit.surfaces.server.site import choice_of, render, site_of
+from remit.surfaces.server.site import NotFound, choice_of, render, site_of
 
 _TREND_DAYS = 30
 #: The size of the drawing of a trend.
 _WIDTH, _HEIGHT = 132, 28
 #: Which score is compared with people's decisions.
 SCORES = ("claimed", "checked")
-_MAX_CACHED = 64
-
-
-class _Key(NamedTuple):
-    """What a calibration depends on: its decisions are the same if their number and the last one are."""
-
-    agent: str
-    score: str
-    decisions: int
-    last: str
-
-
-_calibrations: OrderedDict[_Key, Calibration] = OrderedDict()
+_MAX_CACHED = 16
 
 
 async def agent_list(request: Request) -> Response:
@@ -99,10 +85,8 @@ async def calibration_page(request: Request) -> Response:
     score = choice_of(request, "score", SCORES) or SCORES[0]
     opinions = await ledger.decided_opinions(site.database)
     agents = sorted({one.agent for one in opinions if one.agent.isprintable()})
-    wanted = [one for one in opinions if not agent or one.agent == agent]
     points = decision_points(opinions, agent=agent or None, is_checked=score != SCORES[0])
-    key = _Key(agent, score, len(points), str(max((one.at for one in wanted if one.at), default="")))
-    found = await _calibration(key, points)
+    found = await asyncio.to_thread(_calibration, tuple(points))
     title = f"Calibration of {agent}" if agent else "Calibration"
     return render(
         request,
@@ -119,13 +103,10 @@ async def calibration_page(request: Request) -> Response:
     )
 
 
-async def _calibration(key: _Key, points: list[tuple[float, bool]]) -> Calibration:
+@lru_cache(_MAX_CACHED)
+def _calibration(points: tuple[tuple[float, bool], ...]) -> Calibration:
     """Return a calibration; the last ones are kept, because the resampling takes a while."""
-    if key not in _calibrations:
-        _calibrations[key] = await asyncio.to_thread(calibrate, points)
-        while len(_calibrations) > _MAX_CACHED:
-            _calibrations.popitem(last=False)
-    return _calibrations[key]
+    return calibrate(points)
 
 
 ROUTES = (

@@ -4,49 +4,100 @@ from __future__ import annotations
 
 import asyncio
 from importlib.resources import files
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from remit import __version__
-from remit.operations import served
+from remit.errors import EnvironmentBroken
 from remit.store.access import audit_log, begin_session, end_session
 from remit.surfaces.server import (
     agent_pages,
-    api_jobs,
-    api_review,
     job_pages,
     plan_pages,
     review_pages,
     session_pages,
     streams,
 )
+from remit.surfaces.server.api import OPERATIONS, PREFIX, caller_of, openapi_document, route_of
 from remit.surfaces.server.guard import Guard, cookie_of
 from remit.surfaces.server.hooks import HookServer
-from remit.surfaces.server.mcp_endpoint import McpEndpoint
-from remit.surfaces.server.operations import PREFIX, ApiOperation, openapi_document, route_of, served_operation
-from remit.surfaces.server.problems import HANDLERS, NotFound
 from remit.surfaces.server.site import (
+    HANDLERS,
+    NotFound,
     Site,
     asset,
     before_of,
     form_of,
     local_path,
     need_role,
+    person_of,
     render,
     see_other,
     site_of,
 )
 
-OPERATIONS: tuple[ApiOperation, ...] = (
-    *(served_operation(operation) for operation in served.OPERATIONS if operation.address is not None),
-    *api_jobs.OPERATIONS,
-    *api_review.OPERATIONS,
-)
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+#: Bytes of one message, as over standard input.
+_MAX_MESSAGE = 16 * 1024 * 1024
+
+
+class McpEndpoint:
+    """Answers requests to `/mcp`. The library of the protocol is loaded for the first one: it takes over a second."""
+
+    def __init__(self) -> None:
+        self._starting = asyncio.Lock()
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; the guard has checked who sends it."""
+        if find_spec("mcp") is None:
+            raise EnvironmentBroken("MCP over HTTP needs the extra remit[mcp]: pip install 'remit[mcp]'")
+        person_of(Request(scope))
+        async with self._starting:
+            if self._manager is None:
+                await self._start()
+        assert self._manager is not None  # noqa: S101 (it has just been set)
+        await self._manager.handle_request(scope, receive, send)
+
+    async def _start(self) -> None:
+        manager = await asyncio.to_thread(self._build)
+        started = asyncio.Event()
+
+        async def run() -> None:
+            async with manager.run():  # one task opens and closes it
+                started.set()
+                await asyncio.Event().wait()
+
+        self._running = asyncio.create_task(run())
+        await started.wait()
+        self._manager = manager
+
+    def _build(self) -> StreamableHTTPSessionManager:
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        from remit.surfaces.mcp.mcp_server import ContractServer
+
+        server = ContractServer(lambda request, _: caller_of(request), is_read_only=False, asks_for_roots=False)
+        server.streamable_http_app(
+            json_response=True,
+            stateless_http=True,
+            max_request_body_size=_MAX_MESSAGE,
+            # The guard compares host and origin with the addresses of this server.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        return server.session_manager
+
+
 #: Requests whose documents are checked at the same time; the others wait.
 _CHECKS = 2
 _AUDIT_ROWS = 200

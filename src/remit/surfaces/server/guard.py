@@ -18,8 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remit.store.access import Person, person_of_session, person_of_token
-from remit.surfaces.server.problems import problem_response
-from remit.surfaces.server.site import Site, render, see_other
+from remit.surfaces.server.site import Site, problem_response, render, see_other
 
 MAX_BODY = 1024 * 1024
 #: Documents and payloads of hooks may be larger.

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
+import msgspec
+from psycopg.rows import DictRow
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from remit.dispatch.submit import retry
-from remit.orchestrate.progress import record_cancelled
+from remit.operations.jobs import cancel_job, retry_job
+from remit.reports.jobs import event_lines
+from remit.reports.layout import plain_lines
+from remit.secrets.scan import redact
 from remit.store import dashboard, jobs, review_queue
-from remit.store.dashboard import JobFilter
+from remit.store.dashboard import JobFilter, TranscriptRows
+from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
-from remit.surfaces.server.job_view import brief_view, conversation_of, event_texts, marked_lines, report_of
 from remit.surfaces.server.site import (
     Site,
     before_of,
@@ -26,6 +31,199 @@ from remit.surfaces.server.site import (
     site_of,
     write,
 )
+
+#: Characters of one message, and lines of one result, that a page shows.
+_MAX_TEXT = 50_000
+_MAX_LINES = 5_000
+_EVENT_COLUMNS = 200
+#: Parts of a message that are text, and how they are labelled.
+_TEXTS = {
+    "user-prompt": "Caller",
+    "text": "Agent",
+    "thinking": "Thoughts",
+    "retry-prompt": "Correction",
+    "system-prompt": "System",
+}
+
+
+class CallView(msgspec.Struct, kw_only=True):
+    """A tool call of a transcript."""
+
+    name: str
+    summary: str
+    arguments: Any
+    output: str
+    is_failed: bool
+    state: str
+    length: int = 0
+    seconds: float | None = None
+
+
+class MessageView(msgspec.Struct, kw_only=True):
+    """A message of a transcript, or the tool calls of one turn."""
+
+    speaker: str
+    text: str
+    calls: list[CallView] = []
+    at: datetime | None = None
+    is_open: bool = False
+
+
+class LineView(msgspec.Struct, kw_only=True):
+    """A line of a result, and the violations and claims that are about it."""
+
+    number: int
+    text: str
+    violations: list[dict[str, Any]] = []
+    claims: list[dict[str, Any]] = []
+
+
+class ReportView(msgspec.Struct, kw_only=True):
+    """The verdict on the last result of a job."""
+
+    verdict: str | None = None
+    violations: list[dict[str, Any]] = []
+    #: References with the code that they cite, as far as it was stored.
+    references: list[dict[str, Any]] = []
+    commit: str | None = None
+
+
+def conversation_of(job: Job, transcript: TranscriptRows) -> list[MessageView]:
+    """Return the messages of a job; the first and the last one are open, and calls are attached to their message."""
+    calls = {row["call"]: _call(row) for row in transcript.calls}
+    views = [MessageView(speaker="Task", text=redact(job.prompt[: 2 * _MAX_TEXT])[:_MAX_TEXT], at=job.created)]
+    for row in transcript.messages:
+        views.extend(_message_views(row, calls, is_first=row["number"] == 0))
+    if calls:  # the calls of a program, or of an answer that is not stored yet
+        views.append(MessageView(speaker="Tools", text="", calls=list(calls.values())))
+    views[0].is_open = views[-1].is_open = True
+    return views
+
+
+def _message_views(row: DictRow, calls: dict[str, CallView], *, is_first: bool) -> Iterable[MessageView]:
+    message = row["message"] if isinstance(row["message"], dict) else {}
+    parts = [part for part in message.get("parts", ()) if isinstance(part, dict)]
+    made = [calls.pop(str(part.get("tool_call_id")), None) for part in parts if part.get("part_kind") == "tool-call"]
+    own = [call for call in made if call is not None]
+    texts = [
+        MessageView(speaker=_TEXTS[kind], text=_text(part.get("content")), at=row["created"])
+        for part in parts
+        if (kind := str(part.get("part_kind"))) in _TEXTS and not (is_first and kind == "user-prompt")
+    ]
+    views = [view for view in texts if view.text.strip()]
+    if own and views:
+        views[-1].calls = own
+    elif own:
+        views = [MessageView(speaker="Agent", text="", calls=own, at=row["created"])]
+    return views
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content[:_MAX_TEXT]
+    if isinstance(content, list):
+        return "\n".join(filter(None, map(_text, content)))[:_MAX_TEXT]
+    return str(content.get("content") or content.get("text") or "")[:_MAX_TEXT] if isinstance(content, dict) else ""
+
+
+def _call(row: DictRow) -> CallView:
+    arguments = row["arguments"]
+    values = arguments.values() if isinstance(arguments, dict) else [arguments]
+    summary = " ".join(" ".join(str(value).split()) for value in values)[:160]
+    seconds = (row["finished"] - row["started"]).total_seconds() if row["finished"] is not None else None
+    return CallView(
+        name=row["name"],
+        summary=summary,
+        arguments=arguments,
+        output=row["output"] or "",
+        is_failed=row["is_failed"],
+        state=row["state"],
+        length=row["length"] or 0,
+        seconds=seconds,
+    )
+
+
+#: The fields of stored data that pages use: earlier versions did not store all of them.
+_VIOLATION = {"rule": "", "code": "", "level": "", "line": 0, "message": "", "help": ""}
+_REFERENCE: dict[str, Any] = {
+    "text": "",
+    "path": "",
+    "line": None,
+    "end_line": None,
+    "outcome": "",
+    "at": 0,
+    "why": "",
+    "found": None,
+    "code": None,
+}
+_BRIEF: dict[str, Any] = {
+    "system": "",
+    "system_from": "",
+    "contract": "",
+    "tools": [],
+    "tools_from": "",
+    "withheld": [],
+    "model": "",
+    "model_from": "",
+    "max_turns": "",
+    "max_turns_from": "",
+    "limits": {},
+    "definition": None,
+}
+
+
+def brief_view(stored: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a stored brief with all fields that the page shows, or None if it was removed."""
+    return {**_BRIEF, **stored} if stored is not None else None
+
+
+def report_of(results: Sequence[Mapping[str, Any]]) -> ReportView:
+    """Return the verdict on the last result. Reports of earlier versions have no references."""
+    if not results:
+        return ReportView()
+    report = results[-1]["report"] if isinstance(results[-1]["report"], dict) else {}
+    return ReportView(
+        verdict=results[-1]["verdict"],
+        violations=_entries(report.get("violations"), _VIOLATION),
+        references=_entries(report.get("references"), _REFERENCE),
+        commit=_commit(report),
+    )
+
+
+def _commit(report: Mapping[str, Any]) -> str | None:
+    facts = report.get("facts")
+    commit = facts.get("revision") if isinstance(facts, dict) else None
+    return commit if isinstance(commit, str) and commit else None
+
+
+def _entries(value: object, defaults: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{**defaults, **one} for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def marked_lines(document: str, report: ReportView) -> list[LineView]:
+    """Return the lines of a result with what the report states about each."""
+    lines = [LineView(number=number, text=text) for number, text in enumerate(document.split("\n")[:_MAX_LINES], 1)]
+    for violation in report.violations:
+        at = violation.get("line")
+        if isinstance(at, int) and 0 < at <= len(lines):
+            lines[at - 1].violations.append(violation)
+    for number, reference in enumerate(report.references, 1):
+        at = reference.get("at")
+        if isinstance(at, int) and 0 < at <= len(lines):
+            lines[at - 1].claims.append({**reference, "number": number})
+    return lines
+
+
+def event_texts(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return events with a time and one line of text each; events without a text are left out."""
+    found = []
+    for event in events:
+        text = plain_lines(event_lines(event, _EVENT_COLUMNS))
+        words = " ".join(text.split())[9:]  # without the time
+        if words and event.kind != "text":
+            found.append({"at": event.at, "kind": event.kind, "text": words})
+    return found
+
 
 _MAX_RECENT = 12
 _MAX_QUEUED = 10
@@ -56,7 +254,7 @@ async def overview(request: Request) -> Response:
     )
 
 
-def filter_of(request: Request) -> JobFilter:
+def job_filter_of(request: Request) -> JobFilter:
     """Return which jobs a request asks for."""
     agent = request.query_params.get("agent", "")[:200]
     return JobFilter(
@@ -69,7 +267,7 @@ def filter_of(request: Request) -> JobFilter:
 
 async def job_list(request: Request) -> Response:
     """List jobs by page, the newest first."""
-    site, wanted = site_of(request), filter_of(request)
+    site, wanted = site_of(request), job_filter_of(request)
     rows, after = await dashboard.page_of_jobs(site.database, wanted, before_of(request))
     return render(
         request,
@@ -119,20 +317,19 @@ def _can_retry(job: Job) -> bool:
     return job.state == "finished" and (job.outcome != "completed" or job.verdict == "revise")
 
 
-async def cancel_job(request: Request) -> Response:
+async def cancel(request: Request) -> Response:
     """Cancel a job and show it again."""
     site, number = site_of(request), number_of(request)
     async with write(request, "operator", "cancel", f"job:{number}"):
-        await jobs.cancel(site.database, number)
-        await record_cancelled(site.settings.data, f"job {number}")
+        await cancel_job(site.database, site.settings, number)
     return see_other(f"/jobs/{number}")
 
 
-async def retry_job(request: Request) -> Response:
+async def retry(request: Request) -> Response:
     """Continue a job that did not complete, or let it correct its result, and show it again."""
     site, number = site_of(request), number_of(request)
     async with write(request, "operator", "retry", f"job:{number}"):
-        await site.database.without_retry(lambda: retry(site.database, number))
+        await retry_job(site.database, number)
     return see_other(f"/jobs/{number}")
 
 
@@ -140,6 +337,6 @@ ROUTES = (
     Route("/", overview),
     Route("/jobs", job_list),
     Route("/jobs/{number:number}", job_page),
-    Route("/jobs/{number:number}/cancel", cancel_job, methods=["POST"]),
-    Route("/jobs/{number:number}/retry", retry_job, methods=["POST"]),
+    Route("/jobs/{number:number}/cancel", cancel, methods=["POST"]),
+    Route("/jobs/{number:number}/retry", retry, methods=["POST"]),
 )

@@ -10,11 +10,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from remit.errors import UsageError
-from remit.operations.jobs import ANSWERS, answer_question
+from remit.operations.jobs import ANSWERS, answer_question, cancel_plan
+from remit.operations.review_items import whole_number
 from remit.orchestrate.answers import owner_of
-from remit.orchestrate.api import check_drivable, plan_result
-from remit.orchestrate.progress import record_cancelled
-from remit.store import dashboard, jobs, plans
+from remit.orchestrate.api import plan_result
+from remit.store import dashboard, plans
 from remit.store.plans import PlanState
 from remit.surfaces.server.site import (
     before_of,
@@ -114,20 +114,19 @@ async def answer(request: Request) -> Response:
     question = form.get("question", "")
     details = {"answer": verb, "words": words}
     async with write(request, "reviewer", "answer", f"question:{question}", details):
-        if not (question.isascii() and question.isdecimal() and len(question) < 19):
+        asked = whole_number(question)
+        if asked is None:
             raise UsageError(f"there is no open question {question[:40]!r}")
-        await answer_question(site.database, site.settings, int(question), verb, words)
+        await answer_question(site.database, site.settings, asked, verb, words)
     return see_other(f"/plans/{number}")
 
 
-async def cancel_plan(request: Request) -> Response:
+async def cancel(request: Request) -> Response:
     """Cancel a plan with its questions and unfinished jobs, and show it again."""
     site, number = site_of(request), number_of(request)
     async with write(request, "operator", "cancel", f"plan:{number}"):
-        row = await check_drivable(site.database, number)
-        if not await jobs.cancel_plan(site.database, number, f"{person_of(request).name} cancelled the plan"):
-            raise UsageError(f"plan {number} is already {row.state}")
-        await record_cancelled(site.settings.data, f"plan {number}")
+        why = f"{person_of(request).name} cancelled the plan"
+        await cancel_plan(site.database, site.settings, number, why)
     return see_other(f"/plans/{number}")
 
 
@@ -135,5 +134,5 @@ ROUTES = (
     Route("/plans", plan_list),
     Route("/plans/{number:number}", plan_page),
     Route("/plans/{number:number}/answer", answer, methods=["POST"]),
-    Route("/plans/{number:number}/cancel", cancel_plan, methods=["POST"]),
+    Route("/plans/{number:number}/cancel", cancel, methods=["POST"]),
 )

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from remit.errors import RemitError
 from remit.ledger.items import ItemKind
 from remit.merging.model import SCALE
-from remit.operations.review_items import checkout_of, decide_item, place_of
+from remit.operations.review_items import checkout_of, decide_item, page_of_items, place_of, whole_number
 from remit.store import review_queue
 from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem, apply_dismissals
 from remit.surfaces.server.site import (
@@ -54,16 +54,15 @@ class CodeExcerpt(NamedTuple):
     problem: str = ""
 
 
-def filter_of(values: Mapping[str, str]) -> ItemFilter:
+def item_filter_of(values: Mapping[str, str]) -> ItemFilter:
     """Return which items are asked for, from the parameters of an address or the fields of a form."""
     chosen = {name: values.get(name, "").strip()[:200] or None for name in _TEXTS}
     kind, severity, state = values.get("kind"), values.get("severity"), values.get("state") or "open"
-    plan = values.get("plan", "")
     return ItemFilter(
         state=state if state in get_args(ItemState) else None,  # type: ignore[arg-type]
         kind=kind if kind in get_args(ItemKind) else None,  # type: ignore[arg-type]
         severity=severity if severity in SCALE else None,
-        plan=int(plan) if plan.isascii() and plan.isdecimal() and len(plan) < 19 else None,
+        plan=whole_number(values.get("plan", "")),
         **{name: value if value and value.isprintable() else None for name, value in chosen.items()},
     )
 
@@ -86,17 +85,16 @@ def address_of(path: str, wanted: ItemFilter, **more: str) -> str:
 
 async def item_list(request: Request) -> Response:
     """List items, the worst first."""
-    site, wanted = site_of(request), filter_of(request.query_params)
-    after = place_of(request.query_params.get("after", ""))
-    found = await review_queue.list_items(site.database, wanted, after=after, limit=PAGE_ITEMS + 1)
-    items = found[:PAGE_ITEMS]
+    site, wanted = site_of(request), item_filter_of(request.query_params)
+    after = request.query_params.get("after", "")
+    listed = await page_of_items(site.database, wanted, after, PAGE_ITEMS)
     person = person_of(request)
     return render(
         request,
         "review.html",
-        items=items,
-        after=f"{items[-1].rank}.{items[-1].id}" if len(found) > PAGE_ITEMS else None,
-        is_first=after is None,
+        items=listed.items,
+        after=listed.after,
+        is_first=place_of(after) is None,
         wanted=wanted,
         query=query_of(wanted),
         progress=await review_queue.progress(site.database, wanted, reviewer=person.name),
@@ -119,7 +117,7 @@ async def _lock(request: Request, item: ReviewItem) -> ReviewItem:
 async def item_page(request: Request) -> Response:
     """Show one item. A reviewer who opens an open item locks it."""
     site, number, person = site_of(request), number_of(request), person_of(request)
-    wanted = filter_of(request.query_params)
+    wanted = item_filter_of(request.query_params)
     item = await review_queue.get_item(site.database, number)
     may_decide = person.may("reviewer") and item.state in ("open", "unsure")
     taken = ""
@@ -203,7 +201,7 @@ def read_code(item: ReviewItem, own: Path) -> CodeExcerpt:
 async def next_page(request: Request) -> Response:
     """Lock the next item of the queue and lead to it."""
     form = await form_of(request)
-    return await _lead_to_next(request, filter_of(form))
+    return await _lead_to_next(request, item_filter_of(form))
 
 
 async def lock_next(request: Request, wanted: ItemFilter) -> ReviewItem | None:
@@ -230,7 +228,7 @@ async def decide(request: Request) -> Response:
     async with write(request, "reviewer", "decide", f"item:{number}", {"verb": verb, "decision": decision}):
         reviewer = person_of(request).name
         await decide_item(site_of(request).database, number, decision, verb, reviewer, form.get("note", ""))
-    return await _lead_to_next(request, filter_of(form), done=decision)
+    return await _lead_to_next(request, item_filter_of(form), done=decision)
 
 
 async def undo(request: Request) -> Response:
@@ -240,7 +238,7 @@ async def undo(request: Request) -> Response:
     async with write(request, "reviewer", "undo", f"decision:{decision[:40]}"):
         undone = await review_queue.undo(site_of(request).database, decision, person_of(request).name)
         await apply_dismissals(site_of(request).database, checkout_of)
-    return see_other(address_of(f"/review/{undone.item}", filter_of(form)))
+    return see_other(address_of(f"/review/{undone.item}", item_filter_of(form)))
 
 
 async def renew(request: Request) -> Response:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from remit.errors import EnvironmentBroken, UsageError
+from remit.operations.review_items import whole_number
 from remit.store import jobs
 from remit.store.events import Event, events_since
 from remit.surfaces.server.site import Site, number_of, person_of, site_of
@@ -62,8 +63,7 @@ async def job_events(request: Request) -> Response:
     site, number = site_of(request), number_of(request)
     await jobs.get(site.database, number)
     last = request.headers.get("last-event-id", request.query_params.get("after", "0"))
-    after = int(last) if last.isascii() and last.isdecimal() and len(last) < 19 else 0
-    return _stream(request, _events(site, number, after))
+    return _stream(request, _events(site, number, whole_number(last) or 0))
 
 
 def _stream(request: Request, content: AsyncIterator[bytes]) -> Response:

@@ -1,0 +1,167 @@
+"""Compare what the assistants said in the sessions of this machine with the record of those sessions.
+
+Each file is read once, in a process of its own if there is much to read. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import groupby
+from multiprocessing import get_context
+from pathlib import Path
+
+from remit.clients.transcripts.find import CLIENTS, TranscriptFile, UnreadableFile
+from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions
+from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.model import CheckedStatement
+from remit.evidence.read_statements import may_have_statements, read_statements
+from remit.evidence.receipts import ReceiptIndex
+from remit.reports.audit import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
+from remit.secrets.scan import redact
+
+#: With fewer bytes than this, starting processes takes longer than reading.
+_MIN_PARALLEL = 8_000_000
+_MAX_PROCESSES = 8
+#: A longer text is cut: a statement is a sentence.
+_MAX_TEXT = 200_000
+_MAX_SENTENCE = 600
+_MAX_PROOF = 300
+
+
+def audit(
+    files: Iterable[TranscriptFile | UnreadableFile],
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    every: bool = False,
+    clients: Iterable[str] = CLIENTS,
+) -> AuditReport:
+    """Return what the record of each session contradicts; with `every`, all statements."""
+    found, clients = list(files), frozenset(clients)
+    readable = [entry for entry in found if isinstance(entry, TranscriptFile)]
+    skipped = [AuditSkipped(str(entry.path), entry.why) for entry in found if isinstance(entry, UnreadableFile)]
+    sessions: dict[str, AuditSession] = {}
+    statements: list[AuditStatement] = []
+    seen: set[tuple[str, str, str]] = set()
+    done = 0
+    for file, read in zip(readable, _read_all(readable), strict=True):
+        done += 1
+        progress(f"reading transcript {done:,} of {len(readable):,}")
+        if isinstance(read, str):
+            skipped.append(AuditSkipped(str(file.path), read))
+            continue
+        for session, stated in read:
+            if session.client not in clients:
+                continue
+            new = _unrepeated(stated, seen)
+            _count(sessions.setdefault(session.id, session), new)
+            statements += (statement for _, statement in new if every or statement.outcome == "contradicted")
+    statements.sort(key=lambda statement: (statement.rank, _reversed(statement.at)))
+    return AuditReport(sessions=list(sessions.values()), statements=statements, skipped=skipped, files=len(readable))
+
+
+def _unrepeated(
+    stated: list[tuple[str, AuditStatement]], seen: set[tuple[str, str, str]]
+) -> list[tuple[str, AuditStatement]]:
+    """Return the statements that no session before had: a forked session repeats the first part of another one."""
+    new = []
+    for key, statement in stated:
+        mark = (key, statement.at, statement.text)
+        if key and mark in seen:
+            continue
+        seen.add(mark)
+        new.append((key, statement))
+    return new
+
+
+def _count(session: AuditSession, stated: list[tuple[str, AuditStatement]]) -> None:
+    session.statements += len(stated)
+    session.contradicted += sum(statement.outcome == "contradicted" for _, statement in stated)
+
+
+def _reversed(at: str) -> tuple[int, ...]:
+    """Return a key by which later times come first."""
+    return tuple(-ord(character) for character in at)
+
+
+_Read = list[tuple[AuditSession, list[tuple[str, AuditStatement]]]] | str
+
+
+def _read_all(files: list[TranscriptFile]) -> Iterator[_Read]:
+    """Yield what each file has, in order, or why it cannot be read."""
+    processes = min(os.cpu_count() or 1, _MAX_PROCESSES, len(files))
+    paths = [file.path for file in files]
+    if processes < 2 or sum(file.size for file in files) < _MIN_PARALLEL:
+        yield from map(audit_file, paths)
+        return
+    with ProcessPoolExecutor(processes, mp_context=get_context("forkserver" if os.name != "nt" else "spawn")) as pool:
+        yield from pool.map(audit_file, paths, chunksize=1)
+
+
+def audit_file(path: Path) -> _Read:
+    """Return the sessions of a file, each with its statements, or why the file cannot be read."""
+    try:
+        return [(_described(session), list(_statements(session))) for session in read_sessions(path)]
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _described(session: Session) -> AuditSession:
+    return AuditSession(
+        id=session.id,
+        client=session.client,
+        project=session.project,
+        model=session.model,
+        started=session.started,
+    )
+
+
+def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
+    record = ReceiptIndex((), "/")
+    judge = StatementJudge(record)
+    calls = iter(session.receipts)
+    added = 0
+
+    def advance(count: int) -> None:
+        nonlocal added
+        while added < count and (receipt := next(calls, None)) is not None:
+            record.add(receipt)
+            added += 1
+
+    for turn, texts in groupby(session.said, key=lambda entry: entry.turn):
+        waiting: list[tuple[Said, CheckedStatement]] = []
+        for entry in texts:
+            advance(entry.calls)
+            if may_have_statements(entry.text.words):
+                stated = read_statements(entry.text.words[:_MAX_TEXT])
+                waiting += ((entry, judge.judge(statement)) for statement in stated)
+        # A sentence may announce what the next call of the same turn does.
+        advance(session.turn_ends[turn])
+        for entry, checked in waiting:
+            final = judge.judge(checked.statement) if checked.fails else checked
+            yield entry.text.key, _statement(session, entry, checked if final.fails else final)
+
+
+def _statement(session: Session, said: Said, checked: CheckedStatement) -> AuditStatement:
+    outcome: AuditOutcome = "unchecked"
+    if checked.outcome == "verified":
+        outcome = "verified"
+    elif checked.outcome == "contradicted" or (checked.outcome == "unseen" and not session.is_continued):
+        outcome = "contradicted"
+    is_wrong = outcome == "contradicted"
+    return AuditStatement(
+        session=session.id,
+        agent=said.text.agent,
+        at=said.time or session.started,
+        text=redact(" ".join(checked.statement.text.split()))[:_MAX_SENTENCE],
+        kind=_KINDS[checked.statement.kind],
+        outcome=outcome,
+        proof=redact(checked.why)[:_MAX_PROOF] if is_wrong else "",
+        command=redact(checked.command)[:_MAX_PROOF],
+        line=redact(checked.line)[:_MAX_PROOF],
+        reason=checked.reason,
+    )
+
+
+_KINDS: dict[str, AuditKind] = {"run": "run", "change": "change", "read": "place", "delegation": "delegation"}

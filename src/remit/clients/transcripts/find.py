@@ -1,0 +1,94 @@
+"""Find the transcripts that the clients have kept on this machine."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+#: The clients whose transcripts can be read, in the order in which they are listed.
+CLIENTS = ("claude-code", "codex", "copilot", "opencode")
+#: The names of files with transcripts.
+_SUFFIXES = (".jsonl", ".db")
+_ROLLOUT = "rollout-"
+_DATABASE = "opencode.db"
+
+
+class TranscriptFile(NamedTuple):
+    """A file with one transcript, or with those of several sessions (the database of opencode)."""
+
+    path: Path
+    #: When it was last written, in seconds since 1970.
+    written: float
+    size: int
+
+
+class UnreadableFile(NamedTuple):
+    """A file or folder that cannot be read, and why."""
+
+    path: Path
+    why: str
+
+
+def find_transcripts(
+    paths: Iterable[Path] = (), clients: Iterable[str] = CLIENTS, since: float = 0.0
+) -> Iterator[TranscriptFile | UnreadableFile]:
+    """Yield the files below the paths, or below the clients' default folders, that were written after a time.
+
+    Links to other folders are not followed.
+    """
+    given = list(paths)
+    if not given:
+        given = [folder for client in clients for folder in default_folders(client) if folder.is_dir()]
+    seen: set[Path] = set()
+    for start in given:
+        for path in _files_below(start):
+            if isinstance(path, UnreadableFile):
+                yield path
+                continue
+            if path in seen:
+                continue
+            seen.add(path)
+            try:
+                status = path.stat()
+            except OSError as error:
+                yield UnreadableFile(path, error.strerror or str(error))
+                continue
+            if not stat.S_ISREG(status.st_mode):
+                yield UnreadableFile(path, "it is not a file")
+            elif status.st_mtime >= since:
+                yield TranscriptFile(path, status.st_mtime, status.st_size)
+
+
+def default_folders(client: str) -> list[Path]:
+    """Return the folders in which a client keeps its transcripts."""
+    home = Path.home()
+    environment = os.environ
+    match client:
+        case "claude-code":
+            given = environment.get("CLAUDE_CONFIG_DIR")
+            roots = [Path(given)] if given else [home / ".claude", home / ".config/claude"]
+            return [root / "projects" for root in roots]
+        case "codex":
+            root = Path(environment.get("CODEX_HOME") or home / ".codex")
+            return [root / "sessions", root / "archived_sessions"]
+        case "copilot":
+            return [Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state"]
+        case _:
+            return [Path(environment.get("XDG_DATA_HOME") or home / ".local/share") / "opencode"]
+
+
+def _files_below(start: Path) -> Iterator[Path | UnreadableFile]:
+    if not start.is_dir():
+        yield start if start.exists() else UnreadableFile(start, "there is no such file or folder")
+        return
+    problems: list[OSError] = []
+    for folder, names, files in os.walk(start, onerror=problems.append):
+        names[:] = sorted(name for name in names if name != "node_modules")
+        for name in sorted(files):
+            if name.endswith(_SUFFIXES) and (not name.endswith(".db") or name == _DATABASE):
+                yield Path(folder, name)
+    for problem in problems:
+        yield UnreadableFile(Path(problem.filename or start), problem.strerror or str(problem))

@@ -1,0 +1,507 @@
+"""Recognise the tests, builds and analyses in command lines, and read their outcome from what they printed.
+
+The programs and their lines are data: `runners.toml`. The output decides. The exit status counts only if it is that of
+the program: `| tail`, `|| true`, `; echo` and `&` replace it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from remit.evidence.commands import ReceiptCommand, git_verb, only_reads, simple_commands
+from remit.evidence.model import Check
+from remit.lazy import lazy_pattern
+
+#: How much of a command and of a line of output is looked at, and how many lines of an output are kept.
+_MAX_WORDS = 600
+_MAX_LINE = 300
+_MAX_OUTPUT = 2_000_000
+_MAX_FIRST = 40
+_MAX_LAST = 80
+_KEPT_END = 3
+#: How many programs may run each other: `docker compose exec web uv run pytest`.
+_MAX_DEPTH = 6
+
+#: Programs whose arguments may name tests although they do not run any, and the install commands of package managers.
+_NOT_RUNNERS = frozenset("apt apt-get brew chmod cp curl git ln mkdir mv rm rmdir ssh tee touch wget".split())  # noqa: SIM905
+_INSTALLS = frozenset({"add", "ci", "i", "init", "install", "remove", "uninstall", "sync", "lock", "outdated", "audit"})
+_MANAGERS = frozenset({"bun", "cargo", "gem", "npm", "pip", "pip3", "pipx", "pnpm", "poetry", "uv", "yarn", "bundle"})
+_NO_RUN = frozenset({"--collect-only", "--co", "--help", "--version", "--list-tests", "--listTests", "--dry-run", "-N"})
+#: Programs that run the rest of their words, and their options with a value.
+_STARTERS = {
+    **dict.fromkeys(("npx", "bunx", "uvx", "xvfb-run", "dotenv", "cross-env", "caffeinate", "direnv", "chronic"), ""),
+    **dict.fromkeys(("uv", "poetry", "pipenv", "hatch", "rye", "pdm", "conda", "mamba", "micromamba", "pipx"), "run"),
+    **dict.fromkeys(("bundle", "mise", "asdf", "devbox", "npm", "flox"), "exec"),
+    **dict.fromkeys(("pnpm", "yarn"), "exec dlx node"),
+    "coverage": "run",
+}
+_VALUED = frozenset(
+    """
+    -C --cwd --directory --env --env-file --extra --file --filter -F --group --index --name --network --package -p
+    --prefix --profile --project --python --project-name --user -u --volume -v --with --workdir -w --workspace -e -f -n
+    --entrypoint --namespace
+    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+)
+_CONTAINERS = ("docker", "podman", "docker-compose", "kubectl", "nerdctl")
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+_PYTHON = lazy_pattern(r"python[\d.]*$|pypy3?$|py$")
+_STATUS_WORD = lazy_pattern(r"([^\n$]*)\$(?:\?|\{?PIPESTATUS\[0\]\}?)")
+#: Names that a part of the tests is chosen with.
+_PART = lazy_pattern(
+    r"(?: -(?:k|t|g|m|run|-grep|-filter|-testNamePattern|-testPathPattern|-lf|-last-failed|-test|-only|-example"
+    r"|-tests)\b)|"
+    r"::| (?!-|\./\.\.\.|\.{1,2}(?: |$)|tests?/?(?: |$)|src/?(?: |$)|spec/?(?: |$))\S*(?:/\S|\.(?:py"
+    r"|[cm]?[jt]sx?|rb|php|go|rs|java|bats|t)\b)"
+)
+#: Files that may have the output of a run.
+_LOG_FILE = lazy_pattern(r"\.(?:log|txt|out|output|err|json|xml)\b|/tmp/|/dev/shm/")
+#: Lines of an output that may show an outcome.
+_TELLING = lazy_pattern(
+    r"pass|fail|error|success|succeed|\bok\b|not found|no tests|problem|reformatted|formatted|built|build|finished|"
+    r"nothing to commit|rejected|up-to-date|->|\[[\w./-]+ (?:\(root-commit\) )?[0-9a-f]{7,40}\]|\*\*\*|exit|status|"
+    r"runs,|tests,|examples,|tests run|issues|offenses|code|fatal|cannot|recognized|missing script|warnings?$"
+    r"|\brc\b|=\d",
+    re.IGNORECASE,
+)
+#: Lines of a shell or of a package manager that could not start a program, or that report its failure.
+_NOT_STARTED = lazy_pattern(
+    r"(?:^|[\s:])(?:command not found|not found)(?:$|: \S+$)|^\S*sh: (?:line )?\d*:? ?\S+: (?:No such file"
+    r"|Permission denied)|"
+    r"is not recognized as an? |^(?:npm|pnpm) (?:ERR!|error) (?:Missing script|code E|Lifecycle script)"
+    r"|Missing script:|"
+    r"^error: (?:Script|unknown command|no such (?:sub)?command)|: No module named |^make: \*\*\*"
+    r"|^make\[\d+\]: \*\*\*|"
+    r"ELIFECYCLE|error Command failed with exit code|^error: Recipe|Couldn't find a script named|"
+    r"No such file or directory \(os error|^zsh: command not found|executable file not found|No rule to make target"
+)
+_COUNT = lazy_pattern(
+    r"(?<![\w.%-])(\d{1,7}(?:,\d{3})*)\s(?:tests?\s|specs?\s|examples?\s)?"
+    r"(pass(?:ed|ing)?|successe?s?|fail(?:s|ed|ing|ures?)?|errors?|total|tests?|examples?|runs|scenarios?)\b"
+    r"|\b(pass(?:ed)?|fail(?:ed|ures?)?|errors?|tests run|tests|total)(?:[:=]\s?|\s)(\d{1,7})\b(?!\s[a-z])",
+    re.IGNORECASE,
+)
+_OUT_OF = lazy_pattern(r"failed out of (\d{1,7})")
+_KINDS = {
+    **dict.fromkeys(("pa", "su"), "passed"),
+    **dict.fromkeys(("fa", "er"), "failed"),
+    **dict.fromkeys(("to", "te", "ex", "ru", "sc"), "total"),
+}
+
+#: Programs whose effect on files is known, or that change no file of a project; with the subcommands of git.
+_KNOWN_EFFECTS = frozenset(
+    """
+    cp mv rm rmdir touch mkdir chmod chown ln tee sed kill pkill killall lsof apt apt-get brew systemctl service
+    gh trash unlink install sleep open xdg-open ssh-keygen redis-cli createdb dropdb kubectl helm aws gcloud
+    """.split()  # noqa: SIM905 (as above)
+)
+_GIT_KNOWN = frozenset(
+    {"add", "commit", "push", "fetch", "branch", "tag", "config", "remote", "rm", "mv", "init", "worktree"}
+)
+_INSTALLING = frozenset(
+    {"add", "ci", "i", "install", "remove", "uninstall", "sync", "lock", "audit", "outdated", "ls", "list", "view"}
+)
+_MANAGING = frozenset(
+    {"bun", "cargo", "gem", "go", "npm", "pip", "pip3", "pipx", "pnpm", "poetry", "uv", "yarn", "bundle", "composer"}
+)
+_WRITING_OPTIONS = frozenset({"--fix", "--write", "-w", "--in-place", "--unsafe-fixes", "-i", "--update", "-u"})
+_INLINE = frozenset({"-c", "-e", "-", "--eval", "-p", "-m"})
+
+
+_HARMLESS_TASK = lazy_pattern(r"\b(?:tests?|check\w*|lint\w*|build|all|ci|verify|types?|format-check|e2e|unit|spec)\b")
+
+
+class Runner(NamedTuple):
+    """A program that tests, builds or analyses code."""
+
+    name: str
+    checks: frozenset[Check]
+    command: re.Pattern[str]
+    success: re.Pattern[str] | None
+    failure: re.Pattern[str] | None
+    is_indirect: bool
+    is_final: bool
+
+
+class RunCommand(msgspec.Struct, frozen=True):
+    """A command of a line that runs tests, a build or an analysis."""
+
+    checks: frozenset[Check]
+    #: Its words, from the program on.
+    words: str
+    #: The names of the runners that it is, and whether it only starts others.
+    runners: tuple[str, ...]
+    is_indirect: bool
+    #: Whether it runs a part of the tests.
+    is_part: bool
+    #: Whether the status of the line is its own if it is zero, and if it is not.
+    owns_success: bool
+    owns_failure: bool
+    #: What is printed before its status: `; echo "exit: $?"`; None: nothing prints it.
+    status_label: str | None = None
+    #: The files that its output goes to.
+    writes: tuple[str, ...] = ()
+
+
+class RunOutcome(msgspec.Struct, frozen=True):
+    """What a run showed: whether it succeeded (None: unknown), the line that shows it, and its counts."""
+
+    passed: bool | None
+    line: str = ""
+    counts: tuple[tuple[str, int], ...] = ()
+
+
+@cache
+def runners() -> tuple[Runner, ...]:
+    """Return the table of runners. The file is part of the package."""
+    with open(os.path.join(os.path.dirname(__file__), "runners.toml"), "rb") as file:  # noqa: PTH118, PTH120, PTH123 (pathlib is slow)
+        data = tomllib.load(file)
+    return tuple(
+        Runner(
+            name,
+            frozenset(entry["checks"]),
+            re.compile(entry["command"]),
+            _lines(entry.get("success")),
+            _lines(entry.get("failure")),
+            entry.get("indirect", False),
+            entry.get("is_final", False),
+        )
+        for name, entry in data.items()
+    )
+
+
+def _lines(patterns: list[str] | None) -> re.Pattern[str] | None:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+
+
+@lru_cache(2_048)
+def find_runs(command: str) -> tuple[RunCommand, ...]:
+    """Return the tests, builds and analyses that a command line runs, in order."""
+    simple = [one for one in simple_commands(command) if one.words or one.writes]
+    has_pipefail = any("pipefail" in one.words for one in simple)
+    is_background = command.rstrip().endswith("&") and not command.rstrip().endswith("&&")
+    found: list[RunCommand] = []
+    for index, one in enumerate(simple):
+        later = simple[index + 1 :]
+        for words in _programs(one.words, 0):
+            matching = _matching(words)
+            if not matching:
+                continue
+            text = " ".join(words)[:_MAX_WORDS]
+            found.append(
+                RunCommand(
+                    checks=frozenset().union(*(runner.checks for runner in matching)),
+                    words=text,
+                    runners=tuple(runner.name for runner in matching if not runner.is_indirect),
+                    is_indirect=all(runner.is_indirect for runner in matching),
+                    is_part=_PART.search(text) is not None,
+                    owns_success=not is_background and _owns_success(later, has_pipefail=has_pipefail),
+                    owns_failure=not is_background and _owns_failure(later, has_pipefail=has_pipefail),
+                    status_label=_status_label(later),
+                    writes=tuple(dict.fromkeys((*one.writes, *_written_later(later)))),
+                )
+            )
+    return tuple(found)
+
+
+def _owns_success(later: Sequence[ReceiptCommand], *, has_pipefail: bool) -> bool:
+    pipes = ("&&", "|", "|&") if has_pipefail else ("&&",)
+    return all(one.joined in pipes for one in later)
+
+
+def _owns_failure(later: Sequence[ReceiptCommand], *, has_pipefail: bool) -> bool:
+    for one in later:
+        is_pipe = one.joined in ("|", "|&")
+        if is_pipe and not has_pipefail and one.program not in ("tail", "head", "cat", "tee"):
+            return False
+        if not is_pipe and not (one.joined == "&&" and one.shows):
+            return False
+    return True
+
+
+def _status_label(later: Sequence[ReceiptCommand]) -> str | None:
+    """Return the text that `echo` prints before the status of the command; None if none does."""
+    for one in later:
+        text = " ".join(one.words[1:])
+        if one.program in ("echo", "printf") and (found := _STATUS_WORD.search(text)):
+            is_own = "PIPESTATUS" in found[0] or one is later[0]
+            return found[1].strip().lstrip("\"'") if is_own else None
+    return None
+
+
+def _written_later(later: Sequence[ReceiptCommand]) -> list[str]:
+    """Return the files of `| tee run.log`."""
+    names: list[str] = []
+    for one in later:
+        if one.joined not in ("|", "|&"):
+            break
+        names += one.writes
+        if one.program == "tee":
+            names += [word for word in one.words[1:] if not word.startswith("-")]
+    return names
+
+
+def _matching(words: list[str]) -> list[Runner]:
+    """Return the runners that the words of a command name; all of them, because a script may be several."""
+    name = words[0] if words else ""
+    if not name or name in _NOT_RUNNERS or not _NO_RUN.isdisjoint(words) or "-V" in words[1:2]:
+        return []
+    if name in _MANAGERS and not _INSTALLS.isdisjoint(words[1:2]):
+        return []
+    if _is_viewer(words):
+        return []
+    text = " ".join(words)[:_MAX_WORDS]
+    found = [runner for runner in runners() if runner.command.match(text)]
+    direct = [runner for runner in found if not runner.is_indirect]
+    return direct or found
+
+
+def _is_viewer(words: list[str]) -> bool:
+    return ReceiptCommand("", words, None, []).shows and words[0] not in ("[", "test")
+
+
+def _programs(words: list[str], depth: int) -> list[list[str]]:
+    """Return the words of the programs that really run, each from its name on."""
+    if not words or depth > _MAX_DEPTH:
+        return []
+    name = words[0].replace("\\", "/").rsplit("/", 1)[-1]
+    is_script = "/" in words[0] and name.endswith((".sh", ".py", ".js", ".mjs", ".ts", ".rb", ".bat", ".ps1"))
+    own = [words[0] if is_script else name, *words[1:]]
+    if name in _SHELLS:
+        return _of_shell(own, depth)
+    if _PYTHON.match(name):
+        return _of_python(own, depth)
+    if name in _CONTAINERS:
+        return _of_container(own, depth)
+    if name in _STARTERS:
+        rest = _started(own, _STARTERS[name].split())
+        if rest is not None:
+            return _programs(rest, depth + 1)
+    if name == "node" and "--test" not in own and len(own) > 1 and "/.bin/" in own[1]:
+        return _programs(own[1:], depth + 1)
+    if name in ("ruby", "php", "perl", "node", "deno", "bun", "tsx", "ts-node") and "/bin/" in " ".join(own[1:2]):
+        return _programs(own[1:], depth + 1)
+    return [_without_places(own)]
+
+
+def _of_shell(words: list[str], depth: int) -> list[list[str]]:
+    for at, word in enumerate(words[1:], 1):
+        if word.startswith("-") and word.endswith("c") and at + 1 < len(words):
+            script = words[at + 1].strip("\"'")
+            return [inner for one in simple_commands(script) for inner in _programs(one.words, depth + 1)]
+        if not word.startswith("-"):
+            return [[word, *words[at + 1 :]]]
+    return []
+
+
+def _of_python(words: list[str], depth: int) -> list[list[str]]:
+    for at, word in enumerate(words[1:], 1):
+        if word == "-m" and at + 1 < len(words):
+            return _programs(words[at + 1 :], depth + 1) if words[at + 1] != "build" else [words]
+        if word in ("-c", "-"):
+            return []
+        if not word.startswith("-"):
+            return [[word, *words[at + 1 :]]]
+    return []
+
+
+def _of_container(words: list[str], depth: int) -> list[list[str]]:
+    """Return what runs in a container: `docker compose exec -T web pytest`."""
+    verbs = [at for at, word in enumerate(words[1:6], 1) if word in ("exec", "run")]
+    if not verbs:
+        return [words]
+    rest = _without_options(words[verbs[0] + 1 :])[1:]  # without the container
+    rest = rest[rest.index("--") + 1 :] if "--" in rest[:3] else rest
+    return _programs(rest, depth + 1)
+
+
+def _started(words: list[str], verbs: list[str]) -> list[str] | None:
+    """Return what a program such as `uv run` starts; None if it does something else."""
+    if not verbs:
+        rest = _without_options(words[1:])
+        while rest and "=" in rest[0] and rest[0].partition("=")[0].isidentifier():
+            rest = rest[1:]
+        return rest[2:] if words[0] == "direnv" else rest
+    before = _without_options(words[1:])
+    return _without_options(before[1:]) if before and before[0] in verbs else None
+
+
+def _without_options(words: list[str]) -> list[str]:
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        at += 2 if words[at] in _VALUED else 1
+    return words[at + 1 :] if words[at : at + 1] == ["--"] else words[at:]
+
+
+def _without_places(words: list[str]) -> list[str]:
+    """Return a call of a package manager without the options that only say where it runs: `npm --prefix web test`."""
+    if words[0] not in ("npm", "pnpm", "yarn", "bun", "make", "cargo", "go", "just"):
+        return words
+    rest = _without_options(words[1:])
+    if words[0] == "yarn" and rest[:1] == ["workspace"]:
+        rest = rest[2:]
+    if words[0] == "pnpm":
+        rest = [word for word in rest if word not in ("-r", "--recursive")]
+    return [words[0], *rest]
+
+
+def is_open_ended(command: str) -> bool:
+    """Return whether a line may write files that it does not name: it runs a script, or a program that is not known."""
+    has_runs = bool(find_runs(command))
+    for simple in simple_commands(command):
+        words, program = simple.words, simple.program
+        if not words or simple.shows or program in _KNOWN_EFFECTS:
+            continue
+        if program == "git" and git_verb(words) in _GIT_KNOWN:
+            continue
+        if program in _MANAGING and words[1:2] and words[1] in _INSTALLING:
+            continue
+        if has_runs and _WRITING_OPTIONS.isdisjoint(words) and not _is_task(words):
+            continue
+        if not _INLINE.isdisjoint(words[1:2]) or "<<" in command:
+            continue  # the code is in the line, so it names what it writes
+        return True
+    return False
+
+
+def _is_task(words: list[str]) -> bool:
+    """Return whether a command runs a task of the project whose name does not state a check: `make generate`."""
+    return words[0] in ("make", "gmake", "just", "task", "invoke", "rake") and not _HARMLESS_TASK.search(
+        " ".join(words)
+    )
+
+
+def kept_output(command: str, output: str) -> str:
+    """Return the lines of an output that may show the outcome of a run, a commit or a push; bounded."""
+    if command and only_reads(command) and not _LOG_FILE.search(command):
+        return ""
+    first: list[str] = []
+    last: list[str] = []
+    lines = output[-_MAX_OUTPUT:].split("\n")
+    for number, line in enumerate(lines):
+        cut = line[:_MAX_LINE]
+        if number >= len(lines) - _KEPT_END or _TELLING.search(cut):
+            if len(first) < _MAX_FIRST:
+                first.append(cut)
+            else:
+                last.append(cut)
+                if len(last) > 2 * _MAX_LAST:
+                    del last[:_MAX_LAST]
+    return "\n".join((*first, *last[-_MAX_LAST:])).strip("\n")
+
+
+def kept_log(path: str, content: str) -> str | None:
+    """Return these lines of a file that a call showed, if it may have the output of a run; else None."""
+    return kept_output("", content) if _LOG_FILE.search(path) and not path.endswith((".json", ".xml")) else None
+
+
+def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted: Check = "command") -> RunOutcome:
+    """Return the outcome of a run by what it printed, else by the status of its line if that is its own."""
+    shown = read_outcome(output, run, wanted) if output else RunOutcome(passed=None)
+    if shown.passed is not None:
+        return shown
+    stated = _stated_status(run, output or "")
+    if stated is not None:
+        return RunOutcome(stated[0] == 0, stated[1], shown.counts)
+    if status == 0 and run.owns_success:
+        return RunOutcome(passed=True, counts=shown.counts)
+    if status is not None and status != 0 and run.owns_failure:
+        return RunOutcome(passed=False, line=shown.line, counts=shown.counts)
+    return shown
+
+
+def read_outcome(output: str, run: RunCommand | None = None, wanted: Check = "command") -> RunOutcome:
+    """Return the outcome that an output shows. Without a run, or with one that starts others, all runners are tried."""
+    is_any = run is None or run.is_indirect
+    names = () if run is None else run.runners
+    chosen = [one for one in runners() if not one.is_indirect and (is_any or one.name in names)]
+    chosen = [one for one in chosen if wanted == "command" or wanted in one.checks or not is_any]
+    summaries: dict[str, _Summary] = {}
+    broken = ""
+    for text in output.split("\n"):
+        line = text.rstrip()[:_MAX_LINE]
+        broken = broken or (line if _NOT_STARTED.search(line) else "")
+        for runner in chosen:
+            is_summary = runner.success is not None and runner.success.match(line) is not None
+            if is_summary or (runner.failure is not None and runner.failure.match(line) is not None):
+                summaries.setdefault(runner.name, _Summary(runner)).add(line, is_summary=is_summary)
+                break
+    return _combined(list(summaries.values()), broken)
+
+
+class _Summary:
+    """What one runner printed."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.counts: dict[str, int] = {}
+        self._good = self._bad = self._failure = ""
+
+    def add(self, line: str, *, is_summary: bool) -> None:
+        """Add a line of a summary, or one that only a failed run prints."""
+        if not is_summary:
+            self._failure = self._failure or line
+            return
+        found = line_counts(line)
+        for name, number in found.items():
+            before = self.counts.get(name, 0)
+            self.counts[name] = before + number if self.runner.name in _SUMMED else max(before, number)
+        is_failure = self.runner.failure is not None and self.runner.failure.match(line) is not None
+        if is_failure or found.get("failed", 0) > 0:
+            self._bad = self._bad or line
+        else:
+            self._good = line
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run succeeded."""
+        return not self._bad and (not self._failure or (self.runner.is_final and bool(self.counts)))
+
+    @property
+    def line(self) -> str:
+        """The line that shows it."""
+        return (self._good if self.passed else self._bad or self._failure).strip()
+
+
+def _combined(summaries: list[_Summary], broken: str) -> RunOutcome:
+    # A program under test may print what another runner prints: a summary with counts has priority.
+    counted = [one for one in summaries if one.counts] or summaries
+    if not counted:
+        return RunOutcome(passed=False, line=broken.strip()) if broken else RunOutcome(passed=None)
+    counts: dict[str, int] = {}
+    for one in counted:
+        for name, number in one.counts.items():
+            counts[name] = counts.get(name, 0) + number
+    failed = [one for one in counted if not one.passed]
+    return RunOutcome(not failed, (failed or counted)[0].line, tuple(sorted(counts.items())))
+
+
+#: Runners that print a summary for each part.
+_SUMMED = frozenset({"cargo", "go", "tap"})
+
+
+def line_counts(line: str) -> dict[str, int]:
+    """Return the numbers of a summary line: `2 failed, 208 passed` is {failed: 2, passed: 208}."""
+    counts: dict[str, int] = {}
+    for found in _COUNT.finditer(line):
+        word, number = (found[2], found[1]) if found[1] else (found[3], found[4])
+        kind = _KINDS[word[:2].lower()]
+        counts[kind] = counts.get(kind, 0) + int(number.replace(",", ""))
+    if out_of := _OUT_OF.search(line):
+        counts["total"] = int(out_of[1])
+    return counts
+
+
+def _stated_status(run: RunCommand, output: str) -> tuple[int, str] | None:
+    """Return the status that the line prints after the run, and the line of the output."""
+    if run.status_label is None:
+        return None
+    pattern = re.compile(rf"^{re.escape(run.status_label)}\s*(\d{{1,3}})\b[^\n]*$", re.MULTILINE)
+    found = [*pattern.finditer(output)]
+    return (int(found[-1][1]), found[-1][0]) if found else None

@@ -1,0 +1,523 @@
+"""Judge what a text states that was done by the record of the tool calls.
+
+The record is read in order, and a judge can be asked between two calls: what is not yet in the record does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec.structs import replace
+
+from remit.evidence.commands import git_verbs, only_reads, shell_reads
+from remit.evidence.find_runs import RunCommand, RunOutcome, find_runs, is_open_ended, read_outcome, run_outcome
+from remit.evidence.model import Check, CheckedStatement, WorkStatement
+from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
+from remit.lazy import lazy_pattern
+from remit.workspace.files import Absent, Workspace
+
+#: Why a statement has its outcome, as a stable word.
+Reason = Literal[
+    "",
+    "run-unseen",
+    "run-failed",
+    "run-passed",
+    "run-pending",
+    "run-hidden",
+    "run-unclear",
+    "count-differs",
+    "change-unseen",
+    "change-undone",
+    "change-unclear",
+    "file-missing",
+    "file-exists",
+    "commit-unseen",
+    "commit-failed",
+    "push-unseen",
+    "push-failed",
+    "read-unseen",
+    "delegation-unseen",
+    "record-incomplete",
+]
+_CHECKS: dict[Check, str] = {
+    "test": "tests",
+    "build": "build",
+    "lint": "linter",
+    "types": "type check",
+    "command": "such command",
+}
+_MAX_COMMAND = 80
+_MAX_LINE = 200
+_AGENTS = ("Agent", "Task", "spawn_agent")
+#: Tools of other servers that may write files or run programs.
+_ACTING = lazy_pattern(
+    r"write|edit|create|update|patch|file|exec|run|shell|terminal|command|test|build|apply|replace|insert"
+    r"|commit|push|"
+    r"bash|python|repl|notebook|deploy|delete|move|rename",
+)
+_COMMITTED = lazy_pattern(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\]", 8)
+_NOT_COMMITTED = lazy_pattern(
+    r"^.*(?:nothing to commit|nothing added to commit|no changes added to commit|Aborting commit|^fatal: |^error: |"
+    r"hook (?:exited|failed)|husky - .*(?:failed|exited)|not a git repository|Please tell me who you are).*$",
+    8,
+)
+_PUSHED = lazy_pattern(r"^.*(?: -> |Everything up-to-date|set up to track).*$", 8)
+_NOT_PUSHED = lazy_pattern(
+    r"^.*(?:\[(?:remote )?rejected\]|error: |fatal: |[Pp]ermission denied|Authentication failed|could not read).*$", 8
+)
+#: Subcommands of git, and other programs, that also make commits or push them.
+_COMMITTING = frozenset({"commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull", "commit-tree", "ci"})
+_OTHER_COMMITS = lazy_pattern(
+    r"\b(?:gh (?:pr|repo|release)|npm version|release|jj |hg |gt |svn |glab |commitizen|git-cz|semantic-release)"
+)
+_WIDE = lazy_pattern(r"\*|xargs|\s-\w*[rR]\b|git (?:diff|show|log|grep)|\bfind\b|\btree\b|\brg\b|\bag\b")
+
+
+class _Ran:
+    """A run of the record."""
+
+    def __init__(self, receipt: Receipt, run: RunCommand | None, position: int) -> None:
+        self.receipt = receipt
+        self.run = run
+        self.position = position
+        self.output = receipt.output
+        #: The output was written to a file that no call showed.
+        self.is_hidden = bool(run and run.writes and not receipt.output)
+        self._outcomes: dict[Check, RunOutcome] = {}
+
+    def show(self, output: str) -> None:
+        """Add the content of the file with its output."""
+        self.output = f"{self.output or ''}\n{output}".strip("\n")
+        self.is_hidden = False
+        self._outcomes.clear()
+
+    def outcome(self, check: Check) -> RunOutcome:
+        """Return what it showed about a check."""
+        if check not in self._outcomes:
+            self._outcomes[check] = self._read(check)
+        return self._outcomes[check]
+
+    def _read(self, check: Check) -> RunOutcome:
+        receipt = self.receipt
+        if self.run is not None:
+            return run_outcome(self.run, self.output, receipt.exit, check)
+        if self.output and (shown := read_outcome(self.output, None, check)).passed is not None:
+            return shown
+        return RunOutcome(None if receipt.exit is None else receipt.exit == 0 and not receipt.failed)
+
+    @property
+    def command(self) -> str:
+        """The command line, shortened."""
+        line = " ".join(self.receipt.command.split())
+        return line if len(line) <= _MAX_COMMAND else f"{line[: _MAX_COMMAND - 1]}…"
+
+
+class StatementJudge:
+    """Judges statements by a record of tool calls, which may grow between two statements."""
+
+    def __init__(
+        self,
+        record: ReceiptIndex,
+        workspace: Workspace | None = None,
+        *,
+        has_subagents: bool = False,
+        asked: Iterable[str] = (),
+        rerun: Receipt | None = None,
+    ) -> None:
+        """`workspace` has the files as they are after the last call; None: they are not known.
+
+        `has_subagents`: the record has the calls of subagents, too. `asked` are agents that were asked otherwise.
+        """
+        self._record = record
+        self._workspace = workspace
+        self._has_subagents = has_subagents
+        self._asked = {_slug(name) for name in asked}
+        self._rerun = rerun
+        self._ran: list[_Ran] = []
+        self._logs: dict[str, _Ran] = {}
+        self._position = 0
+        self._commands: list[Receipt] = []
+        #: The last position at which a file was written.
+        self._last_write = 0
+        self._is_open = False
+        self._is_wide = False
+        self._delegated = False
+        self._acting: list[str] = []
+
+    def judge(self, statement: WorkStatement) -> CheckedStatement:
+        """Return what the record shows of a statement."""
+        self._advance()
+        if statement.kind == "run":
+            return self._judge_run(statement)
+        if statement.kind == "delegation":
+            return self._judge_delegation(statement)
+        if statement.kind == "read":
+            return self._judge_read(statement)
+        if statement.act in ("committed", "pushed"):
+            return self._judge_commit(statement)
+        return self._judge_change(statement)
+
+    def _advance(self) -> None:
+        """Read the calls that were added to the record."""
+        calls = self._record.calls
+        while self._position < len(calls):
+            receipt = calls[self._position]
+            self._position += 1
+            self._add(receipt, self._position)
+
+    def _add(self, receipt: Receipt, position: int) -> None:
+        if receipt.tool in _AGENTS:
+            self._delegated = self._delegated or not receipt.failed
+            name = receipt.arguments.get("subagent_type") or "general-purpose"
+            self._asked.add(_slug(str(name).rpartition(":")[2]))
+        elif receipt.action == "run":
+            self._add_command(receipt, position)
+        elif receipt.action == "edit" and not receipt.failed:
+            self._last_write = position
+        elif receipt.action == "other" and receipt.tool.startswith("mcp__") and _ACTING.search(receipt.tool.lower()):
+            self._acting.append(str(receipt.arguments)[:2_000])
+        if receipt.action == "read" and receipt.path and receipt.output:
+            self._show_log(receipt.path, receipt.output)
+
+    def _add_command(self, receipt: Receipt, position: int) -> None:
+        self._commands.append(receipt)
+        if receipt.tool == RERUN:
+            self._ran.append(_Ran(receipt, None, position))
+            return
+        runs = find_runs(receipt.command)
+        for run in runs:
+            ran = _Ran(receipt, run, position)
+            self._ran.append(ran)
+            for name in run.writes:
+                self._logs[name.rsplit("/", 1)[-1]] = ran
+        is_reading = only_reads(receipt.command)
+        if receipt.output and self._logs:
+            for name, _ in shell_reads(receipt.command):
+                self._show_log(name, receipt.output)
+        if not runs and not is_reading and receipt.output and read_outcome(receipt.output).counts:
+            self._ran.append(_Ran(receipt, None, position))  # a script that prints the summary of a runner
+        self._is_wide = self._is_wide or _WIDE.search(receipt.command) is not None
+        if not is_reading:
+            self._is_open = self._is_open or (receipt.exit in (0, None) and is_open_ended(receipt.command))
+
+    def _show_log(self, path: str, output: str) -> None:
+        ran = self._logs.get(path.replace("\\", "/").rsplit("/", 1)[-1])
+        if ran is not None:
+            ran.show(output)
+
+    # Runs
+
+    def _judge_run(self, statement: WorkStatement) -> CheckedStatement:
+        ran = self._matching(statement)
+        if not ran:
+            if self._acting or self._is_incomplete:
+                return _checked(statement, "unchecked", "record-incomplete", "other tools may have run it")
+            why = f"no {_CHECKS[statement.check]} ran in this session"
+            if statement.command and (statement.check == "command" or any(self._of_check(statement.check))):
+                why = f"`{statement.command[:_MAX_COMMAND]}` did not run in this session"
+            return _checked(statement, "unseen", "run-unseen", why)
+        ended = [one for one in ran if not one.receipt.pending]
+        if not ended:
+            why = f"`{ran[-1].command}` ran in the background, and its output was never read"
+            return _checked(statement, "unseen", "run-pending", why, ran[-1])
+        last = ended[-1]
+        if statement.passed is None:
+            return _checked(statement, "verified", "", "", last)
+        outcome = last.outcome(statement.check)
+        if not statement.passed:
+            return self._judge_failure(statement, ended, last, outcome)
+        unresolved = None if statement.is_part else self._unresolved(ended, statement.check)
+        if unresolved is not None:
+            last, outcome = unresolved, unresolved.outcome(statement.check)
+        return self._judge_success(statement, ended, last, outcome)
+
+    def _judge_success(
+        self, statement: WorkStatement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
+    ) -> CheckedStatement:
+        if outcome.passed is False:
+            has_passes = dict(outcome.counts).get("passed", 0) > 0
+            if statement.is_part and has_passes:
+                return _checked(statement, "unchecked", "run-unclear", "only some of the tests failed", last)
+            return _checked(statement, "contradicted", "run-failed", _failure(last, outcome), last, outcome.line)
+        differing = self._differing(statement, ended)
+        if differing is not None:
+            return differing
+        if outcome.passed is None:
+            if last.receipt.output is not None and not (last.output or "").strip():
+                why = f"`{last.command}` showed no outcome"
+                return _checked(statement, "unseen", "run-hidden", why, last)
+            return _checked(
+                statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last
+            )
+        return _checked(statement, "verified", "", "", last, outcome.line)
+
+    def _judge_failure(
+        self, statement: WorkStatement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
+    ) -> CheckedStatement:
+        has_failed = any(one.outcome(statement.check).passed is False for one in ended)
+        if has_failed:
+            return _checked(statement, "verified", "", "", last, outcome.line)
+        if outcome.passed:
+            shown = (
+                f"printed `{outcome.line[:_MAX_LINE]}`"
+                if outcome.line
+                else f"ended with exit status {last.receipt.exit}"
+            )
+            return _checked(statement, "contradicted", "run-passed", f"`{last.command}` {shown}", last, outcome.line)
+        return _checked(statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last)
+
+    def _matching(self, statement: WorkStatement) -> list[_Ran]:
+        if self._rerun is not None:
+            return [_Ran(self._rerun, None, self._position)]
+        reruns = [one for one in self._ran if one.receipt.tool == RERUN]
+        if reruns:
+            return reruns[-1:]
+        of_check = list(self._of_check(statement.check))
+        if not statement.command:
+            return of_check
+        wanted = find_runs(statement.command)
+        named = [one for one in of_check if _is_named(one, statement.command, wanted)]
+        if named:
+            return named
+        if wanted and statement.check != "command":
+            # Another way to start the same kind of runner: `npm test` runs jest.
+            same = {name for run in wanted for name in run.runners}
+            return [one for one in of_check if one.run is None or one.run.is_indirect or not same]
+        return [_Ran(one, None, 0) for one in self._commands if _has_words(one.command, statement.command)]
+
+    def _of_check(self, check: Check) -> Iterable[_Ran]:
+        return (one for one in self._ran if check == "command" or one.run is None or check in one.run.checks)
+
+    def _unresolved(self, ended: list[_Ran], check: Check) -> _Ran | None:
+        """Return a failed run after which nothing was written and which was not repeated with success."""
+        for number, one in enumerate(ended[:-1]):
+            if one.outcome(check).passed is not False or one.position <= self._last_write:
+                continue
+            if one.run is None or one.run.is_part or check == "command":
+                continue
+            if not any(_covers(other, one) for other in ended[number + 1 :]):
+                return one
+        return None
+
+    def _differing(self, statement: WorkStatement, ended: list[_Ran]) -> CheckedStatement | None:
+        """Return the contradiction of a number of tests that no run printed."""
+        stated = dict(statement.counts).get("passed")
+        if stated is None:
+            return None
+        printed: set[int] = set()
+        last: tuple[_Ran, RunOutcome] | None = None
+        totals: list[int] = []
+        for one in ended:
+            outcome = one.outcome(statement.check)
+            counts = dict(outcome.counts)
+            own = {counts[name] for name in ("passed", "total") if name in counts}
+            if {"passed", "failed"} <= counts.keys():
+                own.add(counts["passed"] + counts["failed"])
+            if own:
+                last = one, outcome
+                printed |= own
+                totals.append(max(own))
+        if last is None or stated in printed or _is_sum(stated, totals):
+            return None
+        if statement.is_part and stated < max(printed):
+            return None
+        ran, outcome = last
+        why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
+        return _checked(statement, "contradicted", "count-differs", why, ran, outcome.line)
+
+    # Changes
+
+    @property
+    def _is_incomplete(self) -> bool:
+        return self._delegated and not self._has_subagents
+
+    def _judge_change(self, statement: WorkStatement) -> CheckedStatement:
+        if not statement.paths:
+            if self._record.files.written or self._record.files.deleted:
+                return _checked(statement, "verified")
+            if self._is_open or self._is_incomplete or self._acting or self._record.files.attempted:
+                return _checked(statement, "unchecked", "change-unclear", "a command may have changed files")
+            return _checked(statement, "unseen", "change-unseen", "no call changed a file")
+        judged = [self._judge_path(statement, path) for path in statement.paths]
+        worst = ("contradicted", "unseen", "unchecked", "verified")
+        return min(judged, key=lambda one: worst.index(one.outcome))
+
+    def _judge_path(self, statement: WorkStatement, path: str) -> CheckedStatement:
+        files = self._record.files
+        is_deleted = statement.act == "deleted"
+        written = files.written.find(path)
+        if written is not None and (command := files.undone.get(written)) is not None:
+            why = f"`{' '.join(command.split())[:_MAX_COMMAND]}` took the change of {path} back"
+            return replace(_checked(statement, "contradicted", "change-undone", why), command=command[:_MAX_LINE])
+        if (written is not None and not is_deleted) or files.deleted.find(path) is not None:
+            return _checked(statement, "verified")
+        if written is not None or files.attempted.find(path) is not None or self._is_mentioned(path):
+            return _checked(statement, "unchecked", "change-unclear", f"a command may have changed {path}")
+        exists = self._exists(path)
+        if exists is is_deleted and not (is_deleted and self._is_incomplete):
+            reason: Reason = "file-exists" if is_deleted else "file-missing"
+            why = f"{path} is still there" if is_deleted else f"there is no {path}, and no call wrote it"
+            return _checked(statement, "contradicted", reason, why)
+        if self._is_open or self._is_incomplete or self._acting:
+            return _checked(statement, "unchecked", "change-unclear", f"a command may have changed {path}")
+        return _checked(statement, "unseen", "change-unseen", f"no call changed {path}")
+
+    def _is_mentioned(self, path: str) -> bool:
+        """Return whether a command that does more than show or test names the file."""
+        name = path.rsplit("/", 1)[-1]
+        if any(name in text for text in self._acting):
+            return True
+        return any(
+            name in one.command and not only_reads(one.command) and _may_write(one, name) for one in self._commands
+        )
+
+    def _exists(self, path: str) -> bool | None:
+        if self._workspace is None:
+            return None
+        inside = self._workspace.normal(path)
+        if inside is None:
+            return None
+        file = self._workspace.read(inside)
+        is_missing = isinstance(file, Absent) and file.why == "missing"
+        name = path.rsplit("/", 1)[-1].lower()
+        if is_missing and name in self._workspace.index.by_folded_name:
+            return None  # the text may leave out its folders
+        return not is_missing
+
+    def _judge_commit(self, statement: WorkStatement) -> CheckedStatement:
+        is_push = statement.act == "pushed"
+        failed: tuple[Receipt, str] | None = None
+        has_unknown = False
+        for receipt in self._commands:
+            done, line = _pushed(receipt) if is_push else _committed(receipt)
+            if done:
+                return replace(_checked(statement, "verified"), command=_short(receipt), line=line)
+            failed = (receipt, line) if done is False else failed
+            has_unknown = has_unknown or _OTHER_COMMITS.search(receipt.command) is not None
+        if failed is not None:
+            receipt, line = failed
+            shown = f"printed `{line}`" if line else f"ended with exit status {receipt.exit}"
+            checked = _checked(
+                statement, "contradicted", "push-failed" if is_push else "commit-failed", f"`{_short(receipt)}` {shown}"
+            )
+            return replace(checked, command=_short(receipt), line=line)
+        if has_unknown or self._acting or self._is_incomplete or self._is_open:
+            return _checked(statement, "unchecked", "record-incomplete", "another command may have done it")
+        why = "no call pushed anything" if is_push else "no call made a commit"
+        return _checked(statement, "unseen", "push-unseen" if is_push else "commit-unseen", why)
+
+    # Reading and delegation
+
+    def _judge_read(self, statement: WorkStatement) -> CheckedStatement:
+        files = self._record.files
+        for path in statement.paths:
+            if files.shown.find(path) is not None or files.written.find(path) is not None:
+                continue
+            name = path.rsplit("/", 1)[-1]
+            if (
+                any(name in one.command for one in self._commands)
+                or self._is_wide
+                or self._acting
+                or self._is_incomplete
+            ):
+                return _checked(statement, "unchecked", "record-incomplete", f"a command may have shown {path}")
+            return _checked(statement, "unseen", "read-unseen", f"no call read {path}")
+        return _checked(statement, "verified")
+
+    def _judge_delegation(self, statement: WorkStatement) -> CheckedStatement:
+        if _slug(statement.agent.rpartition(":")[2]) in self._asked:
+            return _checked(statement, "verified")
+        why = f"{statement.agent} was not asked to do anything in this session"
+        return _checked(statement, "unseen", "delegation-unseen", why)
+
+
+def _checked(
+    statement: WorkStatement,
+    outcome: Literal["verified", "contradicted", "unseen", "unchecked"],
+    reason: Reason = "",
+    why: str = "",
+    ran: _Ran | None = None,
+    line: str = "",
+) -> CheckedStatement:
+    command = ran.command if ran is not None else ""
+    return CheckedStatement(statement, outcome, reason, why, command, line[:_MAX_LINE])
+
+
+def _failure(ran: _Ran, outcome: RunOutcome) -> str:
+    if outcome.line:
+        return f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
+    status = ran.receipt.exit if ran.receipt.exit is not None else "unknown"
+    return f"`{ran.command}` ended with exit status {status}"
+
+
+def _is_named(ran: _Ran, command: str, wanted: tuple[RunCommand, ...]) -> bool:
+    """Return whether a run is of the command or the program that a statement names."""
+    if ran.run is None or ran.run.is_indirect:
+        return ran.run is None or not wanted or ran.run.words.split()[:2] == wanted[-1].words.split()[:2]
+    names = {name for run in wanted for name in run.runners}
+    program = wanted[-1].words.split()[0] if wanted else command.split(maxsplit=1)[0].lower()
+    if names and not names.isdisjoint(ran.run.runners):
+        return program == ran.run.words.split()[0] or program not in ran.run.words
+    return program in ran.run.words.split()
+
+
+def _has_words(command: str, stated: str) -> bool:
+    bare = " ".join(command.split())
+    words = stated.split()
+    return " ".join(words) in bare or (bool(words) and words[0] in bare and all(word in bare for word in words[1:3]))
+
+
+def _covers(later: _Ran, failed: _Ran) -> bool:
+    """Return whether a later run repeats a failed one or runs more."""
+    if later.run is None or failed.run is None:
+        return True
+    if later.run.words == failed.run.words or later.run.is_indirect or failed.run.is_indirect:
+        return True
+    return not later.run.is_part and not set(later.run.runners).isdisjoint(failed.run.runners)
+
+
+def _is_sum(stated: int, totals: list[int]) -> bool:
+    """Return whether a number is the sum of the last totals: a project may have several suites."""
+    total = 0
+    for number in reversed(totals[-12:]):
+        total += number
+        if total == stated:
+            return True
+    return len(totals) <= 60 and any(a + b == stated for at, a in enumerate(totals) for b in totals[at + 1 :])
+
+
+def _may_write(receipt: Receipt, name: str) -> bool:
+    verbs = git_verbs(receipt.command)
+    return not find_runs(receipt.command) and not (verbs and set(verbs) <= {"add", "commit", "push", "status", "diff"})
+
+
+def _committed(receipt: Receipt) -> tuple[bool | None, str]:
+    """Return whether a call made a commit (None: it did not try, or it is not known), and the line that shows it."""
+    if "git" not in receipt.command or _COMMITTING.isdisjoint(git_verbs(receipt.command)):
+        return None, ""
+    output = receipt.output or ""
+    if good := _COMMITTED.search(output):
+        return True, good[0].strip()[:_MAX_LINE]
+    if bad := _NOT_COMMITTED.search(output):
+        return False, bad[0].strip()[:_MAX_LINE]
+    return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""
+
+
+def _pushed(receipt: Receipt) -> tuple[bool | None, str]:
+    if "git" not in receipt.command or "push" not in git_verbs(receipt.command):
+        return None, ""
+    output = receipt.output or ""
+    if bad := _NOT_PUSHED.search(output):
+        return False, bad[0].strip()[:_MAX_LINE]
+    if good := _PUSHED.search(output):
+        return True, good[0].strip()[:_MAX_LINE]
+    return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""
+
+
+def _short(receipt: Receipt) -> str:
+    return " ".join(receipt.command.split())[:_MAX_COMMAND]
+
+
+def _slug(name: str) -> str:
+    return "-".join(name.lower().replace("_", " ").replace("-", " ").split())

@@ -1,0 +1,405 @@
+"""Read what a text states that was done: runs, changes, files that were read, and work of other agents.
+
+A statement is about the past and of the author. Intentions, questions, conditions, instructions, denials and the words
+of others are left out. English, Chinese and Japanese. Whether a statement is true is judged elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from remit.contract.feedback import agent_title
+from remit.evidence import statement_words as words
+from remit.evidence.file_names import EXTENSIONS
+from remit.evidence.find_runs import find_runs, line_counts, read_outcome
+from remit.evidence.model import Act, Check, WorkStatement
+from remit.lazy import lazy_pattern
+
+#: A longer text is cut, and a longer line is not read.
+_MAX_TEXT = 400_000
+_MAX_LINE = 4_000
+_MAX_STATEMENTS = 2_000
+_MAX_PATHS = 20
+
+_FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})")
+_HEADING = lazy_pattern(r"\s{0,3}#{1,6}\s+(.*)$|\s*\*\*([^*\n]{1,80}?)[:：]?\*\*[:：]?\s*$|([^\n`|.。]{1,60})[:：]\s*$")
+_MARKER = lazy_pattern(r"[ \t]*(?:(?:[-+*•]|\d{1,3}[.)])[ \t]+(?:\[[xX]\][ \t]+)?)?")
+_OPEN_BOX = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,3}[.)])[ \t]+\[ \]")
+_EMPHASIS = lazy_pattern(r"\*\*|__(?=\w)|(?<=\w)__|~~")
+_SENTENCE_END = lazy_pattern(
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\d)[.!?](?=[\s\"')*]|$)|(?<=\d)[.!?](?=\s|$)|[。！？]"
+)
+_CODE = lazy_pattern(r"`([^`\n]{1,300})`")
+_QUOTED = lazy_pattern(r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|「[^」\n]{1,200}」|『[^』\n]{1,200}』")
+_PATH = lazy_pattern(
+    r"(?<![\w/@:.`-])(?:\.{0,2}/)?(?:[\w@.+()\[\]-]+/)*[\w@+-][\w@.+-]*\.([A-Za-z][A-Za-z0-9]{0,9})(?::\d+(?:-\d+)?)?(?![\w/(])"
+)
+_WHOLE_PATH = lazy_pattern(r"[\w@./\\~+()\[\]-]{1,250}$")
+_LINES = lazy_pattern(r"(?::\d+(?:[-:]\d+)*|#L\d+(?:-L?\d+)?)$")
+_USUAL_FILES = frozenset({"Dockerfile", "Makefile", "Gemfile", "Rakefile", "Procfile", "justfile", "CMakeLists.txt"})
+_PROMPT = lazy_pattern(r"^\s*[$>%❯]\s+(\S.*)$", re.MULTILINE)
+_HASH = lazy_pattern(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
+_RATIO = lazy_pattern(r"(?<![\w/.])(\d{1,6}(?:,\d{3})*)\s?/\s?(\d{1,6}(?:,\d{3})*)(?![\w/])")
+_NUMBER_OF = lazy_pattern(
+    r"(?<![\w.,/-])(\d{1,3}(?:,\d{3})+|\d{1,7})\s?(?:(?:unit|integration|existing|total|of the|regression|e2e"
+    r"|go|rust)\s)?"
+    r"(?:tests?|specs?|test cases|checks|个测试|项测试|条测试|个用例|件のテスト|個のテスト|件|個)",
+    re.IGNORECASE,
+)
+_NUMBER_AFTER = lazy_pattern(
+    r"(?<![\w.,/-])(\d{1,3}(?:,\d{3})+|\d{1,7})\s?(?:pass(?:ed|ing)?|successful)\b", re.IGNORECASE
+)
+_IN_BRACKETS = lazy_pattern(r"[(（](\d{1,3}(?:,\d{3})+|\d{1,7})[)）]")
+
+
+class _Line(NamedTuple):
+    at: int
+    text: str
+    #: The nearest heading or label above.
+    heading: str
+
+
+def read_statements(text: str, agents: Iterable[str] = ()) -> list[WorkStatement]:
+    """Return what a text states that was done, in order. `agents` are names that a delegation may have."""
+    names = [(name, agent_pattern(name)) for name in dict.fromkeys(agents)]
+    statements: list[WorkStatement] = []
+    for line in _prose(text[:_MAX_TEXT], statements):
+        for sentence in sentences(line.text):
+            statements += _of_sentence(sentence, line)
+            statements += _delegations(sentence, line.at, names)
+        if len(statements) >= _MAX_STATEMENTS:
+            break
+    return sorted(dict.fromkeys(statements[:_MAX_STATEMENTS]), key=lambda one: one.at)
+
+
+def may_have_statements(text: str) -> bool:
+    """Return whether a text may have a statement; most short answers do not."""
+    return words.ANY.search(text[:_MAX_TEXT]) is not None
+
+
+def sentences(line: str) -> Iterator[str]:
+    """Yield the sentences of a line. A dot inside a name is not an end."""
+    start = 0
+    for found in _SENTENCE_END.finditer(line):
+        if line.count("`", start, found.start()) % 2:
+            continue  # inside a code span
+        yield line[start : found.end()].strip()
+        start = found.end()
+    if line[start:].strip():
+        yield line[start:].strip()
+
+
+def _prose(text: str, statements: list[WorkStatement]) -> Iterator[_Line]:
+    """Yield the lines that may state something; the statements of blocks of code are added to the list."""
+    body: list[str] = []
+    fence, first, heading, depth = "", 0, "", 0
+    for at, line in enumerate(text.split("\n"), 1):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence):
+                statements += _of_fence("\n".join(body), first, heading)
+                fence = ""
+            else:
+                body.append(line)
+            continue
+        if mark:
+            fence, body, first = mark[1], [], at + 1
+            continue
+        head = _HEADING.match(line) if len(line) < 200 else None
+        if head:
+            level = len(line) - len(line.lstrip("#")) if head[1] else 7
+            if level <= depth or head[1] or not words.is_plan(heading):
+                heading, depth = next(group for group in head.groups() if group), level
+            if not head[1] or len(line.split()) < 4:
+                continue
+            yield _Line(at, head[1], "")
+            continue
+        if not line.strip() or line.lstrip().startswith((">", "<!--")) or len(line) > _MAX_LINE:
+            continue
+        if words.is_plan(heading) or _OPEN_BOX.match(line):
+            continue
+        yield _Line(at, _plain(line), heading)
+    if fence and body:
+        statements += _of_fence("\n".join(body), first, heading)
+
+
+def _plain(line: str) -> str:
+    """Return a line without the marks of lists, tables and emphasis."""
+    stripped = line.strip()
+    if stripped.startswith("|"):
+        line = " : ".join(cell.strip() for cell in stripped.strip("|").split("|") if cell.strip(" -:"))
+    marker = _MARKER.match(line)
+    return _EMPHASIS.sub("", line[marker.end() :] if marker else line).strip()
+
+
+def _of_fence(text: str, at: int, heading: str) -> list[WorkStatement]:
+    """Return the run that a block of code shows: the output of a runner, below its prompt or a heading about tests."""
+    prompt = _PROMPT.search(text[:2_000])
+    command = " ".join(prompt[1].split()) if prompt else ""
+    runs = find_runs(command) if command else ()
+    if not runs and not words.TESTS_HEADING.search(heading):
+        return []
+    checks = runs[-1].checks if runs else frozenset[Check]({"test"})
+    check: Check = "test" if "test" in checks else next(iter(sorted(checks)))
+    outcome = read_outcome(text[:20_000], runs[-1] if runs and runs[-1].runners else None, check)
+    if outcome.passed is None:
+        return []
+    counts = tuple((name, number) for name, number in outcome.counts if name != "total")
+    return [WorkStatement("run", outcome.line, at, check, outcome.passed, counts, command=command)]
+
+
+def _of_sentence(sentence: str, line: _Line) -> Iterator[WorkStatement]:
+    if not words.ANY.search(sentence) or sentence.endswith(("?", "？")):
+        return
+    masked = _masked(sentence)
+    runs = list(_runs(sentence, masked, line))
+    yield from runs
+    yield from _commands(sentence, masked, line, runs)
+    yield from _changes(sentence, masked, line, is_first=not runs or words.OWN.match(masked) is not None)
+
+
+def _masked(sentence: str) -> str:
+    """Return a sentence of the same length without the words of others and without what code marks hide."""
+    text = _QUOTED.sub(lambda found: " " * len(found[0]), sentence)
+    return _CODE.sub(lambda found: "`" + re.sub(r"[^\w./ -]", "_", found[1]) + "`", text)
+
+
+# Runs
+
+
+class _Verdict(NamedTuple):
+    """A predicate of a sentence: `pass`, `is clean`, `2 failed`."""
+
+    start: int
+    end: int
+    passed: bool
+
+
+def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
+    """Yield the checks of a sentence with their outcome. A later outcome of the same check has priority."""
+    found: dict[tuple[Check, str], WorkStatement] = {}
+    previous = 0
+    for verdict in _verdicts(masked):
+        is_stated = words.is_asserted(masked, verdict.start, verdict.end)
+        subjects = _subjects(masked, previous, verdict, line.heading)
+        previous = verdict.end
+        if not is_stated:
+            continue
+        for check, name in subjects:
+            around = masked[max(0, verdict.start - 60) : verdict.end + 20]
+            is_part = words.PART.search(masked) is not None and words.EVERY.search(around) is None
+            counts = _counts(masked, check, passed=verdict.passed)
+            has_failures = dict(counts).get("failed", 0) > 0 or words.EXCEPT.search(masked, verdict.end) is not None
+            found[check, name] = WorkStatement(
+                "run",
+                sentence,
+                line.at,
+                check,
+                verdict.passed and not has_failures,
+                counts,
+                command=_command_of(sentence, check) or name,
+                is_part=is_part,
+            )
+    yield from found.values()
+
+
+def _verdicts(masked: str) -> list[_Verdict]:
+    found = [_Verdict(one.start(), one.end(), passed=True) for one in words.PASSED.finditer(masked)]
+    good = [(one.start, one.end) for one in found]
+    bad = (_Verdict(one.start(), one.end(), passed=False) for one in words.FAILED.finditer(masked))
+    found += [one for one in bad if not any(start < one.end and one.start < end for start, end in good)]
+    return sorted(found)
+
+
+def _subjects(masked: str, previous: int, verdict: _Verdict, heading: str) -> list[tuple[Check, str]]:
+    """Return what the outcome is of: tests, a build, a linter; with the name of the program if there is one."""
+    own = masked[verdict.start : verdict.end]
+    left = masked[max(previous, verdict.start - 120) : verdict.start]
+    found = _named(left) or _named(own)
+    if not found and words.NEUTRAL.search(left or own):
+        found = _named(masked[: verdict.start])
+    if not found and verdict.passed and (after := words.LISTED.match(masked, verdict.end)):
+        found = _named(after[0])
+    if not found and own[:4].lower() == "pass" and words.COUNTED.search(left):
+        return [("test", "")]
+    if not found and words.TESTS_HEADING.search(heading):
+        return [("test", "")]
+    if not found and words.ALL_CHECKS.search(left):
+        return [("command", "")]
+    return found
+
+
+def _named(text: str) -> list[tuple[Check, str]]:
+    found: dict[Check, str] = {}
+    for one in words.SUBJECT.finditer(text):
+        check: Check = next(kind for kind in ("build", "lint", "types", "test") if one[kind])
+        name = words.RUNNERS_OF_LANGUAGES.get(one[0].lower(), one[0].lower() if words.PROGRAM.fullmatch(one[0]) else "")
+        found[check] = name or found.get(check, "")
+    return list(found.items())
+
+
+def _counts(masked: str, check: Check, *, passed: bool) -> tuple[tuple[str, int], ...]:
+    """Return the numbers of tests that a sentence states."""
+    if check != "test":
+        return ()
+    counts = {name: number for name, number in line_counts(masked).items() if name in ("passed", "failed")}
+    if ratio := _RATIO.search(masked):
+        counts.setdefault("passed", _integer(ratio[1]))
+    if passed and "passed" not in counts:
+        number = _NUMBER_AFTER.search(masked) or _NUMBER_OF.search(masked) or _IN_BRACKETS.search(masked)
+        if number:
+            counts["passed"] = _integer(number[1])
+    return tuple(sorted(counts.items()))
+
+
+def _integer(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def _command_of(sentence: str, check: Check) -> str:
+    """Return the command in code marks that runs such a check."""
+    for code in _CODE.finditer(sentence):
+        if any(check in run.checks or check == "command" for run in find_runs(code[1])):
+            return code[1]
+    return ""
+
+
+def _commands(sentence: str, masked: str, line: _Line, runs: list[WorkStatement]) -> Iterator[WorkStatement]:
+    """Yield the commands that the author states to have run."""
+    for found in words.RAN.finditer(masked):
+        if not words.is_asserted(masked, found.start(), found.start() + 1) or not _is_own(
+            masked, found.start(), may_continue=True
+        ):
+            continue
+        rest = sentence[found.end() : found.end() + 200]
+        code = _CODE.match(rest.lstrip("*_ "))
+        command = code[1] if code else ""
+        checks = _named(masked[found.end() : found.end() + 40]) if not command else []
+        if command and any(one.command == command for one in runs):
+            continue
+        if command and (" " in command or find_runs(command)):
+            own = find_runs(command)
+            check: Check = "command" if not own else "test" if "test" in own[-1].checks else sorted(own[-1].checks)[0]
+            yield WorkStatement("run", sentence, line.at, check, command=command)
+        elif checks and not any(one.check == checks[0][0] for one in runs):
+            yield WorkStatement("run", sentence, line.at, checks[0][0], command=checks[0][1])
+
+
+# Changes
+
+
+def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iterator[WorkStatement]:
+    """Yield the changes, commits and pushes of a sentence, and the files that the author states to have read."""
+    paths = list(_paths(sentence))
+    verbs = sorted(words.verbs(masked))
+    has_own = False
+    for number, verb in enumerate(verbs):
+        end = verbs[number + 1].start if number + 1 < len(verbs) else len(masked)
+        begin = verbs[number - 1].end if number else 0
+        is_passive = words.PASSIVE.search(masked[max(0, verb.start - 40) : verb.start]) is not None
+        is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, may_continue=has_own or is_first)
+        if not is_own or not words.is_asserted(masked, verb.start, verb.end, is_change=True):
+            continue
+        explicit = verb.is_marked or words.OWN_BEFORE.search(masked[: verb.start]) is not None
+        has_own = True
+        region = (begin, verb.start) if is_passive or verb.is_after else (verb.end, end)
+        named = _objects(masked, region, paths, is_before=is_passive or verb.is_after)
+        statement = _change(sentence, line, verb, named, is_explicit=explicit)
+        if statement is not None:
+            yield statement
+
+
+def _change(
+    sentence: str, line: _Line, verb: words.Verb, named: tuple[str, ...], *, is_explicit: bool
+) -> WorkStatement | None:
+    act = verb.act
+    if act == "read":
+        return WorkStatement("read", sentence, line.at, paths=named) if named and is_explicit else None
+    if act in ("committed", "pushed"):
+        found = _HASH.search(sentence)
+        return WorkStatement("change", sentence, line.at, act=act, commit=found[0] if found else "")
+    if not named and not (is_explicit and verb.is_work):
+        return None
+    if sentence[verb.start : verb.end].lower() in ("renamed", "moved"):
+        named = named[-1:]
+    edited: Act = "edited" if not named else act
+    return WorkStatement("change", sentence, line.at, act=edited, paths=named[:_MAX_PATHS])
+
+
+def _is_own(masked: str, start: int, *, may_continue: bool) -> bool:
+    """Return whether the author is who did it: `I added`, or the sentence begins with the verb or goes on with it."""
+    left = masked[:start]
+    if words.OWN_BEFORE.search(left):
+        return True
+    return may_continue and words.CONTINUED.search(left) is not None
+
+
+def _objects(
+    masked: str, region: tuple[int, int], paths: list[tuple[int, int, str]], *, is_before: bool
+) -> tuple[str, ...]:
+    """Return the files that a verb is about: directly after it, or with a preposition of place."""
+    start, end = region
+    found: list[str] = []
+    for first, last, path in paths:
+        if not start <= first < end:
+            continue
+        between = masked[last:end] if is_before else masked[start:first]
+        if is_before:
+            is_object = len(between) < 60 and not words.CUT.search(between)
+        else:
+            is_object = not words.CUT.search(between) or words.PLACED.search(between) is not None
+        if is_object:
+            found.append(path)
+    return tuple(dict.fromkeys(found))
+
+
+def _paths(sentence: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the files that a sentence names, with their places."""
+    spans: list[tuple[int, int]] = []
+    for code in _CODE.finditer(sentence):
+        spans.append(code.span())
+        if path := _file_name(code[1].strip()):
+            yield code.start(), code.end(), path
+    for found in _PATH.finditer(sentence):
+        if any(start <= found.start() < end for start, end in spans):
+            continue
+        if found[1].lower() in EXTENSIONS and (path := _file_name(found[0])):
+            yield found.start(), found.end(), path
+
+
+def _file_name(text: str) -> str:
+    """Return the path that a text is; empty for any other text."""
+    path = _LINES.sub("", text).strip()
+    if not _WHOLE_PATH.match(path) or path.endswith(("/", "()", ".")) or "://" in path:
+        return ""
+    name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    stem, dot, ending = name.rpartition(".")
+    is_file = name in _USUAL_FILES or (bool(dot) and bool(stem or "/" in path) and ending.lower() in EXTENSIONS)
+    return path.replace("\\", "/").removeprefix("./") if is_file and path.lower() not in words.NOT_FILES else ""
+
+
+# Delegations
+
+
+def agent_pattern(agent: str) -> re.Pattern[str]:
+    """Return an expression for statements that an agent did something, or was asked to."""
+    parts = [re.escape(word) for word in agent_title(agent).split()]
+    name = r"[ _-]".join(parts)
+    if len(parts) == 1 or agent in words.CLIENTS_AGENTS:  # words of the language, unless they are marked as a name
+        name = rf"(?:`{name}`|{name}(?= (?:sub)?agent\b|\s?(?:エージェント|代理|智能体)))"
+    return re.compile(
+        rf"(?:\b{words.TASKED}\b[^.\n]{{0,80}}?{name}|{name}`?(?: (?:sub)?agent)?[^.\n]{{0,20}}? {words.REPORTED}\b|"
+        rf"{words.BEFORE_ZH}`?{name}|{name}`?(?:{words.AFTER}))",
+        re.IGNORECASE,
+    )
+
+
+def _delegations(sentence: str, at: int, names: list[tuple[str, re.Pattern[str]]]) -> Iterator[WorkStatement]:
+    known = [name for name, pattern in names if pattern.search(sentence)]
+    other = words.DELEGATED.search(sentence)
+    if other and not known:
+        known = [other["agent"]]
+    if known and not words.UNASSERTED.search(words.NO_FAILURES.sub("", sentence)):
+        yield from (WorkStatement("delegation", sentence, at, agent=name) for name in known)

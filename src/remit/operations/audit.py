@@ -1,0 +1,68 @@
+"""The operation `audit`: what did the assistants say that was not so?"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from remit.clients.transcripts.auditing import audit
+from remit.clients.transcripts.find import CLIENTS, find_transcripts
+from remit.errors import UsageError
+from remit.operations.declaration import CLI, described
+from remit.reports.audit import AuditReport
+
+_SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
+_PERIOD = re.compile(r"(\d{1,5})([hdw])")
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """The sessions to compare with what was said in them."""
+
+    paths: Annotated[list[str], described("", on=CLI, metavar="[PATH]...", is_argument=True)] = []
+    since: Annotated[
+        str | None,
+        described("Only transcripts written since then: 12h, 30d, 4w or a date.", on=CLI, metavar="TIME"),
+    ] = None
+    client: Annotated[
+        Literal["claude-code", "codex", "copilot", "opencode"] | None,
+        described("Only the sessions of this client; default: all.", on=CLI),
+    ] = None
+    all: Annotated[bool, described("List every statement, not only the contradicted ones.", on=CLI)] = False
+    limit: Annotated[
+        int,
+        msgspec.Meta(ge=0),
+        described("List at most this many statements on a terminal; 0: all.", on=CLI, metavar="NUMBER"),
+    ] = 50
+    form: Annotated[
+        Literal["text", "json", "markdown", "html"], described("The output format.", on=CLI, option="--format")
+    ] = "text"
+
+
+def audit_sessions(wanted: Audit, progress: Callable[[str], None] = lambda _: None) -> AuditReport:
+    """Read the transcripts and return what their own records contradict."""
+    paths = [Path(path).expanduser() for path in wanted.paths]
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        raise UsageError(f"{', '.join(missing)}: there is no such file or folder")
+    clients = (wanted.client,) if wanted.client else CLIENTS
+    files = find_transcripts(paths, clients, since_time(wanted.since))
+    return audit(files, progress, every=wanted.all, clients=clients)
+
+
+def since_time(text: str | None, now: float | None = None) -> float:
+    """Return the time that `30d` or `2026-01-31` means, in seconds since 1970; 0 for none."""
+    if text is None:
+        return 0.0
+    if (period := _PERIOD.fullmatch(text.strip())) is not None:
+        return (time.time() if now is None else now) - int(period[1]) * _SECONDS[period[2]]
+    try:
+        day = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise UsageError(f"--since {text!r}: write 12h, 30d, 4w or a date such as 2026-01-31") from error
+    return (day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,297 @@
+"""What assistants said that the record of their sessions contradicts: the JSON shape, and the reports for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Any, Literal
+
+import msgspec
+
+from remit.reports.layout import Line, Piece, escape_control, format_count, schema_of, wrap_text
+
+AuditKind = Literal["run", "change", "name", "place", "delegation"]
+AuditOutcome = Literal["contradicted", "verified", "unchecked"]
+SCHEMA = "remit.audit/1"
+#: The reasons whose statements come first: the opposite was printed, then nothing was done, then the rest.
+_RANKS = (
+    ("run-failed", "commit-failed", "push-failed", "run-passed"),
+    ("count-differs", "change-undone", "file-missing", "file-exists"),
+    ("run-unseen", "change-unseen", "commit-unseen", "push-unseen", "delegation-unseen"),
+)
+_MARGIN = 4
+
+
+class AuditSession(msgspec.Struct):
+    """A session, and how many of its statements are contradicted."""
+
+    id: str
+    client: str
+    project: str
+    model: str
+    started: str
+    statements: int = 0
+    contradicted: int = 0
+
+
+class AuditStatement(msgspec.Struct):
+    """A sentence in which an assistant states what was done."""
+
+    session: str
+    #: `main`, or the subagent.
+    agent: str
+    #: When it was said.
+    at: str
+    text: str
+    kind: AuditKind
+    outcome: AuditOutcome
+    #: Why it is contradicted, as a sentence.
+    proof: str
+    #: The command that shows it, and the line of its output.
+    command: str
+    line: str
+    #: A stable word for the proof.
+    reason: str = ""
+
+    @property
+    def rank(self) -> int:
+        """How bad a contradiction is: 0 is the worst."""
+        if self.outcome != "contradicted":
+            return len(_RANKS) + 1
+        return next((rank for rank, reasons in enumerate(_RANKS) if self.reason in reasons), len(_RANKS))
+
+
+class AuditSkipped(msgspec.Struct):
+    """A file that was not read, and why."""
+
+    path: str
+    why: str
+
+
+class AuditGroup(msgspec.Struct):
+    """The sessions of one project with one model."""
+
+    project: str
+    model: str
+    sessions: int
+    statements: int
+    contradicted: int
+
+
+class AuditSummary(msgspec.Struct):
+    """The numbers of all sessions."""
+
+    files: int
+    sessions: int
+    statements: int
+    contradicted: int
+    groups: list[AuditGroup]
+
+
+class AuditReport(msgspec.Struct):
+    """What was read, and what is contradicted, the worst first."""
+
+    sessions: list[AuditSession]
+    statements: list[AuditStatement]
+    skipped: list[AuditSkipped]
+    files: int
+
+    @property
+    def summary(self) -> AuditSummary:
+        """The numbers of all sessions, and of each project and model."""
+        groups: dict[tuple[str, str], AuditGroup] = {}
+        for session in self.sessions:
+            key = session.project, session.model
+            group = groups.setdefault(key, AuditGroup(*key, 0, 0, 0))
+            group.sessions += 1
+            group.statements += session.statements
+            group.contradicted += session.contradicted
+        ordered = sorted(groups.values(), key=lambda group: (-group.contradicted, -group.statements, group.project))
+        return AuditSummary(
+            self.files,
+            len(self.sessions),
+            sum(session.statements for session in self.sessions),
+            sum(session.contradicted for session in self.sessions),
+            ordered,
+        )
+
+
+class AuditShape(msgspec.Struct):
+    """The output of `remit audit --format json`."""
+
+    schema: Literal["remit.audit/1"]
+    sessions: list[AuditSession]
+    statements: list[AuditStatement]
+    skipped: list[AuditSkipped]
+    summary: AuditSummary
+
+
+def audit_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the output."""
+    return schema_of(AuditShape)
+
+
+def audit_json(audit: AuditReport) -> str:
+    """Return the audit as JSON."""
+    shape = AuditShape("remit.audit/1", audit.sessions, audit.statements, audit.skipped, audit.summary)
+    return msgspec.json.format(msgspec.json.encode(shape), indent=2).decode()
+
+
+def audit_lines(audit: AuditReport, columns: int | None = None, limit: int | None = None) -> Iterator[Line]:
+    """Yield the lines of the report. Without `columns`, for a pipe, each statement is one line."""
+    projects = {session.id: session.project for session in audit.sessions}
+    shown = audit.statements if limit is None else audit.statements[:limit]
+    for statement in shown:
+        yield from _statement_lines(statement, projects.get(statement.session, ""), columns)
+    if len(shown) < len(audit.statements):
+        yield [Piece(f"{len(audit.statements) - len(shown):,} more; `--limit 0` shows all", "yellow")]
+    if audit.statements and columns is not None:
+        yield []
+    summary = audit.summary
+    for group in summary.groups:
+        yield [Piece(_group_text(group), "" if group.contradicted else "dim")]
+    for skipped in audit.skipped:
+        yield [Piece(f"skipped {escape_control(skipped.path)}: {escape_control(skipped.why)}", "yellow")]
+    yield [Piece(summary_text(summary), "bold")]
+
+
+def _statement_lines(statement: AuditStatement, project: str, columns: int | None) -> Iterator[Line]:
+    where = f"{day_of(statement.at)}  {_name(project)}  {escape_control(statement.agent)}"
+    said, proof = f"“{escape_control(statement.text)}”", escape_control(proof_of(statement))
+    style = "bold red" if statement.outcome == "contradicted" else "green" if statement.outcome == "verified" else "dim"
+    if columns is None:
+        yield [Piece(f"{where}  {statement.outcome}  {said}  {proof}".rstrip())]
+        return
+    yield [Piece(where, "dim"), Piece(f"  {statement.outcome}", style)]
+    yield from ([Piece(row)] for row in wrap_text(said, columns, 2))
+    if proof:
+        yield from ([Piece(row, "yellow")] for row in wrap_text(proof, columns, _MARGIN))
+
+
+def proof_of(statement: AuditStatement) -> str:
+    """Return the proof, with the line of the output if the sentence does not have it."""
+    if statement.line and statement.line not in statement.proof:
+        return f"{statement.proof}: `{statement.line}`"
+    return statement.proof
+
+
+def day_of(at: str) -> str:
+    """Return the day and the time of a moment."""
+    return escape_control(at[:16].replace("T", " ")) or "no date"
+
+
+def _name(project: str) -> str:
+    return escape_control(project.replace("\\", "/").rstrip("/").rpartition("/")[2]) or "no project"
+
+
+def _group_text(group: AuditGroup) -> str:
+    counts = ", ".join(
+        (
+            format_count(group.sessions, "session"),
+            format_count(group.statements, "statement"),
+            f"{group.contradicted:,} contradicted",
+        )
+    )
+    return f"{_name(group.project)}  {escape_control(group.model) or 'no model'}  {counts}"
+
+
+def summary_text(summary: AuditSummary) -> str:
+    """Return the numbers as one line."""
+    if not summary.files:
+        return "no transcripts found; name files or folders, or see `remit audit --help`"
+    return (
+        f"{format_count(summary.sessions, 'session')}, {format_count(summary.statements, 'statement')} about what was "
+        f"done, {summary.contradicted:,} contradicted by their own record"
+    )
+
+
+def audit_markdown(audit: AuditReport) -> str:
+    """Return the audit as Markdown."""
+    summary = audit.summary
+    lines = ["# What the assistants said that was not so", "", summary_text(summary) + ".", ""]
+    if audit.statements:
+        lines += ["| date | project | agent | statement | proof |", "|---|---|---|---|---|"]
+        projects = {session.id: session.project for session in audit.sessions}
+        lines += (
+            "| "
+            + " | ".join(
+                _cell(text)
+                for text in (
+                    day_of(entry.at),
+                    _name(projects.get(entry.session, "")),
+                    entry.agent,
+                    entry.text,
+                    proof_of(entry) or entry.outcome,
+                )
+            )
+            + " |"
+            for entry in audit.statements
+        )
+        lines.append("")
+    lines += ["| project | model | sessions | statements | contradicted |", "|---|---|---|---|---|"]
+    lines += (
+        f"| {_cell(_name(group.project))} | {_cell(group.model)} | {group.sessions} | {group.statements} "
+        f"| {group.contradicted} |"
+        for group in summary.groups
+    )
+    if audit.skipped:
+        lines += ["", "Skipped:", "", *(f"- {_cell(entry.path)}: {_cell(entry.why)}" for entry in audit.skipped)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Return a text for a cell: nothing in it is Markdown or HTML."""
+    plain = escape_control(" ".join(text.split()))
+    for character in "\\`*_[]<>|#~":
+        plain = plain.replace(character, f"\\{character}" if character != "<" else "&lt;")
+    return plain
+
+
+_STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
+article{border-left:4px solid #b3261e;padding:.2rem 1rem;margin:1rem 0}
+article.verified{border-color:#2e7d32}article.unchecked{border-color:#999}
+blockquote{margin:.3rem 0;font-size:1.05em}small{color:#595959}code,pre{font:13px/1.4 ui-monospace,monospace}
+table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd}
+td,blockquote,p{overflow-wrap:anywhere}
+@media(prefers-color-scheme:dark){body{color:#e6e6e6;background:#16181d}small{color:#a8a8a8}td,th{border-color:#333}}
+"""
+
+
+def audit_html(audit: AuditReport) -> str:
+    """Return the audit as one page that loads nothing."""
+    summary = audit.summary
+    projects = {session.id: session.project for session in audit.sessions}
+    return "".join(
+        (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width">',
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            f"<title>Audit of assistants</title><style>{_STYLE}</style></head><body>",
+            "<h1>What the assistants said that was not so</h1>",
+            f"<p>{escape(summary_text(summary))}.</p>",
+            *_articles(audit.statements, projects),
+            "<table><tr><th>Project<th>Model<th>Sessions<th>Statements<th>Contradicted</tr>",
+            *(
+                f"<tr><td>{escape(_name(group.project))}<td>{escape(escape_control(group.model))}"
+                f"<td>{group.sessions}<td>{group.statements}<td>{group.contradicted}</tr>"
+                for group in summary.groups
+            ),
+            "</table>",
+            *(
+                f"<p>Skipped {escape(escape_control(entry.path))}: {escape(escape_control(entry.why))}</p>"
+                for entry in audit.skipped
+            ),
+            "</body></html>\n",
+        )
+    )
+
+
+def _articles(statements: Iterable[AuditStatement], projects: dict[str, str]) -> Iterator[str]:
+    for entry in statements:
+        where = " · ".join((day_of(entry.at), _name(projects.get(entry.session, "")), escape_control(entry.agent)))
+        proof = f"<p>{escape(escape_control(proof_of(entry)))}</p>" if proof_of(entry) else ""
+        yield (
+            f'<article class="{entry.outcome}"><small>{escape(where)} · {entry.outcome}</small>'
+            f"<blockquote>{escape(escape_control(entry.text))}</blockquote>{proof}</article>"
+        )

@@ -1,0 +1,327 @@
+"""`remit audit`: what assistants said is compared with the record of the same session, for each client."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.clients.transcripts.auditing import audit, audit_file
+from remit.clients.transcripts.find import TranscriptFile, UnreadableFile, default_folders, find_transcripts
+from remit.reports.audit import AuditReport, AuditStatement
+
+FAILED = "====== 2 failed, 46 passed in 0.91s ======"
+PASSED = "====== 48 passed in 0.90s ======"
+CLAIM = "All 48 tests pass."
+Json = dict[str, Any]
+
+
+def write(path: Path, lines: Iterable[Json]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+class ClaudeCode:
+    """Writes lines of Claude Code."""
+
+    def __init__(self, session: str = "s1") -> None:
+        self._session = session
+        self.lines: list[Json] = []
+
+    def _add(self, kind: str, content: object, **fields: object) -> ClaudeCode:
+        number = len(self.lines)
+        line: Json = {"type": kind, "sessionId": self._session, "cwd": "/home/dev/shop", "uuid": f"u{number}"}
+        line["parentUuid"] = f"u{number - 1}" if number else None
+        line["timestamp"] = f"2026-02-08T10:{number:02d}:00Z"
+        model = {"model": "sonnet"} if kind == "assistant" else {}
+        self.lines.append({**line, "message": {"content": content, **model}, **fields})
+        return self
+
+    def asks(self, words: str) -> ClaudeCode:
+        return self._add("user", words)
+
+    def says(self, words: str, **fields: object) -> ClaudeCode:
+        return self._add("assistant", [{"type": "text", "text": words}], **fields)
+
+    def runs(self, command: str, output: str, *, failed: bool = False) -> ClaudeCode:
+        return self.calls("Bash", {"command": command}, output, failed=failed)
+
+    def calls(self, tool: str, given: Json, output: str = "ok", *, failed: bool = False) -> ClaudeCode:
+        name = f"t{len(self.lines)}"
+        self._add("assistant", [{"type": "tool_use", "id": name, "name": tool, "input": given}])
+        result = {"type": "tool_result", "tool_use_id": name, "content": output, "is_error": failed}
+        return self._add("user", [result])
+
+
+def audited(*paths: Path, every: bool = False) -> AuditReport:
+    return audit(find_transcripts(paths), every=every)
+
+
+def contradicted(path: Path) -> list[AuditStatement]:
+    return audited(path).statements
+
+
+class TestClaudeCode:
+    def test_a_run_that_failed_contradicts_that_all_tests_pass(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(CLAIM)
+        [statement] = contradicted(write(tmp_path / "a.jsonl", session.lines))
+        assert (statement.kind, statement.outcome, statement.text) == ("run", "contradicted", CLAIM)
+        assert (statement.command, statement.line) == ("pytest -q", FAILED)
+        assert (statement.agent, statement.at, statement.session) == ("main", "2026-02-08T10:03:00Z", "s1")
+
+    def test_a_run_that_passed_is_verified(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("fix it").runs("pytest -q", PASSED).says(CLAIM)
+        path = write(tmp_path / "a.jsonl", session.lines)
+        assert contradicted(path) == []
+        assert [entry.outcome for entry in audited(path, every=True).statements] == ["verified"]
+
+    def test_the_end_of_a_pipe_does_not_hide_the_output(self, tmp_path: Path) -> None:
+        session = ClaudeCode().runs("npm test 2>&1 | tail -20", "sh: 1: mocha: not found").says("All tests pass.")
+        [statement] = contradicted(write(tmp_path / "a.jsonl", session.lines))
+        assert statement.line == "sh: 1: mocha: not found"
+
+    def test_work_without_any_call_is_contradicted(self, tmp_path: Path) -> None:
+        words = "I implemented the fix in lib/express.js, added test/regression.js and committed it."
+        found = contradicted(write(tmp_path / "a.jsonl", ClaudeCode().asks("fix it").says(words).lines))
+        assert {entry.kind for entry in found} == {"change"}
+        assert {entry.text for entry in found} == {words}
+
+    def test_a_sentence_may_announce_the_next_call_of_its_turn(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("fix it").says("I added tests/test_cart.py:")
+        session.calls("Write", {"file_path": "/home/dev/shop/tests/test_cart.py", "content": "x"})
+        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
+
+    def test_a_call_of_a_later_turn_does_not_count(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("test it").says(CLAIM).asks("really?").runs("pytest -q", PASSED)
+        assert len(contradicted(write(tmp_path / "a.jsonl", session.lines))) == 1
+
+    def test_the_subagent_is_named(self, tmp_path: Path) -> None:
+        session = ClaudeCode().says(CLAIM, isSidechain=True, agentId="a1b2")
+        assert [entry.agent for entry in contradicted(write(tmp_path / "a.jsonl", session.lines))] == ["subagent a1b2"]
+
+    def test_a_forked_session_does_not_count_its_first_part_again(self, tmp_path: Path) -> None:
+        first = ClaudeCode().asks("test it").says(CLAIM)
+        write(tmp_path / "a.jsonl", first.lines)
+        write(tmp_path / "b.jsonl", [{**line, "sessionId": "s2"} for line in first.lines])
+        read = audited(tmp_path)
+        assert len(read.statements) == 1
+        assert read.summary.contradicted == 1
+
+    def test_a_session_without_its_beginning_does_not_accuse_of_what_it_may_have(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("go on").says(CLAIM)
+        session.lines[0]["parentUuid"] = "earlier"
+        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
+
+    def test_errors_of_the_client_and_notices_are_not_read(self, tmp_path: Path) -> None:
+        session = ClaudeCode().says(CLAIM, isApiErrorMessage=True)
+        session.lines[0]["message"]["model"] = "<synthetic>"
+        assert audited(write(tmp_path / "a.jsonl", session.lines)).statements == []
+
+
+def codex_lines(*payloads: Json) -> list[Json]:
+    meta = {"type": "session_meta", "payload": {"id": "c1", "cwd": "/home/dev/shop"}}
+    context = {"type": "turn_context", "payload": {"cwd": "/home/dev/shop", "model": "gpt-5.5"}}
+    return [meta, context, *({"type": "response_item", "timestamp": "t", "payload": payload} for payload in payloads)]
+
+
+def codex_text(words: str) -> Json:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": words}]}
+
+
+class TestCodex:
+    @pytest.mark.parametrize(
+        "output",
+        [
+            f"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 1\nOutput:\n{FAILED}\n",
+            f"Exit code: 1\nWall time: 0 seconds\nOutput:\n{FAILED}\n",
+            json.dumps({"output": FAILED, "metadata": {"exit_code": 1}}),
+            [{"type": "input_text", "text": f"Exit code: 1\nOutput:\n{FAILED}"}],
+        ],
+    )
+    def test_the_calls_of_earlier_versions_are_read(self, tmp_path: Path, output: object) -> None:
+        call = {"type": "function_call", "name": "shell", "call_id": "c", "arguments": '{"command": ["pytest", "-q"]}'}
+        call["arguments"] = json.dumps({"command": ["bash", "-lc", "pytest -q"]})
+        lines = codex_lines(call, {"type": "function_call_output", "call_id": "c", "output": output}, codex_text(CLAIM))
+        [statement] = contradicted(write(tmp_path / "rollout-1.jsonl", lines))
+        assert (statement.command, statement.line) == ("pytest -q", FAILED)
+
+    def test_an_item_replaces_its_response_item(self, tmp_path: Path) -> None:
+        call = {"type": "function_call", "name": "exec_command", "call_id": "c", "arguments": '{"cmd": "pytest -q"}'}
+        item = {"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "pytest -q"], "exit_code": 0}
+        item |= {"status": "completed", "aggregated_output": PASSED}
+        lines = [*codex_lines(call), {"type": "event_msg", "payload": {"type": "item_completed", "item": item}}]
+        lines += codex_lines(codex_text(CLAIM))[2:]
+        assert [entry.outcome for entry in audited(write(tmp_path / "r.jsonl", lines), every=True).statements] == [
+            "verified"
+        ]
+
+    @pytest.mark.parametrize(("output", "count"), [("Success. Updated the following files:\nA a.py\n", 0), ("no", 1)])
+    def test_a_patch_changes_its_files(self, tmp_path: Path, output: str, count: int) -> None:
+        patch = "*** Begin Patch\n*** Add File: shop/tax.py\n+x\n*** End Patch"
+        call = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "p", "input": patch}
+        end = {"type": "custom_tool_call_output", "call_id": "p", "output": f"Exit code: 0\nOutput:\n{output}"}
+        lines = codex_lines(call, end, codex_text("I created `shop/tax.py`."))
+        assert len(contradicted(write(tmp_path / "r.jsonl", lines))) == count
+
+
+def test_a_session_of_copilot_is_read(tmp_path: Path) -> None:
+    lines: list[Json] = [
+        {"type": "session.start", "data": {"sessionId": "p1", "context": {"cwd": "/home/dev/shop"}}},
+        {"type": "user.message", "data": {"content": "test it"}},
+        {
+            "type": "tool.execution_start",
+            "data": {"toolCallId": "c", "toolName": "bash", "arguments": {"command": "pytest -q"}},
+        },
+        {
+            "type": "tool.execution_complete",
+            "data": {
+                "toolCallId": "c",
+                "success": True,
+                "result": {"content": FAILED},
+                "shellExecution": {"exitCode": 1},
+            },
+        },
+        {"type": "assistant.message", "data": {"content": CLAIM, "messageId": "m", "model": "opus"}},
+    ]
+    path = write(tmp_path / ".copilot/session-state/p1/events.jsonl", lines)
+    [statement] = contradicted(path)
+    assert (statement.session, statement.line) == ("p1", FAILED)
+    assert [(entry.client, entry.model) for entry in audited(path).sessions] == [("copilot", "opus")]
+
+
+def opencode_database(path: Path, parts: list[Json]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "CREATE TABLE session (id TEXT, directory TEXT, parent_id TEXT, time_created INTEGER);"
+        "CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);"
+        "CREATE TABLE part (id TEXT, message_id TEXT, time_created INTEGER, data TEXT);"
+        "INSERT INTO session VALUES ('o1', '/home/dev/shop', NULL, 1770000000000);"
+    )
+    info = {"role": "assistant", "agent": "build", "modelID": "sonnet", "path": {"cwd": "/home/dev/shop"}}
+    for number, part in enumerate(parts):
+        message = (f"m{number}", "o1", 1_770_000_000_000 + number, json.dumps(info))
+        connection.execute("INSERT INTO message VALUES (?, ?, ?, ?)", message)
+        connection.execute("INSERT INTO part VALUES (?, ?, ?, ?)", (f"p{number}", f"m{number}", 1, json.dumps(part)))
+    connection.commit()
+    connection.close()
+    return path
+
+
+def test_the_database_of_opencode_is_read_and_not_changed(tmp_path: Path) -> None:
+    state = {"status": "completed", "input": {"command": "pytest -q"}, "output": FAILED, "metadata": {"exit": 1}}
+    parts = [{"type": "tool", "tool": "bash", "state": state}, {"type": "text", "text": CLAIM}]
+    path = opencode_database(tmp_path / "opencode.db", parts)
+    before = path.read_bytes()
+    [statement] = contradicted(path)
+    assert (statement.session, statement.at, statement.line) == ("o1", "2026-02-02T02:40:00Z", FAILED)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["opencode.db"]
+
+
+class TestFiles:
+    def test_the_default_folders_of_all_clients_are_found(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_DATA_HOME"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        paths = [
+            write(tmp_path / ".claude/projects/-home-dev-shop/s.jsonl", []),
+            write(tmp_path / ".codex/sessions/2026/02/08/rollout-1.jsonl", []),
+            write(tmp_path / ".copilot/session-state/s/events.jsonl", []),
+            opencode_database(tmp_path / ".local/share/opencode/opencode.db", []),
+        ]
+        found = [entry.path for entry in find_transcripts()]
+        assert sorted(found) == sorted(paths)
+        monkeypatch.setenv("CODEX_HOME", str(tmp_path / "other"))
+        assert default_folders("codex")[0] == tmp_path / "other/sessions"
+
+    def test_older_files_and_other_files_are_left_out(self, tmp_path: Path) -> None:
+        old, new = write(tmp_path / "old.jsonl", []), write(tmp_path / "new.jsonl", [])
+        (tmp_path / "notes.txt").write_text("x")
+        (tmp_path / "other.db").write_text("x")
+        os.utime(old, (1000, 1000))
+        assert [entry.path for entry in find_transcripts([tmp_path], since=2000)] == [new]
+
+    def test_a_file_that_cannot_be_read_is_named_and_skipped(self, tmp_path: Path) -> None:
+        (tmp_path / "opencode.db").write_text("not a database " * 100)
+        good = write(tmp_path / "a.jsonl", ClaudeCode().says(CLAIM).lines)
+        read = audited(tmp_path)
+        assert [entry.path for entry in read.skipped] == [str(tmp_path / "opencode.db")]
+        assert "not a database of opencode" in read.skipped[0].why
+        assert len(read.statements) == 1
+        assert good.exists()
+
+    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
+        [entry] = find_transcripts([tmp_path / "none"])
+        assert entry == UnreadableFile(tmp_path / "none", "there is no such file or folder")
+
+    def test_broken_and_cut_lines_are_skipped(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "a.jsonl", ClaudeCode().says(CLAIM).lines)
+        path.write_bytes(b"{not json\n\n\xff\xfe\n[1]\n" + path.read_bytes() + b'{"type": "assistant", "mess')
+        assert len(contradicted(path)) == 1
+
+    def test_many_files_are_read_in_processes_with_the_same_result(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(4):
+            write(tmp_path / f"{number}.jsonl", ClaudeCode(f"s{number}").says(f"All {number + 2} tests pass.").lines)
+        alone = audited(tmp_path)
+        monkeypatch.setattr("remit.clients.transcripts.auditing._MIN_PARALLEL", 1)
+        assert audited(tmp_path) == alone
+        assert len(alone.statements) == 4
+
+
+def test_secrets_are_removed_from_what_is_shown(tmp_path: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    session = ClaudeCode().runs(f"TOKEN={token} pytest -q", f"Exit code 1\n{FAILED} {token}", failed=True)
+    session.says(f"All tests pass with {token}.")
+    read = audited(write(tmp_path / "a.jsonl", session.lines))
+    assert read.statements
+    assert token not in repr(read)
+
+
+def test_the_worst_come_first(tmp_path: Path) -> None:
+    session = ClaudeCode().asks("go").says("I created `shop/none.py`.")
+    session.asks("test").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(CLAIM)
+    found = contradicted(write(tmp_path / "a.jsonl", session.lines))
+    assert [entry.kind for entry in found] == ["run", "change"]
+
+
+@given(
+    st.lists(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(
+                        ["type", "message", "content", "text", "payload", "data", "info", "parts", "role", "id", "name"]
+                    ),
+                    inner,
+                    max_size=4,
+                )
+            ),
+            max_leaves=12,
+        ),
+        max_size=5,
+    )
+)
+def test_any_lines_are_read_without_an_error(tmp_path_factory: pytest.TempPathFactory, lines: list[Any]) -> None:
+    path = tmp_path_factory.mktemp("lines") / "a.jsonl"
+    write(path, lines)
+    assert isinstance(audit_file(path), list)
+
+
+def test_a_file_of_a_pipe_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jsonl")
+    assert all(not isinstance(entry, TranscriptFile) for entry in find_transcripts([tmp_path]))

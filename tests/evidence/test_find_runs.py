@@ -1,0 +1,146 @@
+"""Runs of tests, builds and analyses: which commands are some, and what their output shows."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remit.evidence.find_runs import find_runs, kept_output, run_outcome
+from remit.evidence.model import Check
+
+_OUTPUTS = tomllib.loads((Path(__file__).parent / "statements" / "runner_outputs.toml").read_text("utf-8"))["output"]
+#: Programs that print nothing when they succeed.
+_SILENT = ("make-pass", "tsc-pass")
+
+
+@pytest.mark.parametrize("recorded", _OUTPUTS, ids=lambda recorded: str(recorded["name"]))
+def test_the_output_of_a_runner_decides_and_not_the_status_of_its_line(recorded: dict[str, Any]) -> None:
+    (run,) = find_runs(recorded["command"])
+    output = kept_output(recorded["command"], recorded["text"])
+    passed = recorded["exit"] == 0
+    assert run_outcome(run, output, recorded["exit"]).passed is passed
+    (hidden,) = find_runs(f"{recorded['command']} 2>&1 | tail -40")
+    if recorded["name"] not in _SILENT:
+        assert run_outcome(hidden, output, 0).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("pytest-fail", {"failed": 1, "passed": 1}),
+        ("jest-fail", {"failed": 1, "passed": 1, "total": 2}),
+        ("vitest-pass", {"passed": 1}),
+        ("mocha-fail", {"failed": 1, "passed": 1}),
+        ("node-fail", {"failed": 1, "passed": 1}),
+        ("cargo-pass", {"failed": 0, "passed": 2}),
+        ("ctest-fail", {"failed": 1, "total": 2}),
+        ("rspec-fail", {"failed": 1, "total": 2}),
+        ("phpunit-fail", {"failed": 1, "total": 2}),
+        ("minitest-pass", {"failed": 0, "total": 1}),
+    ],
+)
+def test_the_counts_of_a_summary_are_read(name: str, counts: dict[str, int]) -> None:
+    recorded = next(one for one in _OUTPUTS if one["name"] == name)
+    (run,) = find_runs(recorded["command"])
+    assert dict(run_outcome(run, recorded["text"], None).counts) == counts
+
+
+@pytest.mark.parametrize(
+    ("command", "check"),
+    [
+        ("pytest", "test"),
+        ("python -m pytest -q tests", "test"),
+        ("cd app && npm test", "test"),
+        ("npm ci && npm run test:unit", "test"),
+        ("env CI=1 timeout 60 pytest -q 2>&1 | tail -5", "test"),
+        ("bash -lc 'cargo test'", "test"),
+        ("make check", "test"),
+        ("./run_tests.sh", "test"),
+        ("sh tests.sh", "test"),
+        ("uv run --extra dev pytest", "test"),
+        ("poetry run python -m pytest", "test"),
+        ("python manage.py test", "test"),
+        ("docker compose exec -T web bats tests", "test"),
+        ("docker run --rm -v .:/app image pytest", "test"),
+        ("npx --yes jest", "test"),
+        ("pnpm --filter web test", "test"),
+        ("./gradlew build", "build"),
+        ("npm run build", "build"),
+        ("npx tsc --noEmit", "types"),
+        ("uvx mypy src", "types"),
+        ("pre-commit run --all-files", "lint"),
+        ("npm run lint", "lint"),
+    ],
+)
+def test_a_command_line_names_what_it_checks(command: str, check: Check) -> None:
+    assert any(check in run.checks for run in find_runs(command))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls tests",
+        "cat pytest.ini",
+        "grep -rn 'pytest' .",
+        "grep -E 'test|spec' a.py",
+        "echo 'pytest: 45 passed'",
+        "cat tests/test_a.py > copy.py",
+        "pip install pytest",
+        "python -m pip install pytest",
+        "npm install --save-dev jest",
+        "npm ci",
+        "npx playwright install",
+        "git add tests && git commit -m 'tests pass'",
+        "mkdir -p tests && touch tests/test_a.py",
+        "python -m pytest --collect-only",
+        "pytest --version",
+    ],
+)
+def test_a_command_that_only_names_tests_runs_none(command: str) -> None:
+    assert find_runs(command) == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "passed"),
+    [
+        ("pytest", 0, True),
+        ("pytest", 1, False),
+        ("pytest && echo ok", 0, True),
+        ("pytest && echo ok", 1, False),
+        ("pytest | tail -5", 0, None),
+        ("pytest 2>&1 | tee log", 0, None),
+        ("set -o pipefail; pytest | tee log", 2, False),
+        ("pytest; echo done", 0, None),
+        ("pytest || true", 0, None),
+        ("pytest &", 0, None),
+        ("pytest && make docs", 2, None),
+        ("pytest | grep FAILED", 1, None),
+    ],
+)
+def test_the_status_counts_only_if_it_is_that_of_the_runner(command: str, status: int, passed: bool | None) -> None:
+    assert run_outcome(find_runs(command)[0], "", status).passed is passed
+
+
+def test_a_printed_status_counts() -> None:
+    (run,) = find_runs('pytest > out.log 2>&1; echo "exit: $?"')
+    assert run_outcome(run, "exit: 1", 0).passed is False
+    assert run_outcome(run, "exit: 0", 0).passed is True
+    (piped,) = find_runs("pytest | tail -3; echo $?")
+    assert run_outcome(piped, "0", 0).passed is None
+
+
+def test_a_summary_has_priority_over_what_the_program_under_test_prints() -> None:
+    (run,) = find_runs("npm test")
+    output = "error: expected in this test\nFAIL of a connection\n  12 passing (3ms)"
+    assert run_outcome(run, output, 0).passed is True
+
+
+def test_a_long_output_is_kept_in_part_with_its_summary() -> None:
+    output = "\n".join(["test passed"] * 50_000 + ["2 failed, 3 passed in 1.0s"])
+    kept = kept_output("pytest", output)
+    assert len(kept) < 50_000
+    assert kept.endswith("2 failed, 3 passed in 1.0s")
+    assert kept_output("cat a.py", output) == ""

@@ -1,0 +1,245 @@
+"""Statements about finished work: what is one, and what the record shows of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remit.evidence.find_runs import kept_output
+from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.model import CheckedStatement
+from remit.evidence.read_statements import read_statements
+from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
+from remit.workspace.files import WorkTree
+
+_PLANTED = tomllib.loads((Path(__file__).parent / "statements" / "planted.toml").read_text("utf-8"))["record"]
+MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
+EDIT = Receipt("Edit", path="src/cart.py")
+
+
+def bash(command: str, status: int | None = 0, output: str | None = "") -> Receipt:
+    kept = kept_output(command, output) if output is not None else None
+    return Receipt("Bash", {"command": command}, exit=status, failed=status not in (0, None), output=kept)
+
+
+def checked(text: str, *receipts: Receipt, **options: Any) -> list[CheckedStatement]:
+    judge = StatementJudge(ReceiptIndex(receipts, "/"), **options)
+    return [judge.judge(statement) for statement in read_statements(text)]
+
+
+def outcome(text: str, *receipts: Receipt, **options: Any) -> tuple[str, str]:
+    """Return the outcome of the only statement of a text, and why."""
+    (one,) = checked(text, *receipts, **options)
+    return one.outcome, one.why
+
+
+def _receipt(call: dict[str, Any]) -> Receipt:
+    if "command" not in call:
+        return Receipt(call["tool"], {"file_path": call["path"]}, path=call["path"])
+    receipt = bash(call["command"], call["exit"], call["output"])
+    return receipt if not call.get("pending") else Receipt("Bash", receipt.arguments, pending=True)
+
+
+@pytest.mark.parametrize("record", _PLANTED, ids=lambda record: str(record["name"]))
+def test_untrue_statements_are_found_and_true_ones_are_not_accused(record: dict[str, Any]) -> None:
+    calls = [_receipt(call) for call in record["calls"]]
+    for text in record["false"]:
+        assert any(one.fails for one in checked(text, *calls)), text
+    for text in record["true"]:
+        assert [one.why for one in checked(text, *calls) if one.fails] == [], text
+
+
+@pytest.mark.parametrize(
+    ("text", "passed", "command"),
+    [
+        ("```\n$ python -m pytest tests\n2 passed in 0.01s\n```", True, "python -m pytest tests"),
+        ("```console\n% npm test\n\nTests: 1 failed, 3 passed, 4 total\n```", False, "npm test"),
+        ("```\nFAILED tests/test_a.py::test_b\n```", False, ""),
+        ("```\nFAIL: test_x (tests.T)\nFAILED (failures=1)\n```", False, ""),
+        ("All tests pass.", True, ""),
+        ("12 tests pass and 1 fails.", False, ""),
+        ("| Suite | Result |\n| --- | --- |\n| unit | 12 passed |", True, ""),
+        ("| Suite | Result |\n| --- | --- |\n| unit | 2 failed |", False, ""),
+        ("- Failed: 3", False, ""),
+        ("- Tests failed: 0", True, ""),
+        ("No tests failed.", True, ""),
+        ("テストはすべて成功しました。", True, ""),
+        ("测试全部通过。", True, ""),
+        ("All tests pass but 1 fails.", False, ""),
+    ],
+)
+def test_the_results_of_tests_are_statements(text: str, passed: bool, command: str) -> None:
+    found = read_statements(f"#### Test Results\n{text}")
+    assert [(one.passed, one.command) for one in found if one.kind == "run"] == [(passed, command)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "None", "N/A", "-", "Tests were not run.", "They could not run here.", "There are no tests."),
+        *("Not tested.", "The suite was not executed.", "Tests have not been run", "Tests should be added."),
+        *("See the test plan.", "> All tests pass.", "- [ ] All tests pass", 'The badge says "all tests pass".'),
+        *("## Next steps\n- Commit and push\n- Updated `a/b.py`", "```python\nassert passed\n```"),
+    ],
+)
+def test_other_texts_state_no_finished_work(text: str) -> None:
+    assert read_statements(text) == []
+
+
+def test_the_whole_sentence_is_kept_with_the_names_of_files() -> None:
+    (one,) = read_statements("It is done. I fixed lib/express.js v1.2 for Node.js 20. Bye.")
+    assert (one.text, one.paths) == ("I fixed lib/express.js v1.2 for Node.js 20.", ("lib/express.js",))
+
+
+def test_a_repeated_command_decides() -> None:
+    again = Receipt(RERUN, {"command": "exit 1"}, exit=1, failed=True)
+    assert outcome("All tests pass.", bash("pytest"), rerun=again) == (
+        "contradicted",
+        "`exit 1` ended with exit status 1",
+    )
+
+
+def test_the_last_run_counts_and_a_failure_of_another_part_remains() -> None:
+    failed = bash("pytest", 1, "1 failed, 9 passed in 1s")
+    assert outcome("All tests pass.", failed, bash("ls"), bash("pytest", 0, "10 passed in 1s"))[0] == "verified"
+    assert outcome("All tests pass.", bash("pytest", 0, "10 passed in 1s"), failed)[0] == "contradicted"
+    part = bash("pytest tests/test_a.py", 0, "1 passed in 1s")
+    assert outcome("All tests pass.", failed, part)[0] == "contradicted"
+    assert outcome("All tests pass.", failed, EDIT, part)[0] == "verified"
+
+
+def test_a_run_that_only_another_agent_can_have_made_is_unchecked() -> None:
+    assert outcome("All tests pass.", Receipt("Agent", {"subagent_type": "qa"}))[0] == "unchecked"
+    assert outcome("All tests pass.", Receipt("Agent"), has_subagents=True)[0] == "unseen"
+    assert outcome("All tests pass.", Receipt("mcp__box__run_command"))[0] == "unchecked"
+    assert outcome("All tests pass.", Receipt("mcp__docs__search"))[0] == "unseen"
+
+
+def test_an_outcome_that_no_call_showed_is_unseen() -> None:
+    assert outcome("All tests pass.", bash("npm test > /dev/null 2>&1 || true")) == (
+        "unseen",
+        "`npm test > /dev/null 2>&1 || true` showed no outcome",
+    )
+    assert outcome("All tests pass.", bash("npm test || true", output=None))[0] == "unchecked"
+
+
+def test_a_file_that_is_missing_or_still_there_is_a_proof(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text("")
+    tree = WorkTree(tmp_path)
+    assert outcome("I added `new.py`.", workspace=tree) == (
+        "contradicted",
+        "there is no new.py, and no call wrote it",
+    )
+    assert outcome("I deleted `old.py`.", workspace=tree) == ("contradicted", "old.py is still there")
+    assert outcome("I changed `old.py`.", workspace=tree) == ("unseen", "no call changed old.py")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -i s/a/b/ src/tax.py",
+        "cat > src/tax.py <<'EOF'\nx\nEOF",
+        "git mv src/old.py src/tax.py",
+        "cp /tmp/tax.py src/",
+        "python - <<'EOF'\nopen('src/tax.py', 'w')\nEOF",
+        "python generate.py",
+        "git apply fix.patch",
+        "make generate",
+    ],
+)
+def test_a_command_that_may_have_written_a_file_leaves_it_unchecked(command: str) -> None:
+    assert not checked("I updated `src/tax.py`.", bash(command))[0].fails
+
+
+@pytest.mark.parametrize("command", ["pytest -q", "ls", "git add -A", "rm src/other.py", "python -c 'print(1)'"])
+def test_other_commands_did_not_write_it(command: str) -> None:
+    assert outcome("I updated `src/tax.py`.", bash(command))[0] == "unseen"
+
+
+def test_a_judge_can_be_asked_while_the_record_grows() -> None:
+    record = ReceiptIndex([bash("pytest", 1, "1 failed in 1s")], "/")
+    judge = StatementJudge(record)
+    (statement,) = read_statements("All tests pass.")
+    assert judge.judge(statement).outcome == "contradicted"
+    record.add(bash("pytest", 0, "9 passed in 1s"))
+    assert judge.judge(statement).outcome == "verified"
+
+
+# From outside
+
+
+def remit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The real command."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run([*MAIN, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def _transcript(path: Path, *calls: tuple[str, str]) -> str:
+    """Write a transcript of the client with these commands and their outputs."""
+    lines: list[dict[str, Any]] = [{"type": "user", "cwd": str(path.parent), "message": {"content": "go"}}]
+    for number, (command, output) in enumerate(calls):
+        use = {"type": "tool_use", "id": str(number), "name": "Bash", "input": {"command": command}}
+        result = {"type": "tool_result", "tool_use_id": str(number), "content": output}
+        lines += [
+            {"type": "assistant", "message": {"content": [use]}},
+            {"type": "user", "message": {"content": [result]}},
+        ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("calls", "text", "proof"),
+    [
+        ([("ls", "lib")], "I ran npm test: all pass.", "no tests ran in this session"),
+        ([("npm test 2>&1 | tail -20", "sh: 1: mocha: not found")], "All tests pass.", "mocha: not found"),
+        ([("npm test || true", "  1 failing")], "All tests pass.", "1 failing"),
+        ([("ls", "lib")], "I committed it.", "no call made a commit"),
+    ],
+)
+def test_verify_compares_a_text_with_a_transcript(
+    tmp_path: Path, calls: list[tuple[str, str]], text: str, proof: str
+) -> None:
+    transcript = _transcript(tmp_path / "session.jsonl", *calls)
+    (tmp_path / "answer.md").write_text(text)
+    done = remit("verify", "answer.md", "--repo", str(tmp_path), "--transcript", transcript, cwd=tmp_path)
+    assert done.returncode == 1
+    assert text in done.stdout
+    assert proof in done.stdout
+
+
+@pytest.mark.process
+def test_check_lists_statements_as_claims(tmp_path: Path) -> None:
+    transcript = _transcript(tmp_path / "session.jsonl", ("npm test 2>&1 | tail", "  3 passing (2ms)"))
+    (tmp_path / "answer.md").write_text("All 3 tests pass. I pushed it.")
+    arguments = ("--profile", "claims", "--repo", str(tmp_path), "--transcript", transcript, "--format", "json")
+    done = remit("check", "answer.md", *arguments, cwd=tmp_path)
+    (result,) = json.loads(done.stdout)["results"]
+    assert [(claim["kind"], claim["text"], claim["outcome"], claim["why"]) for claim in result["claims"]] == [
+        ("run", "All 3 tests pass.", "verified", ""),
+        ("change", "I pushed it.", "unseen", "no call pushed anything"),
+    ]
+    assert [one["rule"] for one in result["violations"]] == ["change-unseen"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "part",
+    ["I ", "tests pass, ", "added `a/b.py` and ", "`", "| ", "a/" * 20 + ".", "测试", "テストが", "1/", "(", "passed "],
+)
+def test_a_hostile_text_is_read_in_linear_time(part: str) -> None:
+    seconds = []
+    for size in (20_000, 80_000):
+        started = time.process_time()
+        read_statements(part * (size // len(part)) + "\n" + (part * 20 + "\n") * (size // (len(part) * 20)))
+        seconds.append(time.process_time() - started)
+    assert seconds[1] < max(8 * seconds[0], 1.5)
