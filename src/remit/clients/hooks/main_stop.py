@@ -70,7 +70,7 @@ def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
 
 def _early_message(payload: object, context: ProjectContext) -> Answer | None:
     """Tell the person that the answer was given again although a delegation is open. It is not blocked twice."""
-    if context.is_observing or not flag(payload, "stop_hook_active"):
+    if not context.is_denying or not flag(payload, "stop_hook_active"):
         return None
     with context.session(text(payload, "session_id")) as state:
         waiting = list(dict.fromkeys(open_delegations(state)))
