@@ -372,7 +372,8 @@ class TestOtherSubagents:
     def test_explore_is_under_contract(self, client: Client) -> None:
         prompt = (client.launch(CALL, "Explore") or {})["hookSpecificOutput"]["updatedInput"]["prompt"]
         assert "## Explore Result" in prompt
-        assert "#### Execution Flow" in prompt
+        assert "### Key References" in prompt
+        assert "#### Execution Flow" not in prompt, "a search gets the short form"
         assert is_block(client.stop(AGENT, "at src/nope.py:99, all good.", "Explore"))
 
 
