@@ -373,7 +373,7 @@ class TestOtherSubagents:
         prompt = (client.launch(CALL, "Explore") or {})["hookSpecificOutput"]["updatedInput"]["prompt"]
         assert "## Explore Result" in prompt
         assert "### Key References" in prompt
-        assert "#### Execution Flow" not in prompt, "a search gets the short form"
+        assert "#### Execution Flow" not in prompt, "a search has the short form"
         assert is_block(client.stop(AGENT, "at src/nope.py:99, all good.", "Explore"))
 
 

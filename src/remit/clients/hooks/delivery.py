@@ -6,12 +6,12 @@ from remit.acceptance import ReportJudgement
 from remit.clients.hooks import results
 from remit.clients.hooks.judging import judge
 from remit.clients.hooks.notices import (
+    accepted_notice,
     conflicts_notice,
     failure_notice,
     interrupted_notice,
     long_notice,
     unverified_notice,
-    warnings_notice,
     withheld_notice,
 )
 from remit.clients.hooks.payload import table, text
@@ -116,8 +116,8 @@ def new_conflicts(context: ProjectContext, session: str) -> str:
 def _notice(output: object, kept: KeptResult, *, retried: bool) -> Answer | None:
     """Return the answer for a final report: a notice instead of it or with it, or None."""
     if kept.outcome == "accepted":
-        warnings = warnings_notice(kept)
-        return merge(add_context("PostToolUse", warnings) if warnings else None, _shortened(output, kept))
+        notice = accepted_notice(kept)
+        return merge(add_context("PostToolUse", notice) if notice else None, _shortened(output, kept))
     if kept.outcome not in ("rejected", "failed"):
         return None
     if kept.failure:

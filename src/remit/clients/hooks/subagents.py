@@ -130,6 +130,7 @@ def keep(
         profile=context.profile_of(run.agent),
         failure=failure.text if failure else "",
         recoverable=failure is None or failure.is_recoverable,
+        reviews=judged.reasons_for_review if would == "accepted" else [],
         model=model_of(run.transcript),
         commit=commit_of(context),
         findings=sum(len(verdict.document.findings) for verdict in judged.verdicts),
@@ -158,7 +159,7 @@ def close(context: ProjectContext, state: SessionState, key: str, kept: KeptResu
         if outcome == "accepted":
             state.cite(kept.cited)
         if not is_known:
-            record_delegation(context, state, key, _cause(kept))
+            record_delegation(context, state, key, _cause(kept), kept.reviews)
 
 
 def _cause(kept: KeptResult) -> str:
