@@ -1,4 +1,4 @@
-"""What the assistant and the person said in a session, from the lines of its transcript."""
+"""The texts of the assistant and of the person in a session, from the lines of its transcript."""
 
 from __future__ import annotations
 
