@@ -81,9 +81,9 @@ class TestC8TheSecondFinalAnswer:
         client.launch(CALL, "general-purpose")
         client.start(AGENT, "general-purpose")
         assert is_block(self.answer(client, stop_hook_active=False))
-        told = (self.answer(client, stop_hook_active=True) or {})["systemMessage"]
+        shown = (self.answer(client, stop_hook_active=True) or {})["systemMessage"]
         notice = "the answer was given before general-purpose had reported, so it does not contain that result"
-        assert told == f"remit (synthesize-early): {notice}"
+        assert shown == f"remit (synthesize-early): {notice}"
         assert client.state.warnings == [notice.capitalize()]
 
     def test_an_answer_after_the_result_is_not_mentioned(self, client: Client) -> None:

@@ -15,7 +15,7 @@ _MAX_LINE = 600
 
 
 def shorten_result(text: str, source: str) -> str:
-    """Return a result with at most about `MAX_TOKENS` tokens. `source` says where the complete text is."""
+    """Return a result with at most about `MAX_TOKENS` tokens. `source` states where the complete text is."""
     if len(text) <= MAX_TOKENS or estimate_tokens(text) <= MAX_TOKENS:
         return text
     sections = list(_sections(text.split("\n")))
@@ -28,7 +28,7 @@ def shorten_result(text: str, source: str) -> str:
 
 
 def _sections(lines: list[str]) -> Iterator[list[str]]:
-    """Yield the lines of each section, from its heading on. A heading inside a fence is none."""
+    """Yield the lines of each section, from its heading on. A heading inside a fence begins no section."""
     section: list[str] = []
     is_fenced = False
     for line in lines:
