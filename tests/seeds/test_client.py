@@ -141,7 +141,7 @@ class TestFailurePolicy:
         assert "Send code-explorer the task again" not in context_of(client.run(RETRY, SECOND, FAILED)[-1])
         assert "in its place" in str(read(client, self.FILES[0], limit=200))
 
-    def test_n12_a_fallback_read_is_in_the_progress_file_and_the_person_is_told(self, client: Client) -> None:
+    def test_n12_a_fallback_read_is_in_the_progress_file_and_the_person_reads_it(self, client: Client) -> None:
         self.fill_the_window(client)
         client.run(CALL, AGENT, FAILED)
         client.run(RETRY, SECOND, FAILED)
