@@ -117,7 +117,7 @@ def test_the_log_shows_denied_calls_with_reason_and_saving() -> None:
     assert "frontend-specialist" in found["denied"]
     assert "remit gate why toolu_1" in found["denied"]
     assert "estimated cost: 15,000 tokens (1,500 lines)" in found["denied"]
-    assert "estimated cost of the denied reads: 15,000 tokens" in found["denied"]
+    assert "the denied reads would have cost an estimated 15,000 tokens" in found["denied"]
     assert "README.md" not in found["denied"]
     assert "README.md is prose" in found["log"]
     assert "estimated saving against a delegation: 600 tokens" in found["log"]

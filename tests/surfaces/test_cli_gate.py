@@ -173,7 +173,7 @@ class TestAsking:
         for wanted in ("toolu_01", "lookup-lines"):
             text = remit("gate", "why", wanted).out
             assert "instead: read one section with offset and limit" in text
-            assert "5,000 tokens" in text
+            assert "estimated cost: 5,000 tokens" in text
         found = remit("gate", "why", "toolu_01", "--format", "json").json
         assert (found["schema"], found["rule"]["name"], found["rule"]["level"]) == (
             "remit.gate-why/1",
@@ -366,9 +366,7 @@ class TestMergeOfASession:
 
     def test_the_verdict_is_the_one_given_with_the_receipts_at_hand(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "rejected", attempt=2)
-        assert agents(remit("merge", "--session", "s1", "--format", "json")) == {
-            "release-helper": ("SUCCESS", "reject")
-        }
+        assert agents(remit("merge", "--session", "s1", "--format", "json")) == {"release-helper": ("FAILED", "reject")}
 
     def test_who_failed_takes_part_as_failed(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "accepted")

@@ -12,9 +12,12 @@ from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, block, merge, message
 from remit.clients.hooks.teams import untold_notices
 from remit.gate.decide import count_lines, decide_final, decide_stop
-from remit.gate.delegations import close_delegation, is_same_agent, release_writes
+from remit.gate.delegations import close_delegation, is_same_agent, open_delegations, release_writes
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
+
+#: Agents that a message about an early answer names.
+_MAX_NAMED = 5
 
 
 def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | None:
@@ -55,12 +58,28 @@ def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
             f"remit ({decision.rule}): {decision.reason}. If you can only wait, reply that you are waiting and draw no "
             "conclusions."
         )
+    early = _early_message(payload, context)
     sent_back = _check_final_answer(payload, context)
     if sent_back is None:
         with context.session(text(payload, "session_id")) as state:
             record_stop(context, state)
     is_long = decision.decision == "warn" and decision.rule == "presentation-size"
-    return merge(sent_back, message(f"remit ({decision.rule}): {decision.reason}") if is_long else None)
+    too_long = message(f"remit ({decision.rule}): {decision.reason}") if is_long else None
+    return merge(sent_back, early, too_long)
+
+
+def _early_message(payload: object, context: ProjectContext) -> Answer | None:
+    """Tell the person that the answer was given again although a delegation is open. It is not blocked twice."""
+    if not context.is_denying or not flag(payload, "stop_hook_active"):
+        return None
+    with context.session(text(payload, "session_id")) as state:
+        waiting = list(dict.fromkeys(open_delegations(state)))
+        if not waiting:
+            return None
+        names = ", ".join(waiting[:_MAX_NAMED]) + (" and others" if len(waiting) > _MAX_NAMED else "")
+        notice = f"the answer was given before {names} had reported, so it does not contain that result"
+        state.warn(notice[:1].upper() + notice[1:])
+    return message(f"remit (synthesize-early): {notice}")
 
 
 def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:

@@ -76,6 +76,8 @@ class KeptResult(msgspec.Struct, kw_only=True):
     #: Why the orchestrator has to look at an accepted report: PARTIAL, a low score, blockers.
     reviews: list[str] = []
     digest: str = ""
+    #: An estimate: the tokens of the report, and with the first attempt those of the instructions.
+    tokens: int = 0
     findings: int = 0
     #: The commit of the project, and the digest of the agent's definition and its model, if they were known.
     commit: str = ""
