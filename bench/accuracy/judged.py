@@ -38,6 +38,7 @@ ACCUSING = (
     "outside",
     "mismatch",
     "contradicted",
+    "unseen",
 )
 OUTCOMES = (
     *ACCUSING,
@@ -47,7 +48,6 @@ OUTCOMES = (
     "ambiguous",
     "planned",
     "unchecked",
-    "unseen",
     "not-read",
 )
 RELIABILITIES = ("certain", "likely", "look")

@@ -345,7 +345,7 @@ class TestMergeOfASession:
     def test_the_verdict_is_the_one_given_with_the_receipts_at_hand(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "rejected", attempt=2)
         assert agents(remit("merge", "--session", "s1", "--format", "json")) == {
-            "release-helper": ("SUCCESS", "reject")
+            "release-helper": ("FAILED", "reject")
         }
 
     def test_who_failed_takes_part_as_failed(self, remit: Remit, project: Path) -> None:
