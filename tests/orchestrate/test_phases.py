@@ -25,7 +25,7 @@ HOSTILE = (
 
 @pytest.mark.anyio
 async def test_results_of_earlier_phases_arrive_by_name_framed_as_data(play: Play) -> None:
-    turns = {f"task of {name}": says(result(name, found=f"I saw {name}.")) for name in ("a", "b", "c", "d")}
+    turns = {f"task of {name}": says(result(name, found=f"I saw {name}. It is in `a.py:1`.")) for name in ("a", "b", "c", "d")}
     async with play(conversations=turns) as fleet:
         spec = plan(
             phase("first", one("a")), phase("second", one("b")), phase("third", one("c"), one("d"), inputs=("first",))
@@ -45,7 +45,7 @@ async def test_results_of_earlier_phases_arrive_by_name_framed_as_data(play: Pla
 
 @pytest.mark.anyio
 async def test_a_result_with_instructions_and_closing_tags_cannot_leave_its_frame(play: Play) -> None:
-    turns = {"task of a": says(result("a", found=HOSTILE)), "task of b": says(result("b"))}
+    turns = {"task of a": says(result("a", found=f"See `a.py:1`.\n{HOSTILE}")), "task of b": says(result("b"))}
     async with play(conversations=turns) as fleet:
         spec = plan(phase("first", one("a")), phase("second", one("b"), inputs=("first",)))
         async with begun(fleet, spec) as run:
@@ -80,7 +80,8 @@ def test_the_name_of_an_agent_cannot_leave_the_frame(name: str) -> None:
 
 @pytest.mark.anyio
 async def test_a_long_result_is_capped_at_300_lines_and_the_rest_is_in_a_file(play: Play) -> None:
-    long = result("a", found="\n".join(f"- Line {number} of many." for number in range(1000)))
+    listed = "\n".join(f"- Line {number} of many is about `a.py:1`." for number in range(1000))
+    long = result("a", found=listed) + "\n### Overrides\n- raw-dump: the whole list was asked for\n"
     async with play(conversations={"task of a": says(long), "task of b": says(result("b"))}) as fleet:
         spec = plan(phase("first", one("a")), phase("second", one("b"), inputs=("first",)))
         async with begun(fleet, spec) as run:
@@ -201,7 +202,7 @@ async def test_a_missing_result_is_noticed_although_the_same_agent_sent_another(
 @pytest.mark.anyio
 async def test_a_verifying_phase_checks_the_findings_of_another(play: Play) -> None:
     """It runs after them, gets their results as data, and all results are merged."""
-    claims = result("judge").replace("Nothing was found.", "Both places were opened.")
+    claims = result("judge").replace("Nothing was found.", "Both places were opened: `a.py:1` and `b.py:1`.")
     turns = {"task of a": says(review("a", "It leaks")), "task of judge": says(claims)}
     async with play(conversations=turns) as fleet:
         spec = plan(
