@@ -116,11 +116,11 @@ def test_the_log_shows_denied_calls_with_reason_and_saving() -> None:
     assert "deny  Write  edit-code  src/app.tsx" in found["denied"]
     assert "frontend-specialist" in found["denied"]
     assert "remit gate why toolu_1" in found["denied"]
-    assert "would have cost about 15,000 tokens (1,500 lines)" in found["denied"]
-    assert "the denied reads would have cost about 15,000 tokens" in found["denied"]
+    assert "estimated cost: 15,000 tokens (1,500 lines)" in found["denied"]
+    assert "the denied reads would have cost an estimated 15,000 tokens" in found["denied"]
     assert "README.md" not in found["denied"]
     assert "README.md is prose" in found["log"]
-    assert "saved about 600 tokens against a delegation" in found["log"]
+    assert "estimated saving against a delegation: 600 tokens" in found["log"]
 
 
 def test_observe_shows_what_would_have_happened() -> None:

@@ -340,7 +340,7 @@ def plain_text(text: str, checkout: Workspace, limit: int = 160) -> str:
 
 
 def _as_quotation(line: str) -> str:
-    """Return a line as the words of somebody else; a quotation has one sentence."""
+    """Return a line as the words of another author; a quotation has one sentence."""
     return '"{}"'.format("; ".join(part.rstrip(".!?。！？") for part in sentences(line.replace('"', "'"))))
 
 

@@ -91,6 +91,10 @@ def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext, se
     if earlier is not None:
         return earlier
     decision = _decide_first(call, state, context)
+    if decision.exception == "fallback" and decision.decision == "allow":
+        from remit.clients.hooks.progress import record_fallback  # late: it is rare
+
+        record_fallback(context, state)
     if call.tool_use_id in state.pending:
         state.pending[call.tool_use_id].mark = mark
     for entry in state.decisions[-1:]:

@@ -9,6 +9,7 @@ from remit.clients.hooks import results
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.results import KeptResult
 from remit.contract.feedback import frame_partial, frame_result, neutralize, violation_lines
+from remit.contract.tokens import estimate_tokens
 from remit.failure_policy import instructions
 from remit.gate.delegation import Delegation
 from remit.gate.delegations import close_delegation, open_delegations
@@ -100,6 +101,14 @@ def _review_notice(kept: KeptResult) -> str:
     name = display_name(kept.agent)
     head = f"remit: before you go on, review the report of {name}, and decide what follows or ask the user:"
     return neutralize("\n".join((head, *(f"- {' '.join(one.split())}"[:_MAX_LINE] for one in kept.reviews))))
+
+
+def long_notice(kept: KeptResult, report: str) -> str:
+    """Return the notice for a report that is handed over shortened."""
+    return (
+        f"remit: the report of {display_name(kept.agent)} has about {estimate_tokens(report):,} tokens. Here it is "
+        f"shortened; the whole is in {neutralize(kept.path)}. Read there only what you need."
+    )
 
 
 def conflicts_notice(conflicts: list[str]) -> str:

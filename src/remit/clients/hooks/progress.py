@@ -22,6 +22,8 @@ _CLIENT = "Claude Code"
 _VERDICTS = {"accepted": "accept", "rejected": "reject"}
 #: Key files of one report.
 _MAX_FILES = 10
+_GAP = "the orchestrator may read a few files instead, go on without it, or ask the user"
+_INSTEAD = "the orchestrator read instead: "
 
 
 def record_prompt(context: ProjectContext, state: SessionState) -> None:
@@ -55,6 +57,32 @@ def record_delegation(
     more = {"agent": entry.agent, **({"cause": cause} if entry.has_failed and cause else {})}
     blockers = [note for note, reason in zip(notes, reviews, strict=True) if reason.startswith(BLOCKER)]
     _write(context, state, f"delegation {entry.agent}", entry.state, change, more, blockers=blockers)
+
+
+def record_fallback(context: ProjectContext, state: SessionState) -> None:
+    """Record which files the orchestrator reads in place of a failed delegation."""
+    entries = ((key, entry) for key, entry in state.delegations.items() if entry.allows_fallback and entry.fallback)
+    for key, entry in entries:
+        mark, files = f" ({_where(state, key)}): ", ", ".join(entry.fallback or ())
+
+        def change(progress: dict[str, Any], mark: str = mark, note: str = f"; {_INSTEAD}{files}") -> None:
+            progress["warnings"] = [
+                _without_action(one) + note if mark in str(one) else one for one in progress["warnings"]
+            ]
+
+        _write(
+            context,
+            state,
+            f"fallback read for {entry.agent}",
+            "allowed",
+            change,
+            {"agent": entry.agent, "files": files},
+        )
+
+
+def _without_action(warning: str) -> str:
+    """Return the warning of a failure without what may follow or was read instead."""
+    return warning.partition(f"; {_INSTEAD}")[0].removesuffix(f"; {_GAP}")
 
 
 def record_stop(context: ProjectContext, state: SessionState) -> None:
@@ -151,7 +179,7 @@ def _action(entry: Delegation) -> str:
     """Return what follows a failure, for its warning."""
     if entry.may_be_retried:
         return "it may be retried once with a reduced scope"
-    return "the orchestrator may read a few files instead, go on without it, or ask the user"
+    return _GAP
 
 
 def _next_action(state: SessionState, waiting: list[str], *, is_done: bool) -> str:

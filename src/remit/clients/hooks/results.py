@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.clients.hooks.project import CLAIMS
+from remit.contract.profiles import PROFILES
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.record_store import make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
@@ -37,6 +38,7 @@ _MAX_VIOLATIONS = 60
 _MAX_FILES = 500
 _MAX_REVIEWS = 20
 _PATHS = ("files", "changed")
+_CLAIM_RULES = (PROFILES[CLAIMS].only or frozenset()) - {"unreadable"}
 #: Characters of the verified part of a report.
 _MAX_PARTIAL = 20_000
 #: Characters beyond a limit that are searched for secrets before the text is cut.
@@ -74,6 +76,8 @@ class KeptResult(msgspec.Struct, kw_only=True):
     #: Why the orchestrator has to look at an accepted report: PARTIAL, a low score, blockers.
     reviews: list[str] = []
     digest: str = ""
+    #: An estimate: the tokens of the report, and with the first attempt those of the instructions.
+    tokens: int = 0
     findings: int = 0
     #: The commit of the project, and the digest of the agent's definition and its model, if they were known.
     commit: str = ""
@@ -109,9 +113,19 @@ class KeptResult(msgspec.Struct, kw_only=True):
         return self.outcome != "returned"
 
     @property
+    def untrue(self) -> int:
+        """The number of its claims that do not hold."""
+        return len({(one["rule"], one["line"], one["message"]) for one in self.violations if _is_untrue(one)})
+
+    @property
     def is_outside_contract(self) -> bool:
         """Whether only its claims were checked: its agent was never asked for a form."""
         return self.profile == CLAIMS
+
+
+def _is_untrue(violation: Mapping[str, Any]) -> bool:
+    """Whether a stored violation is of a claim that does not hold, and not of the form."""
+    return violation["level"] == "L1" and violation["rule"] in _CLAIM_RULES
 
 
 def keep_result(
