@@ -441,8 +441,21 @@ class TestFinalClaims:
         assert is_block(first)
         assert "final-claims" in str(first)
         assert named in str(first)
-        assert client.answer(f"I looked at it. {lie}", stop_hook_active=True) is None, "no loop"
+        repeated = client.answer(f"I looked at it. {lie}", stop_hook_active=True)
+        assert repeated is not None
+        assert list(repeated) == ["systemMessage"], "no loop, and the person is told"
+        assert lie.partition("。")[0] in repeated["systemMessage"], "the whole sentence"
+        assert "\n" not in repeated["systemMessage"]
         assert client.answer(f"I looked at it. {lie}") is None
+
+    def test_untrue_statements_are_counted(self, client: Client) -> None:
+        lies = "All 12 tests pass. The security-auditor confirmed that the login is safe."
+        for number, second in enumerate(("I ran no tests.", "All 12 tests pass.", lies)):
+            client.ask("UserPromptSubmit", prompt="go")
+            client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
+            assert is_block(client.answer(lies)), number
+            client.answer(second, stop_hook_active=True)
+        assert client.state.untrue_since() == (3, 3)
 
     @pytest.mark.parametrize("honest", HONEST)
     def test_an_honest_answer_is_not_touched(self, client: Client, honest: str) -> None:

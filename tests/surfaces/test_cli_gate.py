@@ -316,6 +316,28 @@ def agents(found: Ran) -> dict[str, tuple[str, str | None]]:
     return {one["agent"]: (one["status"], one["verdict"]) for one in found.json["agents"]}
 
 
+class TestUntrueStatements:
+    def test_they_are_counted_in_all_sessions(self, remit: Remit, project: Path) -> None:
+        folder = str(project / ".remit/gate")
+        for name, sent_back, passed in (("one", 5, 2), ("two", 4, 1), ("three", 1, 0)):
+            with open_session(folder, name) as state:
+                state.count_untrue("prompt 1", sent_back)
+                state.count_untrue("prompt 1", passed, has_passed=True)
+        assert remit("gate", "status", "--since", "7d").out.startswith(
+            "7 untrue statements were stopped, 3 got through\n"
+        )
+        found = remit("gate", "status", "--since", "7d", "--format", "json").json
+        assert (found["schema"], found["sessions"], found["stopped"], found["got_through"]) == (
+            "remit.gate-untrue/1",
+            3,
+            7,
+            3,
+        )
+        assert remit("gate", "status", "--since", "2999-01-01").out.startswith("0 untrue statements")
+        assert remit("gate", "status", "--since", "soon").code == 2
+        assert "3 untrue statements were stopped, 1 got through" in remit("gate", "status", "--session", "two").out
+
+
 class TestMergeOfASession:
     def test_the_last_word_of_each_subagent_is_merged(self, remit: Remit, project: Path) -> None:
         good = result("generic")

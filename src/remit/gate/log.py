@@ -67,6 +67,7 @@ def session_summary(state: SessionState) -> dict[str, Any]:
         "rules": rules,
         "exceptions": {"used": dict(state.used), "tokens_saved": state.saved},
         "denied": saved_tokens(state),
+        "untrue": dict(zip(("stopped", "got_through"), state.untrue_since(), strict=True)),
         "analysed": len(state.analysed),
         "delegations": [
             {"id": key, "agent": delegation.agent, "state": delegation.state, "retry": bool(delegation.retry_of)}

@@ -298,6 +298,32 @@ def status_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
         yield from paragraph(f"other sessions (--session): {', '.join(others[:3])}{more}", columns, style="dim")
 
 
+def untrue_shape(sessions: Iterable[SessionState], since: float, period: str) -> dict[str, Any]:
+    """Return how many untrue statements were stopped in some sessions, and how many got through."""
+    counts = [state.untrue_since(since) for state in sessions if state.updated >= since]
+    return {
+        "schema": "remit.gate-untrue/1",
+        "since": period,
+        "sessions": len(counts),
+        "stopped": sum(stopped for stopped, _ in counts),
+        "got_through": sum(passed for _, passed in counts),
+    }
+
+
+def untrue_text(counts: Mapping[str, Any]) -> str:
+    """Return the counts as a sentence."""
+    stopped = format_count(counts["stopped"], "untrue statement")
+    return f"{stopped} {'was' if counts['stopped'] == 1 else 'were'} stopped, {counts['got_through']} got through"
+
+
+def untrue_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
+    """Yield the text of an untrue shape."""
+    yield [Piece(untrue_text(shape), "bold")]
+    yield from paragraph(
+        f"in {format_count(shape['sessions'], 'session')} since {shape['since']}", columns, style="dim"
+    )
+
+
 def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
     window, denied, used, costs = shape["window"], shape["denied"], shape["exceptions"], shape["delegation_costs"]
     # In the mode `observe` nothing is denied.
@@ -314,6 +340,7 @@ def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
         if denied["lines"]
         else "",
         "exceptions": f"{_table(used['used'])}; {_saving(used['used'], costs)}" if used["used"] else "",
+        "untrue": untrue_text(shape["untrue"]) if any(shape["untrue"].values()) else "",
         "analysed": f"{_count(shape['analysed'], 'file')} covered by accepted results" if shape["analysed"] else "",
         "delegations": _table(states) + (f"; open: {', '.join(open_ones)}" if open_ones else ""),
         "their cost": ", ".join(f"{agent} about {tokens:,} tokens" for agent, tokens in costs.items()),

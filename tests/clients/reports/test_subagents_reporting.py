@@ -106,6 +106,16 @@ def test_partial_low_scores_and_blockers_ask_for_a_decision(client: Client) -> N
     assert any("The schema is missing." in one for one in progress["resumptionContext"]["blockers"])
 
 
+def test_untrue_statements_of_reports_are_counted_once(client: Client) -> None:
+    client.run("toolu_1", "a1", INVENTED, GOOD)
+    client.run("toolu_2", "a2", INVENTED, INVENTED)
+    client.run("toolu_3", "a3", GOOD)
+    assert client.state.untrue_since() == (2, 0)
+    client.run("toolu_4", "a4", "See app/nowhere.py:36.", "See app/nowhere.py:36 again.", agent="Plan")
+    assert client.state.untrue_since() == (2, 1), "the orchestrator got it, and was told"
+    assert client.state.untrue_since(client.state.updated + 60) == (0, 0)
+
+
 def test_after_the_retry_the_notice_asks_for_no_further_retry(client: Client) -> None:
     client.run("toolu_1", "a1", INVENTED, INVENTED)
     notice = notice_of(client.run("toolu_2", "a2", INVENTED, INVENTED)[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from remit.clients.hooks.after_call import compare_background, compare_unfinished
-from remit.clients.hooks.final_answer import contradictions, may_state_claims
+from remit.clients.hooks.final_answer import Contradiction, contradictions, may_state_claims
 from remit.clients.hooks.payload import flag, text
 from remit.clients.hooks.progress import record_stop
 from remit.clients.hooks.project import ProjectContext
@@ -83,24 +83,40 @@ def _early_message(payload: object, context: ProjectContext) -> Answer | None:
 
 
 def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:
-    """Send an answer back, once for each prompt, if the record of the session contradicts it."""
+    """Send an answer back, once for each prompt, if the record of the session contradicts it.
+
+    If the next answer is contradicted, too, it passes, and the person gets a message.
+    """
     answer, session = text(payload, "last_assistant_message"), text(payload, "session_id")
     state = read_session(context.folder, session)
-    if state is None or state.final_returned or not may_state_claims(answer, context.contract):
+    if state is None or state.final_told or not may_state_claims(answer, context.contract):
         return None
     contradicted = contradictions(answer, text(payload, "transcript_path"), state, context)
     if not contradicted:
         return None
     with context.session(session) as state:
         is_first = not state.final_returned
-        state.final_returned = True
-        decision = decide_final(contradicted, state, context.settings) if is_first else None
-    if decision is None or decision.decision != "deny" or decision.fault:
+        state.final_returned, state.final_told = True, not is_first
+        if not context.is_observing:
+            state.count_untrue(f"prompt {state.prompts}", len(contradicted), has_passed=not is_first)
+        decision = decide_final([one.message for one in contradicted], state, context.settings) if is_first else None
+    if decision is None:
+        return None if context.is_observing else message(_repeated(contradicted))
+    if decision.decision != "deny" or decision.fault:
         return None
     return block(
         f"remit ({decision.rule}): {decision.reason}\nCorrect or remove these statements, and give the complete answer "
         "again. State openly what was not done. If a statement is right, state how you know."
     )
+
+
+def _repeated(contradicted: list[Contradiction]) -> str:
+    """Return the sentence for the person about an answer that was sent back and still is not true."""
+    by_sentence: dict[str, list[str]] = {}
+    for one in contradicted:
+        by_sentence.setdefault(one.sentence, []).append(one.why)
+    quoted = "; ".join(f'"{sentence}" ({"; ".join(reasons)})' for sentence, reasons in by_sentence.items())
+    return f"remit: this answer was sent back once and still states what is not true: {quoted}"
 
 
 def _close_interrupted(state: SessionState, tasks: list[object]) -> None:

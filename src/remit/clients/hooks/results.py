@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.clients.hooks.project import CLAIMS
+from remit.contract.profiles import PROFILES
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.record_store import make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
@@ -37,6 +38,7 @@ _MAX_VIOLATIONS = 60
 _MAX_FILES = 500
 _MAX_REVIEWS = 20
 _PATHS = ("files", "changed")
+_CLAIM_RULES = (PROFILES[CLAIMS].only or frozenset()) - {"unreadable"}
 #: Characters of the verified part of a report.
 _MAX_PARTIAL = 20_000
 #: Characters beyond a limit that are searched for secrets before the text is cut.
@@ -111,9 +113,19 @@ class KeptResult(msgspec.Struct, kw_only=True):
         return self.outcome != "returned"
 
     @property
+    def untrue(self) -> int:
+        """The number of its claims that do not hold."""
+        return len({(one["rule"], one["line"], one["message"]) for one in self.violations if _is_untrue(one)})
+
+    @property
     def is_outside_contract(self) -> bool:
         """Whether only its claims were checked: its agent was never asked for a form."""
         return self.profile == CLAIMS
+
+
+def _is_untrue(violation: Mapping[str, Any]) -> bool:
+    """Whether a stored violation is of a claim that does not hold, and not of the form."""
+    return violation["level"] == "L1" and violation["rule"] in _CLAIM_RULES
 
 
 def keep_result(

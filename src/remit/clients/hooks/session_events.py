@@ -28,7 +28,7 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
     with context.session(text(payload, "session_id")) as state:
         state.open_window("prompt")
         state.prompts += 1
-        state.final_returned = False
+        state.final_returned = state.final_told = False
         record_prompt(context, state)
     return None
 

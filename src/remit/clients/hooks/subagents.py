@@ -148,6 +148,9 @@ def _instruction_tokens(run: SubagentRun, context: ProjectContext, about: dict[s
 
 def close(context: ProjectContext, state: SessionState, key: str, kept: KeptResult) -> None:
     """Close the delegation of a final report. In observe mode nothing is sent back, so the first report is final."""
+    if context.is_enforced(kept.agent):
+        has_passed = kept.outcome == "rejected" and kept.is_outside_contract  # with a notice about what is untrue
+        state.count_untrue(kept.agent_id, kept.untrue, has_passed=has_passed)
     if kept.is_final:
         outcome = {"returned": "rejected"}.get(kept.would, kept.would)
         is_known = key in state.delegations and state.delegations[key].state == outcome
