@@ -13,7 +13,11 @@ from remit.clients.hooks.compiling import compile_project
 from remit.clients.known_clients import CLIENTS
 from remit.clients.setup.install import effective_mode
 from remit.clients.setup.plan import read_record, record_file
-from remit.gate.settings import MODES
+from remit.configuration import load
+from remit.gate.decide import decide
+from remit.gate.model import ToolUse
+from remit.gate.session import SessionState
+from remit.gate.settings import MODES, from_configuration
 from remit.surfaces.cli.clients import MEANINGS
 
 FOLDERS = {"claude-code": ".claude", "codex": ".codex", "copilot": ".github", "opencode": ".opencode"}
@@ -145,6 +149,24 @@ def test_an_install_for_all_projects_has_a_mode(site: Site, client: str) -> None
     assert (read_compiled(str(site.project)) or {})["gate"]["mode"] == "observe"
     assert site.remit("uninstall", client, "--user", "--yes").exit_code == 0
     assert everything(site.home) == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("Write", {"file_path": "{home}/.remit/gate/mode", "content": "observe"}),
+        ("Bash", {"command": "echo observe > ~/.remit/gate/mode"}),
+    ],
+)
+def test_an_agent_cannot_change_the_mode_of_all_projects(site: Site, call: tuple[str, dict[str, str]]) -> None:
+    site.remit("install", "claude-code", "--user", "--mode", "standard", "--yes")
+    tool, tool_input = call
+    values = {name: value.replace("{home}", str(site.home)) for name, value in tool_input.items()}
+    payload = {"tool_name": tool, "tool_input": values, "cwd": str(site.project), "session_id": "s"}
+    decision = decide(
+        ToolUse.from_payload(payload), SessionState(), from_configuration(load(site.project)), str(site.project)
+    )
+    assert (decision.decision, decision.rule) == ("deny", "guarded-state")
 
 
 def test_an_install_for_all_projects_of_an_earlier_version_keeps_its_mode(site: Site) -> None:

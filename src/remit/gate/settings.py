@@ -331,6 +331,8 @@ def settings_mapping(configured: Configuration) -> dict[str, Any]:
         mapping[key] = value
     if configured["data"]:  # Remit's data folder is guarded wherever it is
         mapping["guarded"] = [os.path.join(os.path.abspath(configured["data"]), name) for name in ("gate", "postgres")]
+    if user_mode():
+        mapping["guarded"] = [*mapping.get("guarded", ()), os.path.dirname(user_mode_file())]
     return mapping
 
 
