@@ -201,7 +201,7 @@ async def test_a_missing_result_is_noticed_although_the_same_agent_sent_another(
 @pytest.mark.anyio
 async def test_a_verifying_phase_checks_the_findings_of_another(play: Play) -> None:
     """It runs after them, gets their results as data, and all results are merged."""
-    claims = result("judge").replace("Nothing was found.", "Both places were opened.")
+    claims = result("judge").replace("Nothing was found.", "Both places were opened: `a.py:1` and `b.py:1`.")
     turns = {"task of a": says(review("a", "It leaks")), "task of judge": says(claims)}
     async with play(conversations=turns) as fleet:
         spec = plan(

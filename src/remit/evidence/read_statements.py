@@ -162,8 +162,13 @@ def _of_sentence(sentence: str, line: _Line) -> Iterator[WorkStatement]:
 
 def _masked(sentence: str) -> str:
     """Return a sentence of the same length without the words of others and without what code marks hide."""
-    text = _QUOTED.sub(lambda found: " " * len(found[0]), sentence)
-    return _CODE.sub(lambda found: "`" + re.sub(r"[^\w./ -]", "_", found[1]) + "`", text)
+    masked = _without_quotes(sentence)
+    return _CODE.sub(lambda found: "`" + re.sub(r"[^\w./ -]", "_", found[1]) + "`", masked)
+
+
+def _without_quotes(sentence: str) -> str:
+    """Return a sentence of the same length without the words of others."""
+    return _QUOTED.sub(lambda found: " " * len(found[0]), sentence)
 
 
 # Runs
@@ -397,8 +402,9 @@ def agent_pattern(agent: str) -> re.Pattern[str]:
 
 
 def _delegations(sentence: str, at: int, names: list[tuple[str, re.Pattern[str]]]) -> Iterator[WorkStatement]:
-    known = [name for name, pattern in names if pattern.search(sentence)]
-    other = words.DELEGATED.search(sentence)
+    stated = _without_quotes(sentence)
+    known = [name for name, pattern in names if pattern.search(stated)]
+    other = words.DELEGATED.search(stated)
     if other and not known:
         known = [other["agent"]]
     if known and not words.UNASSERTED.search(words.NO_FAILURES.sub("", sentence)):
