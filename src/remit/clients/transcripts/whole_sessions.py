@@ -136,7 +136,7 @@ def _of_database(path: Path) -> Iterator[Session]:
 
 
 def _locking(path: Path) -> str:
-    """Return the option that keeps SQLite from creating files beside a database that no program has open."""
+    """Return the option that keeps SQLite from creating files next to a database that no program has open."""
     is_open = any(path.with_name(path.name + end).exists() for end in ("-wal", "-journal"))
     return "" if is_open else "&immutable=1"
 
