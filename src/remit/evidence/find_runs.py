@@ -370,6 +370,18 @@ def is_open_ended(command: str) -> bool:
     return False
 
 
+def is_program(command: str) -> bool:
+    """Return whether a line runs code: a script, or a program whose source is in the line."""
+    return any(
+        simple.words
+        and not simple.shows
+        and (not _INLINE.isdisjoint(simple.words[1:3]) or "/" in simple.words[0] or len(simple.words) > 1)
+        and simple.program not in _KNOWN_EFFECTS
+        and simple.program not in ("git", *_MANAGING)
+        for simple in simple_commands(command)
+    )
+
+
 def _is_task(words: list[str]) -> bool:
     """Return whether a command runs a task of the project whose name does not state a check: `make generate`."""
     return words[0] in ("make", "gmake", "just", "task", "invoke", "rake") and not _HARMLESS_TASK.search(
@@ -416,8 +428,13 @@ def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted:
     return shown
 
 
-def read_outcome(output: str, run: RunCommand | None = None, wanted: Check = "command") -> RunOutcome:
-    """Return the outcome that an output shows. Without a run, or with one that starts others, all runners are tried."""
+def read_outcome(
+    output: str, run: RunCommand | None = None, wanted: Check = "command", *, only_runners: bool = False
+) -> RunOutcome:
+    """Return the outcome that an output shows. Without a run, or with one that starts others, all runners are tried.
+
+    `only_runners`: what a shell or a package manager printed does not count.
+    """
     is_any = run is None or run.is_indirect
     names = () if run is None else run.runners
     chosen = [one for one in runners() if not one.is_indirect and (is_any or one.name in names)]
@@ -426,7 +443,7 @@ def read_outcome(output: str, run: RunCommand | None = None, wanted: Check = "co
     broken = ""
     for text in output.split("\n"):
         line = text.rstrip()[:_MAX_LINE]
-        broken = broken or (line if _NOT_STARTED.search(line) else "")
+        broken = broken or (line if not only_runners and _NOT_STARTED.search(line) else "")
         for runner in chosen:
             is_summary = runner.success is not None and runner.success.match(line) is not None
             if is_summary or (runner.failure is not None and runner.failure.match(line) is not None):

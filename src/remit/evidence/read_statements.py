@@ -59,6 +59,7 @@ class _Line(NamedTuple):
     text: str
     #: The nearest heading or label above.
     heading: str
+    is_heading: bool = False
 
 
 def read_statements(text: str, agents: Iterable[str] = ()) -> list[WorkStatement]:
@@ -114,7 +115,7 @@ def _prose(text: str, statements: list[WorkStatement]) -> Iterator[_Line]:
                 heading, depth = next(group for group in head.groups() if group), level
             if not head[1] or len(line.split()) < 4:
                 continue
-            yield _Line(at, head[1], "")
+            yield _Line(at, head[1], "", is_heading=True)
             continue
         if not line.strip() or line.lstrip().startswith((">", "<!--")) or len(line) > _MAX_LINE:
             continue
@@ -163,7 +164,12 @@ def _of_sentence(sentence: str, line: _Line) -> Iterator[WorkStatement]:
 def _masked(sentence: str) -> str:
     """Return a sentence of the same length without the words of others and without what code marks hide."""
     text = _QUOTED.sub(lambda found: " " * len(found[0]), sentence)
-    return _CODE.sub(lambda found: "`" + re.sub(r"[^\w./ -]", "_", found[1]) + "`", text)
+    return _CODE.sub(lambda found: "`" + _masked_code(found[1]) + "`", text)
+
+
+def _masked_code(code: str) -> str:
+    """Return code of the same length in which a command keeps its words, and a name of a file has none."""
+    return "_" * len(code) if "/" in code and " " not in code else re.sub(r"[^\w./ -]", "_", code)
 
 
 # Runs
@@ -190,6 +196,7 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
         for check, name in subjects:
             around = masked[max(0, verdict.start - 60) : verdict.end + 20]
             is_part = words.PART.search(masked) is not None and words.EVERY.search(around) is None
+            is_part = is_part or words.SHARE.search(around) is not None
             counts = _counts(masked, check, passed=verdict.passed)
             has_failures = dict(counts).get("failed", 0) > 0 or words.EXCEPT.search(masked, verdict.end) is not None
             found[check, name] = WorkStatement(
@@ -210,6 +217,9 @@ def _verdicts(masked: str) -> list[_Verdict]:
     good = [(one.start, one.end) for one in found]
     bad = (_Verdict(one.start(), one.end(), passed=False) for one in words.FAILED.finditer(masked))
     found += [one for one in bad if not any(start < one.end and one.start < end for start, end in good)]
+    label = masked.find(" : ")  # the first cell of a row names what the others are about
+    if label >= 0 and any(one.start > label for one in found):
+        found = [one for one in found if one.start > label]
     return sorted(found)
 
 
@@ -224,11 +234,17 @@ def _subjects(masked: str, previous: int, verdict: _Verdict, heading: str) -> li
         found = _named(after[0])
     if not found and own[:4].lower() == "pass" and words.COUNTED.search(left):
         return [("test", "")]
-    if not found and words.TESTS_HEADING.search(heading):
+    if not found and words.TESTS_HEADING.search(heading) and _is_of_tests(masked, verdict):
         return [("test", "")]
     if not found and words.ALL_CHECKS.search(left):
         return [("command", "")]
     return found
+
+
+def _is_of_tests(masked: str, verdict: _Verdict) -> bool:
+    """Return whether an outcome below a heading about tests is that of the tests: it has a number, or no subject."""
+    around = masked[max(0, verdict.start - 12) : verdict.end + 12]
+    return bool(line_counts(around)) or words.NO_SUBJECT.match(masked[: verdict.start]) is not None
 
 
 def _named(text: str) -> list[tuple[Check, str]]:
@@ -292,6 +308,8 @@ def _commands(sentence: str, masked: str, line: _Line, runs: list[WorkStatement]
 
 def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iterator[WorkStatement]:
     """Yield the changes, commits and pushes of a sentence, and the files that the author states to have read."""
+    if words.DATED.search(line.heading):
+        return  # what happened on that day, not in this session
     paths = list(_paths(sentence))
     verbs = sorted(words.verbs(masked))
     has_own = False
@@ -299,7 +317,8 @@ def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iter
         end = verbs[number + 1].start if number + 1 < len(verbs) else len(masked)
         begin = verbs[number - 1].end if number else 0
         is_passive = words.PASSIVE.search(masked[max(0, verb.start - 40) : verb.start]) is not None
-        is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, may_continue=has_own or is_first)
+        may_continue = (has_own or is_first) and not (line.is_heading and ":" in masked[: verb.start])
+        is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, may_continue=may_continue)
         if not is_own or not words.is_asserted(masked, verb.start, verb.end, is_change=True):
             continue
         explicit = verb.is_marked or words.OWN_BEFORE.search(masked[: verb.start]) is not None
@@ -377,7 +396,11 @@ def _file_name(text: str) -> str:
     name = path.replace("\\", "/").rsplit("/", 1)[-1]
     stem, dot, ending = name.rpartition(".")
     is_file = name in _USUAL_FILES or (bool(dot) and bool(stem or "/" in path) and ending.lower() in EXTENSIONS)
-    return path.replace("\\", "/").removeprefix("./") if is_file and path.lower() not in words.NOT_FILES else ""
+    return (
+        path.replace("\\", "/").removeprefix("./").removeprefix("~/")
+        if is_file and path.lower() not in words.NOT_FILES
+        else ""
+    )
 
 
 # Delegations

@@ -42,10 +42,10 @@ TESTS_HEADING = lazy_pattern(r"\b(?:tests?|testing|verification|verified|validat
 _BLOCKED_BEFORE = lazy_pattern(
     r"\b(?:will|would|should|could|can|cannot|may|might|must|shall|to|not|never|no longer|hardly|"
     r"if|once|when|whenever|until|till|unless|before|whether|assuming|provided|in case|as long as|as soon as|"
-    r"need(?:s|ed)?|want(?:s|ed)?|let|let's|please|expect(?:s|ed)?|supposed|hopefully|likely|probably|ideally|"
+    r"need(?:s|ed)?|want(?:s|ed)?|let|let's|please|(?<!as )expect(?:s|ed)?|supposed|hopefully|likely|probably|ideally|"
     r"going to|in order|require[sd]?|lets?|make|makes|making|ensure[sd]?|ensuring|try|trying|tried|unable"
     r"|fail(?:s|ed)? to|"
-    r"have yet|without having|instead of|rather than|a test that|tests that|code that|anything that|"
+    r"have yet|without \w+ing|instead of|rather than|a test that|tests that|code that|anything that|"
     r"nothing|none|neither|no (?:files?|tests?|code|commits?|changes?)|example|hypothetical\w*)\b"
     r"|n['’]t\b|['’]ll\b|['’]d\b",
     _I,
@@ -74,6 +74,8 @@ _BLOCKED_AFTER = lazy_pattern(
     r"|their) machine|in CI only)\b",
     _I,
 )
+#: After a verb: it is what a program does each time.
+_TIMELESS = lazy_pattern(r"\bat (?:build|compile|run|load|install|start)[- ]?(?:time|up)\b|\b(?:each|every) time\b", _I)
 _UNTIL_COMMA = lazy_pattern(
     r"[,;，、；。]|\s[—–-]\s|\s—|\b(?:but|however|although|though|while|which|so|because|therefore|and then)\b", _I
 )
@@ -119,26 +121,31 @@ SUBJECT = lazy_pattern(
     rf"(?P<build>\b(?:{_BUILDERS})(?=[`\s,.]|$)|\bbuilds?\b|\bcompilation\b|\bcompiler\b|\bbundle\b"
     rf"|\bcompil(?:es|ed)\b|构建|编译|打包|ビルド|コンパイル"
     r")|"
-    rf"(?P<test>\b(?:{_TEST_PROGRAMS})\b|\btest(?:s|ing)?\b(?![/.\w])|\bsuites?\b|\bspecs?\b|测试|用例|单测|テスト)",
+    rf"(?P<test>\b(?:{_TEST_PROGRAMS})\b|(?<!manual )\btest(?:s|ing)?\b(?![/.\w])|\bsuites?\b"
+    r"|\bspecs?\b(?![/.\w])|测试|用例|单测|テスト)",
     _I,
 )
 _NO_PROBLEMS = (
-    r"(?:\b(?:no|zero|0|without(?: any)?)\s(?:\w+\s)?(?:errors?|failures?|issues?|problems?|warnings?"
+    r"(?:\b(?:no|zero|0|without(?: any)?)\s(?:\w+\s)?(?:errors?(?!\s(?:messages?|logs?|codes?))|failures?|issues?"
+    r"|problems?|warnings?"
     r"|violations?|offenses?|"
     r"(?:test |type |lint )?(?:errors|failures)|complaints?|failing tests?|failed tests?|regressions?)\b"
     r"|\bno (?:\w+ )?tests? fail(?:s|ed)?\b|\bfail(?:ed|ures?)?\s?[:=]\s?0\b|\b0 (?:tests? )?fail(?:ed|ing|ures?)\b"
     r"|\berror-free\b)"
 )
 PASSED = lazy_pattern(
-    r"\b(?:pass(?:es|ing)?|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
+    r"\b(?:pass(?:es|ing)?(?!\s`)(?<!\d passes)|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
     r"|succeed(?:s|ed|ing)?)\b(?!\s(?:the|a|an|in(?!\s(?:\d|`|[\w.-]+/))|it|to|through|as|on to|by|around|along"
     r"|this|that|any)\b(?!\s(?:first|second|full|clean|CI)))|"
     r"\b(?:is|are|was|were|stays?|remains?|all|now|came back|comes back|come back|runs?|ran)\s(?:all\s|now\s"
     r"|still\s|also\s|fully\s|completely\s|both\s){0,2}"
     r"(?:green|clean(?:ly)?|ok|okay|successful(?:ly)?|passing|fine|happy)\b|[:：]\s?(?:green|clean|ok|okay"
-    r"|successful)\b|"
-    r"\bcomplete[sd]?\s(?:successfully|cleanly)\b|\b(?:compiles?|builds?|compiled|built)\s?(?:(?:now\s"
-    r"|also\s)?(?:cleanly|fine|successfully|correctly|again)|$|(?=[.,;!`]))|"
+    r"|successful)\b(?!\s\w)|"
+    r"\b(?:build|compilation|bundle|type[- ]?check|lint|tests?)\s(?:successful|green|clean)\b(?=\s?(?:$|[.,;!|)(]))|"
+    r"\bcomplete[sd]?\s(?:successfully|cleanly)\b|\b(?:compiles?|builds?|compiled|built)\s(?:now\s|also\s)?"
+    r"(?:cleanly|fine|successfully|correctly|again)|"
+    r"\b(?:it|code|project|app|application|everything|crate|workspace|site|package|library|program|frontend|backend|"
+    r"client|server)`?\s(?:now\s|also\s|still\s){0,2}(?:compiles|builds)(?=\s?$|[.,;!])|"
     rf"{_NO_PROBLEMS}|[✅✔✓☑]\s?(?=$|[\s|:,.])(?<=\w\s.|.[:|\s].)"
     r"|(?:均|都|全部|已经?|也|全数)?(?:成功|通过)了?|全绿|(?:没有|无)(?:任何)?(?:失败|错误|问题|报错)|"
     r"(?:成功|通過|合格|パス)(?=し|済|です|。|$|、|と|ことを)|通(?:った|りました|っています|ること(?:を|も)確認)|グリーン|"
@@ -161,6 +168,19 @@ PART = lazy_pattern(
     r"first|second|only|some|most|many)\b(?:\s[\w-]+){0,3}\s(?:tests?|specs?|suite)\b|\btests? (?:for|of|in)\b"
     r"|新的?测试|新增的?测试|新しいテスト|追加したテスト",
     _I,
+)
+#: What may stand before an outcome below a heading about tests, so that the outcome is that of the tests.
+NO_SUBJECT = lazy_pattern(
+    r"(?:[\W_]|\d+|\b(?:all|now|still|also|result|results|status|outcome|overall|total|final|everything|they|it|are|is|have"
+    r"|has|of|the|them|which|both|each|every|single|one|unit|integration|e2e|regression|smoke|existing|new|full)\b)*$",
+    _I,
+)
+#: A share of the tests that is not all of them.
+SHARE = lazy_pattern(r"(?<![\d.])\d{1,2}(?:\.\d+)?\s?%")
+#: A heading about what happened on a day.
+DATED = lazy_pattern(
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\s\d{1,2}\b"
+    r"|\b20\d\d-\d\d-\d\d\b"
 )
 EVERY = lazy_pattern(r"\b(?:all|every|whole|full|entire|complete)\b|所有|全部|すべて|全て|全", _I)
 EXCEPT = lazy_pattern(r"\b(?:except|apart from|other than|besides|save for)\b|以外|除", _I)
@@ -291,7 +311,7 @@ def is_asserted(text: str, start: int, end: int, *, is_change: bool = False) -> 
     if is_change:  # a modal verb before `and` does not belong to a past form behind it
         ands = [found.end() for found in _AND.finditer(part)]
         condition = part[ands[-1] if ands else 0 :]
-    if _BLOCKED_BEFORE.search(condition) or _BLOCKED_AFTER.match(after):
+    if _BLOCKED_BEFORE.search(condition) or _BLOCKED_AFTER.match(after) or (is_change and _TIMELESS.search(after)):
         return False
     if text.isascii():
         return True

@@ -58,7 +58,8 @@ def about(line: TranscriptLine) -> About:
     if isinstance(line.info, dict):
         model = text_of(line.info.get("modelID"))
         return About(text_of(line.info.get("sessionID")), model)
-    return About(line.sessionId or "", continues=line.parentUuid is not None and not line.isSidechain)
+    is_compacted = line.logicalParentUuid is not None or bool(line.isCompactSummary)
+    return About(line.sessionId or "", continues=is_compacted or (line.parentUuid is not None and not line.isSidechain))
 
 
 def _of_claude_code(line: TranscriptLine) -> Iterator[SpokenText]:
