@@ -72,14 +72,16 @@ _TELLING = lazy_pattern(
 )
 #: Lines of a shell or of a package manager that could not start a program, or that report its failure.
 _NOT_STARTED = lazy_pattern(
-    r"(?:^|[\s:])(?:command not found|not found)(?:$|: \S+$)|^\S*sh: (?:line )?\d*:? ?\S+: (?:No such file"
+    # Not of a program that only shows the output of the run.
+    r"(?!.*\b(?:grep|rg|tail|head|tee|awk|sed|jq)\b)(?:(?:^|[\s:])command not found(?:$|: \S+$)"
+    r"|^\S+: (?:line )?(?:\d+: )?\S+: not found$)|^\S*sh: (?:line )?\d*:? ?\S+: (?:No such file"
     r"|Permission denied)|"
     r"is not recognized as an? |^(?:npm|pnpm) (?:ERR!|error) (?:Missing script|code E|Lifecycle script)"
     r"|Missing script:|"
     r"^error: (?:Script|unknown command|no such (?:sub)?command)|: No module named |^make: \*\*\*"
     r"|^make\[\d+\]: \*\*\*|"
     r"ELIFECYCLE|error Command failed with exit code|^error: Recipe|Couldn't find a script named|"
-    r"No such file or directory \(os error|^zsh: command not found|executable file not found|No rule to make target"
+    r"No such file or directory \(os error|executable file not found|No rule to make target"
 )
 _COUNT = lazy_pattern(
     r"(?<![\w.%-])(\d{1,7}(?:,\d{3})*)\s(?:tests?\s|specs?\s|examples?\s)?"

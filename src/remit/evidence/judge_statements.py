@@ -304,8 +304,9 @@ class StatementJudge:
                 return _checked(statement, "unchecked", "record-incomplete", "other tools may have run it")
             if statement.passed is False and not statement.counts:
                 return _checked(statement, "unchecked", "run-unclear", "what failed may have run elsewhere")
-            if statement.check == "test" and self._is_tested and not statement.command:
-                return _checked(statement, "unchecked", "run-unclear", "a script may have tested it")
+            is_possible = self._is_open if statement.check == "build" else self._is_tested
+            if statement.check in ("test", "command", "build") and is_possible and not statement.command:
+                return _checked(statement, "unchecked", "run-unclear", "a script may have done it")
             why = f"no {_CHECKS[statement.check]} ran in this session"
             if statement.command and (statement.check == "command" or self._of_check(statement.check)):
                 why = f"`{statement.command[:_MAX_COMMAND]}` did not run in this session"
@@ -333,7 +334,7 @@ class StatementJudge:
             is_exact = passes > 0 and statement.counts == (("passed", passes),) and not EVERY.search(statement.text)
             if is_exact:
                 return _checked(statement, "verified", "", "", last, outcome.line)
-            if statement.is_part and passes:
+            if statement.is_part and (passes or not outcome.line):
                 return _checked(statement, "unchecked", "run-unclear", "only some of the tests failed", last)
             return _checked(statement, "contradicted", "run-failed", _failure(last, outcome), last, outcome.line)
         differing = self._differing(statement, ended)
@@ -354,7 +355,8 @@ class StatementJudge:
         has_failed = any(one.outcome(statement.check).passed is False for one in ended)
         if has_failed:
             return _checked(statement, "verified", "", "", last, outcome.line)
-        if outcome.passed:
+        is_sure = last.run is None or bool(outcome.counts) or (last.receipt.exit == 0 and last.run.owns_success)
+        if outcome.passed and is_sure:
             shown = (
                 f"printed `{outcome.line[:_MAX_LINE]}`"
                 if outcome.line

@@ -21,6 +21,8 @@ from remit.lazy import lazy_pattern
 _MAX_TEXT = 400_000
 _MAX_LINE = 4_000
 _MAX_STATEMENTS = 2_000
+#: A title of the whole text is no heading of a plan for what is below the other headings.
+_MIN_PLAN = 2
 _MAX_PATHS = 20
 
 _FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})")
@@ -111,7 +113,8 @@ def _prose(text: str, statements: list[WorkStatement]) -> Iterator[_Line]:
         head = _HEADING.match(line) if len(line) < 200 else None
         if head:
             level = len(line) - len(line.lstrip("#")) if head[1] else 7
-            if level <= depth or head[1] or not words.is_plan(heading):
+            is_in_plan = words.is_plan(heading) and level > depth
+            if not is_in_plan or (head[1] and depth < _MIN_PLAN):
                 heading, depth = next(group for group in head.groups() if group), level
             if not head[1] or len(line.split()) < 4:
                 continue
@@ -321,7 +324,8 @@ def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iter
         is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, may_continue=may_continue)
         if not is_own or not words.is_asserted(masked, verb.start, verb.end, is_change=True):
             continue
-        explicit = verb.is_marked or words.OWN_BEFORE.search(masked[: verb.start]) is not None
+        left = masked[: verb.start]
+        explicit = words.OWN_BEFORE.search(left) is not None or (verb.is_marked and (verb.is_after or _is_own_zh(left)))
         has_own = True
         region = (begin, verb.start) if is_passive or verb.is_after else (verb.end, end)
         named = _objects(masked, region, paths, is_before=is_passive or verb.is_after)
@@ -353,6 +357,11 @@ def _is_own(masked: str, start: int, *, may_continue: bool) -> bool:
     if words.OWN_BEFORE.search(left):
         return True
     return may_continue and words.CONTINUED.search(left) is not None
+
+
+def _is_own_zh(left: str) -> bool:
+    """Return whether the author is the subject of a Chinese verb: it is named, or there is none."""
+    return "我" in left or words.NO_SUBJECT_ZH.match(left) is not None
 
 
 def _objects(

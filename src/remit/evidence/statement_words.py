@@ -34,7 +34,7 @@ _PLAN = lazy_pattern(
     r"follow[- ]ups?|future|ideas?|options?|roadmap|acceptance criteria|requirements?|examples?|optional"
     r"|not done|open|"
     r"what you (?:can|should|need)|(?:please|before you)|steps? to)\b|"
-    r"下一步|计划|建议|待办|方案|后续|示例|验收|次のステップ|予定|提案|今後|推奨|手順|例",
+    r"下一步|计划|建议|待办|方案|流程|后续|示例|验收|次のステップ|予定|提案|今後|推奨|手順|例",
     _I,
 )
 TESTS_HEADING = lazy_pattern(r"\b(?:tests?|testing|verification|verified|validation)\b|テスト|検証|测试|验证", _I)
@@ -146,7 +146,7 @@ PASSED = lazy_pattern(
     r"(?:cleanly|fine|successfully|correctly|again)|"
     r"\b(?:it|code|project|app|application|everything|crate|workspace|site|package|library|program|frontend|backend|"
     r"client|server)`?\s(?:now\s|also\s|still\s){0,2}(?:compiles|builds)(?=\s?$|[.,;!])|"
-    rf"{_NO_PROBLEMS}|[✅✔✓☑]\s?(?=$|[\s|:,.])(?<=\w\s.|.[:|\s].)"
+    rf"{_NO_PROBLEMS}|[✅✔✓☑]\s?(?=$|\s?[|:,.;)（(])(?<=\w\s.|.[:|\s].)"
     r"|(?:均|都|全部|已经?|也|全数)?(?:成功|通过)了?|全绿|(?:没有|无)(?:任何)?(?:失败|错误|问题|报错)|"
     r"(?:成功|通過|合格|パス)(?=し|済|です|。|$|、|と|ことを)|通(?:った|りました|っています|ること(?:を|も)確認)|グリーン|"
     r"(?:失敗|エラー|問題|警告)(?:は|が|も)?(?:なし|なく|ありません(?:でした)?|ない|ゼロ)",
@@ -165,7 +165,8 @@ COUNTED = lazy_pattern(r"(?<![\w.])\d[\d,]*(?:\s?/\s?\d[\d,]*)?\s?(?:have |of th
 PART = lazy_pattern(
     r"\b(?:new|related|relevant|affected|added|targeted|corresponding|focused|smoke|own|these|those|this|my"
     r"|of the|\w+_\w+|"
-    r"first|second|only|some|most|many)\b(?:\s[\w-]+){0,3}\s(?:tests?|specs?|suite)\b|\btests? (?:for|of|in)\b"
+    r"first|second|only|some|most|many)\b(?:\s[\w-]+){0,3}\s(?:tests?|specs?|suite)\b"
+    r"|\btests? \d|\btests? (?:for|of|in)\b"
     r"|新的?测试|新增的?测试|新しいテスト|追加したテスト",
     _I,
 )
@@ -175,6 +176,7 @@ NO_SUBJECT = lazy_pattern(
     r"|has|of|the|them|which|both|each|every|single|one|unit|integration|e2e|regression|smoke|existing|new|full)\b)*$",
     _I,
 )
+NO_SUBJECT_ZH = lazy_pattern(r"(?:[\W\d_]|已经|已|全部|成功|均|都|也|还|并且|并|一并|同时|然后|最后|现在)*$")
 #: A share of the tests that is not all of them.
 SHARE = lazy_pattern(r"(?<![\d.])\d{1,2}(?:\.\d+)?\s?%")
 #: A heading about what happened on a day.
@@ -205,7 +207,8 @@ OWN = lazy_pattern(r"\s*(?:I|we)\b", _I)
 OWN_BEFORE = lazy_pattern(rf"\b(?:I|we)(?:['’]ve|['’]d)?\s(?:{_ADVERBS}\s)*$", _I)
 #: The sentence begins with the verb, or a list goes on with it.
 CONTINUED = lazy_pattern(
-    rf"(?:^|[,;:]|\band\b|\bthen\b|[—–-]\s)[\s*_✅✔✓☑🎉]*(?:{_ADVERBS}\s)*$|^(?:done|yes|ok|okay|sure|great)[!.,]?\s*$",
+    rf"(?:^|[,;:]|\band\b|\bthen\b|[—–-]\s)[\s*_✅✔✓☑🎉]*(?:{_ADVERBS}\s)*(?<!already )$"
+    r"|^(?:done|yes|ok|okay|sure|great)[!.,]?\s*$",
     _I,
 )
 PASSIVE = lazy_pattern(
@@ -281,10 +284,12 @@ def verbs(text: str) -> Iterator[Verb]:
         yield Verb(*found.span(), _act(found), is_work=found[0].lower() in _WORK)
     if text.isascii():
         return
+    is_done = False
     for found in _VERB_ZH.finditer(text):
         is_perfect = text[found.end() : found.end() + 1] == "了"
         is_already = _DONE_ZH.search(text[max(0, found.start() - 20) : found.start()]) is not None
-        is_carried = text[: found.start()].endswith(("并", "并已", "已", "并且", "和"))
+        is_carried = is_done and text[: found.start()].endswith(("并", "并已", "已", "并且", "和"))
+        is_done = is_done or is_perfect or is_already
         if is_perfect or is_already or is_carried:
             yield Verb(*found.span(), _act(found), is_work=True, is_marked=True)
     for found in _VERB_JA.finditer(text):
