@@ -24,7 +24,7 @@ from remit.evidence.find_runs import (
 )
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
-from remit.evidence.statement_words import EVERY
+from remit.evidence.statement_words import EVERY, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 
@@ -92,6 +92,7 @@ _OTHER_COMMITS = lazy_pattern(
 #: A script or an inline program that tests something, although it is no runner.
 _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
+_HOOKED = frozenset({"commit", "push"})
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
 _WIDE = lazy_pattern(r"\*|xargs|\s-\w*[rR]\b|git (?:diff|show|log|grep)|\bfind\b|\btree\b|\brg\b|\bag\b")
@@ -198,6 +199,8 @@ class StatementJudge:
         self._delegated = False
         #: Whether a script that is no runner may have tested something, or a person showed the output of a run.
         self._is_tested = False
+        #: Whether a commit or a push ran checks.
+        self._has_hooks = False
         self._acting: list[str] = []
 
     def judge(self, statement: WorkStatement) -> CheckedStatement:
@@ -275,6 +278,7 @@ class StatementJudge:
         verbs = git_verbs(receipt.command) if "git" in receipt.command else ()
         if not has_runs and not (verbs and set(verbs) <= {"add", "commit", "push", "status", "diff"}):
             self._changeable.update(names)
+        self._has_hooks = self._has_hooks or (not _HOOKED.isdisjoint(verbs) and _TESTED.search(output) is not None)
         self._commits.add(receipt, *_committed(receipt, verbs))
         self._pushes.add(receipt, *_pushed(receipt, verbs))
 
@@ -300,17 +304,7 @@ class StatementJudge:
     def _judge_run(self, statement: WorkStatement) -> CheckedStatement:
         ran = self._matching(statement)
         if not ran:
-            if self._acting or self._is_incomplete:
-                return _checked(statement, "unchecked", "record-incomplete", "other tools may have run it")
-            if statement.passed is False and not statement.counts:
-                return _checked(statement, "unchecked", "run-unclear", "what failed may have run elsewhere")
-            is_possible = self._is_open if statement.check == "build" else self._is_tested
-            if statement.check in ("test", "command", "build") and is_possible and not statement.command:
-                return _checked(statement, "unchecked", "run-unclear", "a script may have done it")
-            why = f"no {_CHECKS[statement.check]} ran in this session"
-            if statement.command and (statement.check == "command" or self._of_check(statement.check)):
-                why = f"`{statement.command[:_MAX_COMMAND]}` did not run in this session"
-            return _checked(statement, "unseen", "run-unseen", why)
+            return self._judge_unseen_run(statement)
         ended = [one for one in ran if not one.receipt.pending]
         if not ended:
             why = f"`{ran[-1].command}` ran in the background, and its output was never read"
@@ -326,6 +320,22 @@ class StatementJudge:
             last, outcome = unresolved, unresolved.outcome(statement.check)
         return self._judge_success(statement, ended, last, outcome)
 
+    def _judge_unseen_run(self, statement: WorkStatement) -> CheckedStatement:
+        """Judge a statement about a run that no command of the record was."""
+        check = statement.check
+        if self._acting or self._is_incomplete:
+            return _checked(statement, "unchecked", "record-incomplete", "other tools may have run it")
+        is_named = bool(statement.command)
+        is_described = statement.passed is False and not statement.counts  # what failed may have run elsewhere
+        is_vague = not is_named and SUBJECT.search(statement.text) is None
+        is_possible = self._is_open if check == "build" else self._is_tested and check in ("test", "command")
+        if is_described or is_vague or (is_possible and not is_named) or self._has_hooks:
+            return _checked(statement, "unchecked", "run-unclear", "it may have run elsewhere, or in a script")
+        why = f"no {_CHECKS[check]} ran in this session"
+        if is_named and (check == "command" or self._of_check(check)):
+            why = f"`{statement.command[:_MAX_COMMAND]}` did not run in this session"
+        return _checked(statement, "unseen", "run-unseen", why)
+
     def _judge_success(
         self, statement: WorkStatement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
     ) -> CheckedStatement:
@@ -334,14 +344,15 @@ class StatementJudge:
             is_exact = passes > 0 and statement.counts == (("passed", passes),) and not EVERY.search(statement.text)
             if is_exact:
                 return _checked(statement, "verified", "", "", last, outcome.line)
-            if statement.is_part and (passes or not outcome.line):
+            if statement.is_part and (passes or not outcome.line or statement.check != "test"):
                 return _checked(statement, "unchecked", "run-unclear", "only some of the tests failed", last)
             return _checked(statement, "contradicted", "run-failed", _failure(last, outcome), last, outcome.line)
         differing = self._differing(statement, ended)
         if differing is not None:
             return differing
         if outcome.passed is None:
-            if last.receipt.output is not None and not (last.output or "").strip():
+            is_filtered = "grep" in last.receipt.command  # nothing that was searched for is an outcome, too
+            if last.receipt.output is not None and not (last.output or "").strip() and not is_filtered:
                 why = f"`{last.command}` showed no outcome"
                 return _checked(statement, "unseen", "run-hidden", why, last)
             return _checked(
@@ -393,6 +404,8 @@ class StatementJudge:
                 continue
             if one.run is None or one.run.is_part or check == "command":
                 continue
+            if check == "build" and "--noEmit" in one.run.words:
+                continue  # a type check that builds nothing
             if not any(_covers(other, one) for other in ended[number + 1 :]):
                 return one
         return None

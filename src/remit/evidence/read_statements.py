@@ -29,6 +29,7 @@ _FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})")
 _HEADING = lazy_pattern(r"\s{0,3}#{1,6}\s+(.*)$|\s*\*\*([^*\n]{1,80}?)[:：]?\*\*[:：]?\s*$|([^\n`|.。]{1,60})[:：]\s*$")
 _MARKER = lazy_pattern(r"[ \t]*(?:(?:[-+*•]|\d{1,3}[.)])[ \t]+(?:\[[xX]\][ \t]+)?)?")
 _OPEN_BOX = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,3}[.)])[ \t]+\[ \]")
+_SPANS = lazy_pattern(r"(`[^`\n]{1,300}`)")
 _EMPHASIS = lazy_pattern(r"\*\*|__(?=\w)|(?<=\w)__|~~")
 _SENTENCE_END = lazy_pattern(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\d)[.!?](?=[\s\"')*]|$)|(?<=\d)[.!?](?=\s|$)|[。！？]"
@@ -135,7 +136,8 @@ def _plain(line: str) -> str:
     if stripped.startswith("|"):
         line = " : ".join(cell.strip() for cell in stripped.strip("|").split("|") if cell.strip(" -:"))
     marker = _MARKER.match(line)
-    return _EMPHASIS.sub("", line[marker.end() :] if marker else line).strip()
+    text = line[marker.end() :] if marker else line
+    return "".join(part if part.startswith("`") else _EMPHASIS.sub("", part) for part in _SPANS.split(text)).strip()
 
 
 def _of_fence(text: str, at: int, heading: str) -> list[WorkStatement]:
@@ -320,11 +322,17 @@ def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iter
         end = verbs[number + 1].start if number + 1 < len(verbs) else len(masked)
         begin = verbs[number - 1].end if number else 0
         is_passive = words.PASSIVE.search(masked[max(0, verb.start - 40) : verb.start]) is not None
-        may_continue = (has_own or is_first) and not (line.is_heading and ":" in masked[: verb.start])
+        left = masked[: verb.start]
+        may_continue = (has_own or is_first) and not (line.is_heading and ":" in left)
         is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, may_continue=may_continue)
         if not is_own or not words.is_asserted(masked, verb.start, verb.end, is_change=True):
             continue
-        left = masked[: verb.start]
+        if (
+            is_passive
+            and verb.act in ("committed", "pushed")
+            and "been" not in masked[max(0, verb.start - 40) : verb.start]
+        ):
+            continue  # `is committed` is a state
         explicit = words.OWN_BEFORE.search(left) is not None or (verb.is_marked and (verb.is_after or _is_own_zh(left)))
         has_own = True
         region = (begin, verb.start) if is_passive or verb.is_after else (verb.end, end)

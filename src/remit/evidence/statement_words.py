@@ -65,6 +65,7 @@ _BLOCKED_FAR = lazy_pattern(
     r"make sure|be sure|check whether|check that|verify that|see if|see whether|could not|couldn['’]t|cannot"
     r"|can['’]t|"
     r"not able|unable|not been able|imagine|suppose|assume|say that|plan is)\b"
+    r"|^\W{0,4}exit (?:code |status )?\d"
     r"|^\W{0,4}(?:plan|the plan|todo|next|goal|expected|acceptance|criteria|usage|example)\b[^:：]{0,30}[:：]",
     _I,
 )
@@ -118,7 +119,7 @@ SUBJECT = lazy_pattern(
     r"\btype (?:errors?|issues?|problems?)\b|类型检查|型チェック|型エラー)|"
     rf"(?P<lint>\b(?:{_LINTERS})\b|\blint(?:er|ers|ing|s)?\b|\bformatt(?:er|ing)\b|\bstatic analysis\b|代码检查"
     rf"|静态检查|リント|静的解析)|"
-    rf"(?P<build>\b(?:{_BUILDERS})(?=[`\s,.]|$)|\bbuilds?\b|\bcompilation\b|\bcompiler\b|\bbundle\b"
+    rf"(?P<build>\b(?:{_BUILDERS})(?=[`\s,.]|$)|\bbuilds?\b|\bcompilation\b|\bcompiler\b|\bbundling\b"
     rf"|\bcompil(?:es|ed)\b|构建|编译|打包|ビルド|コンパイル"
     r")|"
     rf"(?P<test>\b(?:{_TEST_PROGRAMS})\b|(?<!manual )\btest(?:s|ing)?\b(?![/.\w])|\bsuites?\b"
@@ -166,7 +167,8 @@ PART = lazy_pattern(
     r"\b(?:new|related|relevant|affected|added|targeted|corresponding|focused|smoke|own|these|those|this|my"
     r"|of the|\w+_\w+|"
     r"first|second|only|some|most|many)\b(?:\s[\w-]+){0,3}\s(?:tests?|specs?|suite)\b"
-    r"|\btests? \d|\btests? (?:for|of|in)\b"
+    r"|\btests? \d|\bmy (?:new |own )?(?:code|changes?|files?)\b"
+    r"|\b(?:new|changed|modified|touched|edited) (?:code|files?)\b|\btests? (?:for|of|in)\b"
     r"|新的?测试|新增的?测试|新しいテスト|追加したテスト",
     _I,
 )
@@ -176,7 +178,7 @@ NO_SUBJECT = lazy_pattern(
     r"|has|of|the|them|which|both|each|every|single|one|unit|integration|e2e|regression|smoke|existing|new|full)\b)*$",
     _I,
 )
-NO_SUBJECT_ZH = lazy_pattern(r"(?:[\W\d_]|已经|已|全部|成功|均|都|也|还|并且|并|一并|同时|然后|最后|现在)*$")
+NO_SUBJECT_ZH = lazy_pattern(r"[\W\d_]*(?:已经|已)(?:[\W\d_]|全部|成功|均|都|也|还|并且|并|一并|同时)*$")
 #: A share of the tests that is not all of them.
 SHARE = lazy_pattern(r"(?<![\d.])\d{1,2}(?:\.\d+)?\s?%")
 #: A heading about what happened on a day.
@@ -219,7 +221,7 @@ PASSIVE = lazy_pattern(
 #: What follows is not the object of the verb.
 CUT = lazy_pattern(
     r"\b(?:to|so|because|which|that|using|with|by|for|like|from|based|following|matching|per|as|when|where|if|after|"
-    r"before|instead|rather|similar|used|called|via|against|than|about|whose|without|since|until|while)\b",
+    r"before|instead|rather|similar|used|called|via|against|than|about|whose|without|since|until|while|retaining|keeping|leaving|except|excluding)\b",
     _I,
 )
 #: ... but a place is: `added a case for x in a/b.py`, `added x() to a/b.py`.
@@ -236,7 +238,7 @@ NOT_FILES = frozenset(
 _EDITED = (
     r"implemented|fixed|updated|changed|modified|edited|refactored|patched|rewrote|rewritten|adjusted|extended"
     r"|improved|corrected|replaced|"
-    r"wired|simplified|bumped|converted|migrated|applied|reworked|tweaked|hardened|optimi[sz]ed|documented"
+    r"wired|simplified|bumped|converted|migrated|applied|reworked|tweaked|optimi[sz]ed"
     r"|registered|resolved|moved|inlined|deduplicated"
 )
 _VERB = lazy_pattern(
@@ -261,6 +263,7 @@ _VERB_JA = lazy_pattern(
     r"(?P<committed>コミット)|(?P<pushed>プッシュ)|(?P<read>読み|確認))"
     r"(?=(?:し)?(?:ました|ており|ています|済み|てコミット|てプッシュ|、|て、|たうえ|た。|た$|てから))(?!し?たら)"
 )
+_KANA = lazy_pattern(r"[ぁ-んァ-ヶ]")
 _DONE_ZH = lazy_pattern(r"已(?:经|全部|成功|一并){0,2}$")
 _KINDS: tuple[_Act, ...] = ("edited", "created", "deleted", "committed", "pushed", "read")
 
@@ -292,6 +295,8 @@ def verbs(text: str) -> Iterator[Verb]:
         is_done = is_done or is_perfect or is_already
         if is_perfect or is_already or is_carried:
             yield Verb(*found.span(), _act(found), is_work=True, is_marked=True)
+    if not _KANA.search(text):
+        return
     for found in _VERB_JA.finditer(text):
         yield Verb(*found.span(), _act(found), is_work=True, is_marked=True, is_after=True)
 
