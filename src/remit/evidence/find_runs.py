@@ -37,7 +37,9 @@ _NO_RUN = frozenset({"--collect-only", "--co", "--help", "--version", "--list-te
 #: Programs that run the rest of their words, and their options with a value.
 _STARTERS = {
     **dict.fromkeys(("npx", "bunx", "uvx", "xvfb-run", "dotenv", "cross-env", "caffeinate", "direnv", "chronic"), ""),
-    **dict.fromkeys(("uv", "poetry", "pipenv", "hatch", "rye", "pdm", "conda", "mamba", "micromamba", "pipx"), "run"),
+    **dict.fromkeys(
+        ("uv", "poetry", "pipenv", "hatch", "rye", "pdm", "conda", "mamba", "micromamba", "pipx", "volta"), "run"
+    ),
     **dict.fromkeys(("bundle", "mise", "asdf", "devbox", "npm", "flox"), "exec"),
     **dict.fromkeys(("pnpm", "yarn"), "exec dlx node"),
     "coverage": "run",

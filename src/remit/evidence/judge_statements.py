@@ -65,6 +65,8 @@ _MAX_COMMAND = 80
 _MAX_NAMED = 20_000
 _MAX_SHOWN = 100_000
 _MAX_LINE = 200
+#: Files that a client shows to the assistant without a call.
+_GIVEN = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md", "copilot-instructions.md"})
 _AGENTS = ("Agent", "Task", "spawn_agent")
 #: Tools of other servers that may write files or run programs.
 _ACTING = lazy_pattern(
@@ -326,7 +328,7 @@ class StatementJudge:
         if self._acting or self._is_incomplete:
             return _checked(statement, "unchecked", "record-incomplete", "other tools may have run it")
         is_named = bool(statement.command)
-        is_described = statement.passed is False and not statement.counts  # what failed may have run elsewhere
+        is_described = statement.passed is False  # what failed may have run elsewhere
         is_vague = not is_named and SUBJECT.search(statement.text) is None
         is_possible = self._is_open if check == "build" else self._is_tested and check in ("test", "command")
         if is_described or is_vague or (is_possible and not is_named) or self._has_hooks:
@@ -519,7 +521,7 @@ class StatementJudge:
             if files.shown.find(path) is not None or files.written.find(path) is not None:
                 continue
             name = path.rsplit("/", 1)[-1]
-            if name in self._named or self._is_wide or self._acting or self._is_incomplete:
+            if name in _GIVEN or name in self._named or self._is_wide or self._acting or self._is_incomplete:
                 return _checked(statement, "unchecked", "record-incomplete", f"a command may have shown {path}")
             return _checked(statement, "unseen", "read-unseen", f"no call read {path}")
         return _checked(statement, "verified")
@@ -553,12 +555,18 @@ def _failure(ran: _Ran, outcome: RunOutcome) -> str:
 def _is_named(ran: _Ran, command: str, wanted: tuple[RunCommand, ...]) -> bool:
     """Return whether a run is of the command or the program that a statement names."""
     if ran.run is None or ran.run.is_indirect:
-        return ran.run is None or not wanted or ran.run.words.split()[:2] == wanted[-1].words.split()[:2]
+        return ran.run is None or not wanted or _task(ran.run.words) == _task(wanted[-1].words)
     names = {name for run in wanted for name in run.runners}
     program = wanted[-1].words.split()[0] if wanted else command.split(maxsplit=1)[0].lower()
     if names and not names.isdisjoint(ran.run.runners):
         return program == ran.run.words.split()[0] or program not in ran.run.words
     return program in ran.run.words.split()
+
+
+def _task(words: str) -> list[str]:
+    """Return the program and the task that a command names: `npm run lint`."""
+    parts = words.split(maxsplit=3)
+    return parts[:3] if parts[1:2] == ["run"] else parts[:2]
 
 
 def _has_words(command: str, stated: str) -> bool:

@@ -29,6 +29,8 @@ _FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})")
 _HEADING = lazy_pattern(r"\s{0,3}#{1,6}\s+(.*)$|\s*\*\*([^*\n]{1,80}?)[:：]?\*\*[:：]?\s*$|([^\n`|.。]{1,60})[:：]\s*$")
 _MARKER = lazy_pattern(r"[ \t]*(?:(?:[-+*•]|\d{1,3}[.)])[ \t]+(?:\[[xX]\][ \t]+)?)?")
 _OPEN_BOX = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,3}[.)])[ \t]+\[ \]")
+#: A link to a file of the project.
+_LINK = lazy_pattern(r"\[[^\]\[\n]{1,200}\]\(([\w@+./-]{1,250})(?:#[^)\s]{0,40})?\)")
 _SPANS = lazy_pattern(r"(`[^`\n]{1,300}`)")
 _EMPHASIS = lazy_pattern(r"\*\*|__(?=\w)|(?<=\w)__|~~")
 _SENTENCE_END = lazy_pattern(
@@ -136,7 +138,7 @@ def _plain(line: str) -> str:
     if stripped.startswith("|"):
         line = " : ".join(cell.strip() for cell in stripped.strip("|").split("|") if cell.strip(" -:"))
     marker = _MARKER.match(line)
-    text = line[marker.end() :] if marker else line
+    text = _LINK.sub(r"`\1`", line[marker.end() :] if marker else line)
     return "".join(part if part.startswith("`") else _EMPHASIS.sub("", part) for part in _SPANS.split(text)).strip()
 
 
