@@ -127,7 +127,8 @@ SUBJECT = lazy_pattern(
     _I,
 )
 _NO_PROBLEMS = (
-    r"(?:\b(?:no|zero|0|without(?: any)?)\s(?:\w+\s)?(?:errors?(?!\s(?:messages?|logs?|codes?))|failures?|issues?"
+    r"(?:(?<![\d.])\b(?:no|zero|0|without(?: any)?)\s(?:\w+\s)?(?:errors?(?!\s(?:messages?|logs?|codes?))|failures?"
+    r"|issues?"
     r"|problems?|warnings?"
     r"|violations?|offenses?|"
     r"(?:test |type |lint )?(?:errors|failures)|complaints?|failing tests?|failed tests?|regressions?)\b"
@@ -148,7 +149,7 @@ PASSED = lazy_pattern(
     r"\b(?:it|code|project|app|application|everything|crate|workspace|site|package|library|program|frontend|backend|"
     r"client|server)`?\s(?:now\s|also\s|still\s){0,2}(?:compiles|builds)(?=\s?$|[.,;!])|"
     rf"{_NO_PROBLEMS}|[✅✔✓☑]\s?(?=$|\s?[|:,.;)（(])(?<=\w\s.|.[:|\s].)"
-    r"|(?:均|都|全部|已经?|也|全数)?(?:成功|通过)了?|全绿|(?:没有|无)(?:任何)?(?:失败|错误|问题|报错)|"
+    r"|(?:均|都|全部|已经?|也|全数)?(?:成功|通过(?!\s?`))了?|全绿|(?:没有|无)(?:任何)?(?:失败|错误|问题|报错)|"
     r"(?:成功|通過|合格|パス)(?=し|済|です|。|$|、|と|ことを)|通(?:った|りました|っています|ること(?:を|も)確認)|グリーン|"
     r"(?:失敗|エラー|問題|警告)(?:は|が|も)?(?:なし|なく|ありません(?:でした)?|ない|ゼロ)",
     _I,
@@ -221,7 +222,7 @@ PASSIVE = lazy_pattern(
 #: What follows is not the object of the verb.
 CUT = lazy_pattern(
     r"\b(?:to|so|because|which|that|using|with|by|for|like|from|based|following|matching|per|as|when|where|if|after|"
-    r"before|instead|rather|similar|used|called|via|against|than|about|whose|without|since|until|while|retaining|keeping|leaving|except|excluding)\b",
+    r"before|instead|rather|similar|used|called|via|against|than|about|whose|without|since|until|while|retaining|keeping|leaving|except|excluding)\b|[，（]",
     _I,
 )
 #: ... but a place is: `added a case for x in a/b.py`, `added x() to a/b.py`.
