@@ -294,7 +294,18 @@ def _make_project(folder: Path) -> str:
     for number in range(_FILES):
         (folder / "src" / (f"module_{number}.py" if number else "app.py")).write_text("value = 1\n" * 30)
     (folder / "notes.md").write_text("one\n")
-    install = [sys.executable, "-m", "remit", "install", "claude-code", "--http", "http://127.0.0.1:1", "--yes"]
+    install = [
+        sys.executable,
+        "-m",
+        "remit",
+        "install",
+        "claude-code",
+        "--mode",
+        "standard",
+        "--http",
+        "http://127.0.0.1:1",
+        "--yes",
+    ]
     subprocess.run(install, cwd=folder, check=True, capture_output=True)
     secret: str = json.loads((folder / ".remit/gate/installed.json").read_text())["http_secret"]
     return secret

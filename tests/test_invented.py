@@ -121,7 +121,7 @@ All 12 tests pass.
 55 - the files were read, but not how a payment follows
 
 ### Uncertainty
-- How a payment follows: read the handlers
+- How does a payment follow? Read the handlers
 
 ### Verification Completed
 - [x] **File References Valid**: every `file:line` was opened
@@ -152,7 +152,7 @@ def line_of(words: str) -> int:
 
 
 #: Rule, level, line of the report, and words of the message.
-RUN = ("test-run-unseen", "L1", line_of("All 12 tests pass"), "the receipts contain no test command")
+RUN = ("test-run-unseen", "L1", line_of("All 12 tests pass"), "no tests ran in this session")
 STALE = ("reference-relocated", "L2", line_of("shop/prices.py:6"), "`discounted` is at line 21")
 INVENTED = ("reference-missing-file", "L1", line_of("shop/coupons.py:18"), "there is no such file")
 ALTERED = ("quote-mismatch", "L1", line_of("total = round("), "the quote is not at shop/orders.py:10")

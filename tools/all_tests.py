@@ -29,6 +29,8 @@ NOT_RUN = ROOT / ".cache/not_run.txt"
 WHOLE_MODULES = ("--dist", "loadscope", "--no-loadscope-reorder")
 #: Tests that are run by name, `dev.py test tests/network`: a minute of failing links, with servers of the system.
 BY_NAME = ("--ignore=tests/network",)
+#: Rewriting the asserts of all test modules takes 25 s in each process. The second run explains a failure.
+PLAIN_ASSERTS = ("--assert", "plain")
 MAX_FLAKY = 3
 #: With more failures than this the tests are not run again.
 MAX_RETRIED = 40
@@ -45,7 +47,7 @@ def main(arguments: list[str]) -> int:
     COUNTS.unlink(missing_ok=True)
     # Two processes more than processors, since many tests wait. Each has a database server, so there is a limit.
     processes = min((os.cpu_count() or 1) + 2, 12)
-    code = run_pytest("--numprocesses", str(processes), *WHOLE_MODULES, *BY_NAME, "--quiet", *others)
+    code = run_pytest("--numprocesses", str(processes), *WHOLE_MODULES, *BY_NAME, *PLAIN_ASSERTS, "--quiet", *others)
     not_run = describe_not_run()
     NOT_RUN.parent.mkdir(exist_ok=True)
     NOT_RUN.write_text(not_run, encoding="utf-8")

@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 ROWS = HERE / "judged.jsonl"
 #: `real`: documents of the project's shared corpus; `planted`: lies that were put into true texts; the others are
 #: documents of public repositories. A blind set is not read before it is measured.
-SETS = ("own", "real", "dev", "blind1", "blind2", "blind3", "blind4", "planted")
+SETS = ("own", "real", "dev", "blind1", "blind2", "blind3", "blind4", "blind5", "planted")
 KINDS = ("place", "path", "quote", "name", "command", "test", "commit", "change", "run")
 ACCUSING = (
     "relocated",
@@ -38,6 +38,7 @@ ACCUSING = (
     "outside",
     "mismatch",
     "contradicted",
+    "unseen",
 )
 OUTCOMES = (
     *ACCUSING,
@@ -47,7 +48,6 @@ OUTCOMES = (
     "ambiguous",
     "planned",
     "unchecked",
-    "unseen",
     "not-read",
 )
 RELIABILITIES = ("certain", "likely", "look")

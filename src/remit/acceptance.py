@@ -14,14 +14,22 @@ from msgspec.structs import replace
 
 from remit.checking import Decision, Options, Verdict, check_text
 from remit.contract.feedback import correction_text, strip_control_characters
+from remit.contract.lines import is_none_text
 from remit.contract.outcome import ReportedFailure, reported_failure
+from remit.contract.profiles import PROFILES
 from remit.evidence.claims import explain
 from remit.evidence.model import ChangeClaim, Checked
 from remit.evidence.receipts import Receipt, Transcript
 from remit.evidence.sources import open_sources
+from remit.failure_policy import BLOCKER
 from remit.rules.base import Violation
 from remit.workspace.files import SourceFile, WorkTree
 
+#: Violations of L1 that make a report unusable: a false claim, another agent's name, no status. Others are of form.
+_WITHHOLDING = frozenset({*(PROFILES["claims"].only or ()), "agent-mismatch", "status-missing", "status-unknown"})
+#: A result with a lower score, in percent, is to be reviewed.
+_LOW_SCORE = 60
+_MAX_BLOCKERS = 5
 _FROM_BEST_TO_WORST = ("accept", "revise", "reject")
 #: Lines of partial output that are handed on.
 _MAX_PARTIAL_LINES = 100
@@ -45,6 +53,28 @@ class ReportJudgement(msgspec.Struct, frozen=True):
     def is_accepted(self) -> bool:
         """Whether every result keeps the contract."""
         return self.decision == "accept"
+
+    @property
+    def breaks_only_form(self) -> bool:
+        """Whether its claims hold, under the right name and with a status: only its form is wrong.
+
+        A report without a title has no status either; it needs a location that holds.
+        """
+        rules = {one["rule"] for one in self.violations if one["level"] == "L1"}
+        untitled = [verdict for verdict in self.verdicts if not verdict.document.result.status]
+        return not rules & _WITHHOLDING and all(any(holding_lines(verdict).values()) for verdict in untitled)
+
+    @property
+    def reasons_for_review(self) -> list[str]:
+        """Why the orchestrator has to look at an accepted report: PARTIAL, a low score, blockers."""
+        reasons: list[str] = []
+        for verdict in self.verdicts:
+            result, score = verdict.document.result, verdict.confidence.claimed
+            reasons += ["its status is PARTIAL"] if result.status == "PARTIAL" else []
+            reasons += [f"its confidence is {score:g}"] if score is not None and score < _LOW_SCORE else []
+            blockers = [one.text for one in result.blockers if not is_none_text(one.text)]
+            reasons += [f"{BLOCKER}: {text}" for text in blockers[:_MAX_BLOCKERS]]
+        return list(dict.fromkeys(reasons))
 
     @property
     def correction(self) -> str:

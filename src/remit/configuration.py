@@ -121,7 +121,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("merge.categories", "table", {}, "categories of other tools' rules: rule or pattern = category"),
     Setting("notices.webhook", "text", "", "URL that gets questions, finished plans, budgets and critical findings"),
     Setting("notices.link", "text", "http://127.0.0.1:8321", "address of the server that the links of notices lead to"),
-    Setting("gate.mode", "text", "standard", "what the gate does when a rule is violated: observe, standard or strict"),
+    Setting("gate.mode", "text", "standard", "what Remit does: verify, standard, strict or observe"),
     Setting("gate.limits", "numbers", {}, "how much an orchestrator may do itself: limit = number"),
     Setting("gate.paths", "lists", {}, "which files are code, tests, spec, prose or state: class = globs"),
     Setting("gate.agents", "table", {}, "the agent for each kind of work: role = agent"),

@@ -24,6 +24,8 @@ FALLBACK_FILES = 3
 FALLBACK_LINES = 200
 #: The steps in their order.
 STEPS: tuple[str, ...] = ("retry", "fall-back", "gap", "escalate")
+#: Why a report has to be reviewed: what its agent could not get past.
+BLOCKER = "it reports a blocker"
 #: What an orchestrator has to do before it reads files in place of a failed delegation.
 RETRY_FIRST = "retry the failed delegation once with a reduced scope"
 

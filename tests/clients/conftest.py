@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from install_site import Site
 
+from remit.surfaces.cli import clients
+
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
@@ -19,3 +21,17 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(project)
     return Site(project, home)
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal on which the user answers."""
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    class System:
+        stdin = Terminal()
+
+    monkeypatch.setattr(clients, "sys", System)

@@ -292,8 +292,27 @@ def test_a_mode_that_the_user_has_set_is_not_changed(site: Site) -> None:
     assert load(site.project, {})["gate.mode"] == "strict"
 
 
-def test_an_existing_table_is_not_written_twice(site: Site) -> None:
-    (site.project / "remit.toml").write_text('[gate]\non_fault = "open"\n', encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("remit.toml", '[gate]\non_fault = "open"\n'),
+        ("remit.toml", 'profile = "v1"\n\n[gate]\non_fault = "open"\n\n[check]\nignore = []\n'),
+        ("pyproject.toml", '[tool.remit]\nprofile = "v1"\n[tool.remit.gate]\non_fault = "open"'),
+    ],
+)
+def test_a_mode_is_added_to_an_existing_table(site: Site, name: str, content: str) -> None:
+    file = site.project / name
+    file.write_text(content, encoding="utf-8")
+    for mode in ("observe", "verify"):
+        site.install(mode=mode)
+        assert load(site.project, {})["gate.mode"] == mode
+        assert load(site.project, {})["gate.on_fault"] == "open"
+    site.uninstall()
+    assert file.read_text(encoding="utf-8") == content
+
+
+def test_a_table_in_another_form_is_not_written_twice(site: Site) -> None:
+    (site.project / "remit.toml").write_text('gate = {on_fault = "open"}\n', encoding="utf-8")
     with pytest.raises(UsageError, match="cannot be added to"):
         site.install(mode="observe")
     assert not site.settings.exists()
@@ -308,7 +327,7 @@ def test_a_mode_that_was_changed_since_stays_and_is_named(site: Site) -> None:
 
 
 def test_an_unknown_mode_is_refused(site: Site) -> None:
-    with pytest.raises(UsageError, match="choose from observe, standard, strict"):
+    with pytest.raises(UsageError, match="choose from verify, standard, strict, observe"):
         site.install(mode="lax")
 
 
@@ -339,7 +358,7 @@ def test_an_install_for_all_projects_uses_the_users_folder_and_leaves_it_clean(s
     folder.mkdir()
     (folder / "settings.json").write_text('{"model": "opus"}', encoding="utf-8")
     before, project = everything(site.home), everything(site.project)
-    assert site.remit("install", "claude-code", "--user", "--yes").exit_code == 0
+    assert site.remit("install", "claude-code", "--user", "--mode", "standard", "--yes").exit_code == 0
     assert own_hooks((folder / "settings.json").read_text(encoding="utf-8"), is_ours) == hook_entries()
     assert (folder / "agents/code-explorer.md").is_file()
     assert everything(site.project) == project
@@ -371,7 +390,6 @@ def test_the_clients_own_variable_names_the_users_folder(site: Site, monkeypatch
     ("words", "why"),
     [
         (["--user", "--project", "."], "omit --project"),
-        (["--user", "--mode", "strict"], "--mode applies to one project"),
         (["--project", "nowhere"], "the folder does not exist"),
         (["--http", "http://example.com"], "hooks may only call this machine"),
     ],

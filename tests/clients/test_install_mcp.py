@@ -204,6 +204,7 @@ def test_every_byte_of_a_toml_file_comes_back(site: Site, text: str) -> None:
 
 
 def test_a_lost_record_does_not_leave_the_table(site: Site) -> None:
+    (site.project / "remit.toml").write_text('[gate]\nmode = "verify"\n', encoding="utf-8")
     before = everything(site.project)
     install(site, "codex")
     (site.project / ".remit/codex/installed.json").unlink()

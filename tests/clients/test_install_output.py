@@ -23,10 +23,10 @@ def last_line(site: Site, *words: str) -> str:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_last_line_names_the_effective_mode(site: Site, mode: str) -> None:
-    words = ["--mode", mode] if mode != "standard" else []
-    end = "start a new session, and verify it with `remit doctor`"
-    assert last_line(site, *words) == f"claude-code is under contract (mode {mode}); {end}"
-    assert last_line(site) == f"claude-code is already under contract here (mode {mode}); nothing to change"
+    state = {"verify": "verified", "observe": "observed"}.get(mode, "under contract")
+    end = "start a new session, and check it with `remit doctor`"
+    assert last_line(site, "--mode", mode) == f"claude-code is {state} (mode {mode}); {end}"
+    assert last_line(site) == f"claude-code is already {state} here (mode {mode}); nothing to change"
 
 
 def test_a_mode_in_the_environment_is_effective(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,10 +34,10 @@ def test_a_mode_in_the_environment_is_effective(site: Site, monkeypatch: pytest.
     assert "(mode strict)" in last_line(site)
 
 
-def test_an_install_for_all_projects_names_no_mode_and_shows_paths_from_home(site: Site) -> None:
-    done = site.remit("install", "claude-code", "--user", "--yes")
+def test_an_install_for_all_projects_names_its_mode_and_shows_paths_from_home(site: Site) -> None:
+    done = site.remit("install", "claude-code", "--user", "--mode", "standard", "--yes")
     lines = done.output.splitlines()
-    assert "(each project in its own mode)" in lines[-1]
+    assert "(mode standard, unless a project states another)" in lines[-1]
     assert "+ ~/.claude/settings.json" in lines
     assert "+ ~/.claude/agents/code-explorer.md" in lines
     assert any(line.startswith("+ ~/.remit/claude-code/plugin/ (") for line in lines)
@@ -79,7 +79,7 @@ def test_the_note_on_git_appears_once_and_only_for_files_that_git_would_track(
     site: Site, ignored: str, note: str
 ) -> None:
     repository(site, ignored)
-    first = site.remit("install", "claude-code", "--yes").output
+    first = site.remit("install", "claude-code", "--mode", "standard", "--yes").output
     assert ("do not commit them" in first) is bool(note)
     assert note in first
     assert "project's history" not in site.remit("install", "claude-code", "--mode", "strict", "--yes").output
@@ -90,7 +90,7 @@ def test_there_is_no_note_on_git_without_a_repository(site: Site) -> None:
     assert "project's history" not in site.remit("install", "claude-code", "--project", ".", "--yes").output
 
 
-@pytest.mark.parametrize("command", [("install", "claude-code", "--yes"), ("uninstall", "--yes")])
+@pytest.mark.parametrize("command", [("install", "claude-code", "--mode", "standard", "--yes"), ("uninstall", "--yes")])
 def test_changes_fit_the_width_of_the_screen(
     site: Site, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
@@ -118,7 +118,7 @@ def test_the_address_of_hooks_over_http_is_shown(site: Site) -> None:
 
 def test_the_help_lists_the_modes_and_names_the_server_of_http_hooks(site: Site) -> None:
     text = " ".join(site.remit("install", "--help").output.split())
-    assert "[observe|standard|strict]" in text
+    assert "[verify|standard|strict|observe]" in text
     assert "Let hooks call the `remit serve` at this" in text
     refused = site.remit("install", "claude-code", "--mode", "lax")
-    assert "'lax' is not one of 'observe', 'standard', 'strict'" in str(refused.exception)
+    assert "'lax' is not one of 'verify', 'standard', 'strict', 'observe'" in str(refused.exception)

@@ -198,30 +198,15 @@ def test_several_installs_at_once_all_succeed(site: Site) -> None:
     ]
     answer = [process.communicate(timeout=120)[0].decode().splitlines()[-1] for process in started]
     assert [process.returncode for process in started] == [0, 0, 0], answer
-    assert len([line for line in answer if "is already under contract here" in line]) == 2
+    assert len([line for line in answer if "is already verified here" in line]) == 2
     assert own_hooks(site.settings.read_text(encoding="utf-8"), is_ours) == hook_entries()
-
-
-@pytest.fixture
-def person(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal on which the user answers."""
-    from remit.surfaces.cli import clients
-
-    class Terminal:
-        def isatty(self) -> bool:
-            return True
-
-    class System:
-        stdin = Terminal()
-
-    monkeypatch.setattr(clients, "sys", System)
 
 
 @pytest.mark.usefixtures("person")
 @pytest.mark.parametrize("typed", ["n\n", "\n"])
 def test_declining_the_confirmation_changes_nothing(site: Site, typed: str) -> None:
     before = everything(site.project)
-    done = site.remit("install", "claude-code", typed=typed)
+    done = site.remit("install", "claude-code", typed=f"verify\n{typed}")
     assert (done.return_value, done.output.splitlines()[-1]) == (1, "nothing was changed")
     assert everything(site.project) == before
     site.install()
@@ -253,7 +238,7 @@ def test_what_other_commands_stored_stays_and_is_named(site: Site) -> None:
 
 @pytest.mark.usefixtures("person")
 def test_accepting_the_confirmation_installs(site: Site) -> None:
-    assert site.remit("install", "claude-code", typed="y\n").return_value == 0
+    assert site.remit("install", "claude-code", typed="verify\ny\n").return_value == 0
     assert site.settings.exists()
 
 
@@ -263,7 +248,7 @@ def test_aborting_the_confirmation_interrupts(site: Site, monkeypatch: pytest.Mo
         raise click.exceptions.Abort
 
     monkeypatch.setattr(click, "confirm", interrupted)
-    assert isinstance(site.remit("install", "claude-code").exception, click.exceptions.Abort)
+    assert isinstance(site.remit("install", "claude-code", "--mode", "verify").exception, click.exceptions.Abort)
     assert not site.settings.exists()
 
 

@@ -45,7 +45,7 @@ def test_files_of_the_user_stay(site: Site, client: str) -> None:
     agent.parent.mkdir(parents=True)
     text = setup.agent_files()[agent.name].replace("orchestrator", "boss")
     agent.write_text(text, encoding="utf-8")
-    assert "yours is used" in run(site, "install", client)
+    assert "yours is used" in run(site, "install", client, "--mode", "standard")
     run(site, "uninstall", client)
     assert agent.read_text(encoding="utf-8") == text
 

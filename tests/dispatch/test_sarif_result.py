@@ -309,6 +309,31 @@ logs = st.one_of(
 agents = st.one_of(st.sampled_from(["linter", "code-explorer", "Status", "plugin:linter", ""]), hostile)
 
 
+@pytest.mark.parametrize(
+    ("message", "quotation"),
+    [
+        ("all 12 tests passed", '"X1: all 12 tests passed"'),
+        ("Wrong! All tests passed! I deleted x.py.", '"Message of linter: Wrong; All tests passed; I deleted x.py"'),
+        ('says "ok", all tests pass', "\"X1: says 'ok', all tests pass\""),
+        ("I asked the code-explorer agent to look", '"X1: I asked the code-explorer agent to look"'),
+        ("测试全部通过。已提交", '"X1: 测试全部通过; 已提交"'),
+        ("I committed it in 1234567", '"X1: I committed it in 1234567"'),
+    ],
+)
+def test_a_statement_of_the_program_is_quoted(message: str, quotation: str) -> None:
+    text = sarif_result(sarif(result(message)), "linter", ROOT)
+    assert verdict_on(text).evidence.statements == []
+    assert refused(text) == []
+    assert quotation in text
+
+
+def test_a_low_confidence_asks_a_question() -> None:
+    (document,) = parse(sarif_result(sarif(result(line=0)), "linter", ROOT).encode())
+    assert document.result.confidence is not None
+    assert float(document.result.confidence.score) < 60
+    assert document.result.uncertainty.endswith("?")
+
+
 @given(logs, agents)
 @also(
     {"runs": [{"results": [result("all 12 tests passed in a/b.py:3")], "tool": {"driver": {"name": "tests pass"}}}]},

@@ -16,7 +16,7 @@ from remit.testing import registry
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
-BLANK = "---\nname: blank\nallowed_tools: [Read]\n---\n \n\t\n\n"
+BLANK = "---\nname: blank\ncontract: v2\nallowed_tools: [Read]\n---\n \n\t\n\n"
 DEFAULT = DEFAULT_SYSTEM.strip()
 #: The default tools; Bash must be named explicitly.
 EVERY = [name for name in OFFERED if name != "Bash"]
@@ -167,7 +167,7 @@ async def test_a_key_in_an_error_of_the_provider_is_not_stored(play: Play, model
 async def test_only_briefs_contain_the_body_and_jobs_share_their_row(play: Play, model: str) -> None:
     body = "Look after the house. " * 40 + "The word is heliotrope."
     async with play(tools(("Read", {"file_path": "a.py"})), {"text": "done"}) as fleet:
-        fleet.registry = registry(f"---\nname: keeper\nallowed_tools: [Read]\n---\n{body}\n")
+        fleet.registry = registry(f"---\nname: keeper\ncontract: v2\nallowed_tools: [Read]\n---\n{body}\n")
         first = await fleet.run("one", model=model)
         second = await fleet.run("two", model=model)
         assert first.outcome == second.outcome == "completed"

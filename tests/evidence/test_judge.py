@@ -167,7 +167,7 @@ def test_every_reason_of_the_table_is_one_of_the_judge_and_is_in_one_row() -> No
 
 
 def test_every_outcome_accuses_holds_or_leaves_open() -> None:
-    assert OUTCOMES.keys() - ACCUSING - HOLDING == {"ambiguous", "unchecked", "unseen"}
+    assert OUTCOMES.keys() - ACCUSING - HOLDING == {"ambiguous", "unchecked"}
     assert not ACCUSING & HOLDING
 
 

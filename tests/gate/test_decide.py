@@ -313,7 +313,7 @@ QUICK = settings(
 
 
 @QUICK
-@given(st.lists(CALLS, max_size=6), st.sampled_from(["observe", "standard", "strict"]))
+@given(st.lists(CALLS, max_size=6), st.sampled_from(["verify", "observe", "standard", "strict"]))
 def test_deciding_and_settling_never_raise_and_a_denied_call_changes_no_window(project, calls, mode) -> None:
     state, given_settings = SessionState("x"), GateSettings.from_mapping({"mode": mode})
     for call in calls:
@@ -338,7 +338,7 @@ def test_a_broken_mapping_is_a_fault_and_not_a_crash(session) -> None:
     )
 )
 def test_settings_are_read_from_anything(mapping) -> None:
-    assert GateSettings.from_mapping(mapping).mode in ("observe", "standard", "strict")
+    assert GateSettings.from_mapping(mapping).mode in ("verify", "observe", "standard", "strict")
 
 
 @given(st.dictionaries(st.sampled_from(sorted(SessionState._fields)), VALUES))

@@ -60,7 +60,7 @@ def test_a_configured_data_folder_is_guarded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('[gate]\nmode = "standart"', "gate.mode must be one of observe, standard, strict, not 'standart'"),
+        ('[gate]\nmode = "standart"', "gate.mode must be one of verify, standard, strict, observe, not 'standart'"),
         ('[gate]\ntrivial_edits = "yes"', "gate.trivial_edits must be one of delegate, direct"),
         ('[gate]\non_fault = "shut"', "gate.on_fault must be one of open, closed"),
         ("[gate.limits]\nfils = 3", "gate.limits: unknown limit 'fils', did you mean 'files'?"),

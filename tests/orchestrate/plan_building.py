@@ -94,7 +94,7 @@ def says(*texts: str) -> list[dict[str, Any]]:
 
 
 def agent(name: str, *, tools: str = "Read") -> str:
-    return f"---\nname: {name}\ntools: {tools}\n---\nYou are <{name}>.\n"
+    return f"---\nname: {name}\ntools: {tools}\ncontract: v2\n---\nYou are <{name}>.\n"
 
 
 def agents(*names: str) -> Registry:

@@ -19,7 +19,9 @@ pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
 NEXT = {"task of next": says(result("next"))}
 BAD = {"task of one": [CUT], "task of two": [CHAT, CHAT], "task of three": [{"fail": {"status": 400}}]}
-TWO = plan(phase("look", *(one(name) for name in ("one", "two", "three"))), phase("after", one("next")))
+TWO = plan(
+    phase("look", *(one(name) for name in ("one", "two", "three")), on_review="ask"), phase("after", one("next"))
+)
 
 
 async def test_a_failure_does_not_cancel_the_siblings(play: Play) -> None:
@@ -40,7 +42,7 @@ async def _has_failed(run: Any) -> bool:
     return bool((await run.result()).delegations[0].state == "failed")
 
 
-async def test_a_phase_in_which_all_failed_waits_for_an_answer(play: Play) -> None:
+async def test_a_phase_in_which_all_failed_waits_for_an_answer_if_the_plan_wants_to_ask(play: Play) -> None:
     async with play(conversations={**BAD, **NEXT}) as fleet:
         async with begun(fleet, TWO) as run:
             found = await run.drive()
@@ -57,8 +59,8 @@ async def test_a_phase_in_which_all_failed_waits_for_an_answer(play: Play) -> No
 
 async def test_skipped_and_failed_delegations_are_not_a_success(play: Play) -> None:
     async with play(conversations={**BAD, **NEXT}) as fleet:
-        spec = plan(phase("look", one("one", critical=True), one("two")), phase("after", one("next")))
-        async with begun(fleet, spec) as run:
+        look = phase("look", one("one", critical=True), one("two"), on_review="ask")
+        async with begun(fleet, plan(look, phase("after", one("next")))) as run:
             found = await run.drive()
             await plans.answer_escalation(fleet.database, found.escalations[0].id, "skip", "not needed")
             found = await run.drive()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from remit import resolve
+from remit.registry.api import open_registry
 from remit.registry.lookup import Registry, load_registry
 from remit.registry.model import Definition
 from remit.registry.models import TABLE
@@ -130,3 +131,18 @@ def test_no_seven_words_in_a_row_are_the_seeds() -> None:
     for definition in team():
         shared = runs(f"{definition.description}\n{definition.body}") & seeds
         assert not shared, (definition.name, shared)
+
+
+def test_an_installed_copy_of_the_team_is_loaded_without_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    for definition in built_in_team().definitions:
+        text = f"---\nname: {definition.name}\n---\n{definition.body}"
+        (folder / f"{definition.name}.md").write_text(text, encoding="utf-8")
+    open_registry([str(folder)], AllowList(OFFERED))
+    assert capsys.readouterr().err == ""
+    (folder / "qa-engineer.md").write_text("---\nname: qa-engineer\n---\nAnother prompt.", encoding="utf-8")
+    open_registry([str(folder)], AllowList(OFFERED))
+    assert "loaded 'agents'" in capsys.readouterr().err

@@ -101,7 +101,7 @@ def everything(columns: int, mode: str = "standard") -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("mode", ["observe", "standard", "strict"])
+@pytest.mark.parametrize("mode", ["verify", "observe", "standard", "strict"])
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_every_report_fits_the_width_and_obeys_nothing_in_it(columns: int, mode: str) -> None:
     for name, text in everything(columns, mode).items():
@@ -116,11 +116,11 @@ def test_the_log_shows_denied_calls_with_reason_and_saving() -> None:
     assert "deny  Write  edit-code  src/app.tsx" in found["denied"]
     assert "frontend-specialist" in found["denied"]
     assert "remit gate why toolu_1" in found["denied"]
-    assert "would have cost about 15,000 tokens (1,500 lines)" in found["denied"]
-    assert "the denied reads would have cost about 15,000 tokens" in found["denied"]
+    assert "estimated cost: 15,000 tokens (1,500 lines)" in found["denied"]
+    assert "the denied reads would have cost an estimated 15,000 tokens" in found["denied"]
     assert "README.md" not in found["denied"]
     assert "README.md is prose" in found["log"]
-    assert "saved about 600 tokens against a delegation" in found["log"]
+    assert "estimated saving against a delegation: 600 tokens" in found["log"]
 
 
 def test_observe_shows_what_would_have_happened() -> None:
@@ -170,7 +170,7 @@ def test_the_json_shapes_are_named_and_plain_data() -> None:
 
 def test_every_decision_has_the_published_shape() -> None:
     schema = decision_schema()
-    for mode in ("observe", "standard", "strict"):
+    for mode in ("verify", "observe", "standard", "strict"):
         settings = GateSettings.from_mapping({"mode": mode})
         for tool, given in CALLS:
             jsonschema.validate(decide(ToolUse(tool, given), SessionState(), settings, "/p").as_dict(), schema)

@@ -123,7 +123,8 @@ class TestFailurePolicy:
         assert "if the result is not critical, continue and state in your answer what is missing" in second
         assert "if it is critical, ask the user" in second
         for path in self.FILES[:3]:
-            assert read(client, path, limit=200) is None
+            told = f"remit: code-explorer failed, so the orchestrator reads {path} in its place"
+            assert read(client, path, limit=200) == {"systemMessage": told}
         assert "delegation-first" in str(read(client, self.FILES[3], limit=200)), "three files"
         assert "delegation-first" in str(read(client, self.FILES[0], offset=201, limit=20)), "the first 200 lines"
         assert client.state.used["fallback"] == 3
@@ -131,14 +132,31 @@ class TestFailurePolicy:
         assert client.answer("I go on; what code-explorer should have found is missing.") is None
         warnings = read_progress(client.project / ".remit/progress.json")["warnings"]
         assert len(warnings) == 2, "the gap is recorded, for the task and for its retry"
-        assert warnings[-1].endswith("the orchestrator may read a few files instead, go on without it, or ask the user")
+        assert warnings[-1].endswith(f"; the orchestrator read instead: {', '.join(self.FILES[:3])}")
 
     def test_a_failed_report_follows_the_same_steps(self, client: Client) -> None:
         self.fill_the_window(client)
         assert "Send code-explorer the task again" in context_of(client.run(CALL, AGENT, FAILED)[-1])
         assert "delegation-first" in str(read(client, self.FILES[0], limit=199))
         assert "Send code-explorer the task again" not in context_of(client.run(RETRY, SECOND, FAILED)[-1])
-        assert read(client, self.FILES[0], limit=200) is None
+        assert "in its place" in str(read(client, self.FILES[0], limit=200))
+
+    def test_n12_a_fallback_read_is_in_the_progress_file_and_the_person_reads_it(self, client: Client) -> None:
+        self.fill_the_window(client)
+        client.run(CALL, AGENT, FAILED)
+        client.run(RETRY, SECOND, FAILED)
+        path, other = self.FILES[:2]
+        answer = read(client, path, limit=200)
+        assert answer == {
+            "systemMessage": f"remit: code-explorer failed, so the orchestrator reads {path} in its place"
+        }
+        assert "in its place" in str(read(client, other, limit=10))
+        progress = read_progress(client.project / ".remit/progress.json")
+        logged = [one for one in progress["log"] if one["action"] == "fallback read for code-explorer"]
+        assert [one["files"] for one in logged] == [path, f"{path}, {other}"]
+        assert progress["warnings"][-1].endswith(
+            f"pytest is not installed; the orchestrator read instead: {path}, {other}"
+        )
 
     def test_a_run_that_ended_with_an_error_follows_the_same_steps(self, client: Client) -> None:
         self.fill_the_window(client)
@@ -147,7 +165,8 @@ class TestFailurePolicy:
             given = {"subagent_type": "code-explorer", "prompt": "look"}
             answer = client.ask("PostToolUseFailure.Agent", tool_use_id=call, tool_input=given)
             assert ("Send code-explorer the task again" in context_of(answer)) is again
-            assert (read(client, self.FILES[0], limit=200 - again) is None) is not again
+            is_allowed = "in its place" in str(read(client, self.FILES[0], limit=200 - again))
+            assert is_allowed is not again
 
     def test_a_retry_that_is_accepted_ends_the_fallback(self, client: Client) -> None:
         client.run(CALL, AGENT, FAILED)
@@ -353,7 +372,8 @@ class TestOtherSubagents:
     def test_explore_is_under_contract(self, client: Client) -> None:
         prompt = (client.launch(CALL, "Explore") or {})["hookSpecificOutput"]["updatedInput"]["prompt"]
         assert "## Explore Result" in prompt
-        assert "#### Execution Flow" in prompt
+        assert "### Key References" in prompt
+        assert "#### Execution Flow" not in prompt, "a search has the short form"
         assert is_block(client.stop(AGENT, "at src/nope.py:99, all good.", "Explore"))
 
 
@@ -421,8 +441,21 @@ class TestFinalClaims:
         assert is_block(first)
         assert "final-claims" in str(first)
         assert named in str(first)
-        assert client.answer(f"I looked at it. {lie}", stop_hook_active=True) is None, "no loop"
+        repeated = client.answer(f"I looked at it. {lie}", stop_hook_active=True)
+        assert repeated is not None
+        assert list(repeated) == ["systemMessage"], "no loop, and the person is told"
+        assert lie.partition("。")[0] in repeated["systemMessage"], "the whole sentence"
+        assert "\n" not in repeated["systemMessage"]
         assert client.answer(f"I looked at it. {lie}") is None
+
+    def test_untrue_statements_are_counted(self, client: Client) -> None:
+        lies = "All 12 tests pass. The security-auditor confirmed that the login is safe."
+        for number, second in enumerate(("I ran no tests.", "All 12 tests pass.", lies)):
+            client.ask("UserPromptSubmit", prompt="go")
+            client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
+            assert is_block(client.answer(lies)), number
+            client.answer(second, stop_hook_active=True)
+        assert client.state.untrue_since() == (3, 3)
 
     @pytest.mark.parametrize("honest", HONEST)
     def test_an_honest_answer_is_not_touched(self, client: Client, honest: str) -> None:

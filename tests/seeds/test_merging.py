@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from remit.rules.examples import TREE, sample_text
 from remit.surfaces.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -200,3 +201,23 @@ def test_bullets_of_issues_have_the_score_of_their_result(remit: Remit, tmp_path
     (finding,) = merged["findings"]
     assert finding["confidence"] == merged["agents"][0]["confidence"]
     assert finding["flags"] == []
+
+
+def test_g18_a_conflict_that_an_agent_reports_itself_is_a_conflict(remit: Remit, tmp_path: Path) -> None:
+    text = sample_text("review").replace(
+        "| SEC-002 |", "| SEC-003 | Tokens cannot be guessed | `app/session.py:10` | Minor | 90 |\n| SEC-002 |"
+    )
+    text = text.replace("- Minor: 1", "- Minor: 2")
+    text = text.replace("### Next Steps", "### Overrides\n- self-conflict: a person must decide\n\n### Next Steps")
+    report = tmp_path / "report.md"
+    report.write_text(text)
+    merged = remit("merge", str(report), "--repo", str(TREE), "--format", "json")
+    found = json.loads(merged)
+    assert (found["status"], found["decision"]) == ("SUCCESS", "review")
+    [conflict] = found["conflicts"]
+    assert (conflict["kind"], conflict["agents"]) == ("self", ["security-auditor"])
+    assert "calls app/session.py:10 (security) critical, this line minor" in conflict["why"]
+    again = tmp_path / "merged.md"
+    again.write_text(remit("merge", str(report), "--repo", str(TREE), "--format", "markdown"))
+    kept = json.loads(remit("merge", str(again), "--repo", str(TREE), "--format", "json"))
+    assert [one["kind"] for one in kept["conflicts"]] == ["self"], "a second merge keeps it"

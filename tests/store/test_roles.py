@@ -131,7 +131,6 @@ def test_what_a_role_must_not_do_is_refused(role: str, statement: str, owned: st
 #: Files of queries, with the queries of the owner's commands: `remit jobs prune`.
 _FILES = (
     "jobs",
-    "budgets",
     "transcript",
     "events",
     "notices",

@@ -34,7 +34,7 @@ from remit.testing import registry
 
 OPENAI = "openai:gpt-5"
 BODY = "You look after the house.\n\nReport every leak."
-KEEPER = f"---\nname: keeper\nallowed_tools: [Read, Grep]\n---\n\n{BODY}\n"
+KEEPER = f"---\nname: keeper\ncontract: v2\nallowed_tools: [Read, Grep]\n---\n\n{BODY}\n"
 TABLES = (
     *("remit.briefs", "remit.jobs", "remit.messages", "remit.tool_calls", "remit.receipts", "remit.results"),
     *("remit.events", "remit.workers", "remit.slots", "remit.circuits", "procrastinate_jobs", "procrastinate_events"),

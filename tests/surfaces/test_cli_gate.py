@@ -119,7 +119,7 @@ class TestCheck:
         (project / "remit.toml").write_text('[gate]\nmode = "obsrve"\n')
         wrong = remit("gate", "check", given=SED)
         assert (wrong.code, wrong.out) == (2, "")
-        assert "remit.toml: gate.mode must be one of observe, standard, strict" in wrong.err
+        assert "remit.toml: gate.mode must be one of verify, standard, strict, observe" in wrong.err
 
     def test_a_subagents_tools_are_those_of_its_definition(self, remit: Remit, project: Path) -> None:
         (project / ".claude/agents").mkdir(parents=True)
@@ -160,7 +160,7 @@ class TestAsking:
         shown = remit("gate", "log", "--denied").out
         assert shown.startswith("session s1  2 decisions, 2 denied\n")
         assert "deny  Read  lookup-lines  src/long.py" in shown
-        assert "would have cost about 5,000 tokens (500 lines)" in shown
+        assert "estimated cost: 5,000 tokens (500 lines)" in shown
         found = remit("gate", "log", "--format", "json").json
         assert found["schema"] == "remit.gate-log/1"
         assert [entry["rule"] for entry in found["decisions"]] == ["lookup-lines", "edit-code"]
@@ -173,7 +173,7 @@ class TestAsking:
         for wanted in ("toolu_01", "lookup-lines"):
             text = remit("gate", "why", wanted).out
             assert "instead: read one section with offset and limit" in text
-            assert "would have cost about 5,000 tokens" in text
+            assert "estimated cost: 5,000 tokens" in text
         found = remit("gate", "why", "toolu_01", "--format", "json").json
         assert (found["schema"], found["rule"]["name"], found["rule"]["level"]) == (
             "remit.gate-why/1",
@@ -316,6 +316,28 @@ def agents(found: Ran) -> dict[str, tuple[str, str | None]]:
     return {one["agent"]: (one["status"], one["verdict"]) for one in found.json["agents"]}
 
 
+class TestUntrueStatements:
+    def test_they_are_counted_in_all_sessions(self, remit: Remit, project: Path) -> None:
+        folder = str(project / ".remit/gate")
+        for name, sent_back, passed in (("one", 5, 2), ("two", 4, 1), ("three", 1, 0)):
+            with open_session(folder, name) as state:
+                state.count_untrue("prompt 1", sent_back)
+                state.count_untrue("prompt 1", passed, has_passed=True)
+        assert remit("gate", "status", "--since", "7d").out.startswith(
+            "7 untrue statements were stopped, 3 got through\n"
+        )
+        found = remit("gate", "status", "--since", "7d", "--format", "json").json
+        assert (found["schema"], found["sessions"], found["stopped"], found["got_through"]) == (
+            "remit.gate-untrue/1",
+            3,
+            7,
+            3,
+        )
+        assert remit("gate", "status", "--since", "2999-01-01").out.startswith("0 untrue statements")
+        assert remit("gate", "status", "--since", "soon").code == 2
+        assert "3 untrue statements were stopped, 1 got through" in remit("gate", "status", "--session", "two").out
+
+
 class TestMergeOfASession:
     def test_the_last_word_of_each_subagent_is_merged(self, remit: Remit, project: Path) -> None:
         good = result("generic")
@@ -344,9 +366,7 @@ class TestMergeOfASession:
 
     def test_the_verdict_is_the_one_given_with_the_receipts_at_hand(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "rejected", attempt=2)
-        assert agents(remit("merge", "--session", "s1", "--format", "json")) == {
-            "release-helper": ("SUCCESS", "reject")
-        }
+        assert agents(remit("merge", "--session", "s1", "--format", "json")) == {"release-helper": ("FAILED", "reject")}
 
     def test_who_failed_takes_part_as_failed(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "accepted")

@@ -115,7 +115,7 @@ def test_the_reviews_break_the_rules_that_their_readme_lists(checkout: Path) -> 
     }
     assert broken == {
         "security-auditor": {"reference-missing-file", "quote-relocated", "severity-count"},
-        "qa-engineer": {"reference-out-of-range", "checklist-unticked"},
+        "qa-engineer": {"reference-out-of-range", "checklist-unticked", "score-missing"},
         "performance-reviewer": {
             *("quote-mismatch", "quote-relocated"),
             *("confidence-arithmetic", "confidence-justification"),

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
+from remit.contract.shortened import shorten_result
 from remit.lazy import lazy_pattern
 
 MAX_VIOLATIONS = 30
@@ -73,8 +74,8 @@ def _sentence(message: object) -> str:
 
 
 def frame_result(agent: str, verdict: str | None, text: str, rest: os.PathLike[str] | str | None = None) -> str:
-    """Return a result as tagged data for a model; `rest` is the file with the complete text."""
-    safe = neutralize(text)
+    """Return a result as tagged data for a model. `rest` is the file with the complete text of a long result."""
+    safe = neutralize(shorten_result(text, os.fspath(rest)) if rest else text)
     visible = "\n".join(safe[:MAX_CHARACTERS].split("\n")[:MAX_LINES])
     omitted = safe[len(visible) :]
     source = f" in {rest}" if rest else ""

@@ -1,8 +1,9 @@
 """Convert the SARIF output of a program into a result in the contract, so that a linter can be a subagent.
 
 The result cites only locations that exist in the checkout. A finding with another location keeps its row, and the
-claimed location is described in a sentence. Texts of the program contain no reference, link, tag or code span; quoted
-code is copied from the checkout. If that breaks a rule that can be overridden, the override contains the reason.
+claimed location is described in a sentence. Texts of the program contain no reference, link, tag or code span, and a
+text that states work is in quotation marks: the author of the result did not do it. Quoted code is copied from the
+checkout. If that breaks a rule that can be overridden, the override contains the reason.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from remit.contract.render import format_number, render
 from remit.contract.tokens import estimate_tokens
 from remit.errors import UsageError
 from remit.evidence.grammar import references_in
+from remit.evidence.read_statements import read_statements, sentences
 from remit.gate.settings import PATHS
 from remit.globs import matches_glob
 from remit.merging.model import SCALE, Report, ReportedFinding
@@ -35,6 +37,8 @@ from remit.workspace.files import SourceFile, Workspace, WorkTree
 _MAX_LISTED = 10
 #: The highest confidence without receipts. The score of each finding is in its row.
 _MAX_CONFIDENCE = 84.0
+#: Below this confidence the reader has to decide what to do with the result.
+_ASKING = 60
 _COLUMNS = ("ID", "Issue", "File:Line", "Severity", "Confidence", "Category")
 _CHECKLIST = {
     "references_valid": "each cited location was looked up in the checkout",
@@ -120,6 +124,8 @@ def _finished(name: str, review: SarifReview) -> model.Result:
     likely = [one for one in review.findings if one.opinion.confidence > _PLACEHOLDER_CONFIDENCE]
     confidence = _confidence(likely or review.findings)
     unsure = "The program may raise false alarms and name locations that do not exist; check each of them."
+    if float(confidence.score) < _ASKING:
+        unsure += " Which of the findings are about this checkout?"
     step = "Fix or dismiss each finding, the worst first" if review.entries else "Continue: nothing was reported"
     return model.Result(
         agent=name,
@@ -325,20 +331,29 @@ def _entry(finding: ReportedFinding, number: int, checkout: Workspace) -> SarifE
 
 
 def plain_text(text: str, checkout: Workspace, limit: int = 160) -> str:
-    """Return untrusted text as one line of Markdown without a reference, link, tag, code span or escape."""
+    """Return untrusted text as one line of Markdown without a reference, link, tag, code span, escape or statement."""
     line = " ".join(text[: 8 * limit].split())
     line = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
     line = (line if len(line) <= limit else line[: limit - 1].rstrip() + "…").replace("`", "'")
-    line = _OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", line))
+    line = _without_references(_OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", line)), checkout).strip()
+    return _as_quotation(line) if read_statements(line) else line
+
+
+def _as_quotation(line: str) -> str:
+    """Return a line as the words of another author; a quotation has one sentence."""
+    return '"{}"'.format("; ".join(part.rstrip(".!?。！？") for part in sentences(line.replace('"', "'"))))
+
+
+def _without_references(line: str, checkout: Workspace) -> str:
     for _ in range(20):
         found = {written.start: written for written in references_in(line, checkout.exists)}
         if not found:
-            return line.strip()
+            return line
         for start in sorted(found, reverse=True):
             one = found[start]
             last = f" to {one.end_line}" if one.end_line else ""
             line = f"{line[:start]}{one.path} at {one.line}{last}{line[one.end :]}"
-    return _DIGIT.sub("#", line).strip()  # a line that defeats the loop: without digits there is no reference
+    return _DIGIT.sub("#", line)  # a line that defeats the loop: without digits there is no reference
 
 
 def _location(finding: ReportedFinding, checkout: Workspace) -> str:

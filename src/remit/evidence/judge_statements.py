@@ -23,7 +23,7 @@ from remit.evidence.find_runs import (
     run_outcome,
 )
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
-from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
+from remit.evidence.receipts import RERUN, GitActs, Receipt, ReceiptIndex
 from remit.evidence.statement_words import EVERY, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
@@ -58,6 +58,7 @@ _CHECKS: dict[Check, str] = {
     "types": "type check",
     "command": "such command",
 }
+_EVERY: frozenset[Check] = frozenset({"test", "build", "lint", "types"})
 #: Checks whose outcome a command of another check may show.
 _SHOWN: tuple[Check, ...] = ("lint", "types", "build")
 _MAX_COMMAND = 80
@@ -74,24 +75,7 @@ _ACTING = lazy_pattern(
     r"|commit|push|"
     r"bash|python|repl|notebook|deploy|delete|move|rename",
 )
-_COMMITTED = lazy_pattern(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\]", 8)
-_NOT_COMMITTED = lazy_pattern(
-    r"^.*(?:nothing to commit|nothing added to commit|no changes added to commit|Aborting commit|^fatal: |^error: |"
-    r"hook (?:exited|failed)|husky - .*(?:failed|exited)|not a git repository|Please tell me who you are).*$",
-    8,
-)
-#: ... because there was nothing left to commit.
-_NOTHING = lazy_pattern(r"nothing to commit|nothing added to commit|no changes added")
-_PUSHED = lazy_pattern(r"^.*(?: -> |Everything up-to-date|set up to track).*$", 8)
-_NOT_PUSHED = lazy_pattern(
-    r"^.*(?:\[(?:remote )?rejected\]|error: |fatal: |[Pp]ermission denied|Authentication failed|could not read).*$", 8
-)
-#: Subcommands of git, and other programs, that also make commits or push them.
-_COMMITTING = frozenset({"commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull", "commit-tree", "ci"})
-_OTHER_COMMITS = lazy_pattern(
-    r"\b(?:gh (?:pr|repo|release)|npm version|release|jj |hg |gt |svn |glab |commitizen|git-cz|semantic-release)"
-)
-#: A script or an inline program that tests something, although it is no runner.
+#: A script or an inline program, not a runner, that tests something.
 _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
 _HOOKED = frozenset({"commit", "push"})
@@ -143,24 +127,6 @@ class _Ran:
         return line if len(line) <= _MAX_COMMAND else f"{line[: _MAX_COMMAND - 1]}…"
 
 
-class _GitActs:
-    """The commits or the pushes of a record: the last that was made, and the last that failed after it."""
-
-    def __init__(self) -> None:
-        self.done: tuple[Receipt, str] | None = None
-        self.failed: tuple[Receipt, str] | None = None
-        #: Whether another program may have done it.
-        self.has_unknown = False
-
-    def add(self, receipt: Receipt, is_done: bool | None, line: str) -> None:  # noqa: FBT001 (what the readers return)
-        """Add a command, and what its output shows."""
-        if is_done:
-            self.done, self.failed = (receipt, line), None
-        elif is_done is False and (self.done is None or not _NOTHING.search(line)):
-            self.failed = receipt, line
-        self.has_unknown = self.has_unknown or _OTHER_COMMITS.search(receipt.command) is not None
-
-
 class StatementJudge:
     """Judges statements by a record of tool calls, which may grow between two statements."""
 
@@ -190,8 +156,8 @@ class StatementJudge:
         self._of: dict[Check, list[_Ran]] = {}
         self._last_rerun: _Ran | None = None
         #: What the commands did with git, and the names in them: all, and those in commands that may write.
-        self._commits = _GitActs()
-        self._pushes = _GitActs()
+        self._commits = GitActs()
+        self._pushes = GitActs()
         self._named: set[str] = set()
         self._changeable: set[str] = set()
         #: The last position at which a file was written.
@@ -199,7 +165,7 @@ class StatementJudge:
         self._is_open = False
         self._is_wide = False
         self._delegated = False
-        #: Whether a script that is no runner may have tested something, or a person showed the output of a run.
+        #: Whether a script without a runner may have tested something, or a person showed the output of a run.
         self._is_tested = False
         #: Whether a commit or a push ran checks.
         self._has_hooks = False
@@ -219,7 +185,7 @@ class StatementJudge:
         return self._judge_change(statement)
 
     def add_shown(self, words: str) -> None:
-        """Add what a person said: the output of a run that is in it."""
+        """Add the output of a run that a person showed."""
         shown = kept_output("", words[:_MAX_SHOWN])
         outcome = read_outcome(shown) if shown else RunOutcome(None)
         if outcome.passed and outcome.counts:
@@ -281,12 +247,12 @@ class StatementJudge:
         if not has_runs and not (verbs and set(verbs) <= {"add", "commit", "push", "status", "diff"}):
             self._changeable.update(names)
         self._has_hooks = self._has_hooks or (not _HOOKED.isdisjoint(verbs) and _TESTED.search(output) is not None)
-        self._commits.add(receipt, *_committed(receipt, verbs))
-        self._pushes.add(receipt, *_pushed(receipt, verbs))
+        self._commits.add_commit(receipt, verbs)
+        self._pushes.add_push(receipt, verbs)
 
     def _add_run(self, ran: _Ran) -> None:
         self._ran.append(ran)
-        checks = ran.run.checks if ran.run is not None else ("test", "build", "lint", "types")
+        checks = ran.run.checks if ran.run is not None else _EVERY
         for check in checks:
             self._of.setdefault(check, []).append(ran)
         if ran.run is not None and ran.run.is_indirect and ran.output:
@@ -592,29 +558,6 @@ def _is_sum(stated: int, totals: list[int]) -> bool:
         if total == stated:
             return True
     return len(totals) <= 60 and any(a + b == stated for at, a in enumerate(totals) for b in totals[at + 1 :])
-
-
-def _committed(receipt: Receipt, verbs: Iterable[str]) -> tuple[bool | None, str]:
-    """Return whether a call made a commit (None: it did not try, or it is not known), and the line that shows it."""
-    if _COMMITTING.isdisjoint(verbs):
-        return None, ""
-    output = receipt.output or ""
-    if good := _COMMITTED.search(output):
-        return True, good[0].strip()[:_MAX_LINE]
-    if bad := _NOT_COMMITTED.search(output):
-        return False, bad[0].strip()[:_MAX_LINE]
-    return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""
-
-
-def _pushed(receipt: Receipt, verbs: Iterable[str]) -> tuple[bool | None, str]:
-    if "push" not in verbs:
-        return None, ""
-    output = receipt.output or ""
-    if bad := _NOT_PUSHED.search(output):
-        return False, bad[0].strip()[:_MAX_LINE]
-    if good := _PUSHED.search(output):
-        return True, good[0].strip()[:_MAX_LINE]
-    return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""
 
 
 def _short(receipt: Receipt) -> str:

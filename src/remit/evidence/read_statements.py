@@ -21,7 +21,7 @@ from remit.lazy import lazy_pattern
 _MAX_TEXT = 400_000
 _MAX_LINE = 4_000
 _MAX_STATEMENTS = 2_000
-#: A title of the whole text is no heading of a plan for what is below the other headings.
+#: A title of the whole text makes no plan of what is below the other headings.
 _MIN_PLAN = 2
 _MAX_PATHS = 20
 
@@ -170,13 +170,18 @@ def _of_sentence(sentence: str, line: _Line) -> Iterator[WorkStatement]:
 
 def _masked(sentence: str) -> str:
     """Return a sentence of the same length without the words of others and without what code marks hide."""
-    text = _QUOTED.sub(lambda found: " " * len(found[0]), sentence)
-    return _CODE.sub(lambda found: "`" + _masked_code(found[1]) + "`", text)
+    masked = _without_quotes(sentence)
+    return _CODE.sub(lambda found: "`" + _masked_code(found[1]) + "`", masked)
 
 
 def _masked_code(code: str) -> str:
     """Return code of the same length in which a command keeps its words, and a name of a file has none."""
     return "_" * len(code) if "/" in code and " " not in code else re.sub(r"[^\w./ -]", "_", code)
+
+
+def _without_quotes(sentence: str) -> str:
+    """Return a sentence of the same length without the words of others."""
+    return _QUOTED.sub(lambda found: " " * len(found[0]), sentence)
 
 
 # Runs
@@ -370,7 +375,7 @@ def _is_own(masked: str, start: int, *, may_continue: bool) -> bool:
 
 
 def _is_own_zh(left: str) -> bool:
-    """Return whether the author is the subject of a Chinese verb: it is named, or there is none."""
+    """Return whether the author is the subject of a Chinese verb: it is named, or the sentence has no subject."""
     return "我" in left or words.NO_SUBJECT_ZH.match(left) is not None
 
 
@@ -439,8 +444,9 @@ def agent_pattern(agent: str) -> re.Pattern[str]:
 
 
 def _delegations(sentence: str, at: int, names: list[tuple[str, re.Pattern[str]]]) -> Iterator[WorkStatement]:
-    known = [name for name, pattern in names if pattern.search(sentence)]
-    other = words.DELEGATED.search(sentence)
+    stated = _without_quotes(sentence)
+    known = [name for name, pattern in names if pattern.search(stated)]
+    other = words.DELEGATED.search(stated)
     if other and not known:
         known = [other["agent"]]
     if known and not words.UNASSERTED.search(words.NO_FAILURES.sub("", sentence)):

@@ -38,6 +38,9 @@ def report_changes(event: CallEvent, changes: list[StatChange], outside: list[st
     """Record a change without permission, and return the ruling that names its files and how to revert it."""
     call, state = event.call, event.state
     entry, paths = _record(event, changes, before), _names(changes)
+    if event.settings.mode == "verify":
+        entry.decided = "allowed"
+        return Ruling(paths=tuple(paths[:8]))
     state.record_exception("unannounced-change", tuple(paths or outside), state.updated)
     who = f"subagent {call.agent_type[:80]}" if call.agent_id else "orchestrator"
     revert = "No patch can restore it: look at the file"
@@ -61,6 +64,8 @@ def report_between(event: CallEvent, changes: list[StatChange], before: TreeReco
     """
     entry = _record(event, changes, before)
     entry.decided = "offered"
+    if event.settings.mode == "verify":
+        return Ruling(paths=tuple(entry.paths[:8]))
     revert = f". This reverts exactly this change: {entry.command}" if entry.command else ""
     reason = f"{named(_names(changes))} changed {when}. Tell the user{revert}"
     return Ruling(2, "unannounced-change", reason, paths=tuple(entry.paths[:8]))

@@ -111,16 +111,25 @@ def decide_final(contradicted: list[str], state: SessionState, settings: GateSet
         ruling.detail = "".join(f"\n- {one}" for one in contradicted)  # text of the answer, which is not stored
         return ruling
 
-    return with_fault_policy(judge, ToolUse("answer"), state, settings)
+    return with_fault_policy(judge, ToolUse("answer"), state, settings, power="return")
 
 
 def with_fault_policy(
-    judge: Callable[[], Ruling], call: ToolUse, state: SessionState, settings: GateSettings, *, after: bool = False
+    judge: Callable[[], Ruling],
+    call: ToolUse,
+    state: SessionState,
+    settings: GateSettings,
+    *,
+    after: bool = False,
+    power: str = "deny",
 ) -> Decision:
-    """Turn a ruling, or an error in the gate, into a recorded decision. `after` a call, warn instead of asking."""
+    """Turn a ruling, or an error in the gate, into a recorded decision. `after` a call, warn instead of asking.
+
+    `power` is what the mode must be allowed to do for the decision to have an effect.
+    """
     state.updated = time.time()
     try:
-        return _answer(judge(), call, state, settings, after=after)
+        return _answer(judge(), call, state, settings, after=after, has_effect=settings.may(power))
     except Exception as error:  # noqa: BLE001 - a hook that dies reports nothing to the user
         return _fault(error, call, state, settings)
 
@@ -181,28 +190,32 @@ def _judge_stop(state: SessionState, settings: GateSettings, what: str, shown_li
     return Ruling()
 
 
-def _answer(ruling: Ruling, call: ToolUse, state: SessionState, settings: GateSettings, *, after: bool) -> Decision:
+def _answer(
+    ruling: Ruling, call: ToolUse, state: SessionState, settings: GateSettings, *, after: bool, has_effect: bool
+) -> Decision:
+    """Return the decision. Without an effect, the call is allowed; `observe` records what `standard` would decide."""
     exempt = _exempt(ruling, settings) if ruling.level in (1, 2) else None
     level = 0 if exempt else ruling.level
-    observing = settings.mode == "observe"
-    answer = _ANSWERS["standard" if observing else settings.mode][level]
+    answer = _ANSWERS.get(settings.mode, _ANSWERS["standard"])[level]
     answer = "ask" if ruling.asks_person and not exempt else answer
     answer = "warn" if after and answer == "ask" else answer
     if answer != "deny" and ruling.apply is not None:
         ruling.apply(state)
-    elif observing and ruling.observed is not None:
+    elif not has_effect and ruling.observed is not None:
         ruling.observed(state)
+    if not has_effect and settings.may("return"):
+        return Decision("allow", settings.mode, window=(len(state.window.files), state.window.lines))
     decision = Decision(
-        "allow" if observing else answer,
+        answer if has_effect else "allow",
         settings.mode,
-        would=answer if observing else None,
+        would=None if has_effect else answer,
         rule=ruling.rule,
         reason=exempt or ruling.reason + ruling.detail,
         delegate_to=None if exempt else ruling.delegate_to,
         exception="project" if exempt else ruling.exception,
         window=(len(state.window.files), state.window.lines),
     )
-    decision.tells_person = ruling.tells_person and not exempt and not observing
+    decision.tells_person = ruling.tells_person and not exempt and has_effect
     if exempt:
         state.record_exception("project", ruling.paths, state.updated)
     _record(decision, ruling, call, state)
@@ -253,16 +266,17 @@ def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateS
         position = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"
         trace = trace.tb_next
     fault = f"{type(error).__name__} in {position}"
-    closed = settings.on_fault == "closed" and settings.mode != "observe"
+    observing = not settings.may("deny")
+    closed = settings.on_fault == "closed" and not observing
     asks = settings.mode == "strict" and not closed
     outcome = (
         'was denied because gate.on_fault is "closed"' if closed else "needs your consent" if asks else "was allowed"
     )
     reason = f"an error in remit's gate prevented a check of this call ({fault}). Please report it. The call {outcome}"
     decision = Decision(
-        "deny" if closed else "allow" if settings.mode == "observe" else "ask" if asks else "warn",
+        "deny" if closed else "allow" if observing else "ask" if asks else "warn",
         settings.mode,
-        would="warn" if settings.mode == "observe" else None,
+        would="warn" if observing else None,
         rule="fault",
         reason=reason,
         window=(len(state.window.files), state.window.lines),

@@ -13,12 +13,15 @@ from remit.gate.session_store import find_session, recorded_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from remit.gate.settings import GateSettings
 
 #: The approximate cost of reading a line, for the cost of a denied read.
 TOKENS_PER_LINE = 10
+#: The agents that a lookup would be delegated to.
+EXPLORERS = ("code-explorer", "Explore")
 
 
 def log_entries(state: SessionState, *, denied: bool = False) -> list[dict[str, Any]]:
@@ -64,6 +67,7 @@ def session_summary(state: SessionState) -> dict[str, Any]:
         "rules": rules,
         "exceptions": {"used": dict(state.used), "tokens_saved": state.saved},
         "denied": saved_tokens(state),
+        "untrue": dict(zip(("stopped", "got_through"), state.untrue_since(), strict=True)),
         "analysed": len(state.analysed),
         "delegations": [
             {"id": key, "agent": delegation.agent, "state": delegation.state, "retry": bool(delegation.retry_of)}
@@ -78,6 +82,34 @@ def saved_tokens(state: SessionState) -> dict[str, int]:
     """Return the total cost of the denied calls."""
     lines = sum(exception_cost(entry)["lines"] or 0 for entry in log_entries(state, denied=True))
     return {"lines": lines, "tokens": lines * TOKENS_PER_LINE}
+
+
+def delegation_costs(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return, by agent, the mean tokens that a delegation costs the orchestrator: instructions and reports.
+
+    It is an estimate. What the subagent read is not in it.
+    """
+    runs: dict[str, dict[str, int]] = {}
+    for one in results:
+        tokens, agent, run = one.get("tokens"), str(one.get("agent") or ""), str(one.get("agent_id") or "")
+        if isinstance(tokens, int) and tokens > 0:
+            of_agent = runs.setdefault(agent.rpartition(":")[2], {})
+            of_agent[run] = of_agent.get(run, 0) + tokens
+    return {agent: round(sum(of_agent.values()) / len(of_agent)) for agent, of_agent in runs.items()}
+
+
+def estimated_saving(used: Mapping[str, int], costs: Mapping[str, int]) -> tuple[int, str, int]:
+    """Return the tokens that exceptions saved, and the agent and the cost of the delegation that was counted instead.
+
+    A lookup and a verification are compared with the explorers of the session, if there were any.
+    """
+    explorer = next((agent for agent in EXPLORERS if agent in costs), "")
+    total = 0
+    for kind, count in used.items():
+        cost, instead = COSTS.get(kind, (0, None))
+        real = costs[explorer] if explorer and kind in ("lookup", "verify") else instead
+        total += count * max(0, real - cost) if real is not None else 0
+    return total, explorer, costs.get(explorer, COSTS["lookup"][1] or 0)
 
 
 def find_decision(state: SessionState, wanted: str = "") -> dict[str, Any] | None:

@@ -90,7 +90,13 @@ def judge_reads(
     if note is not None:
         note.apply, note.paths = trial.apply, names
         return note
-    return Ruling(exception=exception, paths=names, lines=sum(trial.granted.values()), apply=trial.apply)
+    ruling = Ruling(exception=exception, paths=names, lines=sum(trial.granted.values()), apply=trial.apply)
+    instead = ", ".join(dict.fromkeys(name for kind, name in trial.used if kind == "fallback"))
+    if instead and trial.failed is not None:
+        ruling.exception = "fallback"
+        ruling.reason = f"{trial.failed.agent} failed, so the orchestrator reads {instead} in its place"
+        ruling.tells_person = True
+    return ruling
 
 
 def count_read_lines(read: ReadRequest, real: str) -> int:

@@ -15,6 +15,7 @@ from remit.gate.session_entries import (
     ExceptionUse,
     Grant,
     StateEntry,
+    UntrueCount,
     Window,
     Writer,
 )
@@ -39,6 +40,7 @@ MAX_ENTRIES: dict[str, int] = {
     "exceptions": 50,
     "locks": 500,
     "pending": 64,
+    "untrue": 200,
     "warnings": 50,
     "writers": 64,
 }
@@ -76,6 +78,10 @@ class SessionState(StateEntry):
     #: The number of prompts of the user so far, and whether the answer to the last one was sent back.
     prompts: int = 0
     final_returned: bool = False
+    #: Whether the person got a message about what the next answer repeated.
+    final_told: bool = False
+    #: The untrue statements of final answers, by the number of the prompt, and of reports, by the subagent.
+    untrue: dict[str, UntrueCount]
     #: Whether the conversation was compacted, and the model has not received the state since.
     compacted: bool = False
     changes: list[ChangeEntry]
@@ -150,6 +156,21 @@ class SessionState(StateEntry):
         self.exceptions = [*self.exceptions[1 - MAX_ENTRIES["exceptions"] :], entry]
         self.used[kind] = self.used.get(kind, 0) + 1
         self.saved += 0 if instead is None else instead - cost
+
+    def count_untrue(self, of: str, count: int, *, has_passed: bool = False) -> None:
+        """Count the untrue statements of an answer or a report. The same one may be counted again."""
+        if not count and of not in self.untrue:
+            return
+        entry = self.untrue.setdefault(of[:MAX_NAME_LENGTH], UntrueCount(at=time.time()))
+        if has_passed:
+            entry.passed = count
+        else:
+            entry.sent_back = max(entry.sent_back, count)
+
+    def untrue_since(self, since: float = 0.0) -> tuple[int, int]:
+        """Return how many untrue statements were stopped, and how many got through."""
+        entries = [entry for entry in self.untrue.values() if entry.at >= since]
+        return sum(entry.stopped for entry in entries), sum(entry.passed for entry in entries)
 
     def warn(self, text: str) -> None:
         """Add a warning for the user, once."""

@@ -85,6 +85,20 @@ def _checked(value: Any, field: Field) -> Any:
     return [kept for one in value if (kept := _checked(one, element)) is not _WRONG]
 
 
+class UntrueCount(StateEntry):
+    """How many untrue statements one answer or report made: when it was sent back, and when it was delivered."""
+
+    at: float = 0.0
+    sent_back: int = 0
+    #: Those that reached the reader in spite of that.
+    passed: int = 0
+
+    @property
+    def stopped(self) -> int:
+        """The statements that did not reach their reader."""
+        return max(0, self.sent_back - self.passed)
+
+
 class Window(StateEntry):
     """What was read directly since the window opened: files, each with its lines."""
 

@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
     from remit.configuration import Configuration
 
-MODES = ("observe", "standard", "strict")
+#: Mode -> what it may do besides recording. `deny`: deny a call, or ask a person about it. `return`: send back a report
+#: or a final answer that is not true. `install`: install agents with instructions, commands and permission rules.
+POWERS: dict[str, tuple[str, ...]] = {
+    "verify": ("return",),
+    "standard": ("deny", "return", "install"),
+    "strict": ("deny", "return", "install"),
+    "observe": (),
+}
+MODES = tuple(POWERS)
+#: The mode of an install for all projects, in the home folder. A project's configuration takes precedence.
+USER_MODE = ".remit/gate/mode"
+_MAX_MODE = 20
 LIMITS: dict[str, int] = {
     "files": 3,
     "lines": 200,
@@ -127,6 +138,10 @@ class GateSettings:
         #: only records, "off" checks nothing.
         self.others = "claims"
         self.problems: list[str] = []
+
+    def may(self, power: str) -> bool:
+        """Return whether the mode may do this, see `POWERS`."""
+        return power in POWERS[self.mode]
 
     def with_mode(self, mode: str) -> GateSettings:
         """Return the same settings with another mode."""
@@ -307,6 +322,8 @@ def settings_mapping(configured: Configuration) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for key in KEYS:
         value, source = configured.values[f"gate.{key}"]
+        if key == "mode" and source == "default":
+            value = user_mode() or value
         value = [_plain(entry) for entry in value] if key == "exceptions" else value
         problems = GateSettings.from_mapping({key: value}).problems
         if problems:
@@ -314,7 +331,24 @@ def settings_mapping(configured: Configuration) -> dict[str, Any]:
         mapping[key] = value
     if configured["data"]:  # Remit's data folder is guarded wherever it is
         mapping["guarded"] = [os.path.join(os.path.abspath(configured["data"]), name) for name in ("gate", "postgres")]
+    if user_mode():
+        mapping["guarded"] = [*mapping.get("guarded", ()), os.path.dirname(user_mode_file())]
     return mapping
+
+
+def user_mode() -> str:
+    """Return the mode of an install for all projects; "" without one."""
+    try:
+        with open(os.open(user_mode_file(), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            text = file.read(_MAX_MODE).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+    return text if text in MODES else ""
+
+
+def user_mode_file() -> str:
+    """Return the path of the file with the mode of an install for all projects."""
+    return os.path.join(os.path.expanduser("~"), USER_MODE)
 
 
 def from_configuration(configured: Configuration) -> GateSettings:

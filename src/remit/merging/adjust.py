@@ -47,6 +47,11 @@ _MIN_FINGERPRINT = 10
 _MAX_STATUS = 40
 
 
+_SELF_CONFLICT = "self-conflict"
+#: What a conflict of an agent with itself is about, if it is not a finding.
+_WHOLE_RESULT = "its own result"
+
+
 def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender: str = "") -> Report:
     """Return the report of one checked result. The agent `sender` replaces the one in its title."""
     agent = sender or verdict.agent or _unknown(verdict)
@@ -58,6 +63,7 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender
         for finding in verdict.document.findings
     ]
     is_rejected = verdict.verdict == "reject"
+    is_merge = not sender and agent == slug(MERGED_AGENT)
     if is_rejected:
         rows = _held_rows(verdict, rows)
     status = _status(verdict)
@@ -71,9 +77,20 @@ def build_report(verdict: Verdict, workspace: Workspace | None = None, *, sender
         sections=collect_sections(verdict, agent, status),
         rows=tuple(rows),
         statements=() if is_rejected else (*_compliance(verdict, agent), *_claims(verdict, agent)),
-        conflicts=tuple(_conflicts(verdict)) if not sender and agent == slug(MERGED_AGENT) else (),
+        conflicts=() if is_rejected else tuple(_own_conflicts(verdict, agent, is_merge=is_merge)),
         confidence=None if is_rejected else verdict.confidence.claimed,
     )
+
+
+def _own_conflicts(verdict: Verdict, agent: str, *, is_merge: bool) -> Iterator[Conflict]:
+    """Yield the conflicts of a merged report, or those of an agent with itself: a person decides them, too."""
+    if is_merge:
+        yield from _conflicts(verdict)
+        return
+    ids = {finding.line: finding.id or finding.title for finding in verdict.document.findings}
+    for violation in verdict.violations:
+        if violation.rule == _SELF_CONFLICT:
+            yield Conflict("self", ids.get(violation.line) or _WHOLE_RESULT, (agent,), f"{agent}: {violation.message}")
 
 
 def _held_rows(verdict: Verdict, rows: list[ReportedFinding]) -> list[ReportedFinding]:

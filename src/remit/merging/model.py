@@ -24,7 +24,7 @@ PARTIAL = "partial"
 
 MergeStatus = Literal["SUCCESS", "PARTIAL", "FAILED"]
 MergeDecision = Literal["continue", "review", "retry"]
-ConflictKind = Literal["severity", "score", "compliance", "presence"]
+ConflictKind = Literal["severity", "score", "compliance", "presence", "self"]
 CONFLICT_KINDS: tuple[ConflictKind, ...] = get_args(ConflictKind)
 Policy = Literal["mean", "max", "floor", "learned"]
 

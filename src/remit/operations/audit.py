@@ -22,7 +22,7 @@ _PERIOD = re.compile(r"(\d{1,5})([hdw])")
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """The sessions to compare with what was said in them."""
+    """The sessions whose statements are compared with their record."""
 
     paths: Annotated[list[str], described("", on=CLI, metavar="[PATH]...", is_argument=True)] = []
     since: Annotated[

@@ -12,16 +12,17 @@ import uuid
 import msgspec
 
 from remit.aio import run_with_keepalive
+from remit.contract.feedback import neutralize
 from remit.dispatch.telemetry import open_telemetry
 from remit.errors import UsageError
 from remit.ledger.items import ItemOrigin, NewItem
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.ledger.recorded_merge import record_of
-from remit.merging.merge import with_coverage
+from remit.merging.merge import CLARIFY_BELOW, with_coverage
 from remit.merging.model import Merge
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers
 from remit.orchestrate.coverage import review_coverage
-from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, needs_person, render_inputs
+from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, has_no_result, render_inputs
 from remit.orchestrate.plan import PhaseSpec, Plan
 from remit.orchestrate.progress import KeyFacts, ProgressRecorder
 from remit.orchestrate.review import reviewed_scope
@@ -33,6 +34,7 @@ from remit.store.plans import Delegation, PhaseRow, PlanLease, PlanState
 
 log = logging.getLogger("remit.plan")
 _POLL_SECONDS = 0.1
+_MAX_QUESTION = 300
 #: A driver that does not renew its lease for this share of `takeover_seconds` loses it.
 _LEASE_SHARE = 0.6
 
@@ -107,7 +109,7 @@ class Driver:
         """Return whether every delegation of a finished phase failed, so that a later phase has nothing to work on."""
         if self._scope is None:
             return False
-        return needs_person(spec, await plans.delegations_of(self._database, self._plan, [row.number], whole=False))
+        return has_no_result(spec, await plans.delegations_of(self._database, self._plan, [row.number], whole=False))
 
     async def _stop(self, state: PlanState, spec: PhaseSpec, number: int) -> None:
         """Store that the plan waits for a person, or is cancelled together with its jobs."""
@@ -142,9 +144,8 @@ class Driver:
         if any(one.state == "escalated" for one in delegations):
             await self._ask_again(delegations)
             return "waiting"
-        if needs_person(spec, delegations) and not applied.is_skipped:
-            if self._scope is not None:
-                return await self._decide(row, spec, delegations, is_skipped=False)
+        # A failure that is not critical never blocks: the plan goes on, unless its author wants to be asked.
+        if spec.on_review == "ask" and has_no_result(spec, delegations) and not applied.is_skipped:
             await self._ask(row, f"every delegation of {spec.name} failed")
             return "waiting"
         return await self._decide(row, spec, delegations, is_skipped=applied.is_skipped)
@@ -176,16 +177,15 @@ class Driver:
         merged = await self._covered(await asyncio.to_thread(merging.merged), spec, delegations)
         row.decision, row.merge = merged.decision, msgspec.to_builtins(merged)
         entries, items = await self._record(row, merged)
-        if merged.decision == "review" and not is_skipped:
+        why = review_reason(merged)
+        if why and not is_skipped:
             if self._asks(spec):
                 await self._lease.save_phase(row, entries, items)  # so that the person who is asked sees the results
                 row.merge = None
-                await self._ask(row, f"a person has to review the results of {spec.name}: {review_reason(merged)}")
+                await self._ask(row, f"a person has to review the results of {spec.name}: {why}")
                 return "waiting"
-            if spec.on_review is None and spec is not self._spec.phases[-1]:
-                note = f"{spec.name}: {review_reason(merged)}; no person has reviewed this, and the plan continues"
-                await plans.note(self._database, self._plan, "review", note)
-                await self._recorder.unreviewed(spec.name, review_reason(merged))
+            if spec.on_review is None:
+                await self._report_unreviewed(spec, why)
         row.state = "finished"
         await self._lease.save_phase(row, entries, items)
         row.merge = None
@@ -194,9 +194,17 @@ class Driver:
         await self._notify()
         return None
 
+    async def _report_unreviewed(self, spec: PhaseSpec, why: str) -> None:
+        """Report that no person has reviewed the results of a phase."""
+        is_last = spec is self._spec.phases[-1]
+        if not is_last:
+            note = f"{spec.name}: {why}; no person has reviewed this, and the plan continues"
+            await plans.note(self._database, self._plan, "review", note)
+        await self._recorder.unreviewed(spec.name, why, "is finished" if is_last else "went on")
+
     async def _covered(self, merged: Merge, spec: PhaseSpec, delegations: list[Delegation]) -> Merge:
         """Return the merge of a review's last phase with what was read, which may change its status and decision."""
-        if self._scope is None or not (spec is self._spec.phases[-1] or needs_person(spec, delegations)):
+        if self._scope is None or not (spec is self._spec.phases[-1] or has_no_result(spec, delegations)):
             return merged
         every = await plans.delegations_of(self._database, self._plan, whole=False)
         return with_coverage(merged, await review_coverage(self._database, every, self._context.workspace, self._scope))
@@ -231,10 +239,27 @@ class Driver:
 
 
 def review_reason(merged: Merge) -> str:
-    """Return why a person should review a merge."""
+    """Return why a person should review a merge, also one in which other results failed; "" for no reason."""
     partial = sorted({one.agent for one in merged.agents if one.status == "PARTIAL"})
     reasons = [f"{', '.join(partial)} reported PARTIAL"] if partial else []
     if merged.conflicts:
         number = len(merged.conflicts)
         reasons.append(f"{number} conflict{'s' * (number != 1)}")
-    return "; ".join(reasons) or "a confidence under 60"
+    unsure = [
+        one
+        for one in merged.agents
+        if one.status != "FAILED" and one.confidence is not None and one.confidence < CLARIFY_BELOW
+    ]
+    if unsure:
+        scores = ", ".join(sorted({f"{one.agent} {one.confidence:g}" for one in unsure}))
+        questions = [text for one in unsure if (text := _question_of(merged, one.agent))]
+        asked = f": {' '.join(dict.fromkeys(questions))}" if questions else ""
+        reasons.append(f"a confidence under {CLARIFY_BELOW:g} ({scores}){asked}")
+    return "; ".join(reasons) or ("the results need a review" if merged.decision == "review" else "")
+
+
+def _question_of(merged: Merge, agent: str) -> str:
+    """Return the question that an uncertain agent asks, on one line, or ""."""
+    notes = [note.text for note in merged.sections.notes if note.agent == agent and note.heading == "Uncertainty"]
+    lines = [line.strip().lstrip("-*• ") for text in notes for line in text.split("\n")]
+    return next((neutralize(line[:_MAX_QUESTION]) for line in lines if "?" in line or "？" in line), "")

@@ -19,8 +19,10 @@ from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import RecordedTools
 from remit.errors import RemitError
 from remit.evidence.receipts import Receipt
+from remit.merging.model import Merge
 from remit.orchestrate.answers import delegation_digest, open_questions_of, question_digest
 from remit.orchestrate.api import PlanResult, drive_plan, plan_result
+from remit.orchestrate.driver import review_reason
 from remit.orchestrate.gate_session import GateSession
 from remit.orchestrate.local_worker import SpareWorker
 from remit.orchestrate.orchestrator_tools import TOOLS
@@ -173,6 +175,8 @@ class Orchestrator:
                 f"{phase.name}: {merged.get('status', phase.state)}, decision {phase.decision or 'none yet'}, "
                 f"{len(merged.get('findings', []))} findings, {len(merged.get('conflicts', []))} conflicts"
             )
+            if phase.merge and (why := review_reason(msgspec.convert(phase.merge, Merge))):
+                lines.append(f"- needs a review: {_one_line(why)}. Decide, or ask the user, before you continue")
             lines += [f"- conflict: {_one_line(one.get('why'))}" for one in merged.get("conflicts", [])[:20]]
         for one in found.delegations:
             why = f" ({_one_line(one.error)})" if one.error else ""

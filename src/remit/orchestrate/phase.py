@@ -147,11 +147,8 @@ class PhaseMerge:
         )
 
 
-def needs_person(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:
-    """Return whether no delegation of a phase was accepted, so that the plan does not continue by itself.
-
-    A failed context loader never blocks the user: what was read in its place is handed on.
-    """
+def has_no_result(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:
+    """Return whether no delegation of a phase was accepted, except those that only load context."""
     loaders = {name for name, one in zip(delegation_names(spec), spec.delegations, strict=True) if one.loads_context}
     tried = [one for one in delegations if one.state != "skipped"]
     return any(one.name not in loaders for one in tried) and not any(one.state == "accepted" for one in tried)

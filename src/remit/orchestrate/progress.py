@@ -19,6 +19,7 @@ from remit.orchestrate.progress_file import (
     progress_path,
     read_progress,
     replace_warning,
+    set_blockers,
     set_work,
     update_progress,
 )
@@ -29,6 +30,12 @@ from remit.store.plans import Delegation, Escalation
 
 #: Key files and blockers of one result.
 _MAX_OF_RESULT = 10
+#: The outcome of a plan -> the next action.
+_NEXT = {
+    "continue": "Nothing is open; the last decision was continue",
+    "review": "Decide about the results, which need a review: `remit merge --plan {plan}`",
+    "retry": "Decide how to go on: some results are missing, see `remit merge --plan {plan}`",
+}
 
 
 class KeyFacts:
@@ -119,12 +126,9 @@ class ProgressRecorder:
             add_facts(progress, "keyFiles", facts.files)
             add_facts(progress, "decisions", [*facts.decisions, f"{self._key}, phase {name}: {decision}"])
             next_action = f"Read the merged results of {name} (`remit merge --plan {self._plan}`), then continue: "
-            self._set(
-                progress,
-                position=f"phase {name} of {self._name} is finished",
-                nextAction=next_action + self._resume,
-                blockers=facts.blockers,
-            )
+            position = f"phase {name} of {self._name} is finished"
+            self._set(progress, position=position, nextAction=next_action + self._resume)
+            set_blockers(progress, self._key, name, facts.blockers)
 
         await self._write(f"phase {name}", decision, change)
 
@@ -154,9 +158,9 @@ class ProgressRecorder:
             phase=phase,
         )
 
-    async def unreviewed(self, phase: str, why: str) -> None:
-        """Record that the plan went on although a person should have reviewed the results of a phase."""
-        text = f"Phase {phase} of plan {self._plan} needs a review: {why}; the plan went on"
+    async def unreviewed(self, phase: str, why: str, state: str) -> None:
+        """Record that a person should have reviewed the results of a phase, and what the plan did without it."""
+        text = f"Phase {phase} of plan {self._plan} needs a review: {why}; the plan {state}"
 
         def change(progress: dict[str, Any]) -> None:
             if text not in progress["warnings"]:
@@ -186,7 +190,7 @@ class ProgressRecorder:
 
         def change(progress: dict[str, Any]) -> None:
             if self._owner is None:
-                done = f"Nothing is open; the last decision was {outcome}"
+                done = _NEXT[outcome].format(plan=self._plan)
                 self._set(progress, status="completed", nextAction=done, questions=[])
             else:
                 self._set(progress, status="in_progress", nextAction=self._resume)

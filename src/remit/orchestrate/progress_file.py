@@ -158,6 +158,30 @@ def set_work(progress: dict[str, Any], key: str, **fields: Any) -> dict[str, Any
     return entry
 
 
+def set_blockers(progress: dict[str, Any], key: str, phase: str, blockers: Iterable[str]) -> None:
+    """Set what the results of a phase report as blockers. Those of other phases remain until a person resolves them."""
+    entry = set_work(progress, key)
+    by_phase = entry.get("phaseBlockers")
+    by_phase = dict(by_phase) if isinstance(by_phase, dict) else {}
+    by_phase[phase] = list(dict.fromkeys(blockers))
+    entry["phaseBlockers"] = by_phase
+    entry["blockers"] = list(dict.fromkeys(one for texts in by_phase.values() for one in _list(texts)))
+    summarize(progress)
+
+
+def resolve_blocker(progress: dict[str, Any], text: str) -> list[str]:
+    """Remove the blockers that results report and that contain a text, and return them."""
+    resolved: list[str] = []
+    for entry in _entries(progress):
+        resolved += [one for one in _list(entry.get("blockers")) if text in str(one)]
+        entry["blockers"] = [one for one in _list(entry.get("blockers")) if text not in str(one)]
+        by_phase = entry.get("phaseBlockers")
+        phases = by_phase.items() if isinstance(by_phase, dict) else ()
+        entry["phaseBlockers"] = {name: [one for one in _list(texts) if text not in str(one)] for name, texts in phases}
+    summarize(progress)
+    return list(dict.fromkeys(map(str, resolved)))
+
+
 def summarize(progress: dict[str, Any]) -> None:
     """Set status, position, next action and blockers from the entries: what waits for a person comes first."""
     entries = _entries(progress)

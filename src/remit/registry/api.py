@@ -92,7 +92,8 @@ def open_registry(plugin_path: str | Iterable[str], allowed: AllowList, *, print
     entries = split_path(plugin_path) if isinstance(plugin_path, str) else list(plugin_path)
     registry = load_registry(entries, allowed)
     for plugin in (one for one in registry.plugins if one.name != BUILT_IN):
-        print_notice(_loaded_line(plugin))
+        if not registry.is_copy_of_team(plugin):
+            print_notice(_loaded_line(plugin))
         for file in plugin.rejected if print_problems else ():
             print_notice(f"rejected {file.path!r}: {file.reason}")
     for warning in registry.warnings if print_problems else ():

@@ -45,6 +45,15 @@ class Registry:
         found = self._qualified.get(_qualified(plugin, agent)) if colon else None
         return found or self._first.get(slug(name))
 
+    def is_copy_of_team(self, plugin: Plugin) -> bool:
+        """Return whether a folder has only copies of the built-in team, which `remit install` has made."""
+        bodies = {slug(one.name): one.body.strip() for one in self if one.plugin == BUILT_IN}
+        return (
+            plugin.name != BUILT_IN
+            and all(bodies.get(slug(one.name)) == one.body.strip() for one in plugin.definitions)
+            and bool(plugin.definitions)
+        )
+
     def is_hidden(self, definition: Definition) -> bool:
         """Return whether the name without the plugin finds another definition."""
         return self._first[slug(definition.name)] is not definition

@@ -1,4 +1,4 @@
-"""What assistants said that the record of their sessions contradicts: the JSON shape, and the reports for people."""
+"""Statements that the record of their sessions contradicts: the JSON shape, and the reports for people."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class AuditStatement(msgspec.Struct):
     session: str
     #: `main`, or the subagent.
     agent: str
-    #: When it was said.
+    #: When it was stated.
     at: str
     text: str
     kind: AuditKind
@@ -208,7 +208,7 @@ def summary_text(summary: AuditSummary) -> str:
 def audit_markdown(audit: AuditReport) -> str:
     """Return the audit as Markdown."""
     summary = audit.summary
-    lines = ["# What the assistants said that was not so", "", summary_text(summary) + ".", ""]
+    lines = ["# Untrue statements of the assistants", "", summary_text(summary) + ".", ""]
     if audit.statements:
         lines += ["| date | project | agent | statement | proof |", "|---|---|---|---|---|"]
         projects = {session.id: session.project for session in audit.sessions}
@@ -268,7 +268,7 @@ def audit_html(audit: AuditReport) -> str:
             '<meta name="viewport" content="width=device-width">',
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
             f"<title>Audit of assistants</title><style>{_STYLE}</style></head><body>",
-            "<h1>What the assistants said that was not so</h1>",
+            "<h1>Untrue statements of the assistants</h1>",
             f"<p>{escape(summary_text(summary))}.</p>",
             *_articles(audit.statements, projects),
             "<table><tr><th>Project<th>Model<th>Sessions<th>Statements<th>Contradicted</tr>",

@@ -37,10 +37,13 @@ class WindowShape(msgspec.Struct):
 
 
 class DecisionShape(msgspec.Struct):
-    """The decision on one call. The mode `observe` allows every call, and `would` is the decision of `standard`."""
+    """The decision on one call.
+
+    The modes `verify` and `observe` allow every call. In `observe`, `would` is the decision of `standard`.
+    """
 
     decision: Literal["allow", "deny", "ask", "warn"]
-    mode: Literal["observe", "standard", "strict"]
+    mode: Literal["verify", "standard", "strict", "observe"]
     would: Literal["allow", "deny", "ask", "warn"] | None
     rule: str | None
     reason: str
@@ -88,7 +91,7 @@ def log_lines(state: SessionState, columns: int, *, denied: bool) -> Iterator[Li
     for entry in entries:
         yield from _entry_lines(entry, columns)
     if saved["lines"]:
-        text = f"the denied reads would have cost about {saved['tokens']:,} tokens ({saved['lines']:,} lines)"
+        text = f"the denied reads would have cost an estimated {saved['tokens']:,} tokens ({saved['lines']:,} lines)"
         yield from paragraph(text, columns, 0, "bold")
 
 
@@ -115,8 +118,8 @@ def _cost_texts(entry: Mapping[str, Any]) -> list[str]:
     if log.is_denied(dict(entry)):
         if cost["tokens"] is None:
             return []
-        return [f"would have cost about {cost['tokens']:,} tokens ({_count(cost['lines'], 'line')})"]
-    return [f"saved about {cost['saved']:,} tokens against a delegation"] if cost["saved"] else []
+        return [f"estimated cost: {cost['tokens']:,} tokens ({_count(cost['lines'], 'line')})"]
+    return [f"estimated saving against a delegation: {cost['saved']:,} tokens"] if cost["saved"] else []
 
 
 def why_shape(entry: Mapping[str, Any] | None, rule: str, session: str | None) -> dict[str, Any]:
@@ -255,6 +258,7 @@ def status_shape(
         "started": state.started,
         "updated": state.updated,
         "results": list(results),
+        "delegation_costs": log.delegation_costs(results),
         "project_exceptions": [
             {
                 "rule": one.rule,
@@ -294,8 +298,34 @@ def status_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
         yield from paragraph(f"other sessions (--session): {', '.join(others[:3])}{more}", columns, style="dim")
 
 
+def untrue_shape(sessions: Iterable[SessionState], since: float, period: str) -> dict[str, Any]:
+    """Return how many untrue statements were stopped in some sessions, and how many got through."""
+    counts = [state.untrue_since(since) for state in sessions if state.updated >= since]
+    return {
+        "schema": "remit.gate-untrue/1",
+        "since": period,
+        "sessions": len(counts),
+        "stopped": sum(stopped for stopped, _ in counts),
+        "got_through": sum(passed for _, passed in counts),
+    }
+
+
+def untrue_text(counts: Mapping[str, Any]) -> str:
+    """Return the counts as a sentence."""
+    stopped = format_count(counts["stopped"], "untrue statement")
+    return f"{stopped} {'was' if counts['stopped'] == 1 else 'were'} stopped, {counts['got_through']} got through"
+
+
+def untrue_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
+    """Yield the text of an untrue shape."""
+    yield [Piece(untrue_text(shape), "bold")]
+    yield from paragraph(
+        f"in {format_count(shape['sessions'], 'session')} since {shape['since']}", columns, style="dim"
+    )
+
+
 def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
-    window, denied, used = shape["window"], shape["denied"], shape["exceptions"]
+    window, denied, used, costs = shape["window"], shape["denied"], shape["exceptions"], shape["delegation_costs"]
     # In the mode `observe` nothing is denied.
     would = "would have been: " if shape["mode"] == "observe" else ""
     closed = f"; closed: {window['closed']}" if window["closed"] else ""
@@ -306,16 +336,25 @@ def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
         "window": f"{read} read directly; opened by: {window['why']}{closed}",
         "decisions": would + _table(shape["answers"]) if shape["answers"] else "none recorded",
         "rules": _table(shape["rules"]),
-        "denied": f"{would}reads of {_count(denied['lines'], 'line')}, about {denied['tokens']:,} tokens"
+        "denied": f"{would}reads of {_count(denied['lines'], 'line')}, estimated at {denied['tokens']:,} tokens"
         if denied["lines"]
         else "",
-        "exceptions": f"{_table(used['used'])}; saved about {used['tokens_saved']:,} tokens" if used["used"] else "",
+        "exceptions": f"{_table(used['used'])}; {_saving(used['used'], costs)}" if used["used"] else "",
+        "untrue": untrue_text(shape["untrue"]) if any(shape["untrue"].values()) else "",
         "analysed": f"{_count(shape['analysed'], 'file')} covered by accepted results" if shape["analysed"] else "",
         "delegations": _table(states) + (f"; open: {', '.join(open_ones)}" if open_ones else ""),
+        "their cost": ", ".join(f"{agent} about {tokens:,} tokens" for agent, tokens in costs.items()),
     }
     for label, fact in facts.items():
         for number, row in enumerate(wrap_text(escape_control(fact), columns, 14) if fact else ()):
             yield [Piece(f"  {label:<12}" if number == 0 else "", "bold"), Piece(row[14:] if number == 0 else row)]
+
+
+def _saving(used: Mapping[str, int], costs: Mapping[str, int]) -> str:
+    """Return the estimated saving of exceptions, and what a delegation was counted with."""
+    tokens, explorer, cost = log.estimated_saving(used, costs)
+    counted = f"; a delegation to {explorer} cost about {cost:,} here" if explorer else ""
+    return f"estimated saving: {tokens:,} tokens{counted}"
 
 
 def _result_lines(results: Sequence[Mapping[str, Any]], project: str, columns: int) -> Iterator[Line]:

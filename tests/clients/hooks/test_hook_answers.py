@@ -90,4 +90,5 @@ def test_no_answer_can_approve_a_call(text: str, table: dict[str, Any]) -> None:
 def test_each_wrong_reference_of_a_line_has_its_own_reason(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n" * 5, encoding="utf-8")
     found = contradictions("I fixed a.py:99 and b.py:3.", "", cast("Any", None), ProjectContext(str(tmp_path)))
-    assert found == ["a.py:99: the file has 5 lines", "b.py:3: no file has this name"]
+    assert [one.message for one in found] == ["a.py:99: the file has 5 lines", "b.py:3: no file has this name"]
+    assert {one.sentence for one in found} == {"I fixed a.py:99 and b.py:3."}

@@ -64,7 +64,8 @@ def test_a_call_that_cannot_be_recorded_is_allowed_and_the_user_sees_the_reason(
 @pytest.mark.usefixtures("unwritable")
 def test_a_call_that_cannot_be_recorded_is_denied_where_faults_are_closed(start: Callable[..., Hooks]) -> None:
     assert decision_of(start(on_fault="closed").read("src/f0.py")) == "deny"
-    assert kind_of(start(on_fault="closed", mode="observe").read("src/f0.py")) == "message"
+    for mode in ("observe", "verify"):
+        assert kind_of(start(on_fault="closed", mode=mode).read("src/f0.py")) == "message"
 
 
 def test_a_locked_state_does_not_allow_a_denied_call(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +146,8 @@ def test_an_internal_error_denies_a_call_where_faults_are_closed(
     assert decision_of(reply) == "deny"
     assert "gate.on_fault" in str(reply)
     assert kind_of(start(on_fault="open").read("src/f0.py")) == "message"
-    assert kind_of(start(on_fault="closed", mode="observe").read("src/f0.py")) == "message"
+    for mode in ("observe", "verify"):
+        assert kind_of(start(on_fault="closed", mode=mode).read("src/f0.py")) == "message"
 
 
 def test_an_error_in_the_gate_is_shown(start: Callable[..., Hooks], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +159,8 @@ def test_an_error_in_the_gate_is_shown(start: Callable[..., Hooks], monkeypatch:
     assert kind_of(reply) == "message"
     assert "KeyError in fail" in message_of(reply)
     assert decision_of(start(on_fault="closed").read("src/f1.py", tool_use_id="b")) == "deny"
-    assert kind_of(start(mode="observe").read("src/f2.py", tool_use_id="c")) == "message"
+    for mode in ("observe", "verify"):
+        assert kind_of(start(mode=mode, on_fault="closed").read("src/f2.py", tool_use_id=mode)) == "message"
 
 
 @pytest.mark.parametrize("event", ["SubagentStart", "SubagentStop"])

@@ -40,7 +40,8 @@ def test_a_final_answer_is_blocked_once_while_delegations_are_open(hooks: Hooks)
     assert answer is not None
     assert answer["decision"] == "block"
     assert answer["reason"].startswith("remit (synthesize-early): ")
-    assert stop(hooks, stop_hook_active=True) is None
+    told = "the answer was given before code-explorer had reported, so it does not contain that result"
+    assert stop(hooks, stop_hook_active=True) == {"systemMessage": f"remit (synthesize-early): {told}"}
 
 
 def test_background_tasks_count_as_open(hooks: Hooks) -> None:

@@ -75,7 +75,7 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     with staged(driver.client, folder, conversations(driver)) as stage:
         driver.configure(stage)
         before, at_home = stage.everything(), stage.user_files()
-        stage.remit("install", driver.client, "--mcp", "--yes")
+        stage.remit("install", driver.client, "--mcp", "--mode", "standard", "--yes")
         recorded = set(stage.project.glob(".remit/gate/*.json"))
         unapproved = stage.remit("doctor", code=driver.unapproved)
         driver.approve(stage)

@@ -25,7 +25,7 @@ def test_the_server_answers_hooks_and_without_it_calls_are_denied(
     with staged(tmp_path / "stage", _CONVERSATIONS) as stage:
         (stage.project / "remit.toml").write_text('[gate]\non_fault = "closed"\n', encoding="utf-8")
         with postgres.temporary_database() as address, RunningSite(address, tmp_path).running() as site:
-            done = stage.remit("install", "claude-code", "--http", site.url, "--yes")
+            done = stage.remit("install", "claude-code", "--mode", "standard", "--http", site.url, "--yes")
             assert "claude-code is under contract" in done
             with stage.talk() as talk:
                 talk.say("start-here")

@@ -23,7 +23,7 @@ _CONVERSATIONS = {
 @pytest.fixture(scope="module")
 def stage(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with under_contract(tmp_path_factory.mktemp("mcp"), _CONVERSATIONS) as made:
-        made.remit("install", "claude-code", "--mcp", "--yes")
+        made.remit("install", "claude-code", "--mode", "standard", "--mcp", "--yes")
         yield made
 
 

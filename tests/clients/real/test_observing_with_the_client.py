@@ -19,12 +19,12 @@ _CONVERSATIONS = {
         does(edit("code", "shop/prices.py", "SHIPPING = 395", "SHIPPING = 0")),
         does(call("sed", "Bash", command="sed -i s/4000/5000/ shop/prices.py", description="raise it")),
         does(edit("number", SPEC, "30 minutes", "60 minutes")),
-        does(delegate("bad", "code-explorer", "trace-badly", run_in_background=False)),
+        does(delegate("bad", "general-purpose", "trace-badly", run_in_background=False)),
         does(call("again", "Read", file_path="shop/orders.py")),
         says("Done."),
     ],
     "trace-badly": [does(call("opened", "Read", file_path="shop/orders.py")), says(BAD)],
-    "launch-only": [does(delegate("behind", "code-explorer", "trace-behind", run_in_background=True)), says("Off.")],
+    "launch-only": [does(delegate("behind", "general-purpose", "trace-behind", run_in_background=True)), says("Off.")],
     "trace-behind": [{"gate": "launched", **says(GOOD)}],
 }
 

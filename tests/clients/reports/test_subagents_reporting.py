@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,84 @@ def test_the_notice_names_the_agent_the_violations_the_file_and_the_next_step(cl
     assert Path(client.kept[-1].path).read_text() == INVENTED
     assert "the task again, once, with a reduced scope" in notice
     assert "ask the user" in notice
+
+
+def without(section: str) -> str:
+    """Return a good report without a section."""
+    start = GOOD.index(f"### {section}")
+    end = GOOD.find("\n### ", start)
+    return GOOD[:start] + (GOOD[end + 1 :] if end > 0 else "")
+
+
+@pytest.mark.parametrize(
+    ("report", "rule"),
+    [
+        (without("Summary"), "summary-missing"),
+        (without("Verification Completed"), "checklist-missing"),
+        (GOOD.replace("## Code Explorer Result\n\n", ""), "title-missing"),
+    ],
+)
+def test_a_report_with_only_faults_of_form_is_delivered_and_marked(client: Client, report: str, rule: str) -> None:
+    first, second, done = client.run(CALL, AGENT, report, report)[-3:]
+    assert (is_block(first), second) == (True, None)
+    assert "its form is still wrong. Its claims were checked:" in context_of(done)
+    assert rule in context_of(done)
+    assert client.delegation(CALL) == "accepted"
+    assert (client.kept[-1].outcome, client.kept[-1].verdict) == ("accepted", "accept")
+    assert rule in [one["rule"] for one in client.kept[-1].violations]
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        INVENTED.replace("## Code Explorer Result\n\n", ""),
+        without("Status"),
+        GOOD.replace("### Status\nSUCCESS", "### Status\nGREAT"),
+        GOOD.replace("## Code Explorer Result", "## Security Auditor Result"),
+        "Everything is fine.",
+    ],
+)
+def test_false_claims_another_name_and_a_missing_status_withhold_a_report(client: Client, report: str) -> None:
+    answer = client.run(CALL, AGENT, report, report)[-1]
+    assert "It is withheld" in notice_of(answer)
+    assert client.delegation(CALL) == "rejected"
+
+
+def test_free_text_with_locations_that_hold_is_delivered(client: Client) -> None:
+    report = "Users are loaded at `app/store.py:14`, which `app/login.py:7` calls."
+    answer = client.run(CALL, AGENT, report, report, agent="Explore")[-1]
+    assert "title-missing" in context_of(answer)
+    assert client.delegation(CALL) == "accepted"
+
+
+def test_the_verified_part_of_a_withheld_report_is_handed_on(client: Client) -> None:
+    report = without("Status")
+    notice = notice_of(client.run(CALL, AGENT, report, report)[-1])
+    assert "app/store.py:14" in notice
+
+
+def test_partial_low_scores_and_blockers_ask_for_a_decision(client: Client) -> None:
+    report = GOOD.replace("SUCCESS", "PARTIAL").replace(
+        "### Key References", "### Blockers\n- The schema is missing. Resolution: ask for it\n\n### Key References"
+    )
+    answer = client.run(CALL, AGENT, report)[-1]
+    notice = context_of(answer)
+    assert "review the report of code-explorer" in notice
+    assert "its status is PARTIAL" in notice
+    assert "it reports a blocker: The schema is missing." in notice
+    progress = json.loads(Path(client.project, ".remit/progress.json").read_text())
+    assert any("its status is PARTIAL" in one for one in progress["warnings"])
+    assert any("The schema is missing." in one for one in progress["resumptionContext"]["blockers"])
+
+
+def test_untrue_statements_of_reports_are_counted_once(client: Client) -> None:
+    client.run("toolu_1", "a1", INVENTED, GOOD)
+    client.run("toolu_2", "a2", INVENTED, INVENTED)
+    client.run("toolu_3", "a3", GOOD)
+    assert client.state.untrue_since() == (2, 0)
+    client.run("toolu_4", "a4", "See app/nowhere.py:36.", "See app/nowhere.py:36 again.", agent="Plan")
+    assert client.state.untrue_since() == (2, 1), "the orchestrator got it, and was told"
+    assert client.state.untrue_since(client.state.updated + 60) == (0, 0)
 
 
 def test_after_the_retry_the_notice_asks_for_no_further_retry(client: Client) -> None:

@@ -267,7 +267,7 @@ class TestObserving:
     def test_a_run_without_a_stop_event_is_stored_as_failed(self, begin: Callable[[str], Client]) -> None:
         client = begin(self.SETTINGS)
         client.launch(CALL)
-        assert client.done(CALL, AGENT, "half of") is None
+        assert client.done(CALL, AGENT, "half of app/nowhere.py:36") is None
         assert [(kept.outcome, kept.would) for kept in client.kept] == [("observed", "failed")]
 
 

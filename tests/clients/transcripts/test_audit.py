@@ -1,4 +1,4 @@
-"""`remit audit`: what assistants said is compared with the record of the same session, for each client."""
+"""`remit audit`: statements of assistants are compared with the record of the same session, for each client."""
 
 from __future__ import annotations
 
@@ -106,6 +106,13 @@ class TestClaudeCode:
     def test_the_subagent_is_named(self, tmp_path: Path) -> None:
         session = ClaudeCode().says(CLAIM, isSidechain=True, agentId="a1b2")
         assert [entry.agent for entry in contradicted(write(tmp_path / "a.jsonl", session.lines))] == ["subagent a1b2"]
+
+    def test_each_part_of_a_sentence_is_a_statement(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("fix it").calls("Edit", {"file_path": "/home/dev/shop/cart.py"})
+        session.says("I updated `cart.py` and added `tests/test_cart.py`.")
+        path = write(tmp_path / "a.jsonl", session.lines)
+        assert [entry.proof for entry in contradicted(path)] == ["no call changed tests/test_cart.py"]
+        assert audited(path).summary.statements == 2
 
     def test_a_forked_session_does_not_count_its_first_part_again(self, tmp_path: Path) -> None:
         first = ClaudeCode().asks("test it").says(CLAIM)

@@ -67,7 +67,7 @@ def answer_of(response: httpx.Response) -> Any:
     return json.loads(response.content) if response.content else None
 
 
-@pytest.mark.parametrize("mode", ["standard", "strict", "observe"])
+@pytest.mark.parametrize("mode", ["verify", "standard", "strict", "observe"])
 def test_every_recorded_payload_gets_the_answer_of_the_process(
     site: RunningSite, start: Callable[..., Hooks], mode: str
 ) -> None:

@@ -65,13 +65,13 @@ class ClaudeCode(ClientSetup):
         """Return the command or the address of an entry."""
         return hook_entries.hook_commands(http)
 
-    def wanted_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
+    def team_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
         """Return the plugin, the agents, the skill and the slash commands."""
         plugin = plugin_files(entries, version("remit"))
         commands = command_files()
         return {
             **{target.plugin / name: text for name, text in plugin.items()},
-            **super().wanted_files(target, entries),
+            **super().team_files(target, entries),
             target.folder / "skills/remit/SKILL.md": skill_text(),
             **{target.folder / "commands/remit" / name: text for name, text in commands.items()},
         }

@@ -91,6 +91,10 @@ def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext, se
     if earlier is not None:
         return earlier
     decision = _decide_first(call, state, context)
+    if decision.exception == "fallback" and decision.decision == "allow":
+        from remit.clients.hooks.progress import record_fallback  # late: it is rare
+
+        record_fallback(context, state)
     if call.tool_use_id in state.pending:
         state.pending[call.tool_use_id].mark = mark
     for entry in state.decisions[-1:]:
@@ -126,7 +130,7 @@ def _decide_first(call: ToolUse, state: SessionState, context: ProjectContext) -
     if launched is not None and decision.decision != "deny":
         if not context.is_awaited(launched.agent):
             launched.state = "observed"  # its report is not sent back, so no final answer waits for it
-        elif context.changes_input and not context.is_observing and context.is_under_contract(launched.agent):
+        elif context.changes_input and context.is_under_contract(launched.agent):
             launched.contract_sent = True
     if (
         call.agent_id
@@ -184,7 +188,7 @@ def _decide_unrecorded(
         decision = decide(call, state, context.settings, context.project)
     if decision.decision == "deny":
         return decision, None
-    if context.settings.on_fault == "closed" and not context.is_observing:
+    if context.settings.on_fault == "closed" and context.is_denying:
         raise error
     return decision, fault_answer("PreToolUse", describe_error(error), is_closed=False)
 
@@ -207,7 +211,7 @@ def _response(decision: Decision) -> Answer | None:
 
 def _launch_input(call: ToolUse, decision: Decision, context: ProjectContext) -> Answer | None:
     """Change the launch of a subagent under contract: run it in the foreground and add its instructions once."""
-    if call.tool != "Agent" or decision.decision == "deny" or context.is_observing or not context.changes_input:
+    if call.tool != "Agent" or decision.decision == "deny" or not context.changes_input:
         return None
     agent = call.text("subagent_type") or "general-purpose"
     if not context.is_under_contract(agent):

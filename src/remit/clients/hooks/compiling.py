@@ -24,7 +24,7 @@ from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
 from remit.gate.delegations import model_class
 from remit.gate.file_versions import read_bytes
 from remit.gate.record_store import make_private
-from remit.gate.settings import settings_mapping
+from remit.gate.settings import settings_mapping, user_mode_file
 from remit.merging.model import MergeSettings
 from remit.orchestrate.merge_settings import merge_settings
 from remit.orchestrate.progress_file import progress_path
@@ -170,7 +170,7 @@ def _dependencies(project: Path, folders: Iterable[Path]) -> list[str]:
     ]
     for folder in folders:
         files += [str(folder), *(str(folder / name) for name in _markdown(folder))]
-    return [*files[: _MAX_STAMPS - 1], COMPILER]
+    return [*files[: _MAX_STAMPS - 2], user_mode_file(), COMPILER]
 
 
 def _markdown(folder: Path) -> list[str]:

@@ -6,11 +6,12 @@ from remit.acceptance import ReportJudgement
 from remit.clients.hooks import results
 from remit.clients.hooks.judging import judge
 from remit.clients.hooks.notices import (
+    accepted_notice,
     conflicts_notice,
     failure_notice,
     interrupted_notice,
+    long_notice,
     unverified_notice,
-    warnings_notice,
     withheld_notice,
 )
 from remit.clients.hooks.payload import table, text
@@ -32,6 +33,7 @@ from remit.clients.hooks.subagents import (
     withdraw_launch,
     written_files,
 )
+from remit.contract.shortened import shorten_result
 from remit.gate.delegations import link_delegation
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session import SessionState
@@ -114,8 +116,8 @@ def new_conflicts(context: ProjectContext, session: str) -> str:
 def _notice(output: object, kept: KeptResult, *, retried: bool) -> Answer | None:
     """Return the answer for a final report: a notice instead of it or with it, or None."""
     if kept.outcome == "accepted":
-        warnings = warnings_notice(kept)
-        return add_context("PostToolUse", warnings) if warnings else None
+        notice = accepted_notice(kept)
+        return merge(add_context("PostToolUse", notice) if notice else None, _shortened(output, kept))
     if kept.outcome not in ("rejected", "failed"):
         return None
     if kept.failure:
@@ -123,6 +125,15 @@ def _notice(output: object, kept: KeptResult, *, retried: bool) -> Answer | None
     if kept.is_outside_contract:
         return add_context("PostToolUse", unverified_notice(kept, retried=retried))
     return updated_output(_replace_report(output, withheld_notice(kept, retried=retried)))
+
+
+def _shortened(output: object, kept: KeptResult) -> Answer | None:
+    """Return a shorter output with a pointer to the whole for an accepted report that is too long to hand over."""
+    report = _report(output)
+    short = shorten_result(report, kept.path)
+    if kept.is_outside_contract or short == report or not kept.path:
+        return None
+    return merge(updated_output(_replace_report(output, short)), add_context("PostToolUse", long_notice(kept, report)))
 
 
 def _is_judged_report(kept: KeptResult, report: str) -> bool:

@@ -169,7 +169,7 @@ def _load(handler: tuple[str, str]) -> Handler:
 def _is_closed(project: str, context: ProjectContext | None) -> bool:
     """Whether a call that could not be judged is denied, as far as the settings can be read."""
     if context is not None:
-        return context.settings.on_fault == "closed" and not context.is_observing
+        return context.settings.on_fault == "closed" and context.is_denying
     try:
         values = read_compiled(project) if project else None
         return values is not None and _is_closed(project, ProjectContext(project, values))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from remit.acceptance import judge_report
 from remit.checking import Options
@@ -100,14 +101,23 @@ def _around_colons(text: str) -> Iterator[tuple[str, str]]:
         at = text.find(":", at + 1)
 
 
-def contradictions(answer: str, transcript: str, state: SessionState, context: ProjectContext) -> list[str]:
+class Contradiction(NamedTuple):
+    """A statement of an answer that is not so: its whole sentence, why not, and both for the model that stated it."""
+
+    sentence: str
+    why: str
+    message: str
+
+
+def contradictions(answer: str, transcript: str, state: SessionState, context: ProjectContext) -> list[Contradiction]:
     """Return the statements of an answer that the checkout or the record of the session contradicts."""
     receipts = _session_receipts(transcript)
-    found = [
-        *_code(answer, receipts, context),
-        *_work(answer, receipts, state, context),
-    ]
-    return [neutralize(" ".join(one.split()))[:_MAX_STATEMENT] for one in dict.fromkeys(found)][:_MAX_LISTED]
+    found = {one.message: one for one in (*_code(answer, receipts, context), *_work(answer, receipts, state, context))}
+    return [Contradiction(*map(_one_line, one)) for one in found.values()][:_MAX_LISTED]
+
+
+def _one_line(text: str) -> str:
+    return neutralize(" ".join(text.split()))[:_MAX_STATEMENT]
 
 
 def _session_receipts(transcript: str) -> list[Receipt] | None:
@@ -152,7 +162,7 @@ def _subagent_transcripts(transcript: str) -> list[str]:
     return [path for path in paths[-_MAX_TRANSCRIPTS:] if is_readable(path)]
 
 
-def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) -> Iterator[str]:
+def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) -> Iterator[Contradiction]:
     """Yield the cited locations that do not exist, and quotes of files that the session did not change."""
     judged = judge_report(answer, Options(profile="claims", strict=True), context.project, path="answer.md")
     broken: dict[int, list[str]] = {}
@@ -165,11 +175,15 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
         for reference in verdict.evidence.references:
             line = lines[reference.at - 1] if 0 < reference.at <= len(lines) else ""
             is_absent = reference.outcome in _ABSENT and reference.at in broken
-            if is_absent and not _DENIED.search(_sentence_with(line, reference.text)):
-                yield _reason_for(reference.display_text, broken[reference.at])
+            sentence = _sentence_with(line, reference.text)
+            if is_absent and not _DENIED.search(sentence):
+                reason = _reason_for(reference.display_text, broken[reference.at])
+                yield Contradiction(sentence, reason, reason)
         for quote in verdict.evidence.quotes:
             if quote.outcome == "mismatch" and receipts is not None and os.path.basename(quote.path) not in changed:
-                yield f"the quoted code is not in {quote.path}"
+                reason = f"the quoted code is not in {quote.path}"
+                line = lines[quote.at - 1] if 0 < quote.at <= len(lines) else ""
+                yield Contradiction(line or quote.path, reason, reason)
 
 
 def _reason_for(cited: str, messages: list[str]) -> str:
@@ -178,7 +192,9 @@ def _reason_for(cited: str, messages: list[str]) -> str:
     return f"{cited}: {own.partition(': ')[2] or own}"
 
 
-def _work(answer: str, receipts: list[Receipt] | None, state: SessionState, context: ProjectContext) -> Iterator[str]:
+def _work(
+    answer: str, receipts: list[Receipt] | None, state: SessionState, context: ProjectContext
+) -> Iterator[Contradiction]:
     """Yield the statements about runs, changes and delegations that the record of the session contradicts."""
     if receipts is None:
         return
@@ -195,7 +211,8 @@ def _work(answer: str, receipts: list[Receipt] | None, state: SessionState, cont
             checked = judge.judge(statement)
             # An answer that admits failures need not show them.
             if checked.fails and (statement.kind != "run" or statement.passed is not False):
-                yield checked.why if statement.kind == "delegation" else statement_message(checked)
+                message = checked.why if statement.kind == "delegation" else statement_message(checked)
+                yield Contradiction(statement.text, checked.why, message)
     finally:
         workspace.close()
 

@@ -36,13 +36,18 @@ def judge(
     attempt: int,
     profile: str | None = None,
 ) -> ReportJudgement:
-    """Judge a report under the profile of its agent, or another. There are receipts if the transcript is readable."""
+    """Judge a report under the profile of its agent, or another. There are receipts if the transcript is readable.
+
+    After its correction, a report is accepted if only its form is wrong: its violations stay listed.
+    """
     options = _options(context, agent_type, attempt)
     if profile is not None:
         options = msgspec.structs.replace(options, profile=profile, kind=None, agent=None)
     transcripts = read_transcripts([transcript_path] if is_readable(transcript_path) else ())
     judged = judge_report(text, options, context.project, path=f"{agent_type[:80]}.md", transcripts=transcripts)
     _emit(judged, agent_type)
+    if attempt > 1 and not judged.is_accepted and judged.breaks_only_form:
+        return msgspec.structs.replace(judged, decision="accept")
     return judged
 
 

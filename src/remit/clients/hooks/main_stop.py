@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from remit.clients.hooks.after_call import compare_background, compare_unfinished
-from remit.clients.hooks.final_answer import contradictions, may_state_claims
+from remit.clients.hooks.final_answer import Contradiction, contradictions, may_state_claims
 from remit.clients.hooks.payload import flag, text
 from remit.clients.hooks.progress import record_stop
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, block, merge, message
 from remit.clients.hooks.teams import untold_notices
 from remit.gate.decide import count_lines, decide_final, decide_stop
-from remit.gate.delegations import close_delegation, is_same_agent, release_writes
+from remit.gate.delegations import close_delegation, is_same_agent, open_delegations, release_writes
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
+
+#: Agents that a message about an early answer names.
+_MAX_NAMED = 5
 
 
 def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | None:
@@ -55,33 +58,65 @@ def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
             f"remit ({decision.rule}): {decision.reason}. If you can only wait, reply that you are waiting and draw no "
             "conclusions."
         )
+    early = _early_message(payload, context)
     sent_back = _check_final_answer(payload, context)
     if sent_back is None:
         with context.session(text(payload, "session_id")) as state:
             record_stop(context, state)
     is_long = decision.decision == "warn" and decision.rule == "presentation-size"
-    return merge(sent_back, message(f"remit ({decision.rule}): {decision.reason}") if is_long else None)
+    too_long = message(f"remit ({decision.rule}): {decision.reason}") if is_long else None
+    return merge(sent_back, early, too_long)
+
+
+def _early_message(payload: object, context: ProjectContext) -> Answer | None:
+    """Tell the person that the answer was given again although a delegation is open. It is not blocked twice."""
+    if not context.is_denying or not flag(payload, "stop_hook_active"):
+        return None
+    with context.session(text(payload, "session_id")) as state:
+        waiting = list(dict.fromkeys(open_delegations(state)))
+        if not waiting:
+            return None
+        names = ", ".join(waiting[:_MAX_NAMED]) + (" and others" if len(waiting) > _MAX_NAMED else "")
+        notice = f"the answer was given before {names} had reported, so it does not contain that result"
+        state.warn(notice[:1].upper() + notice[1:])
+    return message(f"remit (synthesize-early): {notice}")
 
 
 def _check_final_answer(payload: object, context: ProjectContext) -> Answer | None:
-    """Send an answer back, once for each prompt, if the record of the session contradicts it."""
+    """Send an answer back, once for each prompt, if the record of the session contradicts it.
+
+    If the next answer is contradicted, too, it passes, and the person gets a message.
+    """
     answer, session = text(payload, "last_assistant_message"), text(payload, "session_id")
     state = read_session(context.folder, session)
-    if state is None or state.final_returned or not may_state_claims(answer, context.contract):
+    if state is None or state.final_told or not may_state_claims(answer, context.contract):
         return None
     contradicted = contradictions(answer, text(payload, "transcript_path"), state, context)
     if not contradicted:
         return None
     with context.session(session) as state:
         is_first = not state.final_returned
-        state.final_returned = True
-        decision = decide_final(contradicted, state, context.settings) if is_first else None
-    if decision is None or decision.decision != "deny" or decision.fault:
+        state.final_returned, state.final_told = True, not is_first
+        if not context.is_observing:
+            state.count_untrue(f"prompt {state.prompts}", len(contradicted), has_passed=not is_first)
+        decision = decide_final([one.message for one in contradicted], state, context.settings) if is_first else None
+    if decision is None:
+        return None if context.is_observing else message(_repeated(contradicted))
+    if decision.decision != "deny" or decision.fault:
         return None
     return block(
         f"remit ({decision.rule}): {decision.reason}\nCorrect or remove these statements, and give the complete answer "
         "again. State openly what was not done. If a statement is right, state how you know."
     )
+
+
+def _repeated(contradicted: list[Contradiction]) -> str:
+    """Return the sentence for the person about an answer that was sent back and still is not true."""
+    by_sentence: dict[str, list[str]] = {}
+    for one in contradicted:
+        by_sentence.setdefault(one.sentence, []).append(one.why)
+    quoted = "; ".join(f'"{sentence}" ({"; ".join(reasons)})' for sentence, reasons in by_sentence.items())
+    return f"remit: this answer was sent back once and still states what is not true: {quoted}"
 
 
 def _close_interrupted(state: SessionState, tasks: list[object]) -> None:

@@ -9,6 +9,7 @@ from remit.clients.hooks import results
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.results import KeptResult
 from remit.contract.feedback import frame_partial, frame_result, neutralize, violation_lines
+from remit.contract.tokens import estimate_tokens
 from remit.failure_policy import instructions
 from remit.gate.delegation import Delegation
 from remit.gate.delegations import close_delegation, open_delegations
@@ -70,14 +71,44 @@ def unverified_notice(kept: KeptResult, *, retried: bool) -> str:
     )
 
 
-def warnings_notice(kept: KeptResult) -> str:
-    """Return the notice for a report that was accepted in spite of violations; "" if it has none."""
-    violations = [one for one in kept.violations if one.get("level") != "L3"]
-    if not violations:
+def accepted_notice(kept: KeptResult) -> str:
+    """Return the notice for an accepted report with violations, or one that needs a decision; "" for others."""
+    return "\n".join(filter(None, (_warnings_notice(kept), _review_notice(kept))))
+
+
+def _warnings_notice(kept: KeptResult) -> str:
+    """Return the notice for a report that was accepted in spite of violations; "" if it has none.
+
+    Violations of L1 in an accepted report are of its form.
+    """
+    name = display_name(kept.agent)
+    form = [one for one in kept.violations if one.get("level") == "L1"]
+    others = [one for one in kept.violations if one.get("level") == "L2"]
+    parts = []
+    if form:
+        head = f"remit: the report of {name} was sent back once, and its form is still wrong. Its claims were checked:"
+        parts += [head if not others else head.replace("Its claims", "Its other claims"), *_lines(form)]
+    if others:
+        head = f"remit: the report of {name} was accepted with warnings. Treat the following claims as unverified:"
+        parts += [head, *_lines(others)]
+    return neutralize("\n".join(parts))
+
+
+def _review_notice(kept: KeptResult) -> str:
+    """Return the notice for an accepted report that needs a decision: PARTIAL, a low score, blockers; "" for others."""
+    if not kept.reviews:
         return ""
     name = display_name(kept.agent)
-    head = f"remit: the report of {name} was accepted with warnings. Treat the following claims as unverified:"
-    return "\n".join((head, neutralize("\n".join(_lines(violations)))))
+    head = f"remit: before you go on, review the report of {name}, and decide what follows or ask the user:"
+    return neutralize("\n".join((head, *(f"- {' '.join(one.split())}"[:_MAX_LINE] for one in kept.reviews))))
+
+
+def long_notice(kept: KeptResult, report: str) -> str:
+    """Return the notice for a report that is handed over shortened."""
+    return (
+        f"remit: the report of {display_name(kept.agent)} has about {estimate_tokens(report):,} tokens. Here it is "
+        f"shortened; the whole is in {neutralize(kept.path)}. Read there only what you need."
+    )
 
 
 def conflicts_notice(conflicts: list[str]) -> str:
@@ -107,7 +138,7 @@ def display_name(agent: str) -> str:
 
 
 def task_notification(head: str, session: str, context: ProjectContext) -> str:
-    """Return the notice for a background report that was not accepted; "" if it was, or is not under contract.
+    """Return the notice for a background report; "" if it was accepted without one, or is not checked.
 
     `head` is the beginning of the client's notification.
     """
@@ -126,9 +157,9 @@ def task_notification(head: str, session: str, context: ProjectContext) -> str:
         return _workflow_notice(results.list_results(context.folder, session), launched)
     if entry is not None and is_unjudged:
         return _unchecked_notice(entry)
-    if kept is None or kept.outcome not in ("rejected", "failed") or not context.is_awaited(kept.agent):
+    if kept is None or kept.outcome not in ("accepted", "rejected", "failed") or not context.is_awaited(kept.agent):
         return ""
-    return rejected_notice(kept, entry)
+    return accepted_notice(kept) if kept.outcome == "accepted" else rejected_notice(kept, entry)
 
 
 def _workflow_notice(listed: list[KeptResult], launched: set[str]) -> str:

@@ -1,17 +1,18 @@
 """Record a session in the project's progress file: its prompts, delegations, failures and next action.
 
-No content of a prompt or a report is written. A file that cannot be written is a warning of the session and nothing
-else: the client's work does not depend on it.
+No content of a prompt or a report is written, apart from a failure and blockers that a report states. A file that
+cannot be written is a warning of the session and nothing else: the client's work does not depend on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from remit.clients.hooks.project import ProjectContext
 from remit.errors import RemitError
-from remit.failure_policy import RETRY_FIRST, failure_note
+from remit.failure_policy import BLOCKER, RETRY_FIRST, failure_note
 from remit.gate.delegation import Delegation
 from remit.gate.session import SessionState
 from remit.orchestrate.progress_file import add_facts, now_text, replace_warning, set_work, update_progress
@@ -21,6 +22,8 @@ _CLIENT = "Claude Code"
 _VERDICTS = {"accepted": "accept", "rejected": "reject"}
 #: Key files of one report.
 _MAX_FILES = 10
+_GAP = "the orchestrator may read a few files instead, go on without it, or ask the user"
+_INSTEAD = "the orchestrator read instead: "
 
 
 def record_prompt(context: ProjectContext, state: SessionState) -> None:
@@ -33,11 +36,15 @@ def record_prompt(context: ProjectContext, state: SessionState) -> None:
     _write(context, state, phase, "started", change)
 
 
-def record_delegation(context: ProjectContext, state: SessionState, key: str, cause: str = "") -> None:
-    """Record the start or the end of a delegation. `cause` is the reason of a failure."""
+def record_delegation(
+    context: ProjectContext, state: SessionState, key: str, cause: str = "", reviews: Sequence[str] = ()
+) -> None:
+    """Record the start or the end of a delegation: the cause of a failure, or why a report needs a review."""
     entry = state.delegations.get(key)
     if entry is None:
         return
+
+    notes = [f"Agent {entry.agent}: {' '.join(one.split())} ({_where(state, key)})" for one in reviews]
 
     def change(progress: dict[str, Any]) -> None:
         if entry.has_failed:
@@ -45,9 +52,37 @@ def record_delegation(context: ProjectContext, state: SessionState, key: str, ca
         if entry.state == "accepted":
             files = [f"{path}:{lines[0]}" for path, lines in state.cited.items() if lines]
             add_facts(progress, "keyFiles", files[-_MAX_FILES:])
+            progress["warnings"] += [one for one in notes if one not in progress["warnings"]]
 
     more = {"agent": entry.agent, **({"cause": cause} if entry.has_failed and cause else {})}
-    _write(context, state, f"delegation {entry.agent}", entry.state, change, more)
+    blockers = [note for note, reason in zip(notes, reviews, strict=True) if reason.startswith(BLOCKER)]
+    _write(context, state, f"delegation {entry.agent}", entry.state, change, more, blockers=blockers)
+
+
+def record_fallback(context: ProjectContext, state: SessionState) -> None:
+    """Record which files the orchestrator reads in place of a failed delegation."""
+    entries = ((key, entry) for key, entry in state.delegations.items() if entry.allows_fallback and entry.fallback)
+    for key, entry in entries:
+        mark, files = f" ({_where(state, key)}): ", ", ".join(entry.fallback or ())
+
+        def change(progress: dict[str, Any], mark: str = mark, note: str = f"; {_INSTEAD}{files}") -> None:
+            progress["warnings"] = [
+                _without_action(one) + note if mark in str(one) else one for one in progress["warnings"]
+            ]
+
+        _write(
+            context,
+            state,
+            f"fallback read for {entry.agent}",
+            "allowed",
+            change,
+            {"agent": entry.agent, "files": files},
+        )
+
+
+def _without_action(warning: str) -> str:
+    """Return the warning of a failure without what may follow or was read instead."""
+    return warning.partition(f"; {_INSTEAD}")[0].removesuffix(f"; {_GAP}")
 
 
 def record_stop(context: ProjectContext, state: SessionState) -> None:
@@ -63,6 +98,7 @@ def _write(
     change: Any,
     more: dict[str, str] | None = None,
     *,
+    blockers: Sequence[str] = (),
     is_done: bool = False,
 ) -> None:
     entry = {"timestamp": now_text(), "action": action, "status": result, "session": state.session, **(more or {})}
@@ -80,6 +116,8 @@ def _write(
         _complete_warnings(progress, state)
         waiting = [one.agent for one in state.delegations.values() if one.is_open]
         is_open = bool(waiting) or not is_done
+        works = [one for one in progress.get("work") or () if isinstance(one, dict) and one.get("key") == _key(state)]
+        reported = [str(one) for work in works for one in work.get("blockers") or ()]
         set_work(
             progress,
             _key(state),
@@ -87,6 +125,7 @@ def _write(
             status="in_progress" if is_open else "completed",
             position=f"prompt {state.prompts} of {_name(state)}",
             nextAction=_next_action(state, waiting, is_done=is_done),
+            blockers=list(dict.fromkeys([*reported, *blockers])),
         )
 
     try:
@@ -140,7 +179,7 @@ def _action(entry: Delegation) -> str:
     """Return what follows a failure, for its warning."""
     if entry.may_be_retried:
         return "it may be retried once with a reduced scope"
-    return "the orchestrator may read a few files instead, go on without it, or ask the user"
+    return _GAP
 
 
 def _next_action(state: SessionState, waiting: list[str], *, is_done: bool) -> str:

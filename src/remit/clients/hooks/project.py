@@ -123,7 +123,7 @@ class ProjectContext:
 
     def is_under_contract(self, agent_type: str) -> bool:
         """Whether this agent is asked for a result in the form of the contract."""
-        return self._contract_name(agent_type) is not None
+        return self.settings.may("install") and self._contract_name(agent_type) is not None
 
     def is_checked(self, agent_type: str) -> bool:
         """Whether reports of this agent are checked: against the contract, or only their claims."""
@@ -135,7 +135,7 @@ class ProjectContext:
 
     def is_enforced(self, agent_type: str) -> bool:
         """Whether a report of this agent is sent back or reported if it is not accepted."""
-        return not self.is_observing and self.is_awaited(agent_type)
+        return self.settings.may("return") and self.is_awaited(agent_type)
 
     def profile_of(self, agent_type: str) -> str:
         """Return the profile that reports of this agent are checked with."""
@@ -143,7 +143,7 @@ class ProjectContext:
 
     def kind_of(self, agent_type: str) -> str:
         """Return the kind of result that this agent must send; "" for an agent that is not under contract."""
-        return self.contract.get(self._contract_name(agent_type) or "", "")
+        return self.contract[self._contract_name(agent_type) or ""] if self.is_under_contract(agent_type) else ""
 
     def prompt_for(self, agent_type: str) -> str:
         """Return the instructions for this agent; "" for an agent that is not under contract."""
@@ -166,7 +166,12 @@ class ProjectContext:
     @property
     def is_observing(self) -> bool:
         """Whether hooks record decisions without changing anything."""
-        return self.settings.mode == "observe"
+        return not self.settings.may("return")
+
+    @property
+    def is_denying(self) -> bool:
+        """Whether calls may be denied."""
+        return self.settings.may("deny")
 
     def session(self, session: str) -> open_session:
         """Return the state of a session, for use in a `with` block."""

@@ -68,7 +68,7 @@ class SessionProject:
 
     def results(self, found: RecordedSession) -> list[dict[str, Any]]:
         """Return the same reports as plain data; empty values are null."""
-        fields = ("agent", "agent_id", "at", "attempt", "outcome", "violations", "changed")
+        fields = ("agent", "agent_id", "at", "attempt", "outcome", "violations", "changed", "tokens")
         return [
             {name: getattr(one, name) for name in fields}
             | {name: getattr(one, name) or None for name in ("verdict", "would", "path", "check")}

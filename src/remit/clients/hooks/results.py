@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.clients.hooks.project import CLAIMS
+from remit.contract.profiles import PROFILES
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.record_store import make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
@@ -35,6 +36,9 @@ MAX_REPORTS = 200
 MAX_SESSION_BYTES = 100_000_000
 _MAX_VIOLATIONS = 60
 _MAX_FILES = 500
+_MAX_REVIEWS = 20
+_PATHS = ("files", "changed")
+_CLAIM_RULES = (PROFILES[CLAIMS].only or frozenset()) - {"unreadable"}
 #: Characters of the verified part of a report.
 _MAX_PARTIAL = 20_000
 #: Characters beyond a limit that are searched for secrets before the text is cut.
@@ -69,7 +73,11 @@ class KeptResult(msgspec.Struct, kw_only=True):
     #: The failure that a valid report states (Status FAILED), and whether a retry may help.
     failure: str = ""
     recoverable: bool = True
+    #: Why the orchestrator has to look at an accepted report: PARTIAL, a low score, blockers.
+    reviews: list[str] = []
     digest: str = ""
+    #: An estimate: the tokens of the report, and with the first attempt those of the instructions.
+    tokens: int = 0
     findings: int = 0
     #: The commit of the project, and the digest of the agent's definition and its model, if they were known.
     commit: str = ""
@@ -105,9 +113,19 @@ class KeptResult(msgspec.Struct, kw_only=True):
         return self.outcome != "returned"
 
     @property
+    def untrue(self) -> int:
+        """The number of its claims that do not hold."""
+        return len({(one["rule"], one["line"], one["message"]) for one in self.violations if _is_untrue(one)})
+
+    @property
     def is_outside_contract(self) -> bool:
         """Whether only its claims were checked: its agent was never asked for a form."""
         return self.profile == CLAIMS
+
+
+def _is_untrue(violation: Mapping[str, Any]) -> bool:
+    """Whether a stored violation is of a claim that does not hold, and not of the form."""
+    return violation["level"] == "L1" and violation["rule"] in _CLAIM_RULES
 
 
 def keep_result(
@@ -152,11 +170,11 @@ def keep_result(
         "whole": is_whole,
         **about,
         "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
-        "files": [path[:MAX_NAME_LENGTH] for path in list(about.get("files") or ())[:_MAX_FILES]],
-        "changed": [path[:MAX_NAME_LENGTH] for path in list(about.get("changed") or ())[:_MAX_FILES]],
+        **{name: [path[:MAX_NAME_LENGTH] for path in list(about.get(name) or ())[:_MAX_FILES]] for name in _PATHS},
         "cited": [[path[:MAX_NAME_LENGTH], line] for path, line in list(about.get("cited") or ())[:_MAX_FILES]],
         "partial": _text(about.get("partial"))[:_MAX_PARTIAL],
         "failure": _text(about.get("failure"))[:MAX_NAME_LENGTH],
+        "reviews": [_text(one)[:MAX_NAME_LENGTH] for one in list(about.get("reviews") or ())[:_MAX_REVIEWS]],
     }
     base = _new_base(session_folder, agent_id)
     if data is None:
@@ -182,6 +200,9 @@ def _without_secrets(text: str | None, about: Mapping[str, Any]) -> tuple[str | 
     named: dict[str, Any] = {
         name: redact_all(_text(about[name])[: limit + _MARGIN]) for name, limit in limits.items() if about.get(name)
     }
+    if about.get("reviews"):
+        cut = [_text(one)[: MAX_NAME_LENGTH + _MARGIN] for one in list(about["reviews"])[:_MAX_REVIEWS]]
+        named["reviews"] = redact_all(cut)
     if about.get("violations"):
         violations = list(about["violations"])[:_MAX_VIOLATIONS]
         named["violations"] = redact_all([_bounded(one, MAX_NAME_LENGTH + _MARGIN) for one in violations])

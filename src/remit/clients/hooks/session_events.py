@@ -28,7 +28,7 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
     with context.session(text(payload, "session_id")) as state:
         state.open_window("prompt")
         state.prompts += 1
-        state.final_returned = False
+        state.final_returned = state.final_told = False
         record_prompt(context, state)
     return None
 
@@ -41,7 +41,7 @@ def session_started(payload: object, context: ProjectContext) -> Answer | None:
             recompile(context.project, force=True)
         except Exception as error:  # noqa: BLE001 - the earlier settings stay effective
             context.keep_earlier_settings(error)
-    if text(payload, "source") not in ("compact", "resume") or context.is_observing:
+    if text(payload, "source") not in ("compact", "resume") or not context.is_denying:
         return None
     state = read_session(context.folder, text(payload, "session_id"))
     if state is not None and state.compacted:
@@ -56,7 +56,7 @@ def before_compaction(payload: object, context: ProjectContext) -> Answer | None
     """PreCompact: the model gets the state with SessionStart or, if the client sends none, with its next call."""
     with context.session(text(payload, "session_id")) as state:
         state.updated = time.time()
-        state.compacted = not text(payload, "agent_id") and not context.is_observing
+        state.compacted = not text(payload, "agent_id") and context.is_denying
     return None
 
 

@@ -15,6 +15,7 @@ from remit.clients.hooks.progress import record_delegation
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, add_context, block
 from remit.clients.hooks.results import KeptResult
+from remit.contract.tokens import estimate_tokens
 from remit.gate.delegation import Delegation
 from remit.gate.delegations import (
     add_failure_warning,
@@ -129,16 +130,27 @@ def keep(
         profile=context.profile_of(run.agent),
         failure=failure.text if failure else "",
         recoverable=failure is None or failure.is_recoverable,
+        reviews=judged.reasons_for_review if would == "accepted" else [],
         model=model_of(run.transcript),
         commit=commit_of(context),
         findings=sum(len(verdict.document.findings) for verdict in judged.verdicts),
         definition=definition_digest(context, run.agent),
+        tokens=estimate_tokens(report) + _instruction_tokens(run, context, about),
         **about,
     )
 
 
+def _instruction_tokens(run: SubagentRun, context: ProjectContext, about: dict[str, Any]) -> int:
+    """Return the tokens of the instructions that a run got, for its first report."""
+    instructions = context.prompt_for(run.agent) if about.get("attempt") == 1 else ""
+    return estimate_tokens(instructions) if instructions else 0
+
+
 def close(context: ProjectContext, state: SessionState, key: str, kept: KeptResult) -> None:
     """Close the delegation of a final report. In observe mode nothing is sent back, so the first report is final."""
+    if context.is_enforced(kept.agent):
+        has_passed = kept.outcome == "rejected" and kept.is_outside_contract  # with a notice about what is untrue
+        state.count_untrue(kept.agent_id, kept.untrue, has_passed=has_passed)
     if kept.is_final:
         outcome = {"returned": "rejected"}.get(kept.would, kept.would)
         is_known = key in state.delegations and state.delegations[key].state == outcome
@@ -150,7 +162,7 @@ def close(context: ProjectContext, state: SessionState, key: str, kept: KeptResu
         if outcome == "accepted":
             state.cite(kept.cited)
         if not is_known:
-            record_delegation(context, state, key, _cause(kept))
+            record_delegation(context, state, key, _cause(kept), kept.reviews)
 
 
 def _cause(kept: KeptResult) -> str:

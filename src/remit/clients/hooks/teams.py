@@ -13,7 +13,7 @@ import os
 from remit.clients.hooks import results
 from remit.clients.hooks.delivery import new_conflicts
 from remit.clients.hooks.judging import judge
-from remit.clients.hooks.notices import rejected_notice
+from remit.clients.hooks.notices import accepted_notice, rejected_notice
 from remit.clients.hooks.payload import text
 from remit.clients.hooks.project import CLAIMS, ProjectContext
 from remit.clients.hooks.responses import Answer, block, message
@@ -88,6 +88,8 @@ def untold_notices(session: str, context: ProjectContext) -> str:
         kept = results.latest_result(context.folder, session, entry.agent_id)
         if kept is not None and kept.outcome in ("rejected", "failed"):
             notices.append(rejected_notice(kept, entry))
+        elif kept is not None and kept.outcome == "accepted":
+            notices.append(accepted_notice(kept))
     if any(entry.state == "accepted" for entry in untold):
         notices.append(new_conflicts(context, session))
     return "\n".join(filter(None, notices))

@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +22,7 @@ from remit.clients.setup.plan import (
     FileChange,
     InstallPlan,
     InstallRecord,
+    other_records,
     read_bytes,
     read_record,
     record_file,
@@ -39,16 +40,18 @@ from remit.clients.setup.settings_file import (
     without_rules,
 )
 from remit.clients.setup.target import InstallTarget
-from remit.clients.setup.uninstall import find_own_agents, folders_of, wanted_files
+from remit.clients.setup.uninstall import find_own_agents, find_own_files, folders_of, ignore_file, wanted_files
 from remit.configuration import find_file, load
 from remit.contract.kinds import slug
 from remit.errors import RemitError, UsageError
 from remit.gate.record_store import make_private, remove_store
-from remit.gate.settings import MODES
+from remit.gate.settings import MODES, POWERS, GateSettings, from_configuration, user_mode, user_mode_file
 from remit.registry.model import digest_of
 from remit.workspace.atomic_write import lock_descriptor
 from remit.workspace.safe_git import GitLimitReached, run_git
 
+#: The mode of a new install that names none.
+NEW = "verify"
 #: How long an install waits for another one, which may be waiting for the user's confirmation.
 WAIT_SECONDS = 20.0
 _GIT_SECONDS = 5.0
@@ -59,17 +62,27 @@ def plan_install(
 ) -> InstallPlan:
     """Plan an install without writing anything. Raises UsageError if it is not possible."""
     _refuse_second_install(target)
+    if mode is not None and mode not in MODES:
+        raise UsageError(f"unknown mode {mode!r}; choose from {', '.join(MODES)}")
     recorded = read_record(target)
     earlier = recorded or InstallRecord()
     secret = (earlier.http_secret or secrets.token_urlsafe(32)) if http else None
-    entries = target.client.hook_entries(http, secret=secret, is_closed=_is_closed(target))
-    settings = _settings_change(target, entries)
-    configured = mode_change(target, mode, earlier.configuration)
-    files, kept = _own_files(target, entries, earlier)
+    powers = POWERS[mode or effective_mode(target)]
+    entries = target.client.hook_entries(http, secret=secret, is_closed="deny" in powers and _is_closed(target))
+    rules = target.client.deny_rules(target) if "install" in powers else []
+    installed = earlier if recorded is not None else find_own_files(target)
+    settings = _settings_change(target, entries, rules, None if recorded is None else earlier)
+    configured = None if target.is_user else mode_change(target, mode, added_modes(target, earlier))
+    user_mode = user_mode_change(target, mode)
+    wanted = wanted_files(target, entries, is_with_team="install" in powers)
+    files, kept = _own_files(target, wanted, earlier)
+    removed, changed_since = _surplus_files(target, wanted, installed)
     server = add_server(target, earlier.mcp, is_wanted=is_with_mcp)
     changes = [
         *([server.change] if server.change is not None else []),
         *([configured[0]] if configured is not None else []),
+        *([user_mode] if user_mode is not None else []),
+        *removed,
         *(change for change in files if change.before != change.after),
         *([settings] if settings is not None else []),  # last: hooks start when all files exist
     ]
@@ -80,21 +93,22 @@ def plan_install(
     record = InstallRecord(
         version=version("remit"),
         files={
-            **earlier.files,
+            **{path: digest for path, digest in earlier.files.items() if target.path(path) in wanted},
             **{target.record_path(change.path): digest_of(change.after or b"") for change in files},
         },
-        folders=[*dict.fromkeys([*earlier.folders, *_own_folders(target, earlier, files, changes)])],
+        folders=_needed_folders(target, earlier, files, changes, wanted),
         settings=target.record_path(target.settings),
-        made=[*dict.fromkeys([*earlier.made, *_containers(before or "{}", after or "{}")])],
-        rules=[*dict.fromkeys([*earlier.rules, *_added_rules(target, before or "{}")])],
+        made=[*dict.fromkeys([*_still_made(earlier, rules), *_containers(before or "{}", after or "{}")])],
+        rules=[*dict.fromkeys([*(earlier.rules if rules else ()), *_added_rules(rules, before or "{}")])],
         made_settings=earlier.made_settings or before is None,
         configuration=configured[1] if configured is not None else earlier.configuration,
         mcp=server.added or earlier.mcp,
         http=http,
         http_secret=secret,
     )
-    notes = [*_notes(target, http, is_first=recorded is None), *server.notes]
-    return InstallPlan(target, changes, [*kept, *server.kept], notes, record, target.client.calls(http))
+    notes = [*_notes(target, http, {*wanted, target.settings} if recorded is None else set()), *server.notes]
+    kept = [*kept, *changed_since, *server.kept]
+    return InstallPlan(target, changes, kept, notes, record, target.client.calls(http))
 
 
 def _refuse_second_install(target: InstallTarget) -> None:
@@ -112,14 +126,21 @@ def _is_closed(target: InstallTarget) -> bool:
     return not target.is_user and bool(load(target.root)["gate.on_fault"] == "closed")
 
 
-def _settings_change(target: InstallTarget, entries: dict[str, dict[str, Any]]) -> FileChange | None:
+def _settings_change(
+    target: InstallTarget, entries: dict[str, dict[str, Any]], rules: Sequence[str], recorded: InstallRecord | None
+) -> FileChange | None:
+    """Return the change of the client's settings: the hooks, and the rules of this mode instead of earlier ones."""
     if not entries:
         return None
     target.refuse_links(target.settings)
     text = read_settings(target.settings)
-    after = with_rules(
-        with_hooks("{}\n" if text is None else text, entries, target.client.is_ours), target.client.deny_rules(target)
-    )
+    after = with_hooks("{}\n" if text is None else text, entries, target.client.is_ours)
+    if rules:
+        after = with_rules(after, rules)
+    elif recorded is not None:  # a rule that was there before the install is not recorded, and stays
+        after = without_rules(after, recorded.rules, recorded.made) if recorded.rules else after
+    elif present_rules(after, target.client.deny_rules(target)):
+        after = without_rules(after, target.client.deny_rules(target))
     if after == text:
         return None
     return FileChange(target.settings, None if text is None else text.encode(), after.encode(), is_shared=True)
@@ -129,22 +150,42 @@ def _containers(before: str, after: str) -> list[str]:
     return [*added_by(before, after), *containers_added(before, after)]
 
 
-def _added_rules(target: InstallTarget, before: str) -> list[str]:
+def _still_made(earlier: InstallRecord, rules: Sequence[str]) -> list[str]:
+    """Return the containers that an earlier install created, without those of rules if this mode has no rules."""
+    return [name for name in earlier.made if rules or name.partition(".")[0] == "hooks"]
+
+
+def _added_rules(rules: Sequence[str], before: str) -> list[str]:
     """Return the rules that the settings lack."""
-    rules = target.client.deny_rules(target)
     present = present_rules(before, rules)
     return [rule for rule in rules if rule not in present]
 
 
+def _surplus_files(
+    target: InstallTarget, wanted: Collection[Path], earlier: InstallRecord
+) -> tuple[list[FileChange], list[str]]:
+    """Return the removal of files that this mode does not install, and those that the user has changed, which stay."""
+    removed: list[FileChange] = []
+    kept: list[str] = []
+    for name in earlier.files:
+        path = target.path(name)
+        before = read_bytes(path, MAX_BYTES) if path not in wanted and path != ignore_file(target) else None
+        if before is not None and earlier.is_own(name, before) and not path.is_symlink():
+            removed.append(FileChange(path, before, None))
+        elif before is not None:
+            kept.append(f"{target.display_path(path)}: it was changed after it was installed, so it stays")
+    return removed, kept
+
+
 def _own_files(
-    target: InstallTarget, entries: dict[str, dict[str, Any]], earlier: InstallRecord
+    target: InstallTarget, wanted: Mapping[Path, str], earlier: InstallRecord
 ) -> tuple[list[FileChange], list[str]]:
     """Return the changes of Remit's own files, and the files of the user that stay unchanged instead."""
     files: list[FileChange] = []
     kept: list[str] = []
     agents = target.folder / target.client.agents
     foreign = _foreign_agents(target, earlier)
-    for path, text in wanted_files(target, entries).items():
+    for path, text in wanted.items():
         before = read_bytes(path, MAX_BYTES)
         after = text.encode()
         is_agent = path.parent == agents
@@ -204,9 +245,25 @@ def _own_folders(
     return [folder for folder in folders_of(target, paths) if folder in existing or not target.path(folder).exists()]
 
 
-def _notes(target: InstallTarget, http: str | None, *, is_first: bool) -> list[str]:
+def _needed_folders(
+    target: InstallTarget,
+    earlier: InstallRecord,
+    files: list[FileChange],
+    changes: list[FileChange],
+    wanted: Collection[Path],
+) -> list[str]:
+    """Return the folders that installs created, without those of an earlier mode."""
+    paths = [*wanted, target.settings, record_file(target), *(one.path for one in changes if one.after is not None)]
+    paths += [target.path(earlier.mcp.path)] if earlier.mcp is not None else []
+    needed = set(folders_of(target, paths))
+    created = dict.fromkeys([*earlier.folders, *_own_folders(target, earlier, files, changes)])
+    return [name for name in created if name in needed]
+
+
+def _notes(target: InstallTarget, http: str | None, written: Collection[Path]) -> list[str]:
+    """Return what the user should know; `written` are the files of a first install."""
     notes = []
-    tracked = _tracked(target) if is_first and not target.is_user else []
+    tracked = _tracked(target, written) if written and not target.is_user else []
     if tracked:
         verb = "contains" if len(tracked) == 1 else "contain"
         notes.append(f"{' and '.join(tracked)} {verb} paths of this machine; do not commit them")
@@ -218,14 +275,14 @@ def _notes(target: InstallTarget, http: str | None, *, is_first: bool) -> list[s
     return notes
 
 
-def _tracked(target: InstallTarget) -> list[str]:
-    """Return the files with paths of this machine that git does not ignore."""
+def _tracked(target: InstallTarget, written: Collection[Path]) -> list[str]:
+    """Return the written files with paths of this machine that git does not ignore."""
     if (run_git(target.root, "rev-parse", "--is-inside-work-tree") or b"").strip() != b"true":
         return []
     return [
         target.display_path(name)
         for name, path in target.client.local_files(target).items()
-        if not _is_ignored(target.root, path)
+        if path in written and not _is_ignored(target.root, path)
     ]
 
 
@@ -254,9 +311,10 @@ def apply_install(plan: InstallPlan) -> None:
 
 def _write(plan: InstallPlan, done: list[FileChange]) -> None:
     target = plan.target
+    created = _created_folders(target)
     make_private(str(target.gate))
     (target.gate / UNKNOWN).unlink(missing_ok=True)  # another version may understand these events
-    write_record(target, plan.record)
+    write_record(record_file(target), plan.record)
     for are_hooks in (False, True):
         if are_hooks and not target.is_user:
             compile_project(target.root, confirm=True)
@@ -264,6 +322,14 @@ def _write(plan: InstallPlan, done: list[FileChange]) -> None:
             if (change.path == target.settings) is are_hooks:
                 change.apply()
                 done.append(change)
+    for folder in reversed([name for name in created if name not in plan.record.folders]):
+        with suppress(OSError):  # it contains other files
+            target.path(folder).rmdir()
+
+
+def _created_folders(target: InstallTarget) -> list[str]:
+    """Return the folders that earlier installs created."""
+    return (read_record(target) or InstallRecord()).folders
 
 
 @contextmanager
@@ -294,13 +360,16 @@ def status_message(plan: InstallPlan, client: str) -> str:
             f"{client} is not under contract yet: its hooks call {plan.record.http}, where no server answers "
             f"({NO_SERVER})"
         )
-    mode = "each project in its own mode" if plan.target.is_user else f"mode {effective_mode(plan.target)}"
+    mode = effective_mode(plan.target)
+    more = ", unless a project states another" if plan.target.is_user else ""
+    state = {"verify": "verified", "observe": "observed"}.get(mode, "under contract")
+    mode = f"mode {mode}{more}"
     if not plan.changes:
-        return f"{client} is already under contract here ({mode}); nothing to change"
+        return f"{client} is already {state} here ({mode}); nothing to change"
     step = plan.target.client.next_step(plan.target)
     if step:
-        return f"{client} is not under contract yet ({mode}): {step}; then verify it with `remit doctor`"
-    return f"{client} is under contract ({mode}); start a new session, and verify it with `remit doctor`"
+        return f"{client} is not {state} yet ({mode}): {step}; then check it with `remit doctor`"
+    return f"{client} is {state} ({mode}); start a new session, and check it with `remit doctor`"
 
 
 class Rollback:
@@ -347,18 +416,14 @@ class Rollback:
 
 
 def mode_change(
-    target: InstallTarget, mode: str | None, earlier: AddedHooks | None
+    target: InstallTarget, mode: str | None, earlier: Sequence[AddedHooks]
 ) -> tuple[FileChange, AddedHooks] | None:
     """Return the change that sets the mode, and the text that it adds; None if nothing has to change.
 
-    `earlier` is the text that an earlier install added. It may be replaced, but a mode that the user has set may not.
+    `earlier` are the texts that installs added. They may be replaced, but a mode that the user has set may not.
     """
     if mode is None:
         return None
-    if mode not in MODES:
-        raise UsageError(f"unknown mode {mode!r}; choose from {', '.join(MODES)}")
-    if target.is_user:
-        raise UsageError("--mode applies to one project; omit --user, or set REMIT_GATE_MODE in your environment")
     configured = load(target.root, {})
     if configured["gate.mode"] == mode:
         return None
@@ -370,18 +435,36 @@ def mode_change(
     before = read_bytes(file, MAX_BYTES)
     text = (before or b"").decode("utf-8")
     table = f'{header}\nmode = "{mode}"\n'
-    if configured.values["gate.mode"].source == "default":
+    if configured.values["gate.mode"].source == "default" and f"\n{header}\n" in f"\n{text}":
+        added = AddedHooks(target.record_path(file), f'mode = "{mode}"\n')
+        after = f"\n{text}".replace(f"\n{header}\n", f"\n{header}\n{added.text}", 1)[1:]
+    elif configured.values["gate.mode"].source == "default":
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
         added = AddedHooks(target.record_path(file), gap + table, before is None)
         after = text + added.text
-    elif earlier is not None and earlier.path == target.record_path(file) and text.count(earlier.text) == 1:
-        gap = earlier.text[: len(earlier.text) - len(earlier.text.lstrip("\n"))]
-        added = AddedHooks(earlier.path, gap + table, earlier.is_new)
-        after = text.replace(earlier.text, added.text)
+    elif present := [one for one in earlier if one.path == target.record_path(file) and text.count(one.text) == 1]:
+        gap = present[0].text[: len(present[0].text) - len(present[0].text.lstrip("\n"))]
+        line = f'mode = "{mode}"\n'
+        added = AddedHooks(present[0].path, gap + table if header in present[0].text else line, present[0].is_new)
+        after = text.replace(present[0].text, added.text)
     else:
         raise UsageError(f"{file} already sets mode = {configured['gate.mode']!r}; {instruction}")
     _check(file, after, mode, instruction)
     return FileChange(file, before, after.encode(), is_shared=True), added
+
+
+def added_modes(target: InstallTarget, earlier: InstallRecord) -> list[AddedHooks]:
+    """Return the texts with a mode that installs of this project added: this client's, then those of others."""
+    records = (earlier, *(record for _, record in other_records(target)))
+    return [record.configuration for record in records if record.configuration is not None]
+
+
+def user_mode_change(target: InstallTarget, mode: str | None) -> FileChange | None:
+    """Return the change of the file with the mode of all projects that state none; None if nothing has to change."""
+    path = Path(user_mode_file())
+    before = read_bytes(path, MAX_BYTES)
+    after = f"{mode}\n".encode()
+    return None if mode is None or not target.is_user or before == after else FileChange(path, before, after)
 
 
 def _check(file: Path, text: str, mode: str, instruction: str) -> None:
@@ -396,5 +479,17 @@ def _check(file: Path, text: str, mode: str, instruction: str) -> None:
 
 
 def effective_mode(target: InstallTarget) -> str:
-    """Return the mode of new sessions in this project."""
-    return str(load(target.root)["gate.mode"])
+    """Return the mode of new sessions in this project, or in projects that state no mode."""
+    if target.is_user:
+        return user_mode() or GateSettings().mode
+    return from_configuration(load(target.root)).mode
+
+
+def default_mode(target: InstallTarget) -> str | None:
+    """Return the mode of an install that names none; None if the mode that is effective now stays.
+
+    It stays if an earlier install or the configuration has set it.
+    """
+    own = read_record(target) is not None or any((target.root / ".remit").glob("*/installed.json"))
+    is_stated = user_mode() if target.is_user else load(target.root).values["gate.mode"].source != "default"
+    return None if own or is_stated else NEW

@@ -65,9 +65,9 @@ class OwnFileSetup(ClientSetup):
     def session(self, target: InstallTarget, url: str, folder: Path) -> tuple[list[str], dict[str, str]]:
         """Return the arguments of the client for a session with a scripted model, and its variables."""
 
-    def wanted_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
-        """Return the agents, and the hooks as the last file: they start when all files exist."""
-        return {**super().wanted_files(target, entries), target.settings: self.hooks_text()}
+    def hook_files(self, target: InstallTarget) -> dict[Path, str]:
+        """Return the file with the hooks."""
+        return {target.settings: self.hooks_text()}
 
     def facts(self, project: Path | None = None) -> Iterator[HealthFact]:
         """Check the installs in this project and for all projects; without one, yield nothing."""
@@ -100,7 +100,8 @@ class OwnFileSetup(ClientSetup):
             one.mkdir(exist_ok=True)
         with scripted_model(project, self.probe) as model:
             arguments, variables = self.session(target, model.url, own)
-            return is_running_hooks(model, [program, *arguments], project, variables)
+            # In other modes nothing is denied, which would show that the hooks run.
+            return is_running_hooks(model, [program, *arguments], project, {**variables, "REMIT_GATE_MODE": "standard"})
 
     def _session_fact(self, target: InstallTarget) -> HealthFact:
         """Ask the client itself, in a session with a scripted model."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import os
@@ -26,6 +27,8 @@ SCHEMA = "remit.installed/1"
 #: The permissions of a new file, and those that no file gets.
 _NEW_FILE = 0o644
 _OTHERS_WRITE = 0o002
+#: The files that a mode is written into.
+_CONFIGURATIONS = ("remit.toml", "pyproject.toml")
 #: Only the owner may read a file with the secret of hooks over HTTP, and a diff does not show it.
 _OWNER_ONLY = 0o600
 _SECRET = re.compile(r'("Authorization":\s*"Bearer )[^"]+')
@@ -151,10 +154,22 @@ def read_record(target: InstallTarget) -> InstallRecord | None:
     return record
 
 
+def other_records(target: InstallTarget) -> list[tuple[Path, InstallRecord]]:
+    """Return the records of other clients at the same place, with their files, without unreadable ones."""
+    records = []
+    for path in sorted((target.root / ".remit").glob("*/installed.json")):
+        with contextlib.suppress(msgspec.MsgspecError, RecursionError, EnvironmentBroken):
+            record = msgspec.json.decode(read_bytes(path, _MAX_RECORD_BYTES) or b"", type=InstallRecord)
+            is_valid = record.configuration is None or record.configuration.path in _CONFIGURATIONS
+            if path != record_file(target) and is_valid:
+                records.append((path, record))
+    return records
+
+
 def _check_paths(target: InstallTarget, record: InstallRecord) -> None:
     """Refuse a record that names files outside an install: it may have come with a clone."""
     foreign = [name for name in (*record.files, *record.folders) if not target.holds(target.path(name))]
-    if record.configuration is not None and record.configuration.path not in ("remit.toml", "pyproject.toml"):
+    if record.configuration is not None and record.configuration.path not in _CONFIGURATIONS:
         foreign.append(record.configuration.path)
     if record.settings not in ("", target.record_path(target.settings)):
         foreign.append(record.settings)
@@ -171,10 +186,10 @@ def open_regular(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def write_record(target: InstallTarget, record: InstallRecord) -> None:
-    """Write the install record, readable only for its owner."""
+def write_record(path: Path, record: InstallRecord) -> None:
+    """Write an install record, readable only for its owner."""
     data = msgspec.json.format(msgspec.json.encode(record), indent=1)
-    write_bytes(record_file(target), data + b"\n", mode=0o600)
+    write_bytes(path, data + b"\n", mode=0o600)
 
 
 def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:

@@ -97,8 +97,12 @@ class ClientSetup(ABC):
         """Return what the hooks call, for a message."""
         return shell_command("EVENT", self.name)
 
-    def wanted_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
-        """Return the files of Remit in the client's folder, with their content: the agents."""
+    def hook_files(self, target: InstallTarget) -> dict[Path, str]:
+        """Return the files of Remit that contain only hooks, with their content, in every mode."""
+        return {}
+
+    def team_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
+        """Return the files of Remit for the modes that install a team, with their content: the agents."""
         return {target.folder / self.agents / name: text for name, text in self.agent_files().items()}
 
     @abstractmethod

@@ -8,15 +8,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from remit.clients.setup.mcp_entry import remove_server
 from remit.clients.setup.plan import (
     MAX_BYTES,
     FileChange,
     InstallPlan,
     InstallRecord,
+    other_records,
     read_bytes,
     read_record,
     record_file,
+    write_record,
 )
 from remit.clients.setup.settings_file import own_hooks, present_rules, read_settings, without_hooks, without_rules
 from remit.clients.setup.target import ClientSetup, InstallTarget
@@ -117,16 +121,18 @@ def _settings_change(target: InstallTarget, record: InstallRecord | None) -> Fil
 def _configuration_change(target: InstallTarget, installed: InstallRecord, kept: list[str]) -> FileChange | None:
     """Return the change that removes the mode from a configuration file, if the installed text is still there."""
     added = installed.configuration
-    if added is None:
+    if added is None or _is_shared(target):  # the mode is that of all clients
         return None
     path = target.path(added.path)
     before = read_bytes(path, MAX_BYTES)
     if before is None:
         return None
-    if not before.endswith(added.text.encode()):
+    text = added.text.encode()
+    is_line = text.startswith(b"mode")  # in a table of the user, which may go on after it
+    if before.count(text) != 1 if is_line else not before.endswith(text):
         kept.append(f"{added.path}: the mode in this file was changed since, so it stays")
         return None
-    after = before.removesuffix(added.text.encode())
+    after = before.replace(text, b"") if is_line else before.removesuffix(text)
     is_removed = added.is_new and not after
     return FileChange(path, before, None if is_removed else after, is_shared=True)
 
@@ -152,6 +158,7 @@ def is_empty_plan(plan: InstallPlan) -> bool:
 def apply_uninstall(plan: InstallPlan) -> None:
     """Apply an uninstall: the hooks first and the record last, so that it can be repeated after an interruption."""
     target = plan.target
+    _hand_on_mode(plan)
     for change in plan.changes:
         change.apply()
     for path in map(target.path, plan.record.files):
@@ -174,13 +181,26 @@ def apply_uninstall(plan: InstallPlan) -> None:
             target.path(folder).rmdir()
 
 
-def wanted_files(target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
-    """Return the files of an install, with their content."""
+def _hand_on_mode(plan: InstallPlan) -> None:
+    """Let the record of another client name the text with the mode, so that its uninstall removes the text."""
+    added, others = plan.record.configuration, other_records(plan.target)
+    if added is None or not others:
+        return
+    if added.text.encode() in (read_bytes(plan.target.path(added.path), MAX_BYTES) or b""):
+        path, record = others[0]
+        write_record(path, msgspec.structs.replace(record, configuration=added))
+
+
+def wanted_files(
+    target: InstallTarget, entries: Mapping[str, Mapping[str, Any]], *, is_with_team: bool = True
+) -> dict[Path, str]:
+    """Return the files of an install, with their content. The hooks are last: they start when all files exist."""
     ignore = ignore_file(target)
     is_leftover = (target.gate.is_dir() or target.plugin.is_dir()) and read_bytes(ignore, MAX_BYTES) == IGNORE.encode()
     return {
         **({ignore: IGNORE} if is_leftover or not ignore.exists() else {}),
-        **target.client.wanted_files(target, entries),
+        **(target.client.team_files(target, entries) if is_with_team else {}),
+        **target.client.hook_files(target),
     }
 
 
@@ -201,7 +221,8 @@ def find_own_files(target: InstallTarget) -> InstallRecord:
         if not _is_redirected(target, path) and read_bytes(path, MAX_BYTES) == text.encode()
     }
     return InstallRecord(
-        files={target.record_path(path): digest for path, digest in files.items()}, folders=folders_of(target, files)
+        files={target.record_path(path): digest for path, digest in files.items()},
+        folders=folders_of(target, [*files, target.settings]),
     )
 
 

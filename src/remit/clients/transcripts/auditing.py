@@ -1,4 +1,4 @@
-"""Compare what the assistants said in the sessions of this machine with the record of those sessions.
+"""Compare the statements of assistants in the sessions of this machine with the record of those sessions.
 
 Each file is read once, in a process of its own if there is much to read. Nothing is written.
 """
@@ -43,7 +43,7 @@ def audit(
     skipped = [AuditSkipped(str(entry.path), entry.why) for entry in found if isinstance(entry, UnreadableFile)]
     sessions: dict[str, AuditSession] = {}
     statements: list[AuditStatement] = []
-    seen: set[tuple[str, str, str]] = set()
+    earlier: set[tuple[str, ...]] = set()
     done = 0
     for file, read in zip(readable, _read_all(readable), strict=True):
         done += 1
@@ -54,30 +54,24 @@ def audit(
         for session, stated in read:
             if session.client not in clients:
                 continue
-            new = _unrepeated(stated, seen)
+            new = _unrepeated(stated, earlier)
             _count(sessions.setdefault(session.id, session), new)
-            statements += (statement for _, statement in new if every or statement.outcome == "contradicted")
+            statements += (statement for statement in new if every or statement.outcome == "contradicted")
     statements.sort(key=lambda statement: (statement.rank, _reversed(statement.at)))
     return AuditReport(sessions=list(sessions.values()), statements=statements, skipped=skipped, files=len(readable))
 
 
-def _unrepeated(
-    stated: list[tuple[str, AuditStatement]], seen: set[tuple[str, str, str]]
-) -> list[tuple[str, AuditStatement]]:
+def _unrepeated(stated: list[tuple[str, AuditStatement]], earlier: set[tuple[str, ...]]) -> list[AuditStatement]:
     """Return the statements that no session before had: a forked session repeats the first part of another one."""
-    new = []
-    for key, statement in stated:
-        mark = (key, statement.at, statement.text)
-        if key and mark in seen:
-            continue
-        seen.add(mark)
-        new.append((key, statement))
+    marks = [(key, statement.at, statement.text) for key, statement in stated]
+    new = [statement for mark, (_, statement) in zip(marks, stated, strict=True) if mark not in earlier]
+    earlier.update(mark for mark in marks if mark[0])
     return new
 
 
-def _count(session: AuditSession, stated: list[tuple[str, AuditStatement]]) -> None:
+def _count(session: AuditSession, stated: list[AuditStatement]) -> None:
     session.statements += len(stated)
-    session.contradicted += sum(statement.outcome == "contradicted" for _, statement in stated)
+    session.contradicted += sum(statement.outcome == "contradicted" for statement in stated)
 
 
 def _reversed(at: str) -> tuple[int, ...]:
@@ -147,7 +141,7 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
             yield entry.text.key, _statement(session, entry, checked if final.fails else final)
 
 
-def _statement(session: Session, said: Said, checked: CheckedStatement) -> AuditStatement:
+def _statement(session: Session, entry: Said, checked: CheckedStatement) -> AuditStatement:
     outcome: AuditOutcome = "unchecked"
     if checked.outcome == "verified":
         outcome = "verified"
@@ -156,8 +150,8 @@ def _statement(session: Session, said: Said, checked: CheckedStatement) -> Audit
     is_wrong = outcome == "contradicted"
     return AuditStatement(
         session=session.id,
-        agent=said.text.agent,
-        at=said.time or session.started,
+        agent=entry.text.agent,
+        at=entry.time or session.started,
         text=redact(" ".join(checked.statement.text.split()))[:_MAX_SENTENCE],
         kind=_KINDS[checked.statement.kind],
         outcome=outcome,

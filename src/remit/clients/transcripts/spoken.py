@@ -1,4 +1,4 @@
-"""What the assistant and the person said in a session, from the lines of its transcript."""
+"""The texts of the assistant and of the person in a session, from the lines of its transcript."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from remit.clients.transcripts.calls import TranscriptLine, table_of, text_of
 #: The agent of a text that no subagent wrote.
 MAIN = "main"
 _CODEX = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
-#: The agent of Claude Code that summarizes a conversation: its file repeats what others said.
+#: The agent of Claude Code that summarizes a conversation: its file repeats texts of others.
 _SUMMARIZER = "acompact"
 _CLAUDE_NOTICES = ("<command-name>", "<local-command", "<task-notification>", "<system-reminder>", "Caveat: ")
 

@@ -1,4 +1,4 @@
-"""Read whole sessions: the calls, and between them what the assistant said."""
+"""Read whole sessions: the calls, and between them the texts of the assistant."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Session(msgspec.Struct, frozen=True):
     said: tuple[Said, ...]
     #: The number of calls at the end of each turn.
     turn_ends: tuple[int, ...]
-    #: What the person said at the begin of each turn.
+    #: The text of the person that begins each turn.
     shown: tuple[Shown, ...] = ()
     #: The number of lines that cannot be read.
     skipped: int = 0
@@ -111,7 +111,7 @@ class _Session:
                 self._said.append(Said(text, calls, len(self._turn_ends), line.timestamp or ""))
 
     def result(self, name: str, project: str = "") -> Session | None:
-        """Return the session; None if no assistant said anything. `name` is its id if no line states one."""
+        """Return the session; None without a text of an assistant. `name` is its id if no line states one."""
         if not self._said:
             return None
         roots = [root for reader in self._readers for root in reader.roots]

@@ -436,5 +436,5 @@ def uncertainty_of(confidence: Confidence | None, merge: Merge, entries: Sequenc
     uncited = sum(not entry.place for entry in entries)
     return (
         f"The evidence of {format_count(failed, 'finding')} failed and that of {unchecked:,} could not be checked; "
-        f"{uncited:,} are listed without a location. A person should look at those locations."
+        f"{uncited:,} are listed without a location. Which of them are real? A person should look at those locations."
     )

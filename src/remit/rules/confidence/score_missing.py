@@ -37,4 +37,8 @@ class ScoreMissing(Rule):
             for row in table.rows if column is not None else ():
                 score = plain_text(row.cells[column or 0])
                 if not is_none_row(row) and (is_none_text(score) or is_not_applicable(score)):
-                    yield Fault(line=row.line, message=f"the row has no confidence, only {score!r}", mark=score)
+                    yield Fault(line=row.line, message=_message(score), mark=score)
+
+
+def _message(score: str) -> str:
+    return f"the row has no confidence, only {score!r}" if score.strip() else "the row has no confidence"

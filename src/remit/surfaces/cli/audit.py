@@ -14,7 +14,7 @@ _FORMS = {"json": audit_json, "markdown": audit_markdown, "html": audit_html}
 @click.command("audit")
 @operation_options(Audit)
 def command(wanted: Audit) -> int:
-    """List what your assistants said that their own sessions contradict.
+    """List the statements of your assistants that their own sessions contradict.
 
     The transcripts of Claude Code, Codex, Copilot CLI and opencode on this machine are read, or the files and folders
     PATH. A statement about work that was done ("all tests pass", "I added tests/test_cart.py", "committed and pushed")

@@ -9,8 +9,9 @@ import click
 
 from remit.clients.hooks.events import run
 from remit.clients.known_clients import CLIENTS
-from remit.clients.setup.install import apply_install, install_lock, plan_install, status_message
-from remit.clients.setup.plan import FileChange, InstallPlan
+from remit.clients.setup.install import apply_install, default_mode, install_lock, plan_install, status_message
+from remit.clients.setup.plan import FileChange, InstallPlan, read_record
+from remit.clients.setup.target import InstallTarget
 from remit.clients.setup.uninstall import apply_uninstall, is_empty_plan, plan_uninstall
 from remit.clients.translation import run_client
 from remit.errors import UsageError
@@ -19,6 +20,13 @@ from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
 
+#: The question for the mode explains each in one line.
+MEANINGS = {
+    "verify": "checks what the assistant and its subagents say; no call is denied, no agents are installed",
+    "standard": "puts them under contract: agents with instructions; calls against the rules are denied",
+    "strict": "as standard, and asks you where standard warns",
+    "observe": "only records; nothing is sent back, denied or installed",
+}
 _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 
 
@@ -27,7 +35,9 @@ _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 @click.option("--project", type=click.Path(path_type=Path), help="The project; default: the current one.")
 @click.option("--user", "is_user", is_flag=True, help="Install for all your projects instead of one.")
 @click.option(
-    "--mode", type=click.Choice(MODES), help="How strict the gate is; default: the configured mode, or standard."
+    "--mode",
+    type=click.Choice(MODES),
+    help="What Remit does; default: the mode that is set, else you are asked, or verify with --yes.",
 )
 @click.option("--http", metavar="URL", help="Let hooks call the `remit serve` at this loopback address.")
 @click.option(
@@ -46,20 +56,22 @@ def install_command(
     is_with_mcp: bool,
     is_sure: bool,
 ) -> int:
-    """Put a client's subagents and orchestrator under contract.
+    """Verify what a client's assistant and its subagents say, or put them under contract.
 
-    Shows every file that would change and asks for confirmation. Installing again changes nothing. Remove it with
-    `remit uninstall`.
+    Shows every file that would change and asks for confirmation. Installing again changes nothing, or changes the mode.
+    Remove it with `remit uninstall`.
 
     \b
     Examples:
-      remit install claude-code --mode observe
+      remit install claude-code
+      remit install claude-code --mode standard
       remit install codex --mcp
       remit install copilot --user
       remit install claude-code --project ~/shop --yes
     """
     target = CLIENTS[client].find_target(project, is_user=is_user)
     with install_lock(target):
+        mode = mode or _choose_mode(target, form, is_sure=is_sure)
         plan = plan_install(target, mode=mode, http=http, is_with_mcp=is_with_mcp)
         if plan.changes:
             if not confirm(plan, form, is_sure=is_sure):
@@ -68,7 +80,35 @@ def install_command(
             print_remarks(plan)
         # Also without changes: the record and the compiled settings are written again, in case they were lost.
         apply_install(plan)
+        _adapt_others(plan, form)
         return print_plan(plan, form, status_message(plan, client))
+
+
+def _choose_mode(target: InstallTarget, form: str, *, is_sure: bool) -> str | None:
+    """Return the mode of a new install; None if the mode that is set stays. A person on a terminal is asked."""
+    mode = default_mode(target)
+    if mode is None or is_sure or form == "json" or not sys.stdin.isatty():
+        return mode
+    print_text("\n".join(f"{name:<9} {meaning}" for name, meaning in MEANINGS.items()))
+    answer: str = click.prompt("Which mode?", type=click.Choice(MODES), default=mode)
+    return answer
+
+
+def _adapt_others(plan: InstallPlan, form: str) -> None:
+    """Change the installs of other clients at the same place to the mode, which they share."""
+    is_user, root = plan.target.is_user, plan.target.root
+    for setup in CLIENTS.values():
+        other = setup.find_target(None if is_user else root, is_user=is_user)
+        record = read_record(other) if setup.name != plan.target.client.name else None
+        if record is None:
+            continue
+        adapted = plan_install(other, http=record.http)
+        if adapted.changes and form == "text":
+            print_text(f"{setup.name} is installed here, too, and changes to the same mode:")
+            print_lines(plan_lines(adapted))
+            print_remarks(adapted)
+        if adapted.changes:
+            apply_install(adapted)
 
 
 def confirm(plan: InstallPlan, form: str, *, is_sure: bool) -> bool:

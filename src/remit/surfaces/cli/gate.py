@@ -16,6 +16,7 @@ from remit.gate.declarations import declare as add_declaration
 from remit.gate.ignore_rules import forget_rules
 from remit.gate.log import dry_run, explain_decision, read_payload
 from remit.gate.session_store import open_session
+from remit.operations.audit import since_time
 from remit.reports.gate import (
     decision_lines,
     declared_lines,
@@ -26,6 +27,8 @@ from remit.reports.gate import (
     status_shape,
     trusted_lines,
     trusted_shape,
+    untrue_lines,
+    untrue_shape,
     why_lines,
     why_shape,
 )
@@ -128,16 +131,22 @@ def log_command(session: str, form: str, *, denied: bool) -> int:
 
 @command.command("status")
 @_SESSION
+@click.option("--since", metavar="TIME", help="Only count untrue statements, in all sessions: 7d, 12h, or a date.")
 @form_option()
-def status(session: str, form: str) -> int:
+def status(session: str, since: str | None, form: str) -> int:
     """Show a summary of a session: window, decisions, delegations, results with verdicts, warnings.
 
     \b
     Examples:
       remit gate status
+      remit gate status --since 7d
       remit gate status --session 5b1e --format json
     """
     project = current_project()
+    if since is not None:
+        counted = untrue_shape([one.state for one in project.recorded()], since_time(since), since)
+        print_answer(form, counted, untrue_lines(counted, columns()))
+        return 0
     found = project.session(session)
     rows = [{"session": one.state.session, "updated": one.state.updated} for one in project.recorded()]
     today = time.strftime("%Y-%m-%d")

@@ -13,7 +13,7 @@ from remit.errors import UsageError, did_you_mean
 #: Heading in `remit --help` -> command -> (module and function, summary)
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Check and merge": {
-        "audit": ("audit.command", "List what your assistants said that was not so."),
+        "audit": ("audit.command", "List the untrue statements of your assistants."),
         "review": ("review.command", "Review a checkout and print one verified report."),
         "verify": ("verify.command", "Check whether what a text states about the code is true."),
         "check": ("check.command", "Check results against the contract and the checkout."),

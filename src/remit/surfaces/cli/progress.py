@@ -17,6 +17,8 @@ from remit.orchestrate.progress_file import (
     open_work,
     progress_path,
     read_progress,
+    resolve_blocker,
+    update_progress,
 )
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, escape_control, wrap_text
@@ -33,22 +35,26 @@ _MAX_DELEGATIONS = 20
 @click.option(
     "--file", type=click.Path(path_type=Path), help="Read this progress file, for example one of another tool."
 )
+@click.option("--resolved", metavar="TEXT", help="Remove the reported blockers that contain this text.")
 @form_option()
-def command(file: Path | None, form: str, *, resume: bool) -> int:
+def command(file: Path | None, resolved: str | None, form: str, *, resume: bool) -> int:
     """Show the progress of the work in this project, open questions, and the next action.
 
-    --resume prints one line for each plan or orchestrator that is not finished. The exit code is 1 if a question is
-    open.
+    --resume prints one line for each plan or orchestrator that is not finished. A blocker that a result reports remains
+    until its phase runs again without it, or until --resolved. The exit code is 1 if a question is open.
 
     \b
     Examples:
       remit progress
       remit progress --resume
+      remit progress --resolved "no price list"
     """
     settings = load_settings()
     path = file or find_progress(Path.cwd(), settings.data)
     if path is None:
         raise UsageError("there is no progress file here; `remit plan` and `remit review` write one")
+    if resolved is not None:
+        _resolve(path, resolved, is_own=path == progress_path(settings.data))
     progress = read_progress(path)
     if path == progress_path(settings.data) and settings.database and open_questions(progress):
         _refresh()
@@ -61,6 +67,18 @@ def command(file: Path | None, form: str, *, resume: bool) -> int:
     else:
         print_lines(_progress_lines(progress, path))
     return 1 if open_questions(progress) else 0
+
+
+def _resolve(file: Path, text: str, *, is_own: bool) -> None:
+    """Remove the reported blockers that contain a text."""
+    if not is_own:
+        raise UsageError(f"{file}: --resolved changes only Remit's own progress file")
+    removed: list[str] = []
+    update_progress(file, lambda progress: removed.extend(resolve_blocker(progress, text) if text.strip() else []))
+    if not removed:
+        raise UsageError(f"no reported blocker contains {text!r}; `remit progress` lists them")
+    for one in removed:
+        click.echo(f"resolved: {escape_control(one)}", err=True)
 
 
 def _refresh() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
@@ -20,6 +21,7 @@ from remit.store import dashboard, jobs, review_queue
 from remit.store.dashboard import JobFilter, TranscriptRows
 from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
+from remit.surfaces.server.session_pages import untrue_statements
 from remit.surfaces.server.site import (
     Site,
     before_of,
@@ -251,6 +253,7 @@ async def overview(request: Request) -> Response:
         recent=recent,
         day_budget=site.settings.day_budget,
         review=await review_queue.progress(site.database),
+        untrue=await asyncio.to_thread(untrue_statements, site),
     )
 
 

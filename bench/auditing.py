@@ -1,0 +1,68 @@
+"""How fast transcripts are audited, and how the time grows with their size."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from functools import cache, partial
+from pathlib import Path
+
+import msgspec
+from measure import Bench, medians, ratio
+
+from remit.clients.transcripts.auditing import audit_file
+
+_OUTPUT = "src/cart.py:12: the cart of a session, its lines, its discount code and what it costs\n" * 60
+_TEXT = "The total has no discount, so I looked at the cart and at the prices first. " * 4
+
+
+@cache
+def transcript(turns: int) -> Path:
+    """A session with a number of turns: three calls with outputs of 5 KB, and a text with statements."""
+    path = Path(tempfile.mkdtemp(prefix="remit-bench-")) / "session.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(turns):
+            for line in _turn(number):
+                file.write(json.dumps({"sessionId": "s", "uuid": f"{number}", "cwd": "/shop", **line}) + "\n")
+    return path
+
+
+def _turn(number: int) -> list[dict[str, object]]:
+    lines: list[dict[str, object]] = [{"type": "user", "message": {"content": "Go on."}}]
+    for step, command in enumerate(("grep -rn cart src", "python -m pytest -q", "git diff")):
+        name = f"{number}-{step}"
+        call = {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": command}}
+        output = {"type": "tool_result", "tool_use_id": name, "content": f"{_OUTPUT}\n48 passed in 0.9s"}
+        lines += [
+            {"type": "assistant", "message": {"content": [{"type": "text", "text": _TEXT}, call]}},
+            {"type": "user", "message": {"content": [output]}, "toolUseResult": {"stdout": _OUTPUT}},
+        ]
+    text = f"{_TEXT}All {number % 50} tests pass, and I updated `src/cart.py`."
+    return [*lines, {"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}}]
+
+
+def read_lines(path: Path) -> None:
+    """Read the same bytes as JSON lines."""
+    for line in path.read_bytes().splitlines():
+        msgspec.json.decode(line)
+
+
+def growth() -> float:
+    """The cost of a turn in a session of 1,000 turns, against one of 100."""
+    small, large = medians([partial(audit_file, transcript(turns)) for turns in (100, 1_000)], repeats=3)
+    return large / small / 10
+
+
+def benches() -> list[Bench]:
+    """Auditing."""
+    path = transcript(500)
+    return [
+        Bench(
+            f"audit of a transcript of {path.stat().st_size / 1e6:.0f} MB",
+            "reading it as JSON lines",
+            "x",
+            3.0,
+            lambda: ratio(lambda: audit_file(path), lambda: read_lines(path), repeats=3),
+        ),
+        Bench("cost of a turn among 1,000", "cost of a turn among 100", "x", 1.5, growth),
+    ]

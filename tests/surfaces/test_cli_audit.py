@@ -1,0 +1,77 @@
+"""`remit audit` as a person runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.verify_commands import Remit, command_runner
+
+from remit.errors import UsageError
+from remit.operations.audit import since_time
+
+EXAMPLE = Path(__file__).parents[2] / "examples/transcripts"
+
+
+@pytest.fixture
+def remit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
+    return command_runner(monkeypatch, capsys)
+
+
+def test_the_untrue_statements_of_a_session_are_listed_with_their_proof(remit: Remit) -> None:
+    ran = remit("audit", str(EXAMPLE))
+    assert ran.code == 1
+    assert "“All 48 tests pass.”  `npm test 2>&1 | tail -20` printed `sh: 1: mocha: not found`" in ran.out
+    assert ran.lines[-1] == "1 session, 5 statements about what was done, 3 contradicted by their own record"
+
+
+def test_a_true_session_ends_with_0(remit: Remit, tmp_path: Path) -> None:
+    line = {"type": "assistant", "message": {"content": [{"type": "text", "text": "The cart has a discount."}]}}
+    (tmp_path / "a.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    assert remit("audit", str(tmp_path)).code == 0
+
+
+def test_nothing_is_written(remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert remit("audit", str(EXAMPLE)).code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_transcripts_the_command_states_what_to_do(
+    remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    ran = remit("audit")
+    assert (ran.code, ran.lines) == (0, ["no transcripts found; name files or folders, or see `remit audit --help`"])
+
+
+def test_other_clients_are_left_out(remit: Remit) -> None:
+    assert remit("audit", str(EXAMPLE), "--client", "codex").lines[-1].startswith("0 sessions")
+
+
+@pytest.mark.parametrize("form", ["json", "markdown", "html"])
+def test_every_format_has_the_proof(remit: Remit, form: str) -> None:
+    assert "no call changed tests/test" in remit("audit", str(EXAMPLE), "--format", form).out.replace("\\", "")
+
+
+def test_a_missing_file_is_an_error(remit: Remit) -> None:
+    ran = remit("audit", "none.jsonl")
+    assert ran.code == 2
+    assert "none.jsonl: there is no such file or folder" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("12h", 1e6 - 43_200), ("1d", 1e6 - 86_400), ("1970-01-02", 86_400.0), (None, 0.0)]
+)
+def test_a_time_is_read(text: str | None, seconds: float) -> None:
+    assert since_time(text, now=1e6) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "30", "x", "30 days", "2026-13-01"])
+def test_another_time_is_an_error(text: str) -> None:
+    with pytest.raises(UsageError, match="write 12h, 30d, 4w or a date"):
+        since_time(text)
