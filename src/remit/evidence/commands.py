@@ -161,7 +161,9 @@ def undone_changes(command: str) -> list[str] | None:
             verb == "stash" and (not operands or operands[0] in ("push", "save"))
         ):
             return None
-        is_checkout = verb == "checkout" and "-b" not in words and ("--" in words or "." in operands)
+        # Without `--`, an operand may be a branch, but not if it has the form of a file name.
+        has_files = "--" in words or "." in operands or any("." in word.rsplit("/", 1)[-1] for word in operands)
+        is_checkout = verb == "checkout" and "-b" not in words and has_files
         if is_checkout or (verb == "restore" and "--staged" not in words):
             if "." in operands:
                 return None

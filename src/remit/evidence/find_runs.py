@@ -37,7 +37,9 @@ _NO_RUN = frozenset({"--collect-only", "--co", "--help", "--version", "--list-te
 #: Programs that run the rest of their words, and their options with a value.
 _STARTERS = {
     **dict.fromkeys(("npx", "bunx", "uvx", "xvfb-run", "dotenv", "cross-env", "caffeinate", "direnv", "chronic"), ""),
-    **dict.fromkeys(("uv", "poetry", "pipenv", "hatch", "rye", "pdm", "conda", "mamba", "micromamba", "pipx"), "run"),
+    **dict.fromkeys(
+        ("uv", "poetry", "pipenv", "hatch", "rye", "pdm", "conda", "mamba", "micromamba", "pipx", "volta"), "run"
+    ),
     **dict.fromkeys(("bundle", "mise", "asdf", "devbox", "npm", "flox"), "exec"),
     **dict.fromkeys(("pnpm", "yarn"), "exec dlx node"),
     "coverage": "run",
@@ -74,14 +76,16 @@ _TELLING = lazy_pattern(
 )
 #: Lines of a shell or of a package manager that could not start a program, or that report its failure.
 _NOT_STARTED = lazy_pattern(
-    r"(?:^|[\s:])(?:command not found|not found)(?:$|: \S+$)|^\S*sh: (?:line )?\d*:? ?\S+: (?:No such file"
+    # Not of a program that only shows the output of the run.
+    r"(?!.*\b(?:grep|rg|tail|head|tee|awk|sed|jq)\b)(?:(?:^|[\s:])command not found(?:$|: \S+$)"
+    r"|^\S+: (?:line )?(?:\d+: )?\S+: not found$)|^\S*sh: (?:line )?\d*:? ?\S+: (?:No such file"
     r"|Permission denied)|"
     r"is not recognized as an? |^(?:npm|pnpm) (?:ERR!|error) (?:Missing script|code E|Lifecycle script)"
     r"|Missing script:|"
     r"^error: (?:Script|unknown command|no such (?:sub)?command)|: No module named |^make: \*\*\*"
     r"|^make\[\d+\]: \*\*\*|"
     r"ELIFECYCLE|error Command failed with exit code|^error: Recipe|Couldn't find a script named|"
-    r"No such file or directory \(os error|^zsh: command not found|executable file not found|No rule to make target"
+    r"No such file or directory \(os error|executable file not found|No rule to make target"
 )
 _COUNT = lazy_pattern(
     r"(?<![\w.%-])(\d{1,7}(?:,\d{3})*)\s(?:tests?\s|specs?\s|examples?\s)?"
@@ -372,6 +376,18 @@ def is_open_ended(command: str) -> bool:
     return False
 
 
+def is_program(command: str) -> bool:
+    """Return whether a line runs code: a script, or a program whose source is in the line."""
+    return any(
+        simple.words
+        and not simple.shows
+        and (not _INLINE.isdisjoint(simple.words[1:3]) or "/" in simple.words[0] or len(simple.words) > 1)
+        and simple.program not in _KNOWN_EFFECTS
+        and simple.program not in ("git", *_MANAGING)
+        for simple in simple_commands(command)
+    )
+
+
 def _is_task(words: list[str]) -> bool:
     """Return whether a command runs a task of the project whose name does not state a check: `make generate`."""
     return words[0] in ("make", "gmake", "just", "task", "invoke", "rake") and not _HARMLESS_TASK.search(
@@ -423,8 +439,13 @@ def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted:
     return shown
 
 
-def read_outcome(output: str, run: RunCommand | None = None, wanted: Check = "command") -> RunOutcome:
-    """Return the outcome that an output shows. Without a run, or with one that starts others, all runners are tried."""
+def read_outcome(
+    output: str, run: RunCommand | None = None, wanted: Check = "command", *, only_runners: bool = False
+) -> RunOutcome:
+    """Return the outcome that an output shows. Without a run, or with one that starts others, all runners are tried.
+
+    `only_runners`: what a shell or a package manager printed does not count.
+    """
     is_any = run is None or run.is_indirect
     names = () if run is None else run.runners
     chosen = [one for one in runners() if not one.is_indirect and (is_any or one.name in names)]
@@ -433,7 +454,7 @@ def read_outcome(output: str, run: RunCommand | None = None, wanted: Check = "co
     broken = ""
     for text in _without_escapes(output).split("\n"):
         line = text.rstrip()[:_MAX_LINE]
-        broken = broken or (line if _NOT_STARTED.search(line) else "")
+        broken = broken or (line if not only_runners and _NOT_STARTED.search(line) else "")
         for runner in chosen:
             is_summary = runner.success is not None and runner.success.match(line) is not None
             if is_summary or (runner.failure is not None and runner.failure.match(line) is not None):

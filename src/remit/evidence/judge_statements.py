@@ -5,15 +5,26 @@ The record is read in order, and a judge can be asked between two calls: what is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
 from msgspec.structs import replace
 
 from remit.evidence.commands import git_verbs, only_reads, shell_reads
-from remit.evidence.find_runs import RunCommand, RunOutcome, find_runs, is_open_ended, read_outcome, run_outcome
+from remit.evidence.find_runs import (
+    RunCommand,
+    RunOutcome,
+    find_runs,
+    is_open_ended,
+    is_program,
+    kept_output,
+    read_outcome,
+    run_outcome,
+)
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
-from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
+from remit.evidence.receipts import RERUN, GitActs, Receipt, ReceiptIndex
+from remit.evidence.statement_words import EVERY, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 
@@ -47,8 +58,16 @@ _CHECKS: dict[Check, str] = {
     "types": "type check",
     "command": "such command",
 }
+_EVERY: frozenset[Check] = frozenset({"test", "build", "lint", "types"})
+#: Checks whose outcome a command of another check may show.
+_SHOWN: tuple[Check, ...] = ("lint", "types", "build")
 _MAX_COMMAND = 80
+#: How much of a command is searched for names, and of the words of a person for the output of a run.
+_MAX_NAMED = 20_000
+_MAX_SHOWN = 100_000
 _MAX_LINE = 200
+#: Files that a client shows to the assistant without a call.
+_GIVEN = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md", "copilot-instructions.md"})
 _AGENTS = ("Agent", "Task", "spawn_agent")
 #: Tools of other servers that may write files or run programs.
 _ACTING = lazy_pattern(
@@ -56,21 +75,12 @@ _ACTING = lazy_pattern(
     r"|commit|push|"
     r"bash|python|repl|notebook|deploy|delete|move|rename",
 )
-_COMMITTED = lazy_pattern(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\]", 8)
-_NOT_COMMITTED = lazy_pattern(
-    r"^.*(?:nothing to commit|nothing added to commit|no changes added to commit|Aborting commit|^fatal: |^error: |"
-    r"hook (?:exited|failed)|husky - .*(?:failed|exited)|not a git repository|Please tell me who you are).*$",
-    8,
-)
-_PUSHED = lazy_pattern(r"^.*(?: -> |Everything up-to-date|set up to track).*$", 8)
-_NOT_PUSHED = lazy_pattern(
-    r"^.*(?:\[(?:remote )?rejected\]|error: |fatal: |[Pp]ermission denied|Authentication failed|could not read).*$", 8
-)
-#: Subcommands of git, and other programs, that also make commits or push them.
-_COMMITTING = frozenset({"commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull", "commit-tree", "ci"})
-_OTHER_COMMITS = lazy_pattern(
-    r"\b(?:gh (?:pr|repo|release)|npm version|release|jj |hg |gt |svn |glab |commitizen|git-cz|semantic-release)"
-)
+#: A script or an inline program, not a runner, that tests something.
+_TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
+_TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
+_HOOKED = frozenset({"commit", "push"})
+#: The parts of a command that may be the name of a file.
+_NAME = lazy_pattern(r"[\w.@+-]{1,250}")
 _WIDE = lazy_pattern(r"\*|xargs|\s-\w*[rR]\b|git (?:diff|show|log|grep)|\bfind\b|\btree\b|\brg\b|\bag\b")
 
 
@@ -101,7 +111,11 @@ class _Ran:
     def _read(self, check: Check) -> RunOutcome:
         receipt = self.receipt
         if self.run is not None:
-            return run_outcome(self.run, self.output, receipt.exit, check)
+            outcome = run_outcome(self.run, self.output, receipt.exit, check)
+            if outcome.passed is False and check == "types" and "build" in self.run.checks and self.run.is_indirect:
+                # A build fails for other reasons than types, unless it prints what a type checker prints.
+                return read_outcome(self.output or "", None, check, only_runners=True)
+            return outcome
         if self.output and (shown := read_outcome(self.output, None, check)).passed is not None:
             return shown
         return RunOutcome(None if receipt.exit is None else receipt.exit == 0 and not receipt.failed)
@@ -138,11 +152,23 @@ class StatementJudge:
         self._logs: dict[str, _Ran] = {}
         self._position = 0
         self._commands: list[Receipt] = []
+        #: The runs of each check, and the last one that was repeated for this judgement.
+        self._of: dict[Check, list[_Ran]] = {}
+        self._last_rerun: _Ran | None = None
+        #: What the commands did with git, and the names in them: all, and those in commands that may write.
+        self._commits = GitActs()
+        self._pushes = GitActs()
+        self._named: set[str] = set()
+        self._changeable: set[str] = set()
         #: The last position at which a file was written.
         self._last_write = 0
         self._is_open = False
         self._is_wide = False
         self._delegated = False
+        #: Whether a script without a runner may have tested something, or a person showed the output of a run.
+        self._is_tested = False
+        #: Whether a commit or a push ran checks.
+        self._has_hooks = False
         self._acting: list[str] = []
 
     def judge(self, statement: WorkStatement) -> CheckedStatement:
@@ -157,6 +183,14 @@ class StatementJudge:
         if statement.act in ("committed", "pushed"):
             return self._judge_commit(statement)
         return self._judge_change(statement)
+
+    def add_shown(self, words: str) -> None:
+        """Add the output of a run that a person showed."""
+        shown = kept_output("", words[:_MAX_SHOWN])
+        outcome = read_outcome(shown) if shown else RunOutcome(None)
+        if outcome.passed and outcome.counts:
+            self._advance()
+            self._add_run(_Ran(Receipt("", output=shown), None, self._position))
 
     def _advance(self) -> None:
         """Read the calls that were added to the record."""
@@ -183,23 +217,50 @@ class StatementJudge:
     def _add_command(self, receipt: Receipt, position: int) -> None:
         self._commands.append(receipt)
         if receipt.tool == RERUN:
-            self._ran.append(_Ran(receipt, None, position))
+            self._last_rerun = _Ran(receipt, None, position)
             return
         runs = find_runs(receipt.command)
         for run in runs:
             ran = _Ran(receipt, run, position)
-            self._ran.append(ran)
+            self._add_run(ran)
             for name in run.writes:
                 self._logs[name.rsplit("/", 1)[-1]] = ran
         is_reading = only_reads(receipt.command)
         if receipt.output and self._logs:
             for name, _ in shell_reads(receipt.command):
                 self._show_log(name, receipt.output)
-        if not runs and not is_reading and receipt.output and read_outcome(receipt.output).counts:
-            self._ran.append(_Ran(receipt, None, position))  # a script that prints the summary of a runner
-        self._is_wide = self._is_wide or _WIDE.search(receipt.command) is not None
+        names = _NAME.findall(receipt.command[:_MAX_NAMED])
+        self._named.update(names)
         if not is_reading:
-            self._is_open = self._is_open or (receipt.exit in (0, None) and is_open_ended(receipt.command))
+            self._add_action(receipt, names, position, has_runs=bool(runs))
+        self._is_wide = self._is_wide or _WIDE.search(receipt.command) is not None
+
+    def _add_action(self, receipt: Receipt, names: list[str], position: int, *, has_runs: bool) -> None:
+        """Add a command that does more than show something."""
+        output = receipt.output or ""
+        if not has_runs and read_outcome(output).counts:
+            self._add_run(_Ran(receipt, None, position))  # a script that prints the summary of a runner
+        if not has_runs and (_TESTING.search(receipt.command) or _TESTED.search(output)):
+            self._is_tested = self._is_tested or is_program(receipt.command)
+        self._is_open = self._is_open or (receipt.exit in (0, None) and is_open_ended(receipt.command))
+        verbs = git_verbs(receipt.command) if "git" in receipt.command else ()
+        if not has_runs and not (verbs and set(verbs) <= {"add", "commit", "push", "status", "diff"}):
+            self._changeable.update(names)
+        self._has_hooks = self._has_hooks or (not _HOOKED.isdisjoint(verbs) and _TESTED.search(output) is not None)
+        self._commits.add_commit(receipt, verbs)
+        self._pushes.add_push(receipt, verbs)
+
+    def _add_run(self, ran: _Ran) -> None:
+        self._ran.append(ran)
+        checks = ran.run.checks if ran.run is not None else _EVERY
+        for check in checks:
+            self._of.setdefault(check, []).append(ran)
+        if ran.run is not None and ran.run.is_indirect and ran.output:
+            # `npm test` may run the linter, too.
+            others = (check for check in _SHOWN if check not in checks)
+            shown = (check for check in others if read_outcome(ran.output, None, check, only_runners=True).line)
+            for check in shown:
+                self._of.setdefault(check, []).append(_Ran(ran.receipt, None, ran.position))
 
     def _show_log(self, path: str, output: str) -> None:
         ran = self._logs.get(path.replace("\\", "/").rsplit("/", 1)[-1])
@@ -211,12 +272,7 @@ class StatementJudge:
     def _judge_run(self, statement: WorkStatement) -> CheckedStatement:
         ran = self._matching(statement)
         if not ran:
-            if self._acting or self._is_incomplete:
-                return _checked(statement, "unchecked", "record-incomplete", "other tools may have run it")
-            why = f"no {_CHECKS[statement.check]} ran in this session"
-            if statement.command and (statement.check == "command" or any(self._of_check(statement.check))):
-                why = f"`{statement.command[:_MAX_COMMAND]}` did not run in this session"
-            return _checked(statement, "unseen", "run-unseen", why)
+            return self._judge_unseen_run(statement)
         ended = [one for one in ran if not one.receipt.pending]
         if not ended:
             why = f"`{ran[-1].command}` ran in the background, and its output was never read"
@@ -232,19 +288,39 @@ class StatementJudge:
             last, outcome = unresolved, unresolved.outcome(statement.check)
         return self._judge_success(statement, ended, last, outcome)
 
+    def _judge_unseen_run(self, statement: WorkStatement) -> CheckedStatement:
+        """Judge a statement about a run that no command of the record was."""
+        check = statement.check
+        if self._acting or self._is_incomplete:
+            return _checked(statement, "unchecked", "record-incomplete", "other tools may have run it")
+        is_named = bool(statement.command)
+        is_described = statement.passed is False  # what failed may have run elsewhere
+        is_vague = not is_named and SUBJECT.search(statement.text) is None
+        is_possible = self._is_open if check == "build" else self._is_tested and check in ("test", "command")
+        if is_described or is_vague or (is_possible and not is_named) or self._has_hooks:
+            return _checked(statement, "unchecked", "run-unclear", "it may have run elsewhere, or in a script")
+        why = f"no {_CHECKS[check]} ran in this session"
+        if is_named and (check == "command" or self._of_check(check)):
+            why = f"`{statement.command[:_MAX_COMMAND]}` did not run in this session"
+        return _checked(statement, "unseen", "run-unseen", why)
+
     def _judge_success(
         self, statement: WorkStatement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
     ) -> CheckedStatement:
         if outcome.passed is False:
-            has_passes = dict(outcome.counts).get("passed", 0) > 0
-            if statement.is_part and has_passes:
+            passes = dict(outcome.counts).get("passed", 0)
+            is_exact = passes > 0 and statement.counts == (("passed", passes),) and not EVERY.search(statement.text)
+            if is_exact:
+                return _checked(statement, "verified", "", "", last, outcome.line)
+            if statement.is_part and (passes or not outcome.line or statement.check != "test"):
                 return _checked(statement, "unchecked", "run-unclear", "only some of the tests failed", last)
             return _checked(statement, "contradicted", "run-failed", _failure(last, outcome), last, outcome.line)
         differing = self._differing(statement, ended)
         if differing is not None:
             return differing
         if outcome.passed is None:
-            if last.receipt.output is not None and not (last.output or "").strip():
+            is_filtered = "grep" in last.receipt.command  # nothing that was searched for is an outcome, too
+            if last.receipt.output is not None and not (last.output or "").strip() and not is_filtered:
                 why = f"`{last.command}` showed no outcome"
                 return _checked(statement, "unseen", "run-hidden", why, last)
             return _checked(
@@ -258,7 +334,8 @@ class StatementJudge:
         has_failed = any(one.outcome(statement.check).passed is False for one in ended)
         if has_failed:
             return _checked(statement, "verified", "", "", last, outcome.line)
-        if outcome.passed:
+        is_sure = last.run is None or bool(outcome.counts) or (last.receipt.exit == 0 and last.run.owns_success)
+        if outcome.passed and is_sure:
             shown = (
                 f"printed `{outcome.line[:_MAX_LINE]}`"
                 if outcome.line
@@ -270,10 +347,9 @@ class StatementJudge:
     def _matching(self, statement: WorkStatement) -> list[_Ran]:
         if self._rerun is not None:
             return [_Ran(self._rerun, None, self._position)]
-        reruns = [one for one in self._ran if one.receipt.tool == RERUN]
-        if reruns:
-            return reruns[-1:]
-        of_check = list(self._of_check(statement.check))
+        if self._last_rerun is not None:
+            return [self._last_rerun]
+        of_check = self._of_check(statement.check)
         if not statement.command:
             return of_check
         wanted = find_runs(statement.command)
@@ -286,8 +362,8 @@ class StatementJudge:
             return [one for one in of_check if one.run is None or one.run.is_indirect or not same]
         return [_Ran(one, None, 0) for one in self._commands if _has_words(one.command, statement.command)]
 
-    def _of_check(self, check: Check) -> Iterable[_Ran]:
-        return (one for one in self._ran if check == "command" or one.run is None or check in one.run.checks)
+    def _of_check(self, check: Check) -> list[_Ran]:
+        return self._ran if check == "command" else self._of.get(check, [])
 
     def _unresolved(self, ended: list[_Ran], check: Check) -> _Ran | None:
         """Return a failed run after which nothing was written and which was not repeated with success."""
@@ -296,6 +372,8 @@ class StatementJudge:
                 continue
             if one.run is None or one.run.is_part or check == "command":
                 continue
+            if check == "build" and "--noEmit" in one.run.words:
+                continue  # a type check that builds nothing
             if not any(_covers(other, one) for other in ended[number + 1 :]):
                 return one
         return None
@@ -368,9 +446,7 @@ class StatementJudge:
         name = path.rsplit("/", 1)[-1]
         if any(name in text for text in self._acting):
             return True
-        return any(
-            name in one.command and not only_reads(one.command) and _may_write(one, name) for one in self._commands
-        )
+        return name in self._changeable
 
     def _exists(self, path: str) -> bool | None:
         if self._workspace is None:
@@ -387,22 +463,18 @@ class StatementJudge:
 
     def _judge_commit(self, statement: WorkStatement) -> CheckedStatement:
         is_push = statement.act == "pushed"
-        failed: tuple[Receipt, str] | None = None
-        has_unknown = False
-        for receipt in self._commands:
-            done, line = _pushed(receipt) if is_push else _committed(receipt)
-            if done:
-                return replace(_checked(statement, "verified"), command=_short(receipt), line=line)
-            failed = (receipt, line) if done is False else failed
-            has_unknown = has_unknown or _OTHER_COMMITS.search(receipt.command) is not None
-        if failed is not None:
-            receipt, line = failed
+        acts = self._pushes if is_push else self._commits
+        if acts.done is not None and acts.failed is None:
+            receipt, line = acts.done
+            return replace(_checked(statement, "verified"), command=_short(receipt), line=line)
+        if acts.failed is not None:
+            receipt, line = acts.failed
             shown = f"printed `{line}`" if line else f"ended with exit status {receipt.exit}"
             checked = _checked(
                 statement, "contradicted", "push-failed" if is_push else "commit-failed", f"`{_short(receipt)}` {shown}"
             )
             return replace(checked, command=_short(receipt), line=line)
-        if has_unknown or self._acting or self._is_incomplete or self._is_open:
+        if acts.has_unknown or self._acting or self._is_incomplete or self._is_open:
             return _checked(statement, "unchecked", "record-incomplete", "another command may have done it")
         why = "no call pushed anything" if is_push else "no call made a commit"
         return _checked(statement, "unseen", "push-unseen" if is_push else "commit-unseen", why)
@@ -415,12 +487,7 @@ class StatementJudge:
             if files.shown.find(path) is not None or files.written.find(path) is not None:
                 continue
             name = path.rsplit("/", 1)[-1]
-            if (
-                any(name in one.command for one in self._commands)
-                or self._is_wide
-                or self._acting
-                or self._is_incomplete
-            ):
+            if name in _GIVEN or name in self._named or self._is_wide or self._acting or self._is_incomplete:
                 return _checked(statement, "unchecked", "record-incomplete", f"a command may have shown {path}")
             return _checked(statement, "unseen", "read-unseen", f"no call read {path}")
         return _checked(statement, "verified")
@@ -454,12 +521,18 @@ def _failure(ran: _Ran, outcome: RunOutcome) -> str:
 def _is_named(ran: _Ran, command: str, wanted: tuple[RunCommand, ...]) -> bool:
     """Return whether a run is of the command or the program that a statement names."""
     if ran.run is None or ran.run.is_indirect:
-        return ran.run is None or not wanted or ran.run.words.split()[:2] == wanted[-1].words.split()[:2]
+        return ran.run is None or not wanted or _task(ran.run.words) == _task(wanted[-1].words)
     names = {name for run in wanted for name in run.runners}
     program = wanted[-1].words.split()[0] if wanted else command.split(maxsplit=1)[0].lower()
     if names and not names.isdisjoint(ran.run.runners):
         return program == ran.run.words.split()[0] or program not in ran.run.words
     return program in ran.run.words.split()
+
+
+def _task(words: str) -> list[str]:
+    """Return the program and the task that a command names: `npm run lint`."""
+    parts = words.split(maxsplit=3)
+    return parts[:3] if parts[1:2] == ["run"] else parts[:2]
 
 
 def _has_words(command: str, stated: str) -> bool:
@@ -485,34 +558,6 @@ def _is_sum(stated: int, totals: list[int]) -> bool:
         if total == stated:
             return True
     return len(totals) <= 60 and any(a + b == stated for at, a in enumerate(totals) for b in totals[at + 1 :])
-
-
-def _may_write(receipt: Receipt, name: str) -> bool:
-    verbs = git_verbs(receipt.command)
-    return not find_runs(receipt.command) and not (verbs and set(verbs) <= {"add", "commit", "push", "status", "diff"})
-
-
-def _committed(receipt: Receipt) -> tuple[bool | None, str]:
-    """Return whether a call made a commit (None: it did not try, or it is not known), and the line that shows it."""
-    if "git" not in receipt.command or _COMMITTING.isdisjoint(git_verbs(receipt.command)):
-        return None, ""
-    output = receipt.output or ""
-    if good := _COMMITTED.search(output):
-        return True, good[0].strip()[:_MAX_LINE]
-    if bad := _NOT_COMMITTED.search(output):
-        return False, bad[0].strip()[:_MAX_LINE]
-    return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""
-
-
-def _pushed(receipt: Receipt) -> tuple[bool | None, str]:
-    if "git" not in receipt.command or "push" not in git_verbs(receipt.command):
-        return None, ""
-    output = receipt.output or ""
-    if bad := _NOT_PUSHED.search(output):
-        return False, bad[0].strip()[:_MAX_LINE]
-    if good := _PUSHED.search(output):
-        return True, good[0].strip()[:_MAX_LINE]
-    return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""
 
 
 def _short(receipt: Receipt) -> str:

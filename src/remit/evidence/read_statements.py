@@ -21,12 +21,17 @@ from remit.lazy import lazy_pattern
 _MAX_TEXT = 400_000
 _MAX_LINE = 4_000
 _MAX_STATEMENTS = 2_000
+#: A title of the whole text makes no plan of what is below the other headings.
+_MIN_PLAN = 2
 _MAX_PATHS = 20
 
 _FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})")
 _HEADING = lazy_pattern(r"\s{0,3}#{1,6}\s+(.*)$|\s*\*\*([^*\n]{1,80}?)[:：]?\*\*[:：]?\s*$|([^\n`|.。]{1,60})[:：]\s*$")
 _MARKER = lazy_pattern(r"[ \t]*(?:(?:[-+*•]|\d{1,3}[.)])[ \t]+(?:\[[xX]\][ \t]+)?)?")
 _OPEN_BOX = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,3}[.)])[ \t]+\[ \]")
+#: A link to a file of the project.
+_LINK = lazy_pattern(r"\[[^\]\[\n]{1,200}\]\(([\w@+./-]{1,250})(?:#[^)\s]{0,40})?\)")
+_SPANS = lazy_pattern(r"(`[^`\n]{1,300}`)")
 _EMPHASIS = lazy_pattern(r"\*\*|__(?=\w)|(?<=\w)__|~~")
 _SENTENCE_END = lazy_pattern(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\d)[.!?](?=[\s\"')*]|$)|(?<=\d)[.!?](?=\s|$)|[。！？]"
@@ -59,6 +64,7 @@ class _Line(NamedTuple):
     text: str
     #: The nearest heading or label above.
     heading: str
+    is_heading: bool = False
 
 
 def read_statements(text: str, agents: Iterable[str] = ()) -> list[WorkStatement]:
@@ -110,11 +116,12 @@ def _prose(text: str, statements: list[WorkStatement]) -> Iterator[_Line]:
         head = _HEADING.match(line) if len(line) < 200 else None
         if head:
             level = len(line) - len(line.lstrip("#")) if head[1] else 7
-            if level <= depth or head[1] or not words.is_plan(heading):
+            is_in_plan = words.is_plan(heading) and level > depth
+            if not is_in_plan or (head[1] and depth < _MIN_PLAN):
                 heading, depth = next(group for group in head.groups() if group), level
             if not head[1] or len(line.split()) < 4:
                 continue
-            yield _Line(at, head[1], "")
+            yield _Line(at, head[1], "", is_heading=True)
             continue
         if not line.strip() or line.lstrip().startswith((">", "<!--")) or len(line) > _MAX_LINE:
             continue
@@ -131,7 +138,8 @@ def _plain(line: str) -> str:
     if stripped.startswith("|"):
         line = " : ".join(cell.strip() for cell in stripped.strip("|").split("|") if cell.strip(" -:"))
     marker = _MARKER.match(line)
-    return _EMPHASIS.sub("", line[marker.end() :] if marker else line).strip()
+    text = _LINK.sub(r"`\1`", line[marker.end() :] if marker else line)
+    return "".join(part if part.startswith("`") else _EMPHASIS.sub("", part) for part in _SPANS.split(text)).strip()
 
 
 def _of_fence(text: str, at: int, heading: str) -> list[WorkStatement]:
@@ -163,7 +171,12 @@ def _of_sentence(sentence: str, line: _Line) -> Iterator[WorkStatement]:
 def _masked(sentence: str) -> str:
     """Return a sentence of the same length without the words of others and without what code marks hide."""
     masked = _without_quotes(sentence)
-    return _CODE.sub(lambda found: "`" + re.sub(r"[^\w./ -]", "_", found[1]) + "`", masked)
+    return _CODE.sub(lambda found: "`" + _masked_code(found[1]) + "`", masked)
+
+
+def _masked_code(code: str) -> str:
+    """Return code of the same length in which a command keeps its words, and a name of a file has none."""
+    return "_" * len(code) if "/" in code and " " not in code else re.sub(r"[^\w./ -]", "_", code)
 
 
 def _without_quotes(sentence: str) -> str:
@@ -195,6 +208,7 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
         for check, name in subjects:
             around = masked[max(0, verdict.start - 60) : verdict.end + 20]
             is_part = words.PART.search(masked) is not None and words.EVERY.search(around) is None
+            is_part = is_part or words.SHARE.search(around) is not None
             counts = _counts(masked, check, passed=verdict.passed)
             has_failures = dict(counts).get("failed", 0) > 0 or words.EXCEPT.search(masked, verdict.end) is not None
             found[check, name] = WorkStatement(
@@ -215,6 +229,9 @@ def _verdicts(masked: str) -> list[_Verdict]:
     good = [(one.start, one.end) for one in found]
     bad = (_Verdict(one.start(), one.end(), passed=False) for one in words.FAILED.finditer(masked))
     found += [one for one in bad if not any(start < one.end and one.start < end for start, end in good)]
+    label = masked.find(" : ")  # the first cell of a row names what the others are about
+    if label >= 0 and any(one.start > label for one in found):
+        found = [one for one in found if one.start > label]
     return sorted(found)
 
 
@@ -229,11 +246,17 @@ def _subjects(masked: str, previous: int, verdict: _Verdict, heading: str) -> li
         found = _named(after[0])
     if not found and own[:4].lower() == "pass" and words.COUNTED.search(left):
         return [("test", "")]
-    if not found and words.TESTS_HEADING.search(heading):
+    if not found and words.TESTS_HEADING.search(heading) and _is_of_tests(masked, verdict):
         return [("test", "")]
     if not found and words.ALL_CHECKS.search(left):
         return [("command", "")]
     return found
+
+
+def _is_of_tests(masked: str, verdict: _Verdict) -> bool:
+    """Return whether an outcome below a heading about tests is that of the tests: it has a number, or no subject."""
+    around = masked[max(0, verdict.start - 12) : verdict.end + 12]
+    return bool(line_counts(around)) or words.NO_SUBJECT.match(masked[: verdict.start]) is not None
 
 
 def _named(text: str) -> list[tuple[Check, str]]:
@@ -297,6 +320,8 @@ def _commands(sentence: str, masked: str, line: _Line, runs: list[WorkStatement]
 
 def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iterator[WorkStatement]:
     """Yield the changes, commits and pushes of a sentence, and the files that the author states to have read."""
+    if words.DATED.search(line.heading):
+        return  # what happened on that day, not in this session
     paths = list(_paths(sentence))
     verbs = sorted(words.verbs(masked))
     has_own = False
@@ -304,10 +329,18 @@ def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iter
         end = verbs[number + 1].start if number + 1 < len(verbs) else len(masked)
         begin = verbs[number - 1].end if number else 0
         is_passive = words.PASSIVE.search(masked[max(0, verb.start - 40) : verb.start]) is not None
-        is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, may_continue=has_own or is_first)
+        left = masked[: verb.start]
+        may_continue = (has_own or is_first) and not (line.is_heading and ":" in left)
+        is_own = verb.is_marked or is_passive or _is_own(masked, verb.start, may_continue=may_continue)
         if not is_own or not words.is_asserted(masked, verb.start, verb.end, is_change=True):
             continue
-        explicit = verb.is_marked or words.OWN_BEFORE.search(masked[: verb.start]) is not None
+        if (
+            is_passive
+            and verb.act in ("committed", "pushed")
+            and "been" not in masked[max(0, verb.start - 40) : verb.start]
+        ):
+            continue  # `is committed` is a state
+        explicit = words.OWN_BEFORE.search(left) is not None or (verb.is_marked and (verb.is_after or _is_own_zh(left)))
         has_own = True
         region = (begin, verb.start) if is_passive or verb.is_after else (verb.end, end)
         named = _objects(masked, region, paths, is_before=is_passive or verb.is_after)
@@ -339,6 +372,11 @@ def _is_own(masked: str, start: int, *, may_continue: bool) -> bool:
     if words.OWN_BEFORE.search(left):
         return True
     return may_continue and words.CONTINUED.search(left) is not None
+
+
+def _is_own_zh(left: str) -> bool:
+    """Return whether the author is the subject of a Chinese verb: it is named, or the sentence has no subject."""
+    return "我" in left or words.NO_SUBJECT_ZH.match(left) is not None
 
 
 def _objects(
@@ -382,7 +420,11 @@ def _file_name(text: str) -> str:
     name = path.replace("\\", "/").rsplit("/", 1)[-1]
     stem, dot, ending = name.rpartition(".")
     is_file = name in _USUAL_FILES or (bool(dot) and bool(stem or "/" in path) and ending.lower() in EXTENSIONS)
-    return path.replace("\\", "/").removeprefix("./") if is_file and path.lower() not in words.NOT_FILES else ""
+    return (
+        path.replace("\\", "/").removeprefix("./").removeprefix("~/")
+        if is_file and path.lower() not in words.NOT_FILES
+        else ""
+    )
 
 
 # Delegations

@@ -22,6 +22,7 @@ from remit.evidence.commands import (
     undone_changes,
 )
 from remit.evidence.model import WHOLE, Seen, Span
+from remit.lazy import lazy_pattern
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.snapshot import Snapshot
 
@@ -264,3 +265,73 @@ class ReceiptIndex:
     def executed(self) -> bool:
         """Whether a command succeeded that does more than read."""
         return any(run.exit == 0 and not only_reads(run.command) for run in self.runs)
+
+
+#: How much of a line of git is kept.
+_MAX_GIT_LINE = 200
+_COMMITTED = lazy_pattern(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\]", 8)
+_NOT_COMMITTED = lazy_pattern(
+    r"^.*(?:nothing to commit|nothing added to commit|no changes added to commit|Aborting commit|^fatal: |^error: |"
+    r"hook (?:exited|failed)|husky - .*(?:failed|exited)|not a git repository|Please tell me who you are).*$",
+    8,
+)
+#: ... because there was nothing left to commit.
+_NOTHING = lazy_pattern(r"nothing to commit|nothing added to commit|no changes added")
+_PUSHED = lazy_pattern(r"^.*(?: -> |Everything up-to-date|set up to track).*$", 8)
+_NOT_PUSHED = lazy_pattern(
+    r"^.*(?:\[(?:remote )?rejected\]|error: |fatal: |[Pp]ermission denied|Authentication failed|could not read).*$", 8
+)
+#: Subcommands of git, and other programs, that also make commits or push them.
+_COMMITTING = frozenset({"commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull", "commit-tree", "ci"})
+_OTHER_COMMITS = lazy_pattern(
+    r"\b(?:gh (?:pr|repo|release)|npm version|release|jj |hg |gt |svn |glab |commitizen|git-cz|semantic-release)"
+)
+
+
+class GitActs:
+    """The commits or the pushes of a record: the last that was made, and the last that failed after it."""
+
+    def __init__(self) -> None:
+        self.done: tuple[Receipt, str] | None = None
+        self.failed: tuple[Receipt, str] | None = None
+        #: Whether another program may have done it.
+        self.has_unknown = False
+
+    def add_commit(self, receipt: Receipt, verbs: Iterable[str]) -> None:
+        """Add a command that may make a commit."""
+        self._add(receipt, _committed(receipt, verbs))
+
+    def add_push(self, receipt: Receipt, verbs: Iterable[str]) -> None:
+        """Add a command that may push."""
+        self._add(receipt, _pushed(receipt, verbs))
+
+    def _add(self, receipt: Receipt, outcome: tuple[bool | None, str]) -> None:
+        is_done, line = outcome
+        if is_done:
+            self.done, self.failed = (receipt, line), None
+        elif is_done is False and (self.done is None or not _NOTHING.search(line)):
+            self.failed = receipt, line
+        self.has_unknown = self.has_unknown or _OTHER_COMMITS.search(receipt.command) is not None
+
+
+def _committed(receipt: Receipt, verbs: Iterable[str]) -> tuple[bool | None, str]:
+    """Return whether a call made a commit (None: it did not try, or it is not known), and the line that shows it."""
+    if _COMMITTING.isdisjoint(verbs):
+        return None, ""
+    output = receipt.output or ""
+    if good := _COMMITTED.search(output):
+        return True, good[0].strip()[:_MAX_GIT_LINE]
+    if bad := _NOT_COMMITTED.search(output):
+        return False, bad[0].strip()[:_MAX_GIT_LINE]
+    return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""
+
+
+def _pushed(receipt: Receipt, verbs: Iterable[str]) -> tuple[bool | None, str]:
+    if "push" not in verbs:
+        return None, ""
+    output = receipt.output or ""
+    if bad := _NOT_PUSHED.search(output):
+        return False, bad[0].strip()[:_MAX_GIT_LINE]
+    if good := _PUSHED.search(output):
+        return True, good[0].strip()[:_MAX_GIT_LINE]
+    return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""

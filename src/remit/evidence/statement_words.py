@@ -34,7 +34,7 @@ _PLAN = lazy_pattern(
     r"follow[- ]ups?|future|ideas?|options?|roadmap|acceptance criteria|requirements?|examples?|optional"
     r"|not done|open|"
     r"what you (?:can|should|need)|(?:please|before you)|steps? to)\b|"
-    r"下一步|计划|建议|待办|方案|后续|示例|验收|次のステップ|予定|提案|今後|推奨|手順|例",
+    r"下一步|计划|建议|待办|方案|流程|后续|示例|验收|次のステップ|予定|提案|今後|推奨|手順|例",
     _I,
 )
 TESTS_HEADING = lazy_pattern(r"\b(?:tests?|testing|verification|verified|validation)\b|テスト|検証|测试|验证", _I)
@@ -42,10 +42,10 @@ TESTS_HEADING = lazy_pattern(r"\b(?:tests?|testing|verification|verified|validat
 _BLOCKED_BEFORE = lazy_pattern(
     r"\b(?:will|would|should|could|can|cannot|may|might|must|shall|to|not|never|no longer|hardly|"
     r"if|once|when|whenever|until|till|unless|before|whether|assuming|provided|in case|as long as|as soon as|"
-    r"need(?:s|ed)?|want(?:s|ed)?|let|let's|please|expect(?:s|ed)?|supposed|hopefully|likely|probably|ideally|"
+    r"need(?:s|ed)?|want(?:s|ed)?|let|let's|please|(?<!as )expect(?:s|ed)?|supposed|hopefully|likely|probably|ideally|"
     r"going to|in order|require[sd]?|lets?|make|makes|making|ensure[sd]?|ensuring|try|trying|tried|unable"
     r"|fail(?:s|ed)? to|"
-    r"have yet|without having|instead of|rather than|a test that|tests that|code that|anything that|"
+    r"have yet|without \w+ing|instead of|rather than|a test that|tests that|code that|anything that|"
     r"nothing|none|neither|no (?:files?|tests?|code|commits?|changes?)|example|hypothetical\w*)\b"
     r"|n['’]t\b|['’]ll\b|['’]d\b",
     _I,
@@ -65,6 +65,7 @@ _BLOCKED_FAR = lazy_pattern(
     r"make sure|be sure|check whether|check that|verify that|see if|see whether|could not|couldn['’]t|cannot"
     r"|can['’]t|"
     r"not able|unable|not been able|imagine|suppose|assume|say that|plan is)\b"
+    r"|^\W{0,4}exit (?:code |status )?\d"
     r"|^\W{0,4}(?:plan|the plan|todo|next|goal|expected|acceptance|criteria|usage|example)\b[^:：]{0,30}[:：]",
     _I,
 )
@@ -74,6 +75,8 @@ _BLOCKED_AFTER = lazy_pattern(
     r"|their) machine|in CI only)\b",
     _I,
 )
+#: After a verb: it is what a program does each time.
+_TIMELESS = lazy_pattern(r"\bat (?:build|compile|run|load|install|start)[- ]?(?:time|up)\b|\b(?:each|every) time\b", _I)
 _UNTIL_COMMA = lazy_pattern(
     r"[,;，、；。]|\s[—–-]\s|\s—|\b(?:but|however|although|though|while|which|so|because|therefore|and then)\b", _I
 )
@@ -116,31 +119,37 @@ SUBJECT = lazy_pattern(
     r"\btype (?:errors?|issues?|problems?)\b|类型检查|型チェック|型エラー)|"
     rf"(?P<lint>\b(?:{_LINTERS})\b|\blint(?:er|ers|ing|s)?\b|\bformatt(?:er|ing)\b|\bstatic analysis\b|代码检查"
     rf"|静态检查|リント|静的解析)|"
-    rf"(?P<build>\b(?:{_BUILDERS})(?=[`\s,.]|$)|\bbuilds?\b|\bcompilation\b|\bcompiler\b|\bbundle\b"
+    rf"(?P<build>\b(?:{_BUILDERS})(?=[`\s,.]|$)|\bbuilds?\b|\bcompilation\b|\bcompiler\b|\bbundling\b"
     rf"|\bcompil(?:es|ed)\b|构建|编译|打包|ビルド|コンパイル"
     r")|"
-    rf"(?P<test>\b(?:{_TEST_PROGRAMS})\b|\btest(?:s|ing)?\b(?![/.\w])|\bsuites?\b|\bspecs?\b|测试|用例|单测|テスト)",
+    rf"(?P<test>\b(?:{_TEST_PROGRAMS})\b|(?<!manual )\btest(?:s|ing)?\b(?![/.\w])|\bsuites?\b"
+    r"|\bspecs?\b(?![/.\w])|测试|用例|单测|テスト)",
     _I,
 )
 _NO_PROBLEMS = (
-    r"(?:\b(?:no|zero|0|without(?: any)?)\s(?:\w+\s)?(?:errors?|failures?|issues?|problems?|warnings?"
+    r"(?:(?<![\d.])\b(?:no|zero|0|without(?: any)?)\s(?:\w+\s)?(?:errors?(?!\s(?:messages?|logs?|codes?))|failures?"
+    r"|issues?"
+    r"|problems?|warnings?"
     r"|violations?|offenses?|"
     r"(?:test |type |lint )?(?:errors|failures)|complaints?|failing tests?|failed tests?|regressions?)\b"
     r"|\bno (?:\w+ )?tests? fail(?:s|ed)?\b|\bfail(?:ed|ures?)?\s?[:=]\s?0\b|\b0 (?:tests? )?fail(?:ed|ing|ures?)\b"
     r"|\berror-free\b)"
 )
 PASSED = lazy_pattern(
-    r"\b(?:pass(?:es|ing)?|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
+    r"\b(?:pass(?:es|ing)?(?!\s`)(?<!\d passes)|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
     r"|succeed(?:s|ed|ing)?)\b(?!\s(?:the|a|an|in(?!\s(?:\d|`|[\w.-]+/))|it|to|through|as|on to|by|around|along"
     r"|this|that|any)\b(?!\s(?:first|second|full|clean|CI)))|"
     r"\b(?:is|are|was|were|stays?|remains?|all|now|came back|comes back|come back|runs?|ran)\s(?:all\s|now\s"
     r"|still\s|also\s|fully\s|completely\s|both\s){0,2}"
     r"(?:green|clean(?:ly)?|ok|okay|successful(?:ly)?|passing|fine|happy)\b|[:：]\s?(?:green|clean|ok|okay"
-    r"|successful)\b|"
-    r"\bcomplete[sd]?\s(?:successfully|cleanly)\b|\b(?:compiles?|builds?|compiled|built)\s?(?:(?:now\s"
-    r"|also\s)?(?:cleanly|fine|successfully|correctly|again)|$|(?=[.,;!`]))|"
-    rf"{_NO_PROBLEMS}|[✅✔✓☑]\s?(?=$|[\s|:,.])(?<=\w\s.|.[:|\s].)"
-    r"|(?:均|都|全部|已经?|也|全数)?(?:成功|通过)了?|全绿|(?:没有|无)(?:任何)?(?:失败|错误|问题|报错)|"
+    r"|successful)\b(?!\s\w)|"
+    r"\b(?:build|compilation|bundle|type[- ]?check|lint|tests?)\s(?:successful|green|clean)\b(?=\s?(?:$|[.,;!|)(]))|"
+    r"\bcomplete[sd]?\s(?:successfully|cleanly)\b|\b(?:compiles?|builds?|compiled|built)\s(?:now\s|also\s)?"
+    r"(?:cleanly|fine|successfully|correctly|again)|"
+    r"\b(?:it|code|project|app|application|everything|crate|workspace|site|package|library|program|frontend|backend|"
+    r"client|server)`?\s(?:now\s|also\s|still\s){0,2}(?:compiles|builds)(?=\s?$|[.,;!])|"
+    rf"{_NO_PROBLEMS}|[✅✔✓☑]\s?(?=$|\s?[|:,.;)（(])(?<=\w\s.|.[:|\s].)"
+    r"|(?:均|都|全部|已经?|也|全数)?(?:成功|通过(?!\s?`))了?|全绿|(?:没有|无)(?:任何)?(?:失败|错误|问题|报错)|"
     r"(?:成功|通過|合格|パス)(?=し|済|です|。|$|、|と|ことを)|通(?:った|りました|っています|ること(?:を|も)確認)|グリーン|"
     r"(?:失敗|エラー|問題|警告)(?:は|が|も)?(?:なし|なく|ありません(?:でした)?|ない|ゼロ)",
     _I,
@@ -158,9 +167,25 @@ COUNTED = lazy_pattern(r"(?<![\w.])\d[\d,]*(?:\s?/\s?\d[\d,]*)?\s?(?:have |of th
 PART = lazy_pattern(
     r"\b(?:new|related|relevant|affected|added|targeted|corresponding|focused|smoke|own|these|those|this|my"
     r"|of the|\w+_\w+|"
-    r"first|second|only|some|most|many)\b(?:\s[\w-]+){0,3}\s(?:tests?|specs?|suite)\b|\btests? (?:for|of|in)\b"
+    r"first|second|only|some|most|many)\b(?:\s[\w-]+){0,3}\s(?:tests?|specs?|suite)\b"
+    r"|\btests? \d|\bmy (?:new |own )?(?:code|changes?|files?)\b"
+    r"|\b(?:new|changed|modified|touched|edited) (?:code|files?)\b|\btests? (?:for|of|in)\b"
     r"|新的?测试|新增的?测试|新しいテスト|追加したテスト",
     _I,
+)
+#: What may stand before an outcome below a heading about tests, so that the outcome is that of the tests.
+NO_SUBJECT = lazy_pattern(
+    r"(?:[\W_]|\d+|\b(?:all|now|still|also|result|results|status|outcome|overall|total|final|everything|they|it|are|is|have"
+    r"|has|of|the|them|which|both|each|every|single|one|unit|integration|e2e|regression|smoke|existing|new|full)\b)*$",
+    _I,
+)
+NO_SUBJECT_ZH = lazy_pattern(r"[\W\d_]*(?:已经|已)(?:[\W\d_]|全部|成功|均|都|也|还|并且|并|一并|同时)*$")
+#: A share of the tests that is not all of them.
+SHARE = lazy_pattern(r"(?<![\d.])\d{1,2}(?:\.\d+)?\s?%")
+#: A heading about what happened on a day.
+DATED = lazy_pattern(
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\s\d{1,2}\b"
+    r"|\b20\d\d-\d\d-\d\d\b"
 )
 EVERY = lazy_pattern(r"\b(?:all|every|whole|full|entire|complete)\b|所有|全部|すべて|全て|全", _I)
 EXCEPT = lazy_pattern(r"\b(?:except|apart from|other than|besides|save for)\b|以外|除", _I)
@@ -185,7 +210,8 @@ OWN = lazy_pattern(r"\s*(?:I|we)\b", _I)
 OWN_BEFORE = lazy_pattern(rf"\b(?:I|we)(?:['’]ve|['’]d)?\s(?:{_ADVERBS}\s)*$", _I)
 #: The sentence begins with the verb, or a list goes on with it.
 CONTINUED = lazy_pattern(
-    rf"(?:^|[,;:]|\band\b|\bthen\b|[—–-]\s)[\s*_✅✔✓☑🎉]*(?:{_ADVERBS}\s)*$|^(?:done|yes|ok|okay|sure|great)[!.,]?\s*$",
+    rf"(?:^|[,;:]|\band\b|\bthen\b|[—–-]\s)[\s*_✅✔✓☑🎉]*(?:{_ADVERBS}\s)*(?<!already )$"
+    r"|^(?:done|yes|ok|okay|sure|great)[!.,]?\s*$",
     _I,
 )
 PASSIVE = lazy_pattern(
@@ -196,7 +222,7 @@ PASSIVE = lazy_pattern(
 #: What follows is not the object of the verb.
 CUT = lazy_pattern(
     r"\b(?:to|so|because|which|that|using|with|by|for|like|from|based|following|matching|per|as|when|where|if|after|"
-    r"before|instead|rather|similar|used|called|via|against|than|about|whose|without|since|until|while)\b",
+    r"before|instead|rather|similar|used|called|via|against|than|about|whose|without|since|until|while|retaining|keeping|leaving|except|excluding)\b|[，（]",
     _I,
 )
 #: ... but a place is: `added a case for x in a/b.py`, `added x() to a/b.py`.
@@ -213,7 +239,7 @@ NOT_FILES = frozenset(
 _EDITED = (
     r"implemented|fixed|updated|changed|modified|edited|refactored|patched|rewrote|rewritten|adjusted|extended"
     r"|improved|corrected|replaced|"
-    r"wired|simplified|bumped|converted|migrated|applied|reworked|tweaked|hardened|optimi[sz]ed|documented"
+    r"wired|simplified|bumped|converted|migrated|applied|reworked|tweaked|optimi[sz]ed"
     r"|registered|resolved|moved|inlined|deduplicated"
 )
 _VERB = lazy_pattern(
@@ -238,6 +264,7 @@ _VERB_JA = lazy_pattern(
     r"(?P<committed>コミット)|(?P<pushed>プッシュ)|(?P<read>読み|確認))"
     r"(?=(?:し)?(?:ました|ており|ています|済み|てコミット|てプッシュ|、|て、|たうえ|た。|た$|てから))(?!し?たら)"
 )
+_KANA = lazy_pattern(r"[ぁ-んァ-ヶ]")
 _DONE_ZH = lazy_pattern(r"已(?:经|全部|成功|一并){0,2}$")
 _KINDS: tuple[_Act, ...] = ("edited", "created", "deleted", "committed", "pushed", "read")
 
@@ -261,12 +288,16 @@ def verbs(text: str) -> Iterator[Verb]:
         yield Verb(*found.span(), _act(found), is_work=found[0].lower() in _WORK)
     if text.isascii():
         return
+    is_done = False
     for found in _VERB_ZH.finditer(text):
         is_perfect = text[found.end() : found.end() + 1] == "了"
         is_already = _DONE_ZH.search(text[max(0, found.start() - 20) : found.start()]) is not None
-        is_carried = text[: found.start()].endswith(("并", "并已", "已", "并且", "和"))
+        is_carried = is_done and text[: found.start()].endswith(("并", "并已", "已", "并且", "和"))
+        is_done = is_done or is_perfect or is_already
         if is_perfect or is_already or is_carried:
             yield Verb(*found.span(), _act(found), is_work=True, is_marked=True)
+    if not _KANA.search(text):
+        return
     for found in _VERB_JA.finditer(text):
         yield Verb(*found.span(), _act(found), is_work=True, is_marked=True, is_after=True)
 
@@ -291,7 +322,7 @@ def is_asserted(text: str, start: int, end: int, *, is_change: bool = False) -> 
     if is_change:  # a modal verb before `and` does not belong to a past form behind it
         ands = [found.end() for found in _AND.finditer(part)]
         condition = part[ands[-1] if ands else 0 :]
-    if _BLOCKED_BEFORE.search(condition) or _BLOCKED_AFTER.match(after):
+    if _BLOCKED_BEFORE.search(condition) or _BLOCKED_AFTER.match(after) or (is_change and _TIMELESS.search(after)):
         return False
     if text.isascii():
         return True

@@ -117,7 +117,7 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
     record = ReceiptIndex((), "/")
     judge = StatementJudge(record)
     calls = iter(session.receipts)
-    added = 0
+    added = shown = 0
 
     def advance(count: int) -> None:
         nonlocal added
@@ -127,6 +127,10 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
 
     for turn, texts in groupby(session.said, key=lambda entry: entry.turn):
         waiting: list[tuple[Said, CheckedStatement]] = []
+        while shown < min(turn, len(session.shown)):
+            advance(session.shown[shown].calls)
+            judge.add_shown(session.shown[shown].words)
+            shown += 1
         for entry in texts:
             advance(entry.calls)
             if may_have_statements(entry.text.words):

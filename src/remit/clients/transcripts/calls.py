@@ -51,6 +51,9 @@ class TranscriptLine(msgspec.Struct):
     sessionId: str | None = None  # noqa: N815 - the client's name
     uuid: str | None = None
     parentUuid: str | None = None  # noqa: N815 - the client's name
+    #: What comes before a summary of the conversation, and whether the line is one.
+    logicalParentUuid: str | None = None  # noqa: N815 - the client's name
+    isCompactSummary: bool | None = None  # noqa: N815 - the client's name
     isSidechain: bool | None = None  # noqa: N815 - the client's name
     isMeta: bool | None = None  # noqa: N815 - the client's name
     isApiErrorMessage: bool | None = None  # noqa: N815 - the client's name

@@ -10,6 +10,8 @@ from remit.clients.transcripts.calls import TranscriptLine, table_of, text_of
 #: The agent of a text that no subagent wrote.
 MAIN = "main"
 _CODEX = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
+#: The agent of Claude Code that summarizes a conversation: its file repeats texts of others.
+_SUMMARIZER = "acompact"
 _CLAUDE_NOTICES = ("<command-name>", "<local-command", "<task-notification>", "<system-reminder>", "Caveat: ")
 
 
@@ -58,12 +60,15 @@ def about(line: TranscriptLine) -> About:
     if isinstance(line.info, dict):
         model = text_of(line.info.get("modelID"))
         return About(text_of(line.info.get("sessionID")), model)
-    return About(line.sessionId or "", continues=line.parentUuid is not None and not line.isSidechain)
+    before = line.parentUuid or line.logicalParentUuid
+    return About(line.sessionId or "", continues=before is not None or bool(line.isCompactSummary))
 
 
 def _of_claude_code(line: TranscriptLine) -> Iterator[SpokenText]:
     message = line.message
     if message is None or line.isApiErrorMessage or message.model == "<synthetic>":
+        return
+    if (line.agentId or "").startswith(_SUMMARIZER):
         return
     agent = f"subagent {line.agentId}" if line.agentId else "subagent" if line.isSidechain else MAIN
     blocks = message.content if isinstance(message.content, list) else [{"type": "text", "text": message.content}]

@@ -18,6 +18,7 @@ from remit.evidence.receipts import Receipt
 
 #: Texts of one session that are read.
 _MAX_TEXTS = 200_000
+_MAX_SHOWN = 20_000
 _SESSIONS = "SELECT id, directory, parent_id, time_created FROM session ORDER BY time_created, id"
 _MESSAGES = "SELECT id, data, time_created FROM message WHERE session_id = ? ORDER BY time_created, id"
 _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY time_created, id"
@@ -33,6 +34,13 @@ class Said(NamedTuple):
     time: str
 
 
+class Shown(NamedTuple):
+    """A text of the person, which may have the output of a run, and how many calls came before it."""
+
+    words: str
+    calls: int
+
+
 class Session(msgspec.Struct, frozen=True):
     """A session, or the part of one that a file has."""
 
@@ -46,6 +54,8 @@ class Session(msgspec.Struct, frozen=True):
     said: tuple[Said, ...]
     #: The number of calls at the end of each turn.
     turn_ends: tuple[int, ...]
+    #: The text of the person that begins each turn.
+    shown: tuple[Shown, ...] = ()
     #: The number of lines that cannot be read.
     skipped: int = 0
     #: Whether the file does not have the session's first calls.
@@ -71,6 +81,7 @@ class _Session:
         self._readers: list[AgentCalls] = [reader_of(client, path) for client in CLIENTS]
         self._said: list[Said] = []
         self._turn_ends: list[int] = []
+        self._shown: list[Shown] = []
         self._client = self._id = self._model = self._started = ""
         self._skipped = 0
         self._is_continued: bool | None = None
@@ -95,6 +106,7 @@ class _Session:
             self._model = text.model or self._model
             if text.is_asked:
                 self._turn_ends.append(calls)
+                self._shown.append(Shown(text.words[:_MAX_SHOWN], calls))
             elif len(self._said) < _MAX_TEXTS:
                 self._said.append(Said(text, calls, len(self._turn_ends), line.timestamp or ""))
 
@@ -113,6 +125,7 @@ class _Session:
             receipts=receipts,
             said=tuple(self._said),
             turn_ends=(*self._turn_ends, len(receipts)),
+            shown=tuple(self._shown),
             skipped=self._skipped,
             is_continued=bool(self._is_continued),
         )
