@@ -403,7 +403,7 @@ def kept_output(command: str, output: str) -> str:
     last: list[str] = []
     lines = _without_escapes(output[-_MAX_OUTPUT:]).split("\n")
     for number, line in enumerate(lines):
-        cut = line[:_MAX_LINE]
+        cut = line.rstrip("\r").rpartition("\r")[2][:_MAX_LINE]  # a progress display overwrites its line
         if number >= len(lines) - _KEPT_END or _TELLING.search(cut):
             if len(first) < _MAX_FIRST:
                 first.append(cut)
