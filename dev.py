@@ -33,7 +33,8 @@ WINDOWS = os.name == "nt"
 DEMONSTRATION = ["review", "examples/shop"]
 NEXT_STEPS = """
 Review your own checkout:               {remit} review PATH
-Check a result with an invented claim:  {remit} check examples/results/faulty-invented.md"""
+Check a result with an invented claim:  {remit} check examples/results/faulty-invented.md
+Audit the sessions of an example:       {remit} audit examples/transcripts"""
 
 #: The static checks by name; each command is a program of `.venv` and its arguments.
 CHECKS = {

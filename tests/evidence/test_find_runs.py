@@ -144,3 +144,33 @@ def test_a_long_output_is_kept_in_part_with_its_summary() -> None:
     assert len(kept) < 50_000
     assert kept.endswith("2 failed, 3 passed in 1.0s")
     assert kept_output("cat a.py", output) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        (
+            "pytest",
+            "\x1b[31mFAILED\x1b[0m a.py::b\n\x1b[31m\x1b[1m1 failed\x1b[0m, \x1b[32m3 passed\x1b[0m in 0.1s",
+        ),
+        (
+            "npx vitest run",
+            "\x1b[2m      Tests \x1b[22m \x1b[31m1 failed\x1b[39m\x1b[2m | \x1b[22m\x1b[32m3 passed\x1b[39m (4)",
+        ),
+        ("pytest", "collecting 1\rcollecting 2\r1 failed, 3 passed in 0.1s\r\n"),
+        ("pytest", "\x1b]0;title\x07\x1b[2J1 failed, 3 passed in 0.1s"),
+    ],
+)
+def test_colours_and_a_progress_display_do_not_hide_a_failure(command: str, output: str) -> None:
+    (run,) = find_runs(command)
+    kept = kept_output(command, output)
+    assert "\x1b" not in kept
+    outcome = run_outcome(run, kept, 0)
+    assert outcome.passed is False
+    assert dict(outcome.counts)["failed"] == 1
+
+
+def test_many_escape_sequences_take_linear_time() -> None:
+    for hostile in ("\x1b[", "\x1b[0", "\x1b]x", "\x1b[;" + "0" * 50):
+        assert kept_output("pytest", hostile * 100_000 + "\n1 failed in 1s").endswith("1 failed in 1s")
+    assert kept_output("pytest", "\x1b[" + "0" * 1_000_000 + "\n1 failed in 1s").endswith("1 failed in 1s")

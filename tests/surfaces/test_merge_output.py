@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +58,11 @@ def test_a_full_folder_for_temporary_files_is_not_called_a_bug(capsys: pytest.Ca
     told = capsys.readouterr().err
     assert told.startswith("remit: a temporary file cannot be written: database or disk is full; free space, or")
     assert told.count("\n") == 1
+
+
+def test_a_full_disk_below_the_output_is_not_called_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli._explain(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == 3
+    assert capsys.readouterr().err == "remit: the output cannot be written: No space left on device\n"
 
 
 def test_a_wrong_statement_is_a_bug_of_remit(capsys: pytest.CaptureFixture[str]) -> None:

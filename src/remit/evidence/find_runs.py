@@ -54,6 +54,8 @@ _VALUED = frozenset(
 _CONTAINERS = ("docker", "podman", "docker-compose", "kubectl", "nerdctl")
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _PYTHON = lazy_pattern(r"python[\d.]*$|pypy3?$|py$")
+#: The escape sequences of a terminal.
+_ESCAPES = lazy_pattern(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _STATUS_WORD = lazy_pattern(r"([^\n$]*)\$(?:\?|\{?PIPESTATUS\[0\]\}?)")
 #: Names that a part of the tests is chosen with.
 _PART = lazy_pattern(
@@ -400,9 +402,9 @@ def kept_output(command: str, output: str) -> str:
         return ""
     first: list[str] = []
     last: list[str] = []
-    lines = output[-_MAX_OUTPUT:].split("\n")
+    lines = _without_escapes(output[-_MAX_OUTPUT:]).split("\n")
     for number, line in enumerate(lines):
-        cut = line[:_MAX_LINE]
+        cut = line.rstrip("\r").rpartition("\r")[2][:_MAX_LINE]  # a progress display overwrites its line
         if number >= len(lines) - _KEPT_END or _TELLING.search(cut):
             if len(first) < _MAX_FIRST:
                 first.append(cut)
@@ -411,6 +413,11 @@ def kept_output(command: str, output: str) -> str:
                 if len(last) > 2 * _MAX_LAST:
                     del last[:_MAX_LAST]
     return "\n".join((*first, *last[-_MAX_LAST:])).strip("\n")
+
+
+def _without_escapes(output: str) -> str:
+    """Return an output without colours, links and movements of the cursor: `1 failed` may be printed in red."""
+    return _ESCAPES.sub("", output) if "\x1b" in output else output
 
 
 def kept_log(path: str, content: str) -> str | None:
@@ -446,7 +453,7 @@ def read_outcome(
     chosen = [one for one in chosen if wanted == "command" or wanted in one.checks or not is_any]
     summaries: dict[str, _Summary] = {}
     broken = ""
-    for text in output.split("\n"):
+    for text in _without_escapes(output).split("\n"):
         line = text.rstrip()[:_MAX_LINE]
         if not broken and not only_runners and _NOT_STARTED.search(line) and not _SHOWING.search(line):
             broken = line

@@ -171,7 +171,7 @@ def _statement_lines(statement: AuditStatement, project: str, columns: int | Non
 def proof_of(statement: AuditStatement) -> str:
     """Return the proof, with the line of the output if the sentence does not have it."""
     if statement.line and statement.line not in statement.proof:
-        return f"{statement.proof}: `{statement.line}`"
+        return f"{statement.proof}: `{statement.line}`" if statement.proof else f"`{statement.line}`"
     return statement.proof
 
 
@@ -254,6 +254,7 @@ article.verified{border-color:#2e7d32}article.unchecked{border-color:#999}
 blockquote{margin:.3rem 0;font-size:1.05em}small{color:#595959}code,pre{font:13px/1.4 ui-monospace,monospace}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd}
 td,blockquote,p{overflow-wrap:anywhere}
+@media(max-width:35rem){td,th{padding:.3rem .15rem;font-size:.75rem}}
 @media(prefers-color-scheme:dark){body{color:#e6e6e6;background:#16181d}small{color:#a8a8a8}td,th{border-color:#333}}
 """
 

@@ -223,15 +223,31 @@ def opencode_database(path: Path, parts: list[Json]) -> Path:
     return path
 
 
-def test_the_database_of_opencode_is_read_and_not_changed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_the_database_of_opencode_is_read_and_not_changed(tmp_path: Path, mode: str) -> None:
     state = {"status": "completed", "input": {"command": "pytest -q"}, "output": FAILED, "metadata": {"exit": 1}}
     parts = [{"type": "tool", "tool": "bash", "state": state}, {"type": "text", "text": CLAIM}]
     path = opencode_database(tmp_path / "opencode.db", parts)
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA journal_mode={mode}")
+    connection.close()
     before = path.read_bytes()
     [statement] = contradicted(path)
     assert (statement.session, statement.at, statement.line) == ("o1", "2026-02-02T02:40:00Z", FAILED)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["opencode.db"]
+
+
+def test_what_a_running_opencode_has_written_is_read(tmp_path: Path) -> None:
+    path = opencode_database(tmp_path / "opencode.db", [])
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode=wal")
+    info = json.dumps({"role": "assistant", "modelID": "sonnet"})
+    connection.execute("INSERT INTO message VALUES ('m0', 'o1', 1, ?)", (info,))
+    connection.execute("INSERT INTO part VALUES ('p0', 'm0', 1, ?)", (json.dumps({"type": "text", "text": CLAIM}),))
+    connection.commit()
+    assert [statement.text for statement in contradicted(path)] == [CLAIM]
+    connection.close()
 
 
 class TestFiles:
@@ -258,6 +274,13 @@ class TestFiles:
         (tmp_path / "other.db").write_text("x")
         os.utime(old, (1000, 1000))
         assert [entry.path for entry in find_transcripts([tmp_path], since=2000)] == [new]
+
+    def test_a_named_file_without_a_transcript_is_skipped(self, tmp_path: Path) -> None:
+        path = tmp_path / "notes.md"
+        path.write_text(CLAIM)
+        assert [entry.path for entry in audited(path).skipped] == [str(path)]
+        write(tmp_path / "empty.jsonl", [])
+        assert audited(tmp_path).skipped == []
 
     def test_a_file_that_cannot_be_read_is_named_and_skipped(self, tmp_path: Path) -> None:
         (tmp_path / "opencode.db").write_text("not a database " * 100)

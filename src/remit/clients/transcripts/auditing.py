@@ -51,6 +51,8 @@ def audit(
         if isinstance(read, str):
             skipped.append(AuditSkipped(str(file.path), read))
             continue
+        if file.is_named and not read:
+            skipped.append(AuditSkipped(str(file.path), "no text of a known assistant is in it"))
         for session, stated in read:
             if session.client not in clients:
                 continue

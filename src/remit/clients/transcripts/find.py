@@ -23,6 +23,8 @@ class TranscriptFile(NamedTuple):
     #: When it was last written, in seconds since 1970.
     written: float
     size: int
+    #: Whether a person named this file, and not a folder above it.
+    is_named: bool = False
 
 
 class UnreadableFile(NamedTuple):
@@ -59,7 +61,7 @@ def find_transcripts(
             if not stat.S_ISREG(status.st_mode):
                 yield UnreadableFile(path, "it is not a file")
             elif status.st_mtime >= since:
-                yield TranscriptFile(path, status.st_mtime, status.st_size)
+                yield TranscriptFile(path, status.st_mtime, status.st_size, is_named=path == start)
 
 
 def default_folders(client: str) -> list[Path]:

@@ -134,7 +134,7 @@ class _Session:
 def _of_database(path: Path) -> Iterator[Session]:
     """Yield the sessions in a database of opencode, which is only read."""
     try:
-        connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
+        connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro{_locking(path)}", uri=True)
         try:
             for name, folder, _, created in connection.execute(_SESSIONS).fetchall():
                 session = _Session(str(path))
@@ -146,6 +146,12 @@ def _of_database(path: Path) -> Iterator[Session]:
             connection.close()
     except sqlite3.Error as error:
         raise OSError(f"not a database of opencode: {error}") from error
+
+
+def _locking(path: Path) -> str:
+    """Return the option that keeps SQLite from creating files next to a database that no program has open."""
+    is_open = any(path.with_name(path.name + end).exists() for end in ("-wal", "-journal"))
+    return "" if is_open else "&immutable=1"
 
 
 def _messages(connection: sqlite3.Connection, session: str, created: object) -> Iterable[TranscriptLine | None]:

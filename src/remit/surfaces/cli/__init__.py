@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import io
 import sys
@@ -63,16 +64,19 @@ def _explain(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):
         sys.stderr.close()  # the reader has closed the pipe; Python would report it again at exit
         return 0
-    if type(error).__module__ == "sqlite3" and _is_about_disk(error):
-        click.echo(
-            f"remit: a temporary file cannot be written: {error}; free space, or name a folder with TMPDIR", err=True
-        )
+    if text := _disk_problem(error):
+        click.echo(f"remit: {text}", err=True)
         return 3
     traceback.print_exception(error)
     click.echo("remit: this is a bug in remit, not an error in your input; please report the lines above", err=True)
     return 3
 
 
-def _is_about_disk(error: Exception) -> bool:
-    """Return whether SQLite could not write its temporary file, which holds the rows of a very large merge."""
-    return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN"))
+def _disk_problem(error: Exception) -> str:
+    """Return what a full disk prevented: the output, or the temporary file with the rows of a very large merge."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"{error.filename or 'the output'} cannot be written: {error.strerror}"
+    name = str(getattr(error, "sqlite_errorname", ""))
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN")):
+        return f"a temporary file cannot be written: {error}; free space, or name a folder with TMPDIR"
+    return ""
