@@ -76,8 +76,7 @@ _TELLING = lazy_pattern(
 )
 #: Lines of a shell or of a package manager that could not start a program, or that report its failure.
 _NOT_STARTED = lazy_pattern(
-    # Not of a program that only shows the output of the run.
-    r"(?!.*\b(?:grep|rg|tail|head|tee|awk|sed|jq)\b)(?:(?:^|[\s:])command not found(?:$|: \S+$)"
+    r"(?:(?:^|[\s:])command not found(?:$|: \S+$)"
     r"|^\S+: (?:line )?(?:\d+: )?\S+: not found$)|^\S*sh: (?:line )?\d*:? ?\S+: (?:No such file"
     r"|Permission denied)|"
     r"is not recognized as an? |^(?:npm|pnpm) (?:ERR!|error) (?:Missing script|code E|Lifecycle script)"
@@ -87,6 +86,8 @@ _NOT_STARTED = lazy_pattern(
     r"ELIFECYCLE|error Command failed with exit code|^error: Recipe|Couldn't find a script named|"
     r"No such file or directory \(os error|executable file not found|No rule to make target"
 )
+#: ... but not one that only shows the output of the run.
+_SHOWING = lazy_pattern(r"\b(?:grep|rg|tail|head|tee|awk|sed|jq)\b")
 _COUNT = lazy_pattern(
     r"(?<![\w.%-])(\d{1,7}(?:,\d{3})*)\s(?:tests?\s|specs?\s|examples?\s)?"
     r"(pass(?:ed|ing)?|successe?s?|fail(?:s|ed|ing|ures?)?|errors?|total|tests?|examples?|runs|scenarios?)\b"
@@ -454,7 +455,8 @@ def read_outcome(
     broken = ""
     for text in _without_escapes(output).split("\n"):
         line = text.rstrip()[:_MAX_LINE]
-        broken = broken or (line if not only_runners and _NOT_STARTED.search(line) else "")
+        if not broken and not only_runners and _NOT_STARTED.search(line) and not _SHOWING.search(line):
+            broken = line
         for runner in chosen:
             is_summary = runner.success is not None and runner.success.match(line) is not None
             if is_summary or (runner.failure is not None and runner.failure.match(line) is not None):

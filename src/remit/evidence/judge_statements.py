@@ -155,6 +155,8 @@ class StatementJudge:
         #: The runs of each check, and the last one that was repeated for this judgement.
         self._of: dict[Check, list[_Ran]] = {}
         self._last_rerun: _Ran | None = None
+        #: How many runs were searched for the outcome of another check.
+        self._shown_until: dict[Check, int] = {}
         #: What the commands did with git, and the names in them: all, and those in commands that may write.
         self._commits = GitActs()
         self._pushes = GitActs()
@@ -255,12 +257,6 @@ class StatementJudge:
         checks = ran.run.checks if ran.run is not None else _EVERY
         for check in checks:
             self._of.setdefault(check, []).append(ran)
-        if ran.run is not None and ran.run.is_indirect and ran.output:
-            # `npm test` may run the linter, too.
-            others = (check for check in _SHOWN if check not in checks)
-            shown = (check for check in others if read_outcome(ran.output, None, check, only_runners=True).line)
-            for check in shown:
-                self._of.setdefault(check, []).append(_Ran(ran.receipt, None, ran.position))
 
     def _show_log(self, path: str, output: str) -> None:
         ran = self._logs.get(path.replace("\\", "/").rsplit("/", 1)[-1])
@@ -363,7 +359,19 @@ class StatementJudge:
         return [_Ran(one, None, 0) for one in self._commands if _has_words(one.command, statement.command)]
 
     def _of_check(self, check: Check) -> list[_Ran]:
-        return self._ran if check == "command" else self._of.get(check, [])
+        if check == "command":
+            return self._ran
+        runs = self._of.setdefault(check, [])
+        if check in _SHOWN:
+            # `npm test` may run the linter, too.
+            for ran in self._ran[self._shown_until.get(check, 0) :]:
+                if ran.run is None or not ran.run.is_indirect or check in ran.run.checks or not ran.output:
+                    continue
+                if read_outcome(ran.output, None, check, only_runners=True).line:
+                    runs.append(_Ran(ran.receipt, None, ran.position))
+            self._shown_until[check] = len(self._ran)
+            runs.sort(key=lambda ran: ran.position)
+        return runs
 
     def _unresolved(self, ended: list[_Ran], check: Check) -> _Ran | None:
         """Return a failed run after which nothing was written and which was not repeated with success."""

@@ -225,6 +225,8 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
 
 
 def _verdicts(masked: str) -> list[_Verdict]:
+    if not words.may_have_outcome(masked):
+        return []
     found = [_Verdict(one.start(), one.end(), passed=True) for one in words.PASSED.finditer(masked)]
     good = [(one.start, one.end) for one in found]
     bad = (_Verdict(one.start(), one.end(), passed=False) for one in words.FAILED.finditer(masked))

@@ -158,6 +158,26 @@ FAILED = lazy_pattern(
     r"\b(?:fail(?:s|ed|ing)?|[1-9]\d* failures?|is red|are red|is broken|are broken)\b|失败|失敗|通りません|通らない",
     _I,
 )
+#: One of these is in each outcome of an English sentence.
+_OUTCOMES = (
+    *(
+        "pass",
+        "succe",
+        "green",
+        "clean",
+        "ok",
+        "fine",
+        "happy",
+        "compil",
+        "built",
+        "builds",
+        "fail",
+        "broken",
+        "is red",
+    ),
+    *("error", "issue", "problem", "warning", "violation", "offense", "complaint", "regression", "are red", "✅", "✔"),
+    *("✓", "☑", "is red", "correctly", "again"),
+)
 #: A subject that stands for one that was named before.
 NEUTRAL = lazy_pattern(r"\b(?:it|they|everything|all|which|that|both|these|each)\b|全部|均|都|すべて|全て|全件", _I)
 #: `All checks pass: lint, type check and tests.`
@@ -304,6 +324,12 @@ def verbs(text: str) -> Iterator[Verb]:
 
 def _act(found: re.Match[str]) -> _Act:
     return next(kind for kind in _KINDS if found[kind])
+
+
+def may_have_outcome(text: str) -> bool:
+    """Return whether a sentence may state the outcome of a run; cheaper than the expressions for outcomes."""
+    lower = text.lower()
+    return any(word in lower for word in _OUTCOMES) or (not text.isascii())
 
 
 def is_plan(heading: str) -> bool:
