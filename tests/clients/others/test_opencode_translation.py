@@ -142,7 +142,9 @@ def test_a_false_answer_is_sent_back_once_for_each_prompt(tmp_path: Path) -> Non
     send(client, "chat.message", prompt="please look")
     about = {"answer": "See `app/nowhere.py:14`.", "messages": messages(client)}
     assert "final-claims" in send(client, "session.idle", **about)["block"]
-    assert send(client, "session.idle", **about) == {}
+    repeated = send(client, "session.idle", **about)
+    assert repeated.keys() == {"message"}
+    assert '"See `app/nowhere.py:14`." (app/nowhere.py:14: there is no such file' in repeated["message"]
 
 
 def test_an_edit_of_code_is_denied_and_prose_is_not(tmp_path: Path) -> None:
