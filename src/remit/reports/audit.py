@@ -12,7 +12,6 @@ from remit.reports.layout import Line, Piece, escape_control, format_count, sche
 
 AuditKind = Literal["run", "change", "name", "place", "delegation"]
 AuditOutcome = Literal["contradicted", "verified", "unchecked"]
-SCHEMA = "remit.audit/1"
 #: The reasons whose statements come first: the opposite was printed, then nothing was done, then the rest.
 _RANKS = (
     ("run-failed", "commit-failed", "push-failed", "run-passed"),

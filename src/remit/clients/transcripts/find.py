@@ -12,7 +12,6 @@ from typing import NamedTuple
 CLIENTS = ("claude-code", "codex", "copilot", "opencode")
 #: The names of files with transcripts.
 _SUFFIXES = (".jsonl", ".db")
-_ROLLOUT = "rollout-"
 _DATABASE = "opencode.db"
 
 
