@@ -18,7 +18,7 @@ from remit.evidence.changes import ChangeChecker
 from remit.evidence.document import Headings, Segment, planned_rows, segments
 from remit.evidence.find_files import FileFinder
 from remit.evidence.grammar import references_in
-from remit.evidence.judge import judge
+from remit.evidence.judge import HOLDING, judge
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.look import UNKNOWN, Looker, settled
 from remit.evidence.model import (
@@ -280,6 +280,15 @@ def _mark_ignored(facts: list[Facts], missing: list[int], workspace: Workspace |
     for at in missing:
         if facts[at].path in ignored:
             facts[at] = replace(facts[at], is_ignored=True)
+
+
+def holding_in(
+    workspace: Workspace, document: Document, claims: Sequence[Claim], sources: Sources, path: str
+) -> list[bool]:
+    """Return which claims of a document hold in another tree of files. `path` is the document's path from the root."""
+    looker = looker_for(workspace, sources, document.whole_text, claims, path)
+    facts = looker.look(claims, in_other_files=False)
+    return [judge(claim, own, strict=False).outcome in HOLDING for claim, own in zip(claims, facts, strict=True)]
 
 
 def _document_name(workspace: Workspace | None, path: str) -> str:

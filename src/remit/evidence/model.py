@@ -187,6 +187,8 @@ class Then(msgspec.Struct, frozen=True):
     date: str
     #: The commit that made it false, and where the claim is today.
     changed_in: str = ""
+    #: The first line of that commit's message.
+    subject: str = ""
     found: Location | None = None
 
 
