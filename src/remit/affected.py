@@ -17,13 +17,14 @@ from remit.errors import UsageError
 from remit.evidence.gather import holding_in
 from remit.evidence.model import Checked
 from remit.evidence.sources import Sources
+from remit.workspace.commit import Commit
 from remit.workspace.git import changed_lines, main_branch, merge_base, renamed_files
 
 #: The kind of a claim, its line, its position and its words.
 _Key = tuple[str, int, int, str]
 
 
-class Change(msgspec.Struct, frozen=True):
+class DocumentChange(msgspec.Struct, frozen=True):
     """What a change did to the documents of a checkout."""
 
     #: The commit before the change.
@@ -38,7 +39,7 @@ class Change(msgspec.Struct, frozen=True):
         return any(first <= line <= last for first, last in self.lines.get(path, ()))
 
 
-def change_since(root: Path, rev: str) -> Change:
+def change_since(root: Path, rev: str) -> DocumentChange:
     """Return the change since the checked-out commit left a branch or commit; with an empty name, the main branch."""
     name = rev or main_branch(root)
     if name is None:
@@ -47,22 +48,25 @@ def change_since(root: Path, rev: str) -> Change:
     if base is None:
         problem = f"{root} has no commit {name!r} that is related to the checked-out one"
         raise UsageError(f"{problem}; in a shallow clone, fetch it first: git fetch --unshallow")
-    return Change(base, changed_lines(root, base, with_renames=True), renamed_files(root, base))
+    return DocumentChange(base, changed_lines(root, base, with_renames=True), renamed_files(root, base))
 
 
 class AffectedClaims:
     """Finds the affected claims of documents. `path_in_checkout` returns the path of a document from the root."""
 
-    def __init__(self, change: Change, options: Options, sources: Sources, path_of: Callable[[str], str]) -> None:
+    def __init__(
+        self, root: Path, change: DocumentChange, options: Options, sources: Sources, path_of: Callable[[str], str]
+    ) -> None:
         self._change = change
         self._options = options
         self._first = replace(options, with_history=False)
         self._sources = sources
         self._path_of = path_of
-        before = sources.history.files_at(change.base)
-        if before is None:
-            raise UsageError(f"git cannot read the files of {change.base[:12]}; run `git fsck` to find the cause")
-        self._before = before
+        self._before = Commit(root, change.base)
+
+    def close(self) -> None:
+        """End the git process."""
+        self._before.close()
 
     def check(self, source: bytes, path: str) -> list[Verdict]:
         """Return the verdicts on a document, with the affected claims only."""

@@ -195,6 +195,7 @@ _FIXED = {
     "outside-machine": "the path is one of a machine, not of the checkout",
     "quote-missing-file": "there is no such file",
     "command-missing": "the project does not define this command",
+    "anchor-missing": "no heading of the file has this anchor",
     "test-missing": "there is no such test",
     "commit-missing": "the repository has no such commit",
 }

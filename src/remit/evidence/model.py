@@ -187,9 +187,9 @@ class Then(msgspec.Struct, frozen=True):
     date: str
     #: The commit that made it false, and where the claim is today.
     changed_in: str = ""
-    #: The first line of that commit's message.
-    subject: str = ""
     found: Location | None = None
+    #: The first line of the message of the commit that made it false.
+    subject: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ import remit as package
 from remit.affected import AffectedClaims, change_since
 from remit.checking import Options, Verdict, check_text, read_source
 from remit.clients.transcripts.reading import read_transcripts
+from remit.configuration import load
 from remit.contract.parse import MAX_BYTES
 from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
@@ -38,7 +40,7 @@ from remit.surfaces.cli.printing import (
     terminal_columns,
 )
 from remit.verifying import Fixed, fix_source, write_fixed
-from remit.workspace.documents import project_documents
+from remit.workspace.project_documents import project_documents
 
 
 @click.command("verify")
@@ -78,17 +80,19 @@ def command(wanted: Verify) -> int:
     options = verify_options(wanted)
     documents = Documents() if wanted.attest is not None else None
     texts = _texts(wanted)
-    sources = open_sources(texts.root, rev=wanted.rev, transcripts=read_transcripts(map(Path, wanted.transcripts)))
-    try:
-        change = change_since(texts.root, wanted.affected_by) if wanted.affected_by is not None else None
-        affected = AffectedClaims(change, options, sources, texts.path_in_checkout) if change is not None else None
+    change = change_since(texts.root, wanted.affected_by) if wanted.affected_by is not None else None
+    with ExitStack() as opened:
+        transcripts = read_transcripts(map(Path, wanted.transcripts))
+        sources = opened.enter_context(closing(open_sources(texts.root, rev=wanted.rev, transcripts=transcripts)))
+        affected = None
+        if change is not None:
+            affected = AffectedClaims(texts.root, change, options, sources, texts.path_in_checkout)
+            opened.callback(affected.close)
         with SlowNotice() as notice:
             answer = _verify_all(texts.files, options, sources, notice, documents, affected=affected, fix=wanted.fix)
         if wanted.fix:
             answer = _finish_fixes(answer, wanted)
         _print(answer, texts, wanted, change.base if change is not None else "")
-    finally:
-        sources.close()
     empty = finish_documents(wanted, documents, answer.verdicts, options, texts.root)
     is_refused = bool(empty) and wanted.require_claims
     if is_refused and wanted.form != "text":  # the text form has a line for each
@@ -131,7 +135,12 @@ def _texts(wanted: Verify) -> _Texts:
         files = find_texts(wanted.paths)
         return _Texts(files, *find_repository(path_of(wanted.repo), files), is_project=False)
     root, origin = find_repository(path_of(wanted.repo), [])
-    paths = project_documents(root)
+    configured = load(root)
+    documents, excluded = configured["verify.documents"], configured["verify.exclude"]
+    try:
+        paths = project_documents(root, documents, excluded)
+    except ValueError as error:
+        raise UsageError(f"verify.documents or verify.exclude: {error}") from error
     if paths is None:
         raise UsageError("without a FILE, the documents of a git checkout are verified; this folder is not in one")
     if not paths:

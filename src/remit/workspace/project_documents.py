@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from remit.globs import Pattern
 from remit.workspace.file_index import DEPENDENCIES
 from remit.workspace.safe_git import decode_output, run_git
 
@@ -28,18 +29,25 @@ _INPUT_FOLDERS = frozenset({"fixtures", "testdata", "__fixtures__", "issue_templ
 _LINK = "120000"
 
 
-def project_documents(root: str | os.PathLike[str]) -> list[str] | None:
-    """Return the tracked documents below the root, sorted; None without git. Links are left out."""
+def project_documents(
+    root: str | os.PathLike[str], documents: Sequence[str] = (), excluded: Sequence[str] = ()
+) -> list[str] | None:
+    """Return the tracked documents below the root, sorted; None without git. Links are left out.
+
+    `documents` are globs of the files that are documents, instead of the usual ones; `excluded` are left out.
+    """
     listed = run_git(root, "ls-files", "-z", "--stage")
     if listed is None:
         return None
     entries = (row.partition("\t") for row in decode_output(listed).split("\0"))
-    return select_documents(path for about, _, path in entries if path and not about.startswith(_LINK))
-
-
-def select_documents(paths: Iterable[str]) -> list[str]:
-    """Return the paths of documents among others, sorted."""
-    return sorted({path for path in paths if is_document(path)})
+    paths = {path for about, _, path in entries if path and not about.startswith(_LINK)}
+    chosen = [pattern.matches for pattern in map(Pattern, documents)] or [is_document]
+    out = [Pattern(glob) for glob in excluded]
+    return sorted(
+        path
+        for path in paths
+        if any(is_wanted(path) for is_wanted in chosen) and not any(pattern.matches(path) for pattern in out)
+    )
 
 
 def is_document(path: str) -> bool:
