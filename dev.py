@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent
 WINDOWS = os.name == "nt"
 
 #: The arguments of `remit` that `run` uses by default: a review of the example project, recorded if no key is set.
-DEMONSTRATION = ["demo", "--program", "python3 dev.py run"]
+DEMONSTRATION = ["demo"]
 
 #: The static checks by name; each command is a program of `.venv` and its arguments.
 CHECKS = {
@@ -351,9 +351,11 @@ def smoke_test() -> None:
 def run(extra: list[str]) -> None:
     """Show a review of the example project by subagents; with arguments, run `remit` with them."""
     prepare(RUN)
-    report(f"$ remit {' '.join(extra or DEMONSTRATION[:1])}")
+    report(f"$ remit {' '.join(extra or DEMONSTRATION)}")
     # Exit code 1 means that there are findings or that a result was not accepted.
     run_program(RUN, "remit", [str(RUN.program("remit")), *(extra or DEMONSTRATION)], accept=(0, 1))
+    if not extra:
+        report("In this checkout, `python3 dev.py run` is `remit`: python3 dev.py run audit")
 
 
 def test(extra: list[str]) -> None:

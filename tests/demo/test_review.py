@@ -26,7 +26,7 @@ from remit.surfaces.cli.demo import review_shop
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).resolve().parents[2]
-#: The defects of the shop: what its documentation of examples says, too.
+#: The defects of the shop: the same as in the documentation of the examples.
 DEFECTS = {
     "shop/account.py:58": "critical",
     "shop/auth.py:64": "critical",
@@ -88,9 +88,8 @@ def test_two_subagents_contradict_each_other_and_analysers_take_part(played: Dem
     assert sql.agents == ("bandit", "security-auditor")
 
 
-@pytest.mark.parametrize("program", ["remit", "python3 dev.py run"])
-def test_the_outcome_is_one_screen_and_says_that_the_model_is_recorded(played: DemoResult, program: str) -> None:
-    text = plain_lines(demo_lines(played, Path(".remit/demo/report.html"), program, 80))
+def test_the_outcome_is_one_screen_that_states_that_the_model_is_recorded(played: DemoResult) -> None:
+    text = plain_lines(demo_lines(played, Path(".remit/demo/report.html"), 80))
     lines = text.split("\n")
 
     assert len(lines) <= 32
@@ -103,7 +102,7 @@ def test_the_outcome_is_one_screen_and_says_that_the_model_is_recorded(played: D
 
 
 def test_a_narrow_screen_keeps_every_location_and_title(played: DemoResult) -> None:
-    lines = plain_lines(demo_lines(played, Path("report.html"), "remit", 44)).split("\n")
+    lines = plain_lines(demo_lines(played, Path("report.html"), 44)).split("\n")
 
     assert all(any(line.endswith(place) for line in lines) for place in DEFECTS)
     words = " ".join(" ".join(lines).split())
@@ -129,7 +128,7 @@ def test_changed_code_makes_the_recorded_findings_about_it_false(postgres: Postg
     assert all("shop/catalog.py:63" in one.message for one in about)
     about_sql = [one for one in result.merge.findings if one.title == "Search text is pasted into SQL"]
     assert not any(one.verified for one in about_sql)
-    lines = plain_lines(demo_lines(result, Path("report.html"), "remit", 80))
+    lines = plain_lines(demo_lines(result, Path("report.html"), 80))
     assert "the report of security-auditor was not accepted" in " ".join(lines.split())
 
 

@@ -123,7 +123,7 @@ async def demo_result(database: Database, found: PlanResult, merged: Merge, mode
     return DemoResult("remit.demo/1", model, reviewers, false, merged)
 
 
-def demo_lines(result: DemoResult, report: Path, program: str, columns: int) -> Iterator[Line]:
+def demo_lines(result: DemoResult, report: Path, columns: int) -> Iterator[Line]:
     """Yield one screen: what was claimed, what was false and how that was found, what remains, and what to do next."""
     is_recorded = result.model == MODEL
     model = "a recorded model; everything else is real" if is_recorded else f"the model {result.model}"
@@ -147,7 +147,7 @@ def demo_lines(result: DemoResult, report: Path, program: str, columns: int) -> 
         ("verify YOUR.md", "do the claims of a document hold?"),
         ("serve --demo --open", "a week of such work, in a browser"),
     ):
-        yield [Piece(f"{program} {arguments:<20}"), Piece(f" {what}", "dim")]
+        yield [Piece(f"remit {arguments:<20}"), Piece(f" {what}", "dim")]
 
 
 def _false(result: DemoResult, subagents: Iterable[ReviewedBy]) -> Iterator[tuple[str, str]]:

@@ -32,9 +32,8 @@ from remit.surfaces.cli.printing import columns, form_option, print_answer
 
 @click.command("demo")
 @click.option("--recorded", "is_recorded", is_flag=True, help="Play the recorded model although a key is set.")
-@click.option("--program", default="remit", hidden=True, help="How the next steps call this program.")
 @form_option()
-def command(*, is_recorded: bool, program: str, form: str) -> int:
+def command(*, is_recorded: bool, form: str) -> int:
     """Review an example shop, and show what was claimed, what was false and what remains.
 
     Three subagents and the installed analysers review the shop. With a key for a model, that model is used, which
@@ -63,7 +62,7 @@ def command(*, is_recorded: bool, program: str, form: str) -> int:
         return 130
     report = write_reports(result.merge, root, folder, "report")["html"]
     click.echo(f"jobs: {job_summary(driven.found)}\n", err=True)
-    print_answer(form, result, demo_lines(result, _shown_path(report), program, columns()))
+    print_answer(form, result, demo_lines(result, _shown_path(report), columns()))
     return 0
 
 
