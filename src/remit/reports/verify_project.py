@@ -47,8 +47,8 @@ def project_lines(
     if looked:
         yield [Piece(f"worth a look ({sum(len(document.look) for document in looked):,})", "bold")]
         for document in looked:
-            yield from (_row(document.path, entry, columns, is_dim=True) for entry in _shown(document, since))
-            hidden = len(document.look) - len(_shown(document, since))
+            yield from (_row(document.path, entry, columns, is_dim=True) for entry in _listed_claims(document, since))
+            hidden = len(document.look) - len(_listed_claims(document, since))
             if hidden:
                 count = format_count(hidden, "claim")
                 yield [Piece(f"{_INDENT}{escape_control(document.path)}: {count}", "dim")]
@@ -61,7 +61,7 @@ def _document(verdict: Verdict, only: Reliability) -> _Document:
     return _Document(verdict.path, failing, [entry for entry in claims if not entry.fails])
 
 
-def _shown(document: _Document, since: str) -> list[ClaimEntry]:
+def _listed_claims(document: _Document, since: str) -> list[ClaimEntry]:
     """Return what is listed: of all documents, what is worth a look is only counted."""
     return document.look if since else []
 

@@ -19,7 +19,7 @@ _NAMES = frozenset(
 )
 #: Folders whose Markdown files are documents, or instructions for assistants.
 _FOLDERS = frozenset({"docs", "doc", "documentation", ".github", "agents", "commands", "skills", "prompts", "rules"})
-#: Records of the past, which nobody keeps up to date; the names have these starts.
+#: Records of the past, which no one keeps up to date; the names have these starts.
 _RECORDS = ("changelog", "changes", "history", "news", "releases", "release-notes", "release_notes", "upgrading")
 #: Legal texts and templates.
 _OTHERS = ("license", "licence", "copying", "notice", "code_of_conduct", "code-of-conduct", "pull_request_template")

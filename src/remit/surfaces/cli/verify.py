@@ -122,7 +122,7 @@ class _Texts(NamedTuple):
     root: Path
     #: How the checkout was chosen.
     origin: str
-    #: Whether they are the documents of the project: nobody named them.
+    #: Whether they are the documents of the project that no command line named.
     is_project: bool
 
     def path_in_checkout(self, name: str) -> str:
