@@ -41,7 +41,7 @@ def typed(hooks: Hooks, name: str, arguments: str = "", *, session: str = SESSIO
 @pytest.mark.parametrize(
     ("name", "arguments", "answer"),
     [
-        ("report", "", f"remit: session {SESSION} has no report of a subagent under contract yet"),
+        ("report", "", f"remit: session {SESSION} has no checked report of a subagent yet"),
         ("declare", "edit docs/specs/orders.md", "remit: Missing option '--why'"),
         ("declare", "", "remit: Missing argument"),
         ("declare", "everything docs/specs/orders.md --why x", "remit: Invalid value"),
