@@ -70,7 +70,7 @@ def test_commands_use_the_session_in_which_they_are_typed(hooks: Hooks) -> None:
     assert f"session {SESSION}" in typed(hooks, "status")
     assert "code-explorer" in typed(hooks, "report")
     assert typed(hooks, "report", session="a-later-one").startswith(
-        "remit: session a-later-one has no report of a subagent"
+        "remit: session a-later-one has no checked report of a subagent"
     )
     typed(hooks, "declare", "edit docs/specs/orders.md --why 'a word'")
     assert [entry.paths for entry in hooks.state.declarations] == [["docs/specs/orders.md"]]

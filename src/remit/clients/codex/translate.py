@@ -144,7 +144,7 @@ def _agent_of_task(payload: Payload, task: str) -> str:
 
 
 def _is_announcement(payload: Payload) -> bool:
-    """Whether the result of `wait_agent` only says that a message has come: multi-agent version 2.
+    """Whether the result of `wait_agent` only states that a message has come: multi-agent version 2.
 
     The message has the report itself, and no hook can change it. The notice about it comes with this result.
     """
