@@ -1,6 +1,6 @@
 """Write the pictures of the server in the documentation, from `remit serve --demo` in Debian's Chromium.
 
-    python tools/screenshots.py [FOLDER]
+python tools/screenshots.py [FOLDER]
 """
 
 from __future__ import annotations
