@@ -16,16 +16,13 @@ from remit.clients.transcripts.find import CLIENTS, TranscriptFile, UnreadableFi
 from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.model import CheckedStatement
-from remit.evidence.read_statements import may_have_statements, read_statements
-from remit.evidence.receipts import ReceiptIndex
+from remit.evidence.receipts import CallRecord
 from remit.reports.audit import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
 from remit.secrets.scan import redact
 
 #: With fewer bytes than this, starting processes takes longer than reading.
 _MIN_PARALLEL = 8_000_000
 _MAX_PROCESSES = 8
-#: A longer text is cut: a statement is a sentence.
-_MAX_TEXT = 200_000
 _MAX_SENTENCE = 600
 _MAX_PROOF = 300
 
@@ -114,7 +111,7 @@ def _described(session: Session) -> AuditSession:
 
 
 def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
-    record = ReceiptIndex((), "/")
+    record = CallRecord()
     judge = StatementJudge(record)
     calls = iter(session.receipts)
     added = shown = 0
@@ -133,9 +130,7 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
             shown += 1
         for entry in texts:
             advance(entry.calls)
-            if may_have_statements(entry.text.words):
-                stated = read_statements(entry.text.words[:_MAX_TEXT])
-                waiting += ((entry, judge.judge(statement)) for statement in stated)
+            waiting += ((entry, judge.judge(statement)) for statement in entry.statements)
         # A sentence may announce what the next call of the same turn does.
         advance(session.turn_ends[turn])
         for entry, checked in waiting:
