@@ -69,7 +69,8 @@ _MAX_LINE = 200
 _MAX_HISTORIES = 500
 #: Files that a client shows to the assistant without a call.
 _GIVEN = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md", "copilot-instructions.md"})
-_AGENTS = ("Agent", "Task", "spawn_agent")
+#: The tools that start another agent.
+AGENT_TOOLS = ("Agent", "Task", "spawn_agent")
 #: Tools of other servers that may write files or run programs.
 _ACTING = lazy_pattern(
     r"write|edit|create|update|patch|file|exec|run|shell|terminal|command|test|build|apply|replace|insert"
@@ -164,7 +165,7 @@ class StatementJudge:
             self._add(receipt, self._position)
 
     def _add(self, receipt: Receipt, position: int) -> None:
-        if receipt.tool in _AGENTS:
+        if receipt.tool in AGENT_TOOLS:
             self._delegated = self._delegated or not receipt.failed
             name = receipt.arguments.get("subagent_type") or "general-purpose"
             self._asked.add(_slug(str(name).rpartition(":")[2]))

@@ -7,6 +7,7 @@ for their calls.
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -19,6 +20,7 @@ import msgspec
 from remit.clients.transcripts.calls import AgentCalls, TranscriptLine
 from remit.clients.transcripts.reading import CLIENTS, decode, decode_line, lines_of, reader_of
 from remit.clients.transcripts.spoken import SpokenLine, SpokenText, about, texts_in
+from remit.evidence.judge_statements import AGENT_TOOLS
 from remit.evidence.model import WorkStatement
 from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import Receipt
@@ -71,6 +73,8 @@ class Session(msgspec.Struct, frozen=True):
     skipped: int = 0
     #: Whether the file does not have the session's first calls.
     is_continued: bool = False
+    #: Whether the calls of its subagents are among the calls.
+    has_subagents: bool = False
 
 
 def read_sessions(path: Path) -> Iterator[Session]:
@@ -149,6 +153,37 @@ class _SpokenSession:
             skipped=self._skipped,
             is_continued=bool(self._is_continued),
         )
+
+
+def with_subagents(session: Session, paths: Iterable[Path]) -> Session:
+    """Return a session with the calls of its subagents, each before the next call of the session. Raises OSError."""
+    files = list(paths) if session.said else []
+    if not files:
+        return session
+    others: list[Receipt] = []
+    for path in files:
+        others += _read_calls(map(decode_line, lines_of(path)), [], str(path))[1]
+    others.sort(key=lambda receipt: receipt.time or "")
+    merged: list[Receipt] = []
+    #: The number of calls before each call of the session.
+    places: list[int] = []
+    waiting = deque(others)
+    for receipt in session.receipts:
+        while waiting and receipt.time and (waiting[0].time or "") < receipt.time:
+            merged.append(waiting.popleft())
+        places.append(len(merged))
+        merged.append(receipt)
+    places.append(len(merged) + len(waiting))
+    merged += waiting
+    asked = sum(receipt.tool in AGENT_TOOLS and not receipt.failed for receipt in session.receipts)
+    return msgspec.structs.replace(
+        session,
+        receipts=tuple(merged),
+        said=tuple(said._replace(calls=places[said.calls]) for said in session.said),
+        turn_ends=tuple(places[count] for count in session.turn_ends),
+        shown=tuple(shown._replace(calls=places[shown.calls]) for shown in session.shown),
+        has_subagents=len(files) >= asked,
+    )
 
 
 def _read_calls(
