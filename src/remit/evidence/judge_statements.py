@@ -22,7 +22,7 @@ from remit.evidence.find_runs import (
     read_outcome,
 )
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
-from remit.evidence.receipts import RERUN, CallRecord, GitActs, Receipt
+from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord
 from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory
 from remit.evidence.statement_words import EVERY, SUBJECT
 from remit.lazy import lazy_pattern
@@ -91,7 +91,7 @@ class StatementJudge:
 
     def __init__(
         self,
-        record: CallRecord,
+        record: SessionRecord,
         workspace: Workspace | None = None,
         *,
         has_subagents: bool = False,

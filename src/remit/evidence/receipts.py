@@ -184,7 +184,7 @@ class FileNames:
         return max(found, key=known.__getitem__) if found else None
 
 
-class CallRecord:
+class SessionRecord:
     """The calls of an agent, and what they did to files."""
 
     def __init__(self) -> None:
@@ -207,7 +207,7 @@ class CallRecord:
         return self._files
 
 
-class ReceiptIndex(CallRecord):
+class ReceiptIndex(SessionRecord):
     """The receipts by file and command. Paths are relative to the repository."""
 
     def __init__(self, receipts: Iterable[Receipt], root: str, *, other_roots: Iterable[str] = ()) -> None:

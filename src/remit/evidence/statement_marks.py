@@ -136,7 +136,7 @@ class TextMarks(NamedTuple):
 
 
 def folded(text: str) -> str:
-    """Return a text in which a mark can be found, whatever its case. It has as many lines."""
+    """Return a text in which a mark can be found in upper and lower case. It has as many lines."""
     if not text.isascii():
         for letter, plain in _FOLDS:
             if letter in text:

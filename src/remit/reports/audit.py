@@ -155,11 +155,11 @@ def audit_lines(audit: AuditReport, columns: int | None = None, limit: int | Non
     """Yield the lines of the report. Without `columns`, for a pipe, each statement is one line."""
     projects = {session.id: session.project for session in audit.sessions}
     shown = audit.statements if limit is None else audit.statements[:limit]
-    group: AuditOutcome = "contradicted"
+    outcome: AuditOutcome = "contradicted"
     for statement in shown:
-        if statement.outcome != group:
-            group = statement.outcome
-            yield [Piece(heading_of(group, audit), "bold")]
+        if statement.outcome != outcome:
+            outcome = statement.outcome
+            yield [Piece(heading_of(outcome, audit), "bold")]
         yield from _statement_lines(statement, projects.get(statement.session, ""), columns)
     if len(shown) < len(audit.statements):
         yield [Piece(f"{len(audit.statements) - len(shown):,} more; `--limit 0` shows all", "yellow")]

@@ -359,7 +359,7 @@ def test_a_file_of_a_pipe_is_not_opened(tmp_path: Path) -> None:
 
 
 def run_of_subagent(session: str = "s1", output: str = PASSED) -> list[Json]:
-    """A subagent's lines in a file of its own, with one run."""
+    """A subagent's lines in a separate file, with one run."""
     lines = ClaudeCode(session).asks("Run the tests.").runs("pytest -q", output).lines
     return [{**line, "isSidechain": True, "agentId": "a1b2"} for line in lines]
 
@@ -388,7 +388,7 @@ class TestSubagents:
         assert (statement.outcome, statement.reason) == ("unchecked", "record-incomplete")
         assert statement.proof
 
-    def test_with_its_file_what_nobody_did_is_unseen(self, tmp_path: Path) -> None:
+    def test_with_its_file_what_no_agent_did_is_unseen(self, tmp_path: Path) -> None:
         write(tmp_path / "s1.jsonl", self.asked().says("I updated `src/cart.py`.").lines)
         write(tmp_path / "agent-a1b2.jsonl", run_of_subagent())
         assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["unseen"]

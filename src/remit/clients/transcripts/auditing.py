@@ -17,7 +17,7 @@ from remit.clients.transcripts.find import CLIENTS, TranscriptFile, UnreadableFi
 from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions, with_subagents
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.model import CheckedStatement
-from remit.evidence.receipts import CallRecord
+from remit.evidence.receipts import SessionRecord
 from remit.reports.audit import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
 from remit.reports.layout import format_count
 from remit.secrets.scan import redact
@@ -131,7 +131,7 @@ def _described(session: Session) -> AuditSession:
 
 
 def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
-    record = CallRecord()
+    record = SessionRecord()
     judge = StatementJudge(record, has_subagents=session.has_subagents)
     calls = iter(session.receipts)
     added = shown = 0
@@ -159,7 +159,10 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
 
 
 def _statement(session: Session, entry: Said, checked: CheckedStatement) -> AuditStatement:
-    outcome, why, reason = checked.outcome, checked.why, checked.reason
+    outcome: AuditOutcome = "unchecked"
+    if checked.outcome in ("contradicted", "unseen", "verified"):
+        outcome = checked.outcome
+    why, reason = checked.why, checked.reason
     if outcome == "unseen" and session.is_continued:
         outcome, reason = "unchecked", "record-incomplete"
         why = f"{why}, but it continues another session, whose calls are not in the file"

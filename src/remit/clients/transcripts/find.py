@@ -93,7 +93,7 @@ def subagent_files(paths: Iterable[Path]) -> dict[Path, list[Path]]:
     by_thread = {path.stem[-_UUID:]: path for path in known if path.name.startswith(_ROLLOUT)}
     found: dict[Path, list[Path]] = {}
     for path in known:
-        main = None
+        main: Path | None = None
         if path.name.startswith("agent-"):
             folder = path.parent
             is_below = folder.name == "subagents"
@@ -102,7 +102,7 @@ def subagent_files(paths: Iterable[Path]) -> dict[Path, list[Path]]:
         elif path.name.startswith(_ROLLOUT):
             payload = _first_of(path).payload
             main = by_thread.get(payload.parent_thread_id) if payload is not None else None
-        if main in known and main is not None and main != path:
+        if main is not None and main in known and main != path:
             found.setdefault(main, []).append(path)
     return found
 
