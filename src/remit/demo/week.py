@@ -1,6 +1,6 @@
 """A week of recorded work in an empty database: reviews and questions about the shop, and what people decided.
 
-`examples/recorded/week.toml` states what each subagent answers and when. The jobs, checks, corrections and merges are run
+`examples/recorded/week.toml` states what each subagent answers and when. The jobs, checks, corrections and merges run
 when the demonstration starts; then their times are moved to the days of the week.
 """
 
