@@ -7,6 +7,7 @@ the same week.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -19,11 +20,16 @@ from psycopg.types.json import Jsonb
 
 from remit.acceptance import ReportJudgement, claims_with_code, judge_report
 from remit.checking import Options
-from remit.demo.sessions import write_sessions
+from remit.clients.hooks.compiled import folder_of
+from remit.clients.hooks.results import keep_result
 from remit.demo.shop import CONTENT, REVIEWERS, ShopProblem, draw_problems, draw_review, review_document, write_checkout
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import open_sources
+from remit.gate.delegation import Delegation
+from remit.gate.session import SessionState
+from remit.gate.session_entries import DecisionEntry, Declaration
+from remit.gate.session_store import open_session
 from remit.ledger.items import AgentVersion, ItemOrigin
 from remit.ledger.ledger_entries import facts_of
 from remit.ledger.recorded_merge import record_of
@@ -33,9 +39,83 @@ from remit.merging.model import Merge, MergeSettings
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.registry.api import resolve
 from remit.registry.model import Brief, digest_of
+from remit.reports.formats import check_json
 from remit.rules.examples import RECEIPTS, sample_text
 from remit.store import ledger, review_queue
 from remit.store.database import Connection, Database, rows
+
+_SESSIONS = 4
+
+
+def write_sessions(root: Path, chance: random.Random, now: datetime, texts: list[str]) -> None:
+    """Write sessions into the gate's folder of a checkout. `texts` are reports of subagents."""
+    folder = folder_of(str(root))
+    for number in range(_SESSIONS):
+        name = str(uuid.UUID(int=chance.getrandbits(128), version=4))
+        started = (now - timedelta(hours=5 + 26 * number)).timestamp()
+        with open_session(folder, name) as state:
+            _fill(state, chance, started)
+        for position, text in enumerate(texts[: 1 + number % len(texts)] if texts else ()):
+            _keep(folder, name, root, text, f"agent-{position}", started + 300 + 60 * position)
+
+
+def _fill(state: SessionState, chance: random.Random, started: float) -> None:
+    state.started, state.updated = started, started + 1800
+    state.prompts = 3
+    for position, call in enumerate(CONTENT["calls"]):
+        tool, path, rule = call["tool"], call["path"], call.get("rule", "")
+        state.decisions.append(
+            DecisionEntry(
+                at=started + 40 * position,
+                tool=tool,
+                decision="deny" if rule else "allow",
+                rule=rule,
+                reason=call.get("reason", ""),
+                paths=[path],
+                lines=chance.randrange(20, 90),
+                id=f"toolu_{chance.getrandbits(48):012x}",
+                delegate_to=call.get("delegate_to", ""),
+            )
+        )
+        if not rule and tool == "Read":
+            state.window.add(path, 66)
+    for position, agent in enumerate(("code-explorer", "backend-specialist")):
+        entry = Delegation(agent, started + 240 + 60 * position, state="accepted" if position == 0 else "open")
+        entry.agent_id = f"agent-{position}"
+        state.delegations[f"toolu_{chance.getrandbits(48):012x}"] = entry
+    state.analysed["app/login.py"] = "code-explorer"
+    if chance.random() < 0.5:
+        state.declarations.append(
+            Declaration(kind="edit", paths=["docs/login.md"], why="a typing error in a heading", at=started + 60)
+        )
+    else:
+        state.warn("the final answer claims a test run that is not in the record of this session")
+
+
+def _keep(folder: str, session: str, root: Path, text: str, agent_id: str, at: float) -> None:
+    judged = judge_report(text, Options(), root)
+    agent = judged.verdicts[0].agent if judged.verdicts else "code-explorer"
+    kept = keep_result(
+        folder,
+        session,
+        agent=agent,
+        agent_id=agent_id,
+        outcome="accepted" if judged.is_accepted else "rejected",
+        would="accepted" if judged.is_accepted else "rejected",
+        text=text,
+        check=check_json(list(judged.verdicts), str(root)),
+        verdict=judged.decision,
+        violations=judged.violations,
+        files=judged.analysed_files,
+        profile="v2",
+        model="claude-sonnet-5-5",
+        attempt=1,
+        at=round(at, 3),
+    )
+    for ending in (".json", ".md", ".check.json"):
+        if os.path.exists(kept.base + ending):  # noqa: PTH110 (a path as text)
+            os.utime(kept.base + ending, (at, at))
+
 
 _DAYS = 7
 _SONNET, _OPUS = "anthropic:claude-sonnet-5-5", "anthropic:claude-opus-5-5"
