@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -94,11 +95,21 @@ def test_the_outcome_is_one_screen_that_states_that_the_model_is_recorded(played
 
     assert len(lines) <= 32
     assert max(map(len, lines)) <= 80
-    assert "recorded model" in lines[0]
+    assert lines[0] == "A recorded model reviewed an example shop; everything else is real."
     for part in ("All 42 tests pass", "shop/orders.py:118", "OWASP A01", "audit", "verify YOUR.md", "serve --demo"):
         assert part in text
     assert all(place in text for place in DEFECTS)
     assert "…" not in text
+
+
+def test_the_picture_of_the_readme_is_what_the_command_prints(played: DemoResult) -> None:
+    source = spec_from_file_location("demo_picture", ROOT / "tools/demo_picture.py")
+    assert source is not None
+    assert source.loader is not None
+    tool = module_from_spec(source)
+    source.loader.exec_module(tool)
+
+    assert tool.picture(played) == tool.PICTURE.read_text(encoding="utf-8"), "run tools/demo_picture.py"
 
 
 def test_a_narrow_screen_keeps_every_location_and_title(played: DemoResult) -> None:

@@ -15,7 +15,7 @@ from remit.merging.model import Merge, MergedFinding
 from remit.orchestrate.api import PlanResult
 from remit.orchestrate.plan import Plan
 from remit.orchestrate.review import REVIEWERS, ReviewTeam, review_plan
-from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
+from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, wrap_text
 from remit.reports.merge.text import SEVERITY_STYLES
 from remit.store.database import Database
 from remit.workspace.safe_git import command, environment
@@ -26,8 +26,6 @@ _AUTHOR = ("-c", "user.name=Remit", "-c", "user.email=remit@example.com", "-c", 
 #: Rules on claims have codes of this family; those of this level are about claims that do not hold.
 _CLAIMS, _HARD = "EVD", "L1"
 _LABEL = 9
-#: A title has at least this many columns next to its location.
-_MIN_TITLE = 30
 _MAX_FINDINGS = 12
 _MAX_FALSE = 6
 
@@ -126,8 +124,9 @@ async def demo_result(database: Database, found: PlanResult, merged: Merge, mode
 def demo_lines(result: DemoResult, report: Path, columns: int) -> Iterator[Line]:
     """Yield one screen: what was claimed, what was false and how that was found, what remains, and what to do next."""
     is_recorded = result.model == MODEL
-    model = "a recorded model; everything else is real" if is_recorded else f"the model {result.model}"
-    yield [Piece("remit demo", "bold"), Piece(f"  {escape_control(model)}", "dim")]
+    who = "A recorded model" if is_recorded else f"The model {escape_control(result.model)}"
+    rest = "; everything else is real." if is_recorded else "."
+    yield from ([Piece(row, "bold")] for row in wrap_text(f"{who} reviewed an example shop{rest}", columns))
     yield []
     subagents = [one for one in result.reviewers if not one.is_analyser]
     claims = format_count(sum(one.claims for one in subagents), "claim")
@@ -179,8 +178,8 @@ def _remaining(merged: Merge, columns: int) -> Iterator[Line]:
         severity, place = finding.severity or "unrated", _place(finding)
         first = [Piece(f"{'':{_LABEL}}{severity:<11}", SEVERITY_STYLES[severity])]
         title = escape_control(finding.title)
-        if room >= _MIN_TITLE:
-            yield [*first, Piece(f"{place:<{width}}  ", "underline"), Piece(shorten_text(title, room))]
+        if display_width(title) <= room:
+            yield [*first, Piece(place, "underline"), Piece(" " * (width - display_width(place) + 2)), Piece(title)]
         else:
             yield [*first, Piece(place, "underline")]
             yield from ([Piece(row)] for row in wrap_text(title, columns, _LABEL + 11))
