@@ -99,7 +99,7 @@ def opinions_by_score(finding: MergedFinding) -> list[Opinion]:
 
 
 def evidence_kind(finding: MergedFinding) -> str:
-    """Return what is known about the evidence: a quote that was compared says more than a location that exists."""
+    """Return what is known about the evidence: a quote that was compared is more than a location that exists."""
     is_quoted = finding.verified is True and any(QUOTED in opinion.flags for opinion in finding.opinions)
     return _QUOTE if is_quoted else EVIDENCE[finding.verified]
 
