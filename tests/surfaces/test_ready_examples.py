@@ -262,7 +262,7 @@ def test_the_merge_of_the_reviews_keeps_the_claims_and_why_evidence_failed(revie
     said = {opinion["id"]: opinion for finding in reviews["all"] for opinion in finding["opinions"]}
     moved = said["SEC-004"]
     assert (moved["claimed_line"], moved["line"], moved["claimed_confidence"], moved["confidence"]) == (44, 31, 94, 84)
-    assert moved["flags"] == ["relocated", "revise"]
+    assert moved["flags"] == ["quote-verified", "relocated", "revise"]
     assert [[name, said[name]["evidence"]] for name, _, _ in told("failed")] == [
         [name, why] for name, _, why in told("failed")
     ]
