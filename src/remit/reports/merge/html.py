@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from remit.contract.findings import Severity
 from remit.merging.drafts import severities_of
-from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
+from remit.merging.model import QUOTED, Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
 from remit.reports.merge.decision import contract_status, decision_text
 from remit.reports.merge.groups import no_findings_text, section_groups
@@ -35,6 +35,7 @@ from remit.reports.merge.parts import (
     Subjects,
     agreement,
     answered_agents,
+    evidence_kind,
     evidence_state,
     excerpt,
     join_words,
@@ -83,7 +84,8 @@ _VERDICT_CHIPS = {"accept": "good", "revise": "warn", "reject": "bad"}
 _EVIDENCE_CHIPS = {True: "good", False: "bad", None: ""}
 _LEGEND = {
     "Confidence": "0 to 100, after the evidence was checked and the agents' scores were combined",
-    "Location exists": "the cited location exists, and the quoted code, if any; this does not make the finding true",
+    "Quote verified": "the quoted code was compared with the file, and is there; this does not make the finding true",
+    "Location exists": "the cited location exists, and no code was quoted; this does not make the finding true",
     "Evidence failed": "the location, or what was quoted from it, does not exist",
     "Unchecked": "it could not be checked: there was no checkout, or the file cannot be read",
     "agreed, confirmed": "two agents, or three or more, report it",
@@ -102,7 +104,7 @@ class ReportSource(NamedTuple):
 
     project: str
     commit: str
-    made: str
+    date: str
     #: The beginning of the address of each file; empty if the page cannot link to files.
     address: str = ""
     #: What is between the lines of an address on a host; empty if the address is that of a file on this machine.
@@ -119,7 +121,7 @@ class ReportSource(NamedTuple):
         return f"{address}#L{finding.line}{f'{self.between_lines}{last}' if last else ''}"
 
 
-def report_source(root: Path, folder: Path | None, made: datetime) -> ReportSource:
+def report_source(root: Path, folder: Path | None, date: datetime) -> ReportSource:
     """Return what a report about a checkout states about it; `folder` is where the page is written.
 
     The page links to the host of the repository if it has the commit, and else to the files next to the page.
@@ -134,7 +136,7 @@ def report_source(root: Path, folder: Path | None, made: datetime) -> ReportSour
         address, between = host
     else:
         address, between = ("" if folder is None else _relative(root, folder)), ""
-    return ReportSource(root.name, shown, f"{made:%Y-%m-%d %H:%M}", address, between)
+    return ReportSource(root.name, shown, f"{date:%Y-%m-%d %H:%M}", address, between)
 
 
 def _host_address(root: Path, commit: str) -> tuple[str, str] | None:
@@ -278,7 +280,7 @@ def _json_names(names: Iterable[str]) -> str:
 
 
 def _filter_flags(finding: MergedFinding) -> tuple[str, ...]:
-    return (*finding.flags, EVIDENCE[finding.verified])
+    return (*(flag for flag in finding.flags if flag != QUOTED), evidence_kind(finding))
 
 
 def _filter_options(findings: Iterable[MergedFinding]) -> tuple[list[str], list[str]]:

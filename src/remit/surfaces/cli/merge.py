@@ -104,8 +104,8 @@ def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile, o
         yield from merge_json_parts(merged)
     elif form == "html":
         folder = output.parent if output is not None else None
-        made = datetime.datetime.now().astimezone()
-        about = report_source(workspace.root, folder, made) if workspace is not None else None
+        date = datetime.datetime.now().astimezone()
+        about = report_source(workspace.root, folder, date) if workspace is not None else None
         yield merge_html(merged, workspace, source=about)
     elif form == "markdown":
         yield merge_markdown(merged, workspace)
