@@ -21,6 +21,14 @@ _PATH = lazy_pattern(r"[\w-]/[\w.-]*\.\w")
 _CITING = ("execution_flow", "pattern_analysis")
 
 
+def _unchecked(references: Iterable[Checked], case: Case) -> Iterator[Fault]:
+    """Yield the references that the checkout cannot show. Without a checkout, none can be checked."""
+    for reference in references if case.evidence.has_repository else ():
+        if reference.outcome == "unchecked":
+            text = f"{reference.display_text} cannot be checked: {explain(reference)}"
+            yield Fault(line=reference.at, message=text)
+
+
 class FindingWithoutReference(Rule):
     """A row of a table with locations, an issue, a flow, patterns or prose have no location.
 
@@ -79,24 +87,16 @@ class FindingWithoutReference(Rule):
                 references = cited.get(row.line, ())
                 if not references and not is_none_row(row) and not case.found_nothing:
                     yield Fault(line=row.line, message=f"a row of {section} does not name a file")
-                for reference in references:
-                    if reference.outcome == "unchecked" and case.evidence.has_repository:
-                        yield _unchecked(row.line, reference)
+                yield from _unchecked(references, case)
         for issue, references in issue_references(case):
             if not references:
                 yield Fault(line=issue.line, message=f"the issue {issue.title[:60]!r} does not name a file")
-            for reference in references:
-                if reference.outcome == "unchecked" and case.evidence.has_repository:
-                    yield _unchecked(reference.at, reference)
+            yield from _unchecked(references, case)
         for block in _vague_blocks(case):
             message = f"the block {block.heading} does not name a file"
             yield Fault(line=block.line, message=message, mark=block.heading, level="L2")
         if case.kind.name == "generic" and _is_vague(case):
             yield Fault(line=case.document.line_of("findings"), message="the Findings do not name a file", level="L2")
-
-
-def _unchecked(line: int, reference: Checked) -> Fault:
-    return Fault(line=line, message=f"{reference.display_text} cannot be checked: {explain(reference)}")
 
 
 def _vague_blocks(case: Case) -> Iterator[Block]:
