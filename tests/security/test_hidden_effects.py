@@ -142,7 +142,7 @@ def test_the_person_reads_it_before_an_edit_by_a_tool(shop: ScratchProject) -> N
     "name",
     [".mcp.json", ".git/hooks/pre-push", ".github/workflows/ci.yml", ".vscode/tasks.json", "app/.cursor/mcp.json"],
 )
-def test_nobody_but_a_person_changes_what_runs_next(shop: ScratchProject, name: str) -> None:
+def test_only_a_person_changes_what_runs_next(shop: ScratchProject, name: str) -> None:
     edit = {"file_path": str(shop.path / name), "content": "x"}
     assert decision_of(shop.hook("PreToolUse", "Write", edit, "toolu_e", **WRITER)) == "deny"
     assert name in hide(shop, f"mkdir -p $(dirname {name}); echo x > {name}", **WRITER)

@@ -144,7 +144,7 @@ def test_a_text_without_a_file_cannot_choose_a_commit_that_is_not_in_the_history
     assert "commit-foreign" in {claim.reason for claim in verdict.evidence.checked if claim.fails}
 
 
-def test_a_sent_text_is_no_document_of_the_checkout_whatever_it_is_called(shop: Path) -> None:
+def test_a_sent_text_is_not_a_document_of_the_checkout_under_any_name(shop: Path) -> None:
     (shop / "plan.md").write_text("# Plan\n", encoding="utf-8")
     text = f"---\ngit_commit: {fork_commit(shop)}\n---\n\n`shop/ghost.py:12` leaks.\n"
     answer = verify_document(Folders([shop]), Verify(text=text, path="plan.md"))

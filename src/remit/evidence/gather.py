@@ -190,7 +190,7 @@ def _foreign_commits(
 ) -> Iterator[Claim]:
     """Yield a claim for each commit that a text chose for its claims and that is not in the history of the checkout.
 
-    A text that is no document of the checkout could otherwise cite any commit of the repository: that of a fork, or
+    A text that is not a document of the checkout could otherwise cite any commit of the repository: that of a fork, or
     one that its author just made.
     """
     if sources.commits is None or sources.has_rev:

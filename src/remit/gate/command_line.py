@@ -69,8 +69,9 @@ def judge_command(call: ToolUse, state: SessionState, settings: GateSettings, pr
     if effects.unknown:
         rulings.append(_not_understood(effects, settings))
     asked = _ask_person(call, effects, settings)
-    if asked and not settings.may("deny"):  # a denial would have no effect, and hide the question
-        return _with_grant(asked[0], call, effects, [], settings)
+    always = [ruling for ruling in asked if ruling.asks_always]
+    if always and not settings.may("deny"):  # a denial would have no effect, and hide the question
+        return _with_grant(always[0], call, effects, [], settings)
     rulings += asked
     reads: list[ReadRequest] = []
     for search in effects.searches:
@@ -160,7 +161,7 @@ def _change_of_the_gate(program: str) -> Ruling:
 def _word_of_a_person(program: str) -> Ruling:
     reason = f"`{program}` is for a person: it confirms, decides or publishes. May the agent run it for you?"
     ruling = Ruling(2, "guarded-state", reason)
-    ruling.asks_person = True
+    ruling.asks_person = ruling.asks_always = True
     return ruling
 
 
@@ -170,7 +171,7 @@ def _change_of_the_database(program: str) -> Ruling:
         "change what Remit has stored. May the agent run it?"
     )
     ruling = Ruling(2, "guarded-state", reason)
-    ruling.asks_person = True
+    ruling.asks_person = ruling.asks_always = True
     return ruling
 
 
@@ -212,6 +213,7 @@ def judge_subagent_command(call: ToolUse, state: SessionState, settings: GateSet
     effects = read_command(call.text("command"), call.cwd or project)
     asked = _ask_person(call, effects, settings)
     if asked:
+        asked.sort(key=lambda ruling: not ruling.asks_always)
         return _with_grant(asked[0], call, effects, [], settings)
     revert = _reverted(call, state, project)
     if revert is not None:

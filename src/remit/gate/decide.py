@@ -200,7 +200,7 @@ def _answer(
     level = 0 if exempt else ruling.level
     answer = _ANSWERS.get(settings.mode, _ANSWERS["standard"])[level]
     if ruling.asks_person and not exempt:
-        answer, has_effect = "ask", has_effect or not after  # a person is asked in every mode
+        answer, has_effect = "ask", has_effect or (ruling.asks_always and not after)
     answer = "warn" if after and answer == "ask" else answer
     if answer != "deny" and ruling.apply is not None:
         ruling.apply(state)

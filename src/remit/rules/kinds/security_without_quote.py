@@ -18,7 +18,7 @@ class SecurityWithoutQuote(Rule):
     """A security finding does not quote the code.
 
     Security findings cause expensive work. They need the code itself as evidence, in addition to its location: at
-    least one statement, from at most five lines away. A quote of comments only is none.
+    least one statement, from at most five lines away. Quoted comments prove nothing.
     """
 
     name = "security-without-quote"

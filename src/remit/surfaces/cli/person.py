@@ -1,7 +1,7 @@
 """Commands that only a person gives need a terminal, a token, or the consent that a client asked for.
 
-A program of an agent has none of them. One that makes itself a terminal gets through: this is a lock on a door that
-nobody should try by accident, not a sandbox.
+A program of an agent has none of them. One that makes itself a terminal gets through: this is
+a protection against mistakes, not a sandbox.
 """
 
 from __future__ import annotations
