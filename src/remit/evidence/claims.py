@@ -152,6 +152,8 @@ def summary_parts(listed: Sequence[ClaimEntry]) -> list[tuple[str, str]]:
     ]
 
 
+#: A longer subject of a commit is cut.
+_MAX_SUBJECT = 72
 HOLDING_ORDER = ("verified", "exists", "abbreviated", "planned")
 
 
@@ -193,6 +195,7 @@ _FIXED = {
     "outside-machine": "the path is one of a machine, not of the checkout",
     "quote-missing-file": "there is no such file",
     "command-missing": "the project does not define this command",
+    "anchor-missing": "no heading of the file has this anchor",
     "test-missing": "there is no such test",
     "commit-missing": "the repository has no such commit",
     "commit-foreign": "the commit is not in the history of the checkout, and the text is not a document of it",
@@ -267,6 +270,8 @@ def _of_history(checked: Checked) -> str:
     if then is None:
         return "it was true when it was written"
     changed = f", changed in {then.changed_in[:9]}" if then.changed_in else ""
+    if changed and then.subject:
+        changed += f' "{then.subject[:_MAX_SUBJECT]}"'
     today = f"; now at {format_location(found)}" if found is not None else ""
     return f"true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
 

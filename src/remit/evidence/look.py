@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from remit.evidence.anchors import anchor_facts, is_anchor, target_of
 from remit.evidence.find_code import CodeFinder, OtherFiles
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_files import FileFinder, other_code_base
@@ -19,11 +21,24 @@ UNKNOWN = Facts()
 ALTERNATIVES = "|"
 
 
+class OwnText(NamedTuple):
+    """The document itself: its path from the root, if it has one, and its text."""
+
+    path: str
+    text: str
+
+
 class Looker:
     """Looks up the claims of one document in one tree of files."""
 
     def __init__(
-        self, workspace: Workspace, folder: str, files: FileFinder, names: NameFinder, commands: CommandFinder
+        self,
+        workspace: Workspace,
+        folder: str,
+        files: FileFinder,
+        names: NameFinder,
+        commands: CommandFinder,
+        own: OwnText,
     ) -> None:
         self._workspace = workspace
         #: The document's own folder in the checkout.
@@ -31,6 +46,7 @@ class Looker:
         self._files = files
         self._names = names
         self._commands = commands
+        self._own = own
         self._code = CodeFinder()
 
     def look(
@@ -42,7 +58,13 @@ class Looker:
         Quotes that are not in their file are searched for `in_other_files`.
         """
         self._commands.prepare(claims)
-        self._names.prepare(name for claim in claims if claim.name and claim.kind == "name" for name in _names(claim))
+        self._names.prepare(
+            name
+            for claim in claims
+            if claim.name and claim.kind == "name"
+            for name in _names(claim)
+            if not is_anchor(claim)
+        )
         # Sorted by file, so that each file is read once even if not all of them fit in memory.
         order = sorted(range(len(claims)), key=lambda at: claims[at].path)
         facts: list[Facts] = [UNKNOWN] * len(claims)
@@ -59,10 +81,23 @@ class Looker:
             return self._look_for_command(claim)
         if claim.kind == "quote":
             return self._look_for_code(claim)
+        if is_anchor(claim):
+            return self._look_for_anchor(claim)
         facts = self._files.look(claim)
         if claim.kind == "name":
             facts = self._with_name(claim, facts)
         return facts
+
+    def _look_for_anchor(self, claim: Claim) -> Facts:
+        path = target_of(claim, self._own.path, self._workspace.folder)
+        if path in ("", self._own.path):
+            name = anchor_facts(claim, self._own.text)
+            return Facts(state="file", path=self._own.path, name=name) if name is not None else UNKNOWN
+        file = self._workspace.read(path) if path is not None else None
+        if not isinstance(file, SourceFile):
+            return UNKNOWN  # the link to the file is a claim, too
+        name = anchor_facts(claim, file.text)
+        return Facts(state="file", path=file.path, name=name) if name is not None else UNKNOWN
 
     def _look_for_command(self, claim: Claim) -> Facts:
         found = self._commands.find(claim, self._folder)

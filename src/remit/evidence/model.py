@@ -189,6 +189,8 @@ class Then(msgspec.Struct, frozen=True):
     #: The commit that made it false, and where the claim is today.
     changed_in: str = ""
     found: Location | None = None
+    #: The first line of the message of the commit that made it false.
+    subject: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):

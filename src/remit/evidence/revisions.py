@@ -283,7 +283,8 @@ class ClaimDates:
             found = code.found
         if found is None and one.facts.name is not None and one.facts.name.line is not None:
             found = Location(one.facts.path, one.facts.name.line)
-        return Then(held.commit, date, changed_in=changed_in, found=found)
+        subject = self._history.subject(changed_in) if changed_in else ""
+        return Then(held.commit, date, changed_in=changed_in, subject=subject, found=found)
 
     def _removed(self, gone: Sequence[Accused], dates: dict[int, str]) -> dict[int, Then]:
         """Return the claims on paths that the history has, and the checkout does not.
@@ -304,7 +305,8 @@ class ClaimDates:
             removal = removals[one.facts.path or one.claim.path]
             today = Location(removal.renamed_to, held.line) if removal.renamed_to else None
             _, date = self._history.describe(removal.last_commit)
-            found[one.at] = Then(removal.last_commit, date, changed_in=removal.commit, found=today)
+            subject = self._history.subject(removal.commit) if removal.commit else ""
+            found[one.at] = Then(removal.last_commit, date, changed_in=removal.commit, subject=subject, found=today)
         return found
 
 
