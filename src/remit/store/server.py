@@ -71,7 +71,7 @@ def _fits(folder: Path) -> bool:
 class EmbeddedServer:
     """The server of one data folder, used by this process.
 
-    Remit connects as the owner of its tables, which is not a superuser: a program that reaches the socket cannot run others.
+    Remit connects as the owner of its tables, which is not a superuser: the socket does not lead to other programs.
     """
 
     #: The only role that the server lets in.
