@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import random
 import uuid
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+
+import msgspec
 
 from remit.acceptance import judge_report
 from remit.checking import Options
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.results import keep_result
-from remit.demo.shop import CONTENT
 from remit.gate.delegation import Delegation
 from remit.gate.session import SessionState
 from remit.gate.session_entries import DecisionEntry, Declaration
@@ -20,48 +21,59 @@ from remit.gate.session_store import open_session
 from remit.reports.formats import check_json
 
 _SESSIONS = 4
+#: Lines that each call reads or changes.
+_LINES = 66
 
 
-def write_sessions(root: Path, chance: random.Random, now: datetime, texts: list[str]) -> None:
+class SessionCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call of an orchestrator; with a rule, the gate denied it."""
+
+    tool: str
+    path: str
+    rule: str = ""
+    reason: str = ""
+    delegate_to: str = ""
+
+
+def write_sessions(root: Path, now: datetime, texts: Sequence[str], calls: Sequence[SessionCall]) -> None:
     """Write sessions into the gate's folder of a checkout. `texts` are reports of subagents."""
     folder = folder_of(str(root))
     for number in range(_SESSIONS):
-        name = str(uuid.UUID(int=chance.getrandbits(128), version=4))
+        name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"session {number}"))
         started = (now - timedelta(hours=5 + 26 * number)).timestamp()
         with open_session(folder, name) as state:
-            _fill(state, chance, started)
+            _fill(state, number, started, calls)
         for position, text in enumerate(texts[: 1 + number % len(texts)] if texts else ()):
             _keep(folder, name, root, text, f"agent-{position}", started + 300 + 60 * position)
 
 
-def _fill(state: SessionState, chance: random.Random, started: float) -> None:
+def _fill(state: SessionState, number: int, started: float, calls: Sequence[SessionCall]) -> None:
     state.started, state.updated = started, started + 1800
     state.prompts = 3
-    for position, call in enumerate(CONTENT["calls"]):
-        tool, path, rule = call["tool"], call["path"], call.get("rule", "")
+    for position, call in enumerate(calls):
         state.decisions.append(
             DecisionEntry(
                 at=started + 40 * position,
-                tool=tool,
-                decision="deny" if rule else "allow",
-                rule=rule,
-                reason=call.get("reason", ""),
-                paths=[path],
-                lines=chance.randrange(20, 90),
-                id=f"toolu_{chance.getrandbits(48):012x}",
-                delegate_to=call.get("delegate_to", ""),
+                tool=call.tool,
+                decision="deny" if call.rule else "allow",
+                rule=call.rule,
+                reason=call.reason,
+                paths=[call.path],
+                lines=_LINES,
+                id=f"toolu_{number:02}_{position:02}",
+                delegate_to=call.delegate_to,
             )
         )
-        if not rule and tool == "Read":
-            state.window.add(path, 66)
+        if not call.rule and call.tool == "Read":
+            state.window.add(call.path, _LINES)
     for position, agent in enumerate(("code-explorer", "backend-specialist")):
         entry = Delegation(agent, started + 240 + 60 * position, state="accepted" if position == 0 else "open")
         entry.agent_id = f"agent-{position}"
-        state.delegations[f"toolu_{chance.getrandbits(48):012x}"] = entry
-    state.analysed["app/login.py"] = "code-explorer"
-    if chance.random() < 0.5:
+        state.delegations[f"toolu_{number:02}_agent_{position}"] = entry
+    state.analysed["shop/orders.py"] = "code-explorer"
+    if number % 2:
         state.declarations.append(
-            Declaration(kind="edit", paths=["docs/login.md"], why="a typing error in a heading", at=started + 60)
+            Declaration(kind="edit", paths=["README.md"], why="a typing error in a heading", at=started + 60)
         )
     else:
         state.warn("the final answer claims a test run that is not in the record of this session")
@@ -83,7 +95,7 @@ def _keep(folder: str, session: str, root: Path, text: str, agent_id: str, at: f
         violations=judged.violations,
         files=judged.analysed_files,
         profile="v2",
-        model="claude-sonnet-5-5",
+        model="recorded",
         attempt=1,
         at=round(at, 3),
     )

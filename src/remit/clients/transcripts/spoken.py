@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from remit.clients.transcripts.calls import TranscriptLine, table_of, text_of
+import msgspec
+
+from remit.clients.transcripts.calls import table_of, text_of
 
 #: The agent of a text that no subagent wrote.
 MAIN = "main"
@@ -13,6 +15,35 @@ _CODEX = frozenset({"session_meta", "response_item", "event_msg", "turn_context"
 #: The agent of Claude Code that summarizes a conversation: its file repeats texts of others.
 _SUMMARIZER = "acompact"
 _CLAUDE_NOTICES = ("<command-name>", "<local-command", "<task-notification>", "<system-reminder>", "Caveat: ")
+
+
+class SpokenMessage(msgspec.Struct):
+    """The message of a line of Claude Code, with its content as it is written."""
+
+    content: msgspec.Raw = msgspec.Raw(b"null")
+    model: str | None = None
+
+
+class SpokenLine(msgspec.Struct):
+    """The fields of a line that its texts need. What only the calls need is not decoded."""
+
+    type: str = ""
+    message: SpokenMessage | None = None
+    cwd: str | None = None
+    timestamp: str | None = None
+    sessionId: str | None = None  # noqa: N815 - the client's name
+    uuid: str | None = None
+    parentUuid: str | None = None  # noqa: N815 - the client's name
+    logicalParentUuid: str | None = None  # noqa: N815 - the client's name
+    isCompactSummary: bool | None = None  # noqa: N815 - the client's name
+    isSidechain: bool | None = None  # noqa: N815 - the client's name
+    isMeta: bool | None = None  # noqa: N815 - the client's name
+    isApiErrorMessage: bool | None = None  # noqa: N815 - the client's name
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    agentId: str | None = None  # noqa: N815 - the client's name
+    info: Any = None
+    parts: Any = None
 
 
 class SpokenText(NamedTuple):
@@ -35,46 +66,121 @@ class About(NamedTuple):
     model: str = ""
     #: Whether the session continues another one, whose calls are not in the file.
     continues: bool = False
+    #: The working directory.
+    folder: str = ""
 
 
-def texts_in(line: TranscriptLine) -> Iterator[SpokenText]:
+class _Block(msgspec.Struct):
+    type: Any = None
+    text: Any = None
+
+
+class _Payload(msgspec.Struct):
+    """The content of a line of Codex, as far as texts need it."""
+
+    type: Any = None
+    role: Any = None
+    id: Any = None
+    content: Any = None
+    model: Any = None
+    cwd: Any = None
+    forked_from_id: Any = msgspec.UNSET
+
+
+class _Data(msgspec.Struct):
+    """The content of a line of Copilot CLI, as far as texts need it."""
+
+    content: Any = None
+    model: Any = None
+    messageId: Any = None  # noqa: N815 - the client's name
+    sessionId: Any = None  # noqa: N815 - the client's name
+    selectedModel: Any = None  # noqa: N815 - the client's name
+    context: Any = None
+
+
+_NO_PAYLOAD = _Payload()
+_NO_DATA = _Data()
+_blocks = msgspec.json.Decoder(list[_Block])
+_payload = msgspec.json.Decoder(_Payload)
+_data = msgspec.json.Decoder(_Data)
+#: The lines of Copilot CLI that state something about the session, or have a text.
+_DATA = frozenset({"session.start", "assistant.message", "user.message"})
+
+
+def texts_in(line: SpokenLine) -> Iterator[SpokenText]:
     """Yield the texts of a line of any client."""
-    if isinstance(line.payload, dict) and line.type in _CODEX:
-        yield from _of_codex(line, line.payload)
-    elif isinstance(line.data, dict) and "." in line.type:
-        yield from _of_copilot(line, line.data)
+    if line.type in _CODEX:
+        if line.type == "response_item":
+            yield from _of_codex(_payload_of(line))
+    elif "." in line.type:
+        yield from _of_copilot(line, _data_of(line))
     elif isinstance(line.info, dict) and isinstance(line.parts, list):
         yield from _of_opencode(line.info, line.parts)
     elif line.message is not None and line.type in ("assistant", "user"):
         yield from _of_claude_code(line)
 
 
-def about(line: TranscriptLine) -> About:
+def about(line: SpokenLine) -> About:
     """Return what a line states about its session."""
-    if line.type == "session_meta" and isinstance(line.payload, dict):
-        return About(text_of(line.payload.get("id")), continues="forked_from_id" in line.payload)
-    if line.type == "turn_context" and isinstance(line.payload, dict):
-        return About(model=text_of(line.payload.get("model")))
-    if line.type == "session.start" and isinstance(line.data, dict):
-        return About(text_of(line.data.get("sessionId")), text_of(line.data.get("selectedModel")))
+    if line.type in ("session_meta", "turn_context"):
+        payload = _payload_of(line)
+        if line.type == "session_meta":
+            continues = payload.forked_from_id is not msgspec.UNSET
+            return About(text_of(payload.id), continues=continues, folder=text_of(payload.cwd))
+        return About(model=text_of(payload.model), folder=text_of(payload.cwd))
+    if line.type == "session.start":
+        data = _data_of(line)
+        folder = text_of(table_of(data.context).get("cwd"))
+        return About(text_of(data.sessionId), text_of(data.selectedModel), folder=folder)
     if isinstance(line.info, dict):
         model = text_of(line.info.get("modelID"))
-        return About(text_of(line.info.get("sessionID")), model)
+        folder = text_of(table_of(line.info.get("path")).get("cwd"))
+        return About(text_of(line.info.get("sessionID")), model, folder=folder)
     before = line.parentUuid or line.logicalParentUuid
     return About(line.sessionId or "", continues=before is not None or bool(line.isCompactSummary))
 
 
-def _of_claude_code(line: TranscriptLine) -> Iterator[SpokenText]:
+def _payload_of(line: SpokenLine) -> _Payload:
+    try:
+        return _payload.decode(line.payload)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _NO_PAYLOAD
+
+
+def _data_of(line: SpokenLine) -> _Data:
+    try:
+        return _data.decode(line.data) if line.type in _DATA else _NO_DATA
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _NO_DATA
+
+
+def _blocks_of(content: msgspec.Raw) -> list[tuple[str, str]]:
+    """Return the types and texts of the blocks of a message of Claude Code; a plain text is one block."""
+    try:
+        return [(text_of(block.type), text_of(block.text)) for block in _blocks.decode(content)]
+    except (msgspec.ValidationError, UnicodeDecodeError):
+        pass
+    except (msgspec.DecodeError, RecursionError):
+        return []
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return []
+    if isinstance(value, list):
+        tables = map(table_of, value)
+        return [(text_of(table.get("type")), text_of(table.get("text"))) for table in tables]
+    return [("text", text_of(value))]
+
+
+def _of_claude_code(line: SpokenLine) -> Iterator[SpokenText]:
     message = line.message
     if message is None or line.isApiErrorMessage or message.model == "<synthetic>":
         return
     if (line.agentId or "").startswith(_SUMMARIZER):
         return
     agent = f"subagent {line.agentId}" if line.agentId else "subagent" if line.isSidechain else MAIN
-    blocks = message.content if isinstance(message.content, list) else [{"type": "text", "text": message.content}]
-    for number, block in enumerate(blocks):
-        words = text_of(table_of(block).get("text")) if table_of(block).get("type") == "text" else ""
-        if not words.strip():
+    for number, (kind, words) in enumerate(_blocks_of(message.content)):
+        if kind != "text" or not words.strip():
             continue
         if line.type == "assistant":
             yield SpokenText("claude-code", words, agent, message.model or "", f"{line.uuid}/{number}")
@@ -82,26 +188,25 @@ def _of_claude_code(line: TranscriptLine) -> Iterator[SpokenText]:
             yield SpokenText("claude-code", words, agent, is_asked=True)
 
 
-def _of_codex(line: TranscriptLine, payload: dict[str, Any]) -> Iterator[SpokenText]:
-    if line.type != "response_item" or payload.get("type") != "message":
+def _of_codex(payload: _Payload) -> Iterator[SpokenText]:
+    if payload.type != "message" or not isinstance(payload.content, list):
         return
-    role, content = payload.get("role"), payload.get("content")
-    for number, part in enumerate(content if isinstance(content, list) else ()):
+    for number, part in enumerate(payload.content):
         words = text_of(table_of(part).get("text"))
         if not words.strip():
             continue
-        if role == "assistant":
-            key = text_of(payload.get("id"))
+        if payload.role == "assistant":
+            key = text_of(payload.id)
             yield SpokenText("codex", words, key=f"{key}/{number}" if key else "")
-        elif role == "user" and not words.lstrip().startswith("<"):
+        elif payload.role == "user" and not words.lstrip().startswith("<"):
             yield SpokenText("codex", words, is_asked=True)
 
 
-def _of_copilot(line: TranscriptLine, data: dict[str, Any]) -> Iterator[SpokenText]:
-    words = text_of(data.get("content"))
+def _of_copilot(line: SpokenLine, data: _Data) -> Iterator[SpokenText]:
+    words = text_of(data.content)
     agent = f"subagent {line.agentId}" if line.agentId else MAIN
     if line.type == "assistant.message" and words.strip():
-        yield SpokenText("copilot", words, agent, text_of(data.get("model")), text_of(data.get("messageId")))
+        yield SpokenText("copilot", words, agent, text_of(data.model), text_of(data.messageId))
     elif line.type == "user.message" and words.strip():
         yield SpokenText("copilot", words, agent, is_asked=True)
 

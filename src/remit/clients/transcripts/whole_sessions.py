@@ -1,10 +1,16 @@
-"""Read whole sessions: the calls, and between them the texts of the assistant."""
+"""Read whole sessions: the statements of the assistant, and the calls that may show whether they are true.
+
+The lines are read for the texts first. Most sessions state little, and only those that state something are read again
+for their calls.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -12,12 +18,17 @@ from urllib.parse import quote
 import msgspec
 
 from remit.clients.transcripts.calls import AgentCalls, TranscriptLine
-from remit.clients.transcripts.reading import CLIENTS, decode_line, lines_of, reader_of
-from remit.clients.transcripts.spoken import SpokenText, about, texts_in
+from remit.clients.transcripts.reading import CLIENTS, decode, decode_line, lines_of, reader_of
+from remit.clients.transcripts.spoken import SpokenLine, SpokenText, about, texts_in
+from remit.evidence.judge_statements import AGENT_TOOLS
+from remit.evidence.model import WorkStatement
+from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import Receipt
 
-#: Texts of one session that are read.
-_MAX_TEXTS = 200_000
+#: Statements of one session that are judged.
+_MAX_STATEMENTS = 100_000
+#: A longer text is cut: a statement is a sentence.
+_MAX_TEXT = 200_000
 _MAX_SHOWN = 20_000
 _SESSIONS = "SELECT id, directory, parent_id, time_created FROM session ORDER BY time_created, id"
 _MESSAGES = "SELECT id, data, time_created FROM message WHERE session_id = ? ORDER BY time_created, id"
@@ -25,9 +36,11 @@ _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY time_created, 
 
 
 class Said(NamedTuple):
-    """A text of the assistant, and how many calls came before it."""
+    """A text of the assistant that states something, and how many calls came before it."""
 
+    #: The text without its words.
     text: SpokenText
+    statements: tuple[WorkStatement, ...]
     calls: int
     #: The number of the turn, which begins with a text of the person.
     turn: int
@@ -60,6 +73,8 @@ class Session(msgspec.Struct, frozen=True):
     skipped: int = 0
     #: Whether the file does not have the session's first calls.
     is_continued: bool = False
+    #: Whether the calls of its subagents are among the calls.
+    has_subagents: bool = False
 
 
 def read_sessions(path: Path) -> Iterator[Session]:
@@ -67,26 +82,31 @@ def read_sessions(path: Path) -> Iterator[Session]:
     if path.suffix == ".db":
         yield from _of_database(path)
         return
-    session = _Session(str(path))
-    for raw in lines_of(path):
-        session.add(decode_line(raw))
-    if (read := session.result(path.stem)) is not None:
-        yield read
+    session = _SpokenSession()
+    for number, raw in enumerate(lines_of(path)):
+        session.add(number, decode(raw, _spoken))
+    if session.has_texts:
+        yield session.with_calls(path.stem, str(path), lambda: map(decode_line, lines_of(path)))
 
 
-class _Session:
-    """A session while its lines are read."""
+_spoken = msgspec.json.Decoder(SpokenLine)
 
-    def __init__(self, path: str) -> None:
-        self._readers: list[AgentCalls] = [reader_of(client, path) for client in CLIENTS]
-        self._said: list[Said] = []
-        self._turn_ends: list[int] = []
-        self._shown: list[Shown] = []
+
+class _SpokenSession:
+    """The texts of a session while its lines are read."""
+
+    def __init__(self, folder: str = "") -> None:
+        self.has_texts = False
+        self._said: list[tuple[int, Said]] = []
+        #: The texts of the person with the numbers of their lines, and the folders of the first line.
+        self._shown: list[tuple[int, str]] = []
+        self._statements = 0
         self._client = self._id = self._model = self._started = ""
+        self._project = folder
         self._skipped = 0
         self._is_continued: bool | None = None
 
-    def add(self, line: TranscriptLine | None) -> None:
+    def add(self, number: int, line: SpokenLine | None) -> None:
         """Add a line; None for one that cannot be read."""
         if line is None:
             self._skipped += 1
@@ -95,40 +115,95 @@ class _Session:
         self._id = self._id or stated.session
         self._model = stated.model or self._model
         self._started = self._started or line.timestamp or ""
+        self._project = self._project or line.cwd or stated.folder
         if self._is_continued is None and (stated.session or line.message is not None):
             self._is_continued = stated.continues
-        texts = list(texts_in(line))
-        # The text of a message comes before its calls.
-        calls = sum(reader.count for reader in self._readers)
-        any(reader.add(line) for reader in self._readers)
-        for text in texts:
+        for text in texts_in(line):
             self._client = text.client
             self._model = text.model or self._model
             if text.is_asked:
-                self._turn_ends.append(calls)
-                self._shown.append(Shown(text.words[:_MAX_SHOWN], calls))
-            elif len(self._said) < _MAX_TEXTS:
-                self._said.append(Said(text, calls, len(self._turn_ends), line.timestamp or ""))
+                self._shown.append((number, text.words[:_MAX_SHOWN]))
+                continue
+            self.has_texts = True
+            if self._statements >= _MAX_STATEMENTS:
+                continue
+            statements = tuple(read_statements(text.words[:_MAX_TEXT]))
+            if statements:
+                self._statements += len(statements)
+                said = Said(text._replace(words=""), statements, 0, len(self._shown), line.timestamp or "")
+                self._said.append((number, said))
 
-    def result(self, name: str, project: str = "") -> Session | None:
-        """Return the session; None without a text of an assistant. `name` is its id if no line states one."""
-        if not self._said:
-            return None
-        roots = [root for reader in self._readers for root in reader.roots]
-        receipts = tuple(receipt for reader in self._readers for receipt in reader.receipts)
+    def with_calls(self, name: str, path: str, lines: Callable[[], Iterable[TranscriptLine | None]]) -> Session:
+        """Return the session with its calls, which are read only if it states something. `name` is an id for it."""
+        wanted = sorted({number for number, _ in (*self._said, *self._shown)}) if self._said else []
+        counts: dict[int, int] = {}
+        receipts: tuple[Receipt, ...] = ()
+        if wanted:
+            counts, receipts = _read_calls(lines(), wanted, path)
         return Session(
             id=self._id or name,
             client=self._client,
-            project=project or next(iter(roots), ""),
+            project=self._project,
             model=self._model,
             started=self._started,
             receipts=receipts,
-            said=tuple(self._said),
-            turn_ends=(*self._turn_ends, len(receipts)),
-            shown=tuple(self._shown),
+            said=tuple(said._replace(calls=counts[number]) for number, said in self._said),
+            turn_ends=(*(counts.get(number, 0) for number, _ in self._shown), len(receipts)),
+            shown=tuple(Shown(words, counts.get(number, 0)) for number, words in self._shown),
             skipped=self._skipped,
             is_continued=bool(self._is_continued),
         )
+
+
+def with_subagents(session: Session, paths: Iterable[Path]) -> Session:
+    """Return a session with the calls of its subagents, each before the next call of the session. Raises OSError."""
+    files = list(paths) if session.said else []
+    if not files:
+        return session
+    others: list[Receipt] = []
+    for path in files:
+        others += _read_calls(map(decode_line, lines_of(path)), [], str(path))[1]
+    others.sort(key=lambda receipt: receipt.time or "")
+    merged: list[Receipt] = []
+    #: The number of calls before each call of the session.
+    places: list[int] = []
+    waiting = deque(others)
+    for receipt in session.receipts:
+        while waiting and receipt.time and (waiting[0].time or "") < receipt.time:
+            merged.append(waiting.popleft())
+        places.append(len(merged))
+        merged.append(receipt)
+    places.append(len(merged) + len(waiting))
+    merged += waiting
+    asked = sum(receipt.tool in AGENT_TOOLS and not receipt.failed for receipt in session.receipts)
+    return msgspec.structs.replace(
+        session,
+        receipts=tuple(merged),
+        said=tuple(said._replace(calls=places[said.calls]) for said in session.said),
+        turn_ends=tuple(places[count] for count in session.turn_ends),
+        shown=tuple(shown._replace(calls=places[shown.calls]) for shown in session.shown),
+        has_subagents=len(files) >= asked,
+    )
+
+
+def _read_calls(
+    lines: Iterable[TranscriptLine | None], wanted: list[int], path: str
+) -> tuple[dict[int, int], tuple[Receipt, ...]]:
+    """Return the number of calls before each of the lines, and the calls. The text of a message is before its calls."""
+    readers: list[AgentCalls] = [reader_of(client, path) for client in CLIENTS]
+    waiting = iter(wanted)
+    next_wanted = next(waiting, -1)
+    counts: dict[int, int] = {}
+    for number, line in enumerate(lines):
+        if number == next_wanted:
+            counts[number] = sum(reader.count for reader in readers)
+            next_wanted = next(waiting, -1)
+        if line is not None:
+            any(reader.add(line) for reader in readers)
+    receipts = tuple(receipt for reader in readers for receipt in reader.receipts)
+    for number in wanted:
+        counts.setdefault(number, len(receipts))  # the file has become shorter
+    return counts, receipts
 
 
 def _of_database(path: Path) -> Iterator[Session]:
@@ -137,11 +212,13 @@ def _of_database(path: Path) -> Iterator[Session]:
         connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro{_locking(path)}", uri=True)
         try:
             for name, folder, _, created in connection.execute(_SESSIONS).fetchall():
-                session = _Session(str(path))
-                for line in _messages(connection, str(name), created):
-                    session.add(line)
-                if (read := session.result(str(name), str(folder))) is not None:
-                    yield read
+                session = _SpokenSession(str(folder))
+                messages = partial(_messages, connection, str(name), created)
+                for number, line in enumerate(messages()):
+                    spoken = SpokenLine(timestamp=line.timestamp, info=line.info, parts=line.parts) if line else None
+                    session.add(number, spoken)
+                if session.has_texts:
+                    yield session.with_calls(str(name), str(path), messages)
         finally:
             connection.close()
     except sqlite3.Error as error:
