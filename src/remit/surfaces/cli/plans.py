@@ -57,6 +57,7 @@ from remit.store.database import Database
 from remit.store.plans import JobUsage
 from remit.surfaces.cli.jobs import is_served
 from remit.surfaces.cli.merge import with_dismissals
+from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
@@ -359,6 +360,7 @@ def answer_command(wanted: Answer) -> int:
     number, verb = wanted.question or 0, wanted.answer or ""
     if verb in ("skip", "text") and not wanted.why.strip():
         raise UsageError(f"{verb} needs --why")
+    require_person("remit answer")
     given = with_database(lambda database, settings: answer_question(database, settings, number, verb, wanted.why))
     if wanted.form == "json":
         shape = {"schema": given.schema, "escalation": number, "plan": given.plan, "answer": verb}
