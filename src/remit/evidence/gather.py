@@ -236,7 +236,8 @@ def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequen
         text=text,
     )
     files.prepare([claim.path for claim in claims if claim.path])
-    return Looker(workspace, folder, files, sources.name_finder(workspace), sources.command_finder(workspace))
+    names, commands = sources.name_finder(workspace), sources.command_finder(workspace)
+    return Looker(workspace, folder, files, names, commands, sources.tokens)
 
 
 def _judged(

@@ -11,6 +11,7 @@ from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_files import FileFinder, other_code_base
 from remit.evidence.find_names import NameFinder
 from remit.evidence.model import REFERENCES, Claim, CodeFacts, Facts, Location, NameFacts, Place
+from remit.evidence.token_match import TokenStore
 from remit.workspace.files import SourceFile, Workspace
 
 #: Facts about a claim that cannot be looked up: there is no checkout.
@@ -23,7 +24,13 @@ class Looker:
     """Looks up the claims of one document in one tree of files."""
 
     def __init__(
-        self, workspace: Workspace, folder: str, files: FileFinder, names: NameFinder, commands: CommandFinder
+        self,
+        workspace: Workspace,
+        folder: str,
+        files: FileFinder,
+        names: NameFinder,
+        commands: CommandFinder,
+        tokens: TokenStore,
     ) -> None:
         self._workspace = workspace
         #: The document's own folder in the checkout.
@@ -31,7 +38,7 @@ class Looker:
         self._files = files
         self._names = names
         self._commands = commands
-        self._code = CodeFinder()
+        self._code = CodeFinder(tokens)
 
     def look(
         self, claims: Sequence[Claim], document: str = "", *, strict: bool = True, in_other_files: bool = True

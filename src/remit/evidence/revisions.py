@@ -259,15 +259,22 @@ class ClaimDates:
         files = self._history.files_at(commit)
         if files is None:
             return []
-        past = self._look(files, [one.claim for one in accused])
+        changed = [one for one in accused if not self._is_unchanged(one, files)]
+        past = self._look(files, [one.claim for one in changed])
         holding = []
-        for one, facts in zip(accused, past, strict=True):
+        for one, facts in zip(changed, past, strict=True):
             if judge(one.claim, facts, strict=False).outcome in HOLDING:
                 line = _line_of(one.claim, facts)
-                is_place = one.claim.kind in (*REFERENCES, "quote")
-                path = facts.path or one.claim.path if is_place else ""
+                path = facts.path or one.claim.path if _is_located(one.claim) else ""
                 holding.append((one, Held(commit, path, line, one.claim.end_line)))
         return holding
+
+    def _is_unchanged(self, one: Accused, files: Workspace) -> bool:
+        """Return whether the file of a claim was the same at a commit: then the claim did not hold there either."""
+        facts = one.facts
+        if facts.state != "file" or facts.how != "written" or one.claim.others or not _is_located(one.claim):
+            return False
+        return self._history.is_unchanged(facts.path, files)
 
     def _then(self, one: Accused, held: Held, changed_in: str) -> Then:
         _, date = self._history.describe(held.commit)
@@ -306,6 +313,11 @@ class ClaimDates:
             _, date = self._history.describe(removal.last_commit)
             found[one.at] = Then(removal.last_commit, date, changed_in=removal.commit, found=today)
         return found
+
+
+def _is_located(claim: Claim) -> bool:
+    """Return whether a claim is about a file."""
+    return claim.kind in REFERENCES or claim.kind == "quote"
 
 
 def _line_of(claim: Claim, facts: Facts) -> int | None:

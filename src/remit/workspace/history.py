@@ -189,6 +189,13 @@ class History:
             return self._files(commit)
         return None
 
+    def is_unchanged(self, path: str, files: Workspace) -> bool:
+        """Return whether a file has the same text in the files of a commit as in the checkout."""
+        with suppress(HistoryUnreadable), self._limit:
+            old, new = files.read(path), self._workspace.read(path)
+            return isinstance(old, SourceFile) and isinstance(new, SourceFile) and old.text == new.text
+        return False
+
     def _files(self, commit: str) -> PastFiles:
         files = self._commits.pop(commit, None)
         if files is None:
