@@ -160,11 +160,10 @@ class NameFinder:
         is_other = bool(near) and not (lines and bodies)
         return NameFacts(is_near=False, line=nearest, is_definition=bool(lines), definitions=lines, is_other=is_other)
 
-    def locations(self, file: SourceFile, name: str) -> list[int]:
-        """Return the lines that define a name; without any, the lines on which it occurs."""
-        uses = self._names(file).uses(last_part(name))
-        meant, _ = self._meant(file, name) if uses else ([], [])
-        return sorted({one.line for one in meant if not one.is_extension}) or uses
+    def definition_lines(self, file: SourceFile, name: str) -> list[int]:
+        """Return the lines that define a name."""
+        meant, _ = self._meant(file, name)
+        return sorted({one.line for one in meant if not one.is_extension})
 
     def _definitions(self, file: SourceFile, name: str) -> dict[str, list[SourceDefinition]]:
         """Return where a file defines a name and its owner. The file is parsed once for all names of the document."""

@@ -181,13 +181,15 @@ class CodeFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 class Then(msgspec.Struct, frozen=True):
-    """A commit at which a claim held, and what changed it."""
+    """A commit at which a claim held, or that has its file, and what changed it."""
 
     commit: str
     date: str
     #: The commit that made it false, and where the claim is today.
     changed_in: str = ""
     found: Location | None = None
+    #: Whether only the file was there, without the line, the name or the quote of the claim.
+    is_file_only: bool = False
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
