@@ -29,12 +29,8 @@ if sys.version_info < (3, 11):  # noqa: UP036 (users do start it with an older v
 ROOT = Path(__file__).resolve().parent
 WINDOWS = os.name == "nt"
 
-#: The arguments of `remit` that `run` uses by default: review the example project.
-DEMONSTRATION = ["review", "examples/shop"]
-NEXT_STEPS = """
-Review your own checkout:               {remit} review PATH
-Check a result with an invented claim:  {remit} check examples/results/faulty-invented.md
-Audit the sessions of an example:       {remit} audit examples/transcripts"""
+#: The arguments of `remit` that `run` uses by default: a review of the example project, recorded if no key is set.
+DEMONSTRATION = ["demo"]
 
 #: The static checks by name; each command is a program of `.venv` and its arguments.
 CHECKS = {
@@ -353,14 +349,13 @@ def smoke_test() -> None:
 
 
 def run(extra: list[str]) -> None:
-    """Review the example project; with arguments, run `remit` with them."""
+    """Show a review of the example project by subagents; with arguments, run `remit` with them."""
     prepare(RUN)
-    arguments = extra or DEMONSTRATION
-    report(f"$ remit {' '.join(arguments)}")
-    remit = RUN.program("remit")
+    report(f"$ remit {' '.join(extra or DEMONSTRATION)}")
     # Exit code 1 means that there are findings or that a result was not accepted.
-    run_program(RUN, "remit", [str(remit), *arguments], accept=(0, 1))
-    report(NEXT_STEPS.format(remit=remit.relative_to(ROOT)))
+    run_program(RUN, "remit", [str(RUN.program("remit")), *(extra or DEMONSTRATION)], accept=(0, 1))
+    if not extra:
+        report("In this checkout, `python3 dev.py run` is `remit`: python3 dev.py run audit")
 
 
 def test(extra: list[str]) -> None:

@@ -39,9 +39,7 @@ COMMANDS_AND_RULES = (
     *(f"remit.rules.{family}." for family in ("confidence", "evidence", "kinds", "result")),
 )
 #: Short modules with one importer in the same package, and why they are separate.
-SEPARATE_MODULES = {
-    "remit.orchestrate.gate_session": "connects the orchestrator with the gate",
-}
+SEPARATE_MODULES: dict[str, str] = {}
 #: Names that say nothing about the content.
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "misc"}
 #: Module names that occur in several packages, because the modules treat the same thing in different layers.

@@ -195,6 +195,25 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
     )
 
 
+def with_evidence(verdict: Verdict, evidence: Evidence, options: Options) -> Verdict:
+    """Return the verdict on the same document with other evidence."""
+    case = Case(
+        document=verdict.document,
+        kind=KINDS[verdict.kind],
+        profile=options.profile,
+        evidence=evidence,
+        scope=options.scope,
+        agent=options.agent or "",
+    )
+    violations = _selected(_run(case), options)
+    return msgspec.structs.replace(
+        verdict,
+        verdict=_decide(verdict.document, violations, verdict.overrides, options),
+        violations=violations,
+        evidence=evidence,
+    )
+
+
 def read_source(path: Path) -> bytes:
     """Return the content of a file, at most one byte more than the limit; raise UsageError if it cannot be read."""
     if "\0" in str(path):

@@ -108,6 +108,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("redact", "text", "on", "whether possible secrets are removed from stored tool output: on or off"),
     Setting("runners", "table", {}, "programs that may run as subagents: name = command line"),
     Setting("mcp_servers", "table", {}, "MCP servers that subagents may use: name = command line or URL"),
+    Setting(
+        "verify.documents",
+        "list",
+        [],
+        "globs of the documents of `remit verify`; empty: README, AGENTS.md, docs and so on",
+    ),
+    Setting("verify.exclude", "list", [], "globs of documents that `remit verify` leaves out"),
     Setting("merge.threshold", "number", 80, "keep findings of at least this confidence"),
     Setting(
         "merge.policy",

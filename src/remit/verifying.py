@@ -44,10 +44,11 @@ class Fix(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """A corrected text, what was corrected, and the verdicts on the text as it is now."""
+    """A corrected text, what was corrected, and the verdicts on the text before and after."""
 
     text: str
     fixes: list[Fix]
+    before: list[Verdict]
     verdicts: list[Verdict]
 
 
@@ -62,32 +63,35 @@ def fix_text(text: str, path: str, options: Options, sources: Sources) -> Fixed:
         after = check_text(corrected, path, options, sources)
         good = [fix for fix in applied if _holds(fix, after)]
         if len(good) == len(fixes) and _failures(after) <= _failures(before) and _count(after) == _count(before):
-            return Fixed(corrected, good, after)
+            return Fixed(corrected, good, before, after)
         fixes = good if len(good) < len(fixes) else []
-    return Fixed(text, [], before)
+    return Fixed(text, [], before, before)
 
 
-def fix_file(path: Path, source: bytes, name: str, options: Options, sources: Sources) -> Fixed:
-    """Correct a file whose content is `source`, and write it back in one step with its line ends and permissions.
-
-    A text that cannot be read is not changed. Raises UsageError if the file cannot be written or has changed meanwhile.
-    """
+def fix_source(source: bytes, name: str, options: Options, sources: Sources) -> Fixed:
+    """Correct the content of a file. A text that cannot be read is not changed."""
     text = source.decode("utf-8", "replace")
     is_json = text.lstrip()[:1] in ("{", "[") and SCHEMA in text  # its lines are not those of the Markdown form
     if len(source) > MAX_BYTES or text.encode("utf-8") != source or is_json:
-        return Fixed(text, [], check_text(source, name, options, sources))
-    fixed = fix_text(text, name, options, sources)
-    if fixed.fixes:
-        target = path.resolve()  # a link stays a link
-        try:
-            about = target.stat()
-            if target.read_bytes() != source:
-                raise UsageError(f"{path}: the file has changed while it was checked; nothing was written")
-            owner = (about.st_uid, about.st_gid)
-            replace_file(target, fixed.text.encode("utf-8"), mode=about.st_mode & 0o7777, owner=owner)
-        except OSError as error:
-            raise UsageError(f"{path}: {error.strerror or error}; nothing was written") from error
-    return fixed
+        verdicts = check_text(source, name, options, sources)
+        return Fixed(text, [], verdicts, verdicts)
+    return fix_text(text, name, options, sources)
+
+
+def write_fixed(path: Path, source: bytes, text: str) -> None:
+    """Write a corrected text in one step, with the permissions of the file, whose content was `source`.
+
+    Raises UsageError if the file cannot be written or has changed meanwhile.
+    """
+    target = path.resolve()  # a link stays a link
+    try:
+        about = target.stat()
+        if target.read_bytes() != source:
+            raise UsageError(f"{path}: the file has changed while it was checked; nothing was written")
+        owner = (about.st_uid, about.st_gid)
+        replace_file(target, text.encode("utf-8"), mode=about.st_mode & 0o7777, owner=owner)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}; nothing was written") from error
 
 
 def _failures(verdicts: list[Verdict]) -> int:

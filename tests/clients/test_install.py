@@ -73,7 +73,7 @@ def test_uninstalling_after_two_installs_leaves_no_trace(site: Site) -> None:
 def test_uninstalling_without_an_install_is_reported(site: Site) -> None:
     done = site.remit("uninstall", "--yes")
     assert done.exit_code == 0
-    assert done.output == "claude-code is not under contract here; nothing to remove\n"
+    assert done.output == "claude-code is not installed here; nothing to remove\n"
 
 
 def test_settings_of_the_user_are_restored_exactly(site: Site) -> None:
@@ -342,7 +342,7 @@ def test_http_hooks_are_written_with_a_note_that_no_server_answers(site: Site) -
     done = site.remit("install", "claude-code", "--http", "http://127.0.0.1:9", "--yes")
     assert done.exit_code == 0
     assert done.output.splitlines()[-1] == (
-        "claude-code is not under contract yet: its hooks call http://127.0.0.1:9, where no server answers "
+        "claude-code is not verified yet: its hooks call http://127.0.0.1:9, where no server answers "
         "(start it with `remit serve`)"
     )
     hooks = own_hooks(site.settings.read_text(encoding="utf-8"), is_ours)

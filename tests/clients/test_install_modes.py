@@ -100,6 +100,18 @@ def test_rules_and_files_of_the_user_stay_when_the_mode_changes(site: Site) -> N
     assert "it was changed after it was installed, so it stays" in " ".join(shown.split())
 
 
+@pytest.mark.parametrize("mode", [[], ["--mode", "standard"]])
+@pytest.mark.usefixtures("person")
+def test_a_faulty_configuration_is_refused_before_the_question(site: Site, mode: list[str]) -> None:
+    (site.project / "remit.toml").write_text('[gate]\nmodes = "verify"\n')
+    before = everything(site.project)
+    done = site.remit("install", "codex", *mode, typed="y\n" * 3)
+    assert done.exit_code != 0
+    assert "gate.modes" in str(done.exception)
+    assert "Continue?" not in done.output
+    assert everything(site.project) == before
+
+
 def test_a_lost_record_leaves_nothing_behind_either(site: Site) -> None:
     run(site, "install", "claude-code", "--mode", "standard")
     record_file(site.target).unlink()

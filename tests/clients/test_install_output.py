@@ -53,7 +53,7 @@ def test_an_install_warns_if_hooks_are_switched_off(site: Site, file: str) -> No
     path.parent.mkdir()
     path.write_text('{"disableAllHooks": true}', encoding="utf-8")
     shown = ".claude/settings.json" if path.is_relative_to(site.project) else str(path)
-    words = f"claude-code is NOT under contract: disableAllHooks in {shown} switches all hooks off; remove it first"
+    words = f"claude-code is NOT verified: disableAllHooks in {shown} switches all hooks off; remove it first"
     assert last_line(site) == words
     assert last_line(site) == words, "also where nothing was left to do"
     report = json.loads(site.remit("install", "claude-code", "--yes", "--format", "json").output)

@@ -193,7 +193,7 @@ def install(project: Path) -> Path:
 def test_the_doctor_reports_that_nothing_is_installed(project: Path) -> None:
     (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "good"
-    assert "not under contract here" in fact.words
+    assert "not installed here" in fact.words
 
 
 def test_the_doctor_reports_that_hooks_work(project: Path) -> None:
@@ -270,7 +270,7 @@ def test_the_doctor_reports_only_that_hooks_are_switched_off(project: Path, tmp_
     settings.write_text(json.dumps({"disableAllHooks": True, **there}), encoding="utf-8")
     (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "bad"
-    assert fact.words == f"not under contract: {settings} switches all hooks off (disableAllHooks)"
+    assert fact.words == f"nothing is checked: {settings} switches all hooks off (disableAllHooks)"
 
 
 def test_the_doctor_ignores_disabled_hooks_without_an_install(project: Path) -> None:
@@ -278,7 +278,7 @@ def test_the_doctor_ignores_disabled_hooks_without_an_install(project: Path) -> 
     (project / ".claude/settings.json").write_text('{"disableAllHooks": true}', encoding="utf-8")
     (fact,) = CLAUDE_CODE.facts(project)
     assert fact.level == "good"
-    assert "not under contract here" in fact.words
+    assert "not installed here" in fact.words
 
 
 def test_the_doctor_names_a_folder_of_the_project_that_cannot_be_used(project: Path) -> None:

@@ -115,6 +115,16 @@ async def test_the_configured_limits_apply(play: Play) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_mode_that_only_verifies_clients_leaves_its_limits(play: Play) -> None:
+    turns = {ME: [tools(lookup("a.py")), tools(lookup("b.py")), CHAT]}
+    settings = GateSettings.from_mapping({"mode": "verify", "limits": {"files": 1}})
+    async with play(conversations=turns, gate=settings) as fleet:
+        await orchestrated(fleet)
+        told = answers(fleet)
+    assert told[1].startswith("refused (lookup-files): b.py: 1 ")
+
+
+@pytest.mark.anyio
 async def test_code_edits_are_refused_and_a_lookup_needs_a_question(play: Play) -> None:
     edit = ("EditTrivially", {"file_path": "a.py", "old_string": "return 1", "new_string": "return  1"})
     async with play(conversations={ME: [tools(edit), tools(lookup("a.py", question=" ")), CHAT]}) as fleet:

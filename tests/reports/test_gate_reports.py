@@ -127,6 +127,27 @@ def test_observe_shows_what_would_have_happened() -> None:
     assert "allow (would deny)  Write  edit-code  src/app.tsx" in everything(80, "observe")["denied"]
 
 
+@pytest.mark.parametrize("mode", ["verify", "observe"])
+def test_modes_that_deny_nothing_do_not_use_the_words_of_the_others(mode: str) -> None:
+    made, settings = state(mode)
+    made.declarations = []
+    status = plain_lines(status_lines(status_shape(made, settings, [], [], project="/p", today="2026-05-05"), 80))
+    decision = decide(ToolUse(*CALLS[2]), SessionState(), settings, "/p").as_dict()
+    for text in (status, plain_lines(decision_lines(decision, 80))):
+        assert not [word for word in ("window", "contract", "declare") if word in text.lower()]
+    assert ("direct reads" in status) is (mode == "observe")
+    assert ("exceptions" in status.replace("project exception", "")) is (mode == "observe")
+
+
+def test_an_answer_is_sent_back_and_not_denied() -> None:
+    made, settings = SessionState("s"), GateSettings.from_mapping({"mode": "verify"})
+    made.decisions.append(DecisionEntry(at=5.0, tool="answer", decision="deny", rule="final-claims", reason="untrue"))
+    assert "1 decision, 1 answer sent back" in plain_lines(log_lines(made, 80, denied=False))
+    assert "send back  answer  final-claims" in plain_lines(log_lines(made, 80, denied=True))
+    shape = status_shape(made, settings, [], [], project="/p", today="2026-05-05")
+    assert "decisions   1 answer sent back" in plain_lines(status_lines(shape, 80))
+
+
 def test_the_status_shows_results_with_their_verdicts_and_what_to_mind() -> None:
     text = everything(80)["status"]
     assert text.startswith("session 0f3b6c1e-8a0e-4a57  mode standard  ")

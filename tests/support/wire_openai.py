@@ -19,6 +19,8 @@ _CODES = {
     529: "server_is_overloaded",
 }
 _CHAT_STOPS = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length", "refusal": "stop"}
+#: A message between agents of Codex: the task of a subagent, or its answer.
+_TASK = "agent_message"
 _INCOMPLETE = {"max_tokens": "max_output_tokens", "content_filter": "content_filter"}
 
 
@@ -75,7 +77,7 @@ class Responses:
         items = _items(body)
         system, _ = _opening(items)
         first = itertools.takewhile(lambda item: item.get("role") != "assistant" and not _is_call(item), items)
-        users = [plain(item.get("content")) for item in first if item.get("role") == "user"]
+        users = [_asked(item) for item in first if item.get("role") == "user" or item.get("type") == _TASK]
         return "\n".join(filter(None, (plain(body.get("instructions")), system))), "\n".join(users)
 
     def turn(self, body: Json) -> int:
@@ -150,6 +152,17 @@ def _chat_usage(reply: Reply) -> Json:
         "total_tokens": usage.whole_input + usage.output,
         "prompt_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
     }
+
+
+def _asked(item: Json) -> str:
+    """Return the text of a user's message, or of a task from another agent, which the client passes on unread."""
+    blocks = item.get("content")
+    tasks = (
+        [str(one["encrypted_content"]) for one in blocks if "encrypted_content" in one]
+        if item.get("type") == _TASK and isinstance(blocks, list)
+        else []
+    )
+    return "\n".join([plain(blocks), *tasks])
 
 
 def _items(body: Json) -> list[Json]:

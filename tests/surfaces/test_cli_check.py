@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -473,6 +474,34 @@ def test_a_name_that_is_not_utf8_does_not_crash(form: str, desk: Path, tmp_path:
         file.write(GOOD.encode())
     (ran,) = run_many(desk, ["check", os.fsdecode(place), "--repo", "tree", "--format", form])
     assert (ran.code, ran.err) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
+def test_an_interrupt_while_loading_is_quiet_and_130(desk: Path) -> None:
+    starting = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    # The loading of the command line waits for the signal in a module that is loaded early.
+    starting += "import sys, time; sys.argv[0]='remit'; sys.meta_path.insert(0, type('Finder', (), {'find_spec': "
+    starting += (
+        "lambda name, *_: (print('loading', flush=True), time.sleep(60)) and None if name == 'click' else None})); "
+    )
+    starting += "from remit.__main__ import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", starting, "--version"],
+        cwd=desk,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"loading\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_the_installed_command_starts_where_interrupts_are_quiet() -> None:
+    (script,) = (entry for entry in entry_points(group="console_scripts") if entry.name == "remit")
+    assert script.value == "remit.__main__:main"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")

@@ -18,7 +18,7 @@ from remit.clients.hooks.events import handle_event
 from remit.clients.hooks.results import keep_result
 from remit.gate.declarations import KINDS
 from remit.gate.delegations import close_delegation, link_delegation, open_delegation
-from remit.gate.record_store import open_store
+from remit.gate.record_store import open_store, store_path
 from remit.gate.rules import RULES
 from remit.gate.session_store import open_session, read_session
 from remit.reports.gate import decision_schema
@@ -150,7 +150,7 @@ class TestAsking:
     def test_without_a_session_it_explains_how_to_get_one(self, remit: Remit, project: Path, words: list[str]) -> None:
         found = remit("gate", *words)
         assert (found.code, found.out) == (2, "")
-        assert "no session is recorded" in found.err
+        assert f"no session is recorded in {store_path(str(project / '.remit/gate'))}" in found.err
         assert "remit install claude-code" in found.err
         assert not (project / ".remit").exists()
 
@@ -382,7 +382,7 @@ class TestMergeOfASession:
     def test_those_who_are_only_observed_do_not_take_part(self, remit: Remit, project: Path) -> None:
         sent(project, "Explore", "Some prose.", "observed", verdict="")
         found = remit("merge", "--session", "last")
-        assert (found.code, "no report of a subagent under contract" in found.err) == (2, True)
+        assert (found.code, "no checked report of a subagent" in found.err) == (2, True)
 
     def test_those_who_are_only_observed_are_named_as_such(self, remit: Remit, project: Path) -> None:
         sent(project, "release-helper", result("generic"), "accepted")

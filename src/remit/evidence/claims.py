@@ -152,6 +152,8 @@ def summary_parts(listed: Sequence[ClaimEntry]) -> list[tuple[str, str]]:
     ]
 
 
+#: A longer subject of a commit is cut.
+_MAX_SUBJECT = 72
 HOLDING_ORDER = ("verified", "exists", "abbreviated", "planned")
 
 
@@ -193,6 +195,7 @@ _FIXED = {
     "outside-machine": "the path is one of a machine, not of the checkout",
     "quote-missing-file": "there is no such file",
     "command-missing": "the project does not define this command",
+    "anchor-missing": "no heading of the file has this anchor",
     "test-missing": "there is no such test",
     "commit-missing": "the repository has no such commit",
 }
@@ -263,6 +266,8 @@ def _of_history(checked: Checked) -> str:
     is_gone = checked.facts.state == "missing"
     verb = "changed" if not is_gone else "renamed" if found is not None else "removed"
     changed = f", {verb} in {then.changed_in[:9]}" if then.changed_in else ""
+    if changed and then.subject:
+        changed += f' "{then.subject[:_MAX_SUBJECT]}"'
     if then.is_file_only:
         today = f"; now {format_location(found)}" if found is not None else ""
         return f"the file was in {then.commit[:9]} ({then.date[:10]}) without what is stated{changed}{today}"

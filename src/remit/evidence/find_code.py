@@ -41,7 +41,7 @@ MAX_COMPARED = 20_000_000_000
 _MAX_TOKENIZED = 1024 * 1024
 _NEAR_LINES = 2_000
 _MAX_REDACTED_FILES = 8
-#: So many lines above and below the cited ones, and those of the quote, are compared before the whole file.
+#: The lines above and below the cited ones that are compared before the whole file, besides those of the quote.
 _MARGIN = 40
 #: A span of up to this many characters is scanned even if the limit is reached.
 _GLANCE = 100_000

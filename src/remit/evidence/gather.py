@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from remit.contract.kinds import Kind
 from remit.contract.model import STATUSES
 from remit.contract.parse import Document
+from remit.evidence.anchors import anchor_claims, is_anchor
 from remit.evidence.changes import ChangeChecker
 from remit.evidence.document import Headings, Segment, planned_rows, segments
 from remit.evidence.find_files import FileFinder
 from remit.evidence.grammar import references_in
-from remit.evidence.judge import judge
+from remit.evidence.judge import HOLDING, judge
 from remit.evidence.judge_statements import StatementJudge
-from remit.evidence.look import UNKNOWN, Looker, settled
+from remit.evidence.look import UNKNOWN, Looker, OwnText, settled
 from remit.evidence.model import (
     REFERENCES,
     Checked,
@@ -47,7 +48,7 @@ from remit.evidence.revisions import Accused, ClaimDates, PermalinkReader
 from remit.evidence.signals import Context, is_record, signals_of
 from remit.evidence.sources import Sources
 from remit.evidence.support import supported_confidence
-from remit.workspace.files import Workspace, WorkTree
+from remit.workspace.files import SourceFile, Workspace, WorkTree
 from remit.workspace.git import ignored_paths
 
 #: Signals are asked for at most this many accusations of a text.
@@ -160,6 +161,7 @@ def _read_claims(
             near = [place for place in above if segment.group - place.segment.group <= 1]
             claims.extend(inline_quotes(segment, near, own))
             claims.extend(command_claims(segment))
+            claims.extend(() if strict else anchor_claims(segment))
             above = own[-1:] or above
             places += [*linked, *own]
             by_line.setdefault(segment.line, []).extend([*linked, *own])
@@ -236,8 +238,14 @@ def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequen
         text=text,
     )
     files.prepare([claim.path for claim in claims if claim.path])
+    name = workspace.normal(path) if path not in ("", "-") else None
+    own_text = text
+    if name and workspace is not sources.workspace:  # the document as it was
+        past = workspace.read(name)
+        own_text = past.text if isinstance(past, SourceFile) else text
+    own = OwnText(name or "", own_text)
     names, commands = sources.name_finder(workspace), sources.command_finder(workspace)
-    return Looker(workspace, folder, files, names, commands, sources.tokens)
+    return Looker(workspace, folder, files, names, commands, own, sources.tokens)
 
 
 def _judged(
@@ -269,8 +277,14 @@ def _judged(
             signals = signals_of(_context(claims[at], facts[at], read, name)) if is_asked else ()
             first[at] = judge(claims[at], facts[at], strict=False, signals=signals, least=asked.least)
     checked = _with_locations(claims, facts, first)
-    # A program of another project states nothing about this one.
-    return [one for one in checked if not (one.kind == "command" and one.facts.state == "elsewhere")]
+    return [one for one in checked if not _states_nothing(one)]
+
+
+def _states_nothing(checked: Checked) -> bool:
+    """Return whether a claim is about a program of another project, or an anchor that nothing can show."""
+    if checked.kind == "command":
+        return checked.facts.state == "elsewhere"
+    return is_anchor(checked.claim) and checked.outcome == "unchecked"
 
 
 def _mark_ignored(facts: list[Facts], missing: list[int], workspace: Workspace | None) -> None:
@@ -281,6 +295,15 @@ def _mark_ignored(facts: list[Facts], missing: list[int], workspace: Workspace |
     for at in missing:
         if facts[at].path in ignored:
             facts[at] = replace(facts[at], is_ignored=True)
+
+
+def holding_in(
+    workspace: Workspace, document: Document, claims: Sequence[Claim], sources: Sources, path: str
+) -> list[bool]:
+    """Return which claims of a document hold in another tree of files. `path` is the document's path from the root."""
+    looker = looker_for(workspace, sources, document.whole_text, claims, path)
+    facts = looker.look(claims, in_other_files=False)
+    return [judge(claim, own, strict=False).outcome in HOLDING for claim, own in zip(claims, facts, strict=True)]
 
 
 def _document_name(workspace: Workspace | None, path: str) -> str:

@@ -53,6 +53,7 @@ Reason = Literal[
     "outside-machine",
     "name-nowhere",
     "name-not-in-file",
+    "anchor-missing",
     "name-elsewhere",
     "definition-elsewhere",
     "quote-altered",
@@ -276,7 +277,9 @@ def _of_range(claim: Claim, facts: Facts) -> _Found | None:
 
 
 def _of_name(claim: Claim, name: NameFacts, path: str) -> _Found:
-    """Judge a name at a line that exists."""
+    """Judge a name at a line that exists, or an anchor."""
+    if claim.name.startswith("#") and not name.is_near:
+        return _Found("mismatch", "anchor-missing")
     if name.is_near and not ("defined" in claim.notes and claim.line is not None):
         return _Found("verified", "name-is-there")
     if name.is_near:

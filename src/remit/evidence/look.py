@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from remit.evidence.anchors import anchor_facts, is_anchor, target_of
 from remit.evidence.find_code import CodeFinder, OtherFiles
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_files import FileFinder, other_code_base
@@ -20,6 +22,13 @@ UNKNOWN = Facts()
 ALTERNATIVES = "|"
 
 
+class OwnText(NamedTuple):
+    """The document itself: its path from the root, if it has one, and its text."""
+
+    path: str
+    text: str
+
+
 class Looker:
     """Looks up the claims of one document in one tree of files."""
 
@@ -30,6 +39,7 @@ class Looker:
         files: FileFinder,
         names: NameFinder,
         commands: CommandFinder,
+        own: OwnText,
         tokens: TokenStore,
     ) -> None:
         self._workspace = workspace
@@ -38,6 +48,7 @@ class Looker:
         self._files = files
         self._names = names
         self._commands = commands
+        self._own = own
         self._code = CodeFinder(tokens)
 
     def look(
@@ -49,7 +60,13 @@ class Looker:
         Quotes that are not in their file are searched for `in_other_files`.
         """
         self._commands.prepare(claims)
-        self._names.prepare(name for claim in claims if claim.name and claim.kind == "name" for name in _names(claim))
+        self._names.prepare(
+            name
+            for claim in claims
+            if claim.name and claim.kind == "name"
+            for name in _names(claim)
+            if not is_anchor(claim)
+        )
         # Sorted by file, so that each file is read once even if not all of them fit in memory.
         order = sorted(range(len(claims)), key=lambda at: claims[at].path)
         facts: list[Facts] = [UNKNOWN] * len(claims)
@@ -66,10 +83,23 @@ class Looker:
             return self._look_for_command(claim)
         if claim.kind == "quote":
             return self._look_for_code(claim)
+        if is_anchor(claim):
+            return self._look_for_anchor(claim)
         facts = self._files.look(claim)
         if claim.kind == "name":
             facts = self._with_name(claim, facts)
         return facts
+
+    def _look_for_anchor(self, claim: Claim) -> Facts:
+        path = target_of(claim, self._own.path, self._workspace.folder)
+        if path in ("", self._own.path):
+            name = anchor_facts(claim, self._own.text)
+            return Facts(state="file", path=self._own.path, name=name) if name is not None else UNKNOWN
+        file = self._workspace.read(path) if path is not None else None
+        if not isinstance(file, SourceFile):
+            return UNKNOWN  # the link to the file is a claim, too
+        name = anchor_facts(claim, file.text)
+        return Facts(state="file", path=file.path, name=name) if name is not None else UNKNOWN
 
     def _look_for_command(self, claim: Claim) -> Facts:
         found = self._commands.find(claim, self._folder)

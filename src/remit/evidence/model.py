@@ -188,6 +188,8 @@ class Then(msgspec.Struct, frozen=True):
     #: The commit that made it false, and where the claim is today.
     changed_in: str = ""
     found: Location | None = None
+    #: The first line of the message of the commit that made it false.
+    subject: str = ""
     #: Whether only the file was there, without the line, the name or the quote of the claim.
     is_file_only: bool = False
 

@@ -293,7 +293,8 @@ class ClaimDates:
         name = one.facts.name
         if found is None and name is not None and len(name.definitions) == 1:
             found = Location(one.facts.path, name.definitions[0])
-        return Then(held.commit, date, changed_in=changed_in, found=found)
+        subject = self._history.subject(changed_in) if changed_in else ""
+        return Then(held.commit, date, changed_in=changed_in, subject=subject, found=found)
 
     def _removed(self, gone: Sequence[Accused], dates: dict[int, str]) -> dict[int, Then]:
         """Return the claims on paths that the history has, and the checkout does not."""
@@ -312,7 +313,9 @@ class ClaimDates:
             removal = removals[one.facts.path or one.claim.path]
             today = Location(removal.renamed_to, lines.get(one.at)) if removal.renamed_to else None
             _, date = self._history.describe(removal.last_commit)
-            found[one.at] = Then(removal.last_commit, date, removal.commit, today, is_file_only=one.at not in lines)
+            subject = self._history.subject(removal.commit) if removal.commit else ""
+            is_file_only = one.at not in lines
+            found[one.at] = Then(removal.last_commit, date, removal.commit, today, subject, is_file_only)
         return found
 
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from remit.errors import UsageError
-from remit.gate.record_store import WAIT_SECONDS, digest_of, find_store, open_store
+from remit.gate.record_store import WAIT_SECONDS, digest_of, find_store, open_store, store_path
 from remit.gate.session import SCHEMA, SessionState
 from remit.gate.session_entries import ChangeEntry
 from remit.lean_json import dumps, loads
@@ -157,7 +157,7 @@ def find_session(folders: Iterable[str], wanted: str = LAST) -> RecordedSession:
     folders = list(folders)
     sessions = recorded_sessions(folders)
     if not sessions:
-        raise UsageError(f"no session is recorded in {folders[0]}; {_how_to_record(folders[0])}")
+        raise UsageError(f"no session is recorded in {store_path(folders[0])}; {_how_to_record(folders[0])}")
     if wanted in ("", LAST):
         return sessions[0]
     exact = [one for one in sessions if wanted in (one.name, one.state.session)]

@@ -43,6 +43,8 @@ class Use(NamedTuple):
     is_split: bool = False
     #: On the command line, the option is a flag that sets this value.
     value: str | None = None
+    #: On the command line, the value of the option when it is given without one.
+    bare: str | None = None
 
 
 class Field(NamedTuple):

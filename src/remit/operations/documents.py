@@ -99,11 +99,25 @@ Record = Annotated[bool, described("Store the verdicts in the ledger.", on=CLI)]
 class Verify(msgspec.Struct, frozen=True, kw_only=True):
     """Any text whose claims about the code are checked."""
 
-    paths: Files = []
+    paths: Annotated[
+        list[str],
+        described(
+            "Files and folders; without one, the project's documents.", on=CLI, metavar="[FILE...]", is_argument=True
+        ),
+    ] = []
     text: Text = None
     path: DocumentPath = "-"
     repo: Repo = None
     rev: Rev = None
+    affected_by: Annotated[
+        str | None,
+        described(
+            "Report only claims that the change since REV made false; without REV, since the main branch.",
+            on=CLI,
+            metavar="[REV]",
+            bare="",
+        ),
+    ] = None
     transcripts: Transcripts = []
     require_claims: RequireClaims = False
     claims: EveryClaim = False
@@ -113,11 +127,14 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         described("Show how a claim was judged: a line, a location or words of it.", on=CLI, metavar="CLAIM"),
     ] = None
-    fix: Annotated[bool, described("Write full paths and correct lines into the files.", on=CLI)] = False
+    fix: Annotated[
+        bool, described("Show the corrections of paths and lines as a diff, and ask before they are written.", on=CLI)
+    ] = False
+    write: Annotated[bool, described("With --fix: write the corrections without asking.", on=CLI)] = False
     record: Record = False
     attest: Attest = None
     form: Annotated[
-        Literal["text", "json", "sarif", "github", "junit", "markdown"],
+        Literal["text", "json", "sarif", "github", "junit", "markdown", "badge"],
         described("The output format.", on=CLI, option="--format"),
     ] = "text"
 

@@ -27,6 +27,10 @@ STYLES = {"allow": "green", "warn": "yellow", "ask": "yellow", "deny": "bold red
 OUTCOME_STYLES = {"accepted": "green", "returned": "yellow", "rejected": "bold red", "failed": "bold red"}
 #: The number of violations of a result that are shown.
 MAX_VIOLATIONS = 3
+#: The mode -> the label of the direct reads since the last prompt. In `verify` they are not limited and not shown.
+_READS = {"observe": "direct reads", "verify": ""}
+#: The tool of a decision on a final answer: the answer goes back, and no call is denied.
+_ANSWER = "answer"
 
 
 class WindowShape(msgspec.Struct):
@@ -65,7 +69,10 @@ def decision_lines(decision: Mapping[str, Any], columns: int) -> Iterator[Line]:
     if decision.get("delegate_to"):
         yield from paragraph(f"delegate to: {decision['delegate_to']}", columns, style="cyan")
     window = decision.get("window") or {}
-    yield [Piece(f"  window: {_count(window.get('files'), 'file')}, {_count(window.get('lines'), 'line')}", "dim")]
+    label = _READS.get(str(decision.get("mode")), "window")
+    if label:
+        read = f"{_count(window.get('files'), 'file')}, {_count(window.get('lines'), 'line')}"
+        yield [Piece(f"  {label}: {read}", "dim")]
 
 
 def log_shape(state: SessionState, *, denied: bool) -> dict[str, Any]:
@@ -85,7 +92,10 @@ def log_lines(state: SessionState, columns: int, *, denied: bool) -> Iterator[Li
     refused, saved = log.log_entries(state, denied=True), log.saved_tokens(state)
     # In the mode `observe` nothing is denied.
     verb = "would have been denied" if any(entry.get("would") for entry in refused) else "denied"
-    yield _head(state, f"{_count(len(state.decisions), 'decision')}, {len(refused)} {verb}", columns)
+    returned = [entry for entry in refused if entry.get("tool") == _ANSWER]
+    counts = [f"{len(refused) - len(returned)} {verb}"] if len(refused) > len(returned) or not returned else []
+    counts += [f"{_count(len(returned), 'answer')} {verb.replace('denied', 'sent back')}"] if returned else []
+    yield _head(state, f"{_count(len(state.decisions), 'decision')}, {', '.join(counts)}", columns)
     if not entries:
         yield [Piece("no denied calls" if denied else "no recorded decisions", "dim")]
     for entry in entries:
@@ -188,9 +198,10 @@ def trusted_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
 def _answer(entry: Mapping[str, Any]) -> tuple[str, str]:
     """Return the decision and its style; in the mode `observe` also the decision of `standard`."""
     decision, would = str(entry.get("decision") or "?"), entry.get("would")
+    names = {"deny": "send back"} if entry.get("tool") == _ANSWER else {}
     if would and would != decision:
-        return f"{decision} (would {would})", STYLES.get(str(would), "")
-    return decision, STYLES.get(decision, "")
+        return f"{decision} (would {names.get(str(would), would)})", STYLES.get(str(would), "")
+    return names.get(decision, decision), STYLES.get(decision, "")
 
 
 def _answer_line(entry: Mapping[str, Any], more: str = "") -> Line:
@@ -332,14 +343,16 @@ def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
     read = f"{_count(window['files'], 'file')}, {_count(window['lines'], 'line')}"
     open_ones = [str(one["agent"]) for one in shape["delegations"] if one["state"] == "open"]
     states = _counts([str(one["state"]) for one in shape["delegations"]])
+    reads = _READS.get(shape["mode"], "window")
+    opened = f"; opened by: {window['why']}{closed}" if reads == "window" else ""
     facts = {
-        "window": f"{read} read directly; opened by: {window['why']}{closed}",
-        "decisions": would + _table(shape["answers"]) if shape["answers"] else "none recorded",
+        reads: f"{read}{' read directly' if opened else ''}{opened}" if reads else "",
+        "decisions": would + _decision_counts(shape["answers"], has_denials=bool(reads)),
         "rules": _table(shape["rules"]),
         "denied": f"{would}reads of {_count(denied['lines'], 'line')}, estimated at {denied['tokens']:,} tokens"
         if denied["lines"]
         else "",
-        "exceptions": f"{_table(used['used'])}; {_saving(used['used'], costs)}" if used["used"] else "",
+        "exceptions": f"{_table(used['used'])}; {_saving(used['used'], costs)}" if used["used"] and reads else "",
         "untrue": untrue_text(shape["untrue"]) if any(shape["untrue"].values()) else "",
         "analysed": f"{_count(shape['analysed'], 'file')} covered by accepted results" if shape["analysed"] else "",
         "delegations": _table(states) + (f"; open: {', '.join(open_ones)}" if open_ones else ""),
@@ -348,6 +361,13 @@ def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
     for label, fact in facts.items():
         for number, row in enumerate(wrap_text(escape_control(fact), columns, 14) if fact else ()):
             yield [Piece(f"  {label:<12}" if number == 0 else "", "bold"), Piece(row[14:] if number == 0 else row)]
+
+
+def _decision_counts(answers: Mapping[str, int], *, has_denials: bool) -> str:
+    """Return the number of each decision. In `verify` no call is denied: only a final answer is sent back."""
+    if has_denials:
+        return _table(answers) or "none recorded"
+    return f"{_count(answers['deny'], 'answer')} sent back" if answers.get("deny") else ""
 
 
 def _saving(used: Mapping[str, int], costs: Mapping[str, int]) -> str:

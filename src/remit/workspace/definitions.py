@@ -252,7 +252,7 @@ class ParsingProcess:
         _write(texts, _HEAD.pack(len(text)) + text)
         deadline = time.monotonic() + SECONDS
         head = _read(answers, _HEAD.size, deadline)
-        return _read(answers, *_HEAD.unpack(head), deadline) if len(head) == _HEAD.size else b""
+        return _read(answers, _HEAD.unpack(head)[0], deadline) if len(head) == _HEAD.size else b""
 
 
 def _start_copy() -> tuple[int, int, int]:
@@ -284,7 +284,7 @@ def _answer_all(texts: int, answers: int) -> NoReturn:  # pragma: no cover (in t
         for first, last in pairwise((2, *sorted((texts, answers)), _MAX_OPEN)):
             os.closerange(first + 1, last)  # its files and locks are not held
         while len(head := _read(texts, _HEAD.size)) == _HEAD.size:
-            text = msgspec.msgpack.decode(_read(texts, *_HEAD.unpack(head)), type=tuple[str, bytes, list[str]])
+            text = msgspec.msgpack.decode(_read(texts, _HEAD.unpack(head)[0]), type=tuple[str, bytes, list[str]])
             output = msgspec.msgpack.encode(parse_definitions(*text))
             _write(answers, _HEAD.pack(len(output)) + output)
     finally:
@@ -297,7 +297,7 @@ def _write(pipe: int, data: bytes) -> None:
 
 
 def _read(pipe: int, size: int, deadline: float = math.inf) -> bytes:
-    """Return so many bytes of a pipe, or those that have arrived when it is closed or the time is over."""
+    """Return `size` bytes of a pipe, or those that have arrived when it is closed or the time is over."""
     parts = bytearray()
     while len(parts) < size:
         if deadline < math.inf:

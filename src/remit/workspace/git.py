@@ -62,9 +62,12 @@ _HUNK = lazy_pattern(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 _NEW_NAME = lazy_pattern(r'^\+\+\+ "?b/(.*?)"?\t?$')
 
 
-def changed_lines(root: Path, rev: str) -> dict[str, list[tuple[int, int]]]:
-    """Return, for each file below the root, the line ranges that are new or changed since a commit."""
-    flags = ("--unified=0", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+def changed_lines(root: Path, rev: str, *, with_renames: bool = False) -> dict[str, list[tuple[int, int]]]:
+    """Return, for each file below the root, the line ranges that are new or changed since a commit.
+
+    All lines of a renamed file are new, unless it is compared with its old path, `with_renames`.
+    """
+    flags = ("--unified=0", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", *(["--find-renames"] * with_renames))
     diff = _diff(root, *flags, "--end-of-options", rev)
     untracked = run_git(root, "ls-files", "-z", "--others", "--exclude-standard")
     if diff is None or untracked is None:
@@ -81,6 +84,19 @@ def changed_lines(root: Path, rev: str) -> dict[str, list[tuple[int, int]]]:
             if count:
                 spans.append((start, start + count - 1))
     return found
+
+
+def renamed_files(root: Path, rev: str) -> dict[str, str]:
+    """Return the old path of each file below the root that was renamed since a commit."""
+    listed = _diff(root, "--find-renames", "--name-status", "--diff-filter=R", "-z", "--end-of-options", rev)
+    words = decode_output(listed or b"").removesuffix("\0").split("\0")
+    return dict(zip(words[2::3], words[1::3], strict=False))
+
+
+def merge_base(root: Path, rev: str) -> str | None:
+    """Return the commit at which the checked-out one left another; None without one."""
+    found = run_git(root, "merge-base", "--end-of-options", rev, "HEAD")
+    return decode_output(found).strip() or None if found else None
 
 
 def patches_since(root: Path, rev: str) -> dict[str, str] | None:

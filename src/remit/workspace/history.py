@@ -226,6 +226,13 @@ class History:
                 return about.id[: next(unique, len(about.id))], about.date
         return commit[:_SHORT_ID], ""
 
+    def subject(self, commit: str) -> str:
+        """Return the first line of a commit's message; empty if it is not known."""
+        with suppress(HistoryUnreadable), self._limit:
+            about = self._objects.commit(commit)
+            return about.subject if about is not None else ""
+        return ""
+
     def removed(self, paths: Mapping[str, str | None], document: str = "") -> dict[str, Removal]:
         """Return how paths that are not in the checkout disappeared; a path that the history never had is left out.
 

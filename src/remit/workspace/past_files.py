@@ -30,6 +30,8 @@ Problem = Literal["", "no-git", "no-commit", "shallow", "partial", "revision", "
 #: Questions are sent in portions that fit into the buffer of a pipe, so that neither side waits for the other.
 _PORTION = 8_192
 _MAX_TREE_ENTRIES = 500_000
+#: A subject is cut after this many bytes.
+_MAX_SUBJECT = 200
 _MAX_FOLDERS = 20_000
 _MAX_LINKS = 40
 _PIECE = 64 * 1024
@@ -122,6 +124,8 @@ class CommitData(NamedTuple):
     parents: tuple[str, ...]
     #: The author's day, as `git show` prints it: `2024-02-08`; empty if it is not a date.
     date: str
+    #: The first line of the message.
+    subject: str = ""
 
 
 class _Object(NamedTuple):
@@ -371,12 +375,14 @@ def _read_object(pipe: IO[bytes]) -> _Object | None:
 
 def _parse_commit(content: _Object) -> CommitData:
     fields: dict[bytes, list[bytes]] = {}
-    for line in (content.data or b"").split(b"\n\n", 1)[0].split(b"\n"):
+    head, _, message = (content.data or b"").partition(b"\n\n")
+    for line in head.split(b"\n"):
         key, _, value = line.partition(b" ")
         fields.setdefault(key, []).append(value)
     parents = tuple(parent.decode("ascii", "replace") for parent in fields.get(b"parent", ()))
     tree = fields.get(b"tree", [b""])[0].decode("ascii", "replace")
-    return CommitData(content.id, tree, parents, _day(fields.get(b"author", [b""])[0]))
+    subject = message[:_MAX_SUBJECT].lstrip().partition(b"\n")[0].decode("utf-8", "replace").strip()
+    return CommitData(content.id, tree, parents, _day(fields.get(b"author", [b""])[0]), subject)
 
 
 def _day(author: bytes) -> str:

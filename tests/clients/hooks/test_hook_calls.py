@@ -268,4 +268,4 @@ def test_an_editing_agent_whose_reports_are_not_checked_is_reported(start: Calla
     assert hooks.state.warnings == []
     assert hooks.call("Edit", edit | {"file_path": "src/f1.py"}, agent_id="a2", agent_type="general-purpose") is None
     [warning] = hooks.state.warnings
-    assert warning.startswith("Agent general-purpose is not under contract and edits files")
+    assert warning.startswith("Agent general-purpose edits files, and its reports are not checked")

@@ -41,7 +41,7 @@ def typed(hooks: Hooks, name: str, arguments: str = "", *, session: str = SESSIO
 @pytest.mark.parametrize(
     ("name", "arguments", "answer"),
     [
-        ("report", "", f"remit: session {SESSION} has no report of a subagent under contract yet"),
+        ("report", "", f"remit: session {SESSION} has no checked report of a subagent yet"),
         ("declare", "edit docs/specs/orders.md", "remit: Missing option '--why'"),
         ("declare", "", "remit: Missing argument"),
         ("declare", "everything docs/specs/orders.md --why x", "remit: Invalid value"),
@@ -70,7 +70,7 @@ def test_commands_use_the_session_in_which_they_are_typed(hooks: Hooks) -> None:
     assert f"session {SESSION}" in typed(hooks, "status")
     assert "code-explorer" in typed(hooks, "report")
     assert typed(hooks, "report", session="a-later-one").startswith(
-        "remit: session a-later-one has no report of a subagent"
+        "remit: session a-later-one has no checked report of a subagent"
     )
     typed(hooks, "declare", "edit docs/specs/orders.md --why 'a word'")
     assert [entry.paths for entry in hooks.state.declarations] == [["docs/specs/orders.md"]]

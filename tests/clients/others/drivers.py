@@ -53,6 +53,8 @@ class Driver:
     corrected = "Orders were traced. Nothing was run."
     #: How many answers of the model stay in the conversation after a compaction.
     kept_answers = 0
+    #: An agent of the client itself, which no install adds.
+    own_agent = ""
     #: Whether a model of the client can call tools inside a script.
     has_scripts = False
     #: Whether the client repeats a report in a message that no hook can change.
@@ -87,7 +89,7 @@ class Driver:
         """Return a call of the MCP server."""
         raise NotImplementedError
 
-    def delegate(self, *tasks: str) -> list[Json]:
+    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
         """Return the turns that start these tasks together and wait for the reports; a task is its marker."""
         raise NotImplementedError
 
@@ -111,6 +113,10 @@ class Driver:
     def resume(self, stage: NpmStage, prompt: str) -> None:
         """Continue the last session in a new process."""
         raise NotImplementedError
+
+    def converse(self, stage: NpmStage, prompt: str) -> None:
+        """Start a session whose false answer is sent back, and wait for the next one."""
+        self.start(stage, prompt)
 
     def work(self, stage: NpmStage, first: str, second: str) -> None:
         """Start a session, and continue it with another prompt in a new process."""
@@ -136,6 +142,9 @@ class Codex(Driver):
     """`codex exec`; edits are patches, and a report arrives by `wait_agent`."""
 
     client = "codex"
+    own_agent = "explorer"
+    #: Features of the client that a session turns on, as TOML.
+    features = ""
     unapproved = 1
     not_approved = "codex skips 9 of 9 hooks until you approve them; start `codex` in this project"
     approved = "codex runs all 9 hooks of this project"
@@ -168,9 +177,9 @@ class Codex(Driver):
     def verify_text(self, key: str, text: str) -> Json:
         return call(key, "verify_text", text=text) | {"namespace": "mcp__remit"}
 
-    def delegate(self, *tasks: str) -> list[Json]:
+    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
         def spawn(task: str) -> Json:
-            given = call(f"spawn-{task}", "spawn_agent", message=f"{task}: please", agent_type="code-explorer")
+            given = call(f"spawn-{task}", "spawn_agent", message=f"{task}: please", agent_type=agent)
             return given | {"namespace": "multi_agent_v1"}
 
         def wait(task: str) -> Json:
@@ -197,7 +206,10 @@ base_url = "{stage.server.url}/v1"
 wire_api = "responses"
 [projects."{stage.project}"]
 trust_level = "trusted"
-{trust}""",
+{trust}
+[features]
+{self.features}
+""",
             encoding="utf-8",
         )
 
@@ -245,10 +257,30 @@ trust_level = "trusted"
         return {str(item["call_id"]).removeprefix("call_"): dumped(item["output"]) for item in found}
 
 
+class CodexOfVersionTwo(Codex):
+    """Codex with multi-agent version 2: an agent has the name of its task, and its report is a message."""
+
+    features = "multi_agent_v2 = true"
+
+    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
+        place = {"namespace": "collaboration"}
+
+        def spawn(task: str) -> Json:
+            about = {"message": f"{task}: please", "agent_type": agent, "task_name": task.replace("-", "_")}
+            return call(f"spawn-{task}", "spawn_agent", **about, fork_turns="none") | place
+
+        return [does(*map(spawn, tasks)), *(does(self.wait(task)) for task in tasks)]
+
+    def wait(self, key: str) -> Json:
+        """Return a call that waits for the next message of an agent."""
+        return call(key, "wait_agent", timeout_ms=60_000) | {"namespace": "collaboration"}
+
+
 class Copilot(Driver):
     """`copilot -p`; it compacts in the background while the model answers, so another process continues after that."""
 
     client = "copilot"
+    own_agent = "general-purpose"
     unapproved = 1
     compacts = True
     resumed = "this-goes-on"
@@ -265,11 +297,11 @@ class Copilot(Driver):
     def verify_text(self, key: str, text: str) -> Json:
         return call(key, "remit-verify_text", text=text)
 
-    def delegate(self, *tasks: str) -> list[Json]:
+    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
         def launch(task: str) -> Json:
-            about = {"description": task, "prompt": f"{task}: please", "agent_type": "code-explorer"}
-            # The model asks for a background run: the report arrives in the result all the same.
-            return call(task, "task", name=task, mode="background", **about)
+            about = {"description": task, "prompt": f"{task}: please", "agent_type": agent}
+            # The model asks for a background run: the report of the team's agent arrives in the result all the same.
+            return call(task, "task", name=task, mode="sync" if agent == self.own_agent else "background", **about)
 
         return [does(*map(launch, tasks))]
 
@@ -316,6 +348,7 @@ class Opencode(Driver):
     """`opencode run`, and its server for a session that goes on after an answer."""
 
     client = "opencode"
+    own_agent = "general"
     approved = "opencode runs the hooks: it denied a call in a test session"
     own_files = (".opencode",)
     ends_with_false_answer = True
@@ -328,9 +361,9 @@ class Opencode(Driver):
     def verify_text(self, key: str, text: str) -> Json:
         return call(key, "remit_verify_text", text=text)
 
-    def delegate(self, *tasks: str) -> list[Json]:
+    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
         def launch(task: str) -> Json:
-            return call(task, "task", description=task, prompt=f"{task}: please", subagent_type="code-explorer")
+            return call(task, "task", description=task, prompt=f"{task}: please", subagent_type=agent)
 
         return [does(*map(launch, tasks))]
 
@@ -349,12 +382,15 @@ class Opencode(Driver):
         }
         (folder / "opencode.json").write_text(json.dumps(settings), encoding="utf-8")
 
-    def work(self, stage: NpmStage, first: str, second: str) -> None:
-        """Use the client's server first: `opencode run` ends with the first answer, also if it is sent back."""
+    def converse(self, stage: NpmStage, prompt: str) -> None:
+        """Use the client's server: `opencode run` ends with the first answer, also if it is sent back."""
         with self._serving(stage) as url:
             session = ask(f"{url}/session", {})["id"]
-            ask(f"{url}/session/{session}/message", {"parts": [{"type": "text", "text": first}]})
+            ask(f"{url}/session/{session}/message", {"parts": [{"type": "text", "text": prompt}]})
             until(lambda: is_corrected(ask(f"{url}/session/{session}/message")))
+
+    def work(self, stage: NpmStage, first: str, second: str) -> None:
+        self.converse(stage, first)
         self.resume(stage, second)
 
     @contextlib.contextmanager

@@ -211,6 +211,47 @@ def test_a_rejected_report_without_a_wait_is_announced_at_the_next_event(client:
     assert "is not accepted" in answer["hookSpecificOutput"]["additionalContext"]
 
 
+def test_a_report_that_comes_as_a_message_is_marked_with_the_result_of_the_wait(client: Client) -> None:
+    agent = CAPTURED["SubagentStop"]["agent_id"]
+    spawned = {"tool_name": "collaborationspawn_agent", "tool_input": {"message": "m", "agent_type": "code-explorer"}}
+    send(client, "PreToolUse.spawn_agent", **spawned)
+    transcript = rollout(client)
+    head = {"session_id": CAPTURED["PostToolUse.spawn_agent"]["session_id"], "id": agent, "agent_path": "/root/trace"}
+    named = Path(transcript).with_name(f"rollout-2026-11-18T00-00-00-{agent}.jsonl")
+    named.write_text(json.dumps({"type": "session_meta", "payload": head}) + "\n")
+    send(
+        client,
+        "PostToolUse.spawn_agent",
+        **spawned,
+        transcript_path=transcript,
+        tool_response='{"task_name":"/root/trace"}',
+    )
+    for active in (False, True):
+        about = {"agent_transcript_path": transcript, "last_assistant_message": INVENTED}
+        send(client, "SubagentStop", **about, stop_hook_active=active)
+    waited = {
+        "tool_name": "collaborationwait_agent",
+        "tool_response": '{"message":"Wait completed.","timed_out":false}',
+    }
+    answer = send(client, "PostToolUse.wait_agent", **waited)
+    assert answer is not None
+    assert "decision" not in answer
+    assert "(/root/trace) is not accepted" in answer["hookSpecificOutput"]["additionalContext"]
+    assert send(client, "PostToolUse.wait_agent", **waited) is None  # once
+
+
+def test_a_report_that_came_after_the_last_answer_is_marked_with_the_next_prompt(client: Client) -> None:
+    agent = CAPTURED["SubagentStop"]["agent_id"]
+    send(client, "PreToolUse.spawn_agent")
+    send(client, "PostToolUse.spawn_agent", tool_response=json.dumps({"agent_id": agent, "nickname": "Bohr"}))
+    for active in (False, True):
+        about = {"agent_transcript_path": rollout(client), "last_assistant_message": INVENTED}
+        send(client, "SubagentStop", **about, stop_hook_active=active)
+    answer = send(client, "UserPromptSubmit", prompt="go on")
+    assert answer is not None
+    assert "(Bohr) is not accepted" in answer["hookSpecificOutput"]["additionalContext"]
+
+
 def test_a_good_report_is_accepted_with_the_rollout_as_receipts(client: Client) -> None:
     send(client, "PreToolUse.spawn_agent")
     about = {"agent_transcript_path": rollout(client), "last_assistant_message": GOOD}

@@ -30,7 +30,7 @@ def stage(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
 
 def test_a_failing_command_prints_the_reason_in_a_sentence(stage: Stage) -> None:
     answer = json.dumps(stage.asked("good-morning")[-1]["messages"])
-    assert "no report of a subagent under contract yet" in answer
+    assert "no checked report of a subagent yet" in answer
     assert "remit: Missing option '--why'" in answer
     assert "Shell command failed" not in answer
 

@@ -143,11 +143,11 @@ class ClaudeCode(ClientSetup):
                 installed[path] = text
         off = self.disabled_hooks(here)
         if not installed:
-            what = "not under contract here; install the hooks with `remit install claude-code`"
+            what = "not installed here; install the hooks with `remit install claude-code`"
             yield HealthFact(_WHAT, "good", what)
         elif off:
             names = " and ".join(map(str, off))
-            yield HealthFact(_WHAT, "bad", f"not under contract: {names} switches all hooks off (disableAllHooks)")
+            yield HealthFact(_WHAT, "bad", f"nothing is checked: {names} switches all hooks off (disableAllHooks)")
         else:
             for path, text in installed.items():
                 yield from self._facts_of(path, text, state_problem(here))

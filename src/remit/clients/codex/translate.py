@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import table, text
 from remit.clients.hooks.responses import merge, truncate
 from remit.clients.translation import edits_in, is_only_patch, merge_permissions, patches_in
 from remit.gate.session_store import read_session
-from remit.lean_json import loads
+from remit.lean_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,12 +35,17 @@ _HARMLESS = frozenset(
         *("tool_search", "view_image", "update_plan", "request_user_input", "web_search", "sleep", "exec", "wait"),
         *("get_goal", "create_goal", "update_goal", "list_mcp_resources", "list_mcp_resource_templates"),
         *("read_mcp_resource", "send_input", "send_message", "close_agent", "resume_agent", "list_agents"),
-        *("followup_task", "interrupt_agent"),
+        *("followup_task", "interrupt_agent", "wait_agent"),
     }
 )
 _CANNOT_ASK = (
     "This client cannot ask the user for a permission. Tell the user what you need; `remit gate declare` permits it"
 )
+#: The newest rollouts of a day that are read for the agent of a task, and the bytes of each.
+_MAX_ROLLOUTS = 300
+_HEAD_BYTES = 4000
+#: The name of a rollout ends with the id of its agent.
+_ID_LENGTH = 36
 #: Characters of the result of `wait_agent`.
 _MAX_RESULT = 400_000
 #: What the model reads with a withheld report.
@@ -66,8 +73,8 @@ def _tool_events(payload: Payload, project: str) -> list[Payload]:
     is_before = text(payload, "hook_event_name") == "PreToolUse"
     if tool.endswith("spawn_agent"):
         return [_launch(payload, given)]
-    if tool.endswith("wait_agent"):
-        return [] if is_before else _deliveries(payload, project)
+    if tool.endswith("wait_agent") and not (is_before or _is_announcement(payload)):
+        return _deliveries(payload, project)
     if tool == "apply_patch":
         return _edits(payload, [command])
     if tool == "Bash" and isinstance(payload.get("tool_response"), str):
@@ -103,11 +110,45 @@ def _launch(payload: Payload, arguments: Payload) -> Payload:
     if text(payload, "hook_event_name") == "PreToolUse":
         return event
     answer = _json(text(payload, "tool_response"))
-    if not text(answer, "agent_id"):
+    task = text(answer, "task_name")
+    agent_id = text(answer, "agent_id") or _agent_of_task(payload, task)
+    if not (agent_id or task):
         return {**event, "hook_event_name": "PostToolUseFailure", "error": text(payload, "tool_response")[:2000]}
     # As a teammate of Claude Code: it runs in parallel, and the orchestrator reads a notice at the next event.
-    about = {"status": "teammate_spawned", "agentId": text(answer, "agent_id"), "agentType": agent}
-    return {**event, "tool_response": {**about, "name": text(answer, "nickname") or agent}}
+    about = {"status": "teammate_spawned", "agentId": agent_id, "agentType": agent}
+    return {**event, "tool_response": {**about, "name": task or text(answer, "nickname") or agent}}
+
+
+def _agent_of_task(payload: Payload, task: str) -> str:
+    """Return the id of the agent that works on a task, from the heads of the newest rollouts; "" if none names it.
+
+    With multi-agent version 2, the result of a launch names the task and not the agent.
+    """
+    folder, _ = os.path.split(text(payload, "transcript_path"))
+    if not (task and folder):
+        return ""
+    try:
+        names = sorted(os.listdir(folder), reverse=True)[:_MAX_ROLLOUTS]
+    except OSError:
+        return ""
+    session, path = text(payload, "session_id"), dumps({"agent_path": task})[1:-1]
+    for name in names:
+        try:
+            with open(os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+                head = file.read(_HEAD_BYTES).replace(b": ", b":")
+        except OSError:
+            continue
+        if path.replace(b": ", b":") in head and f'"session_id":"{session}"'.encode() in head:
+            return name.removesuffix(".jsonl")[-_ID_LENGTH:]
+    return ""
+
+
+def _is_announcement(payload: Payload) -> bool:
+    """Whether the result of `wait_agent` only states that a message has come: multi-agent version 2.
+
+    The message has the report itself, and no hook can change it. The notice about it comes with this result.
+    """
+    return not table(_json(text(payload, "tool_response")), "status")
 
 
 def _deliveries(payload: Payload, project: str) -> list[Payload]:

@@ -10,6 +10,7 @@ from remit.clients.hooks.responses import Answer, add_context, merge, message
 from remit.gate.decide import EDITING, SHELLS, TASK_TOOLS, UNCOUNTED, may_change_files
 from remit.gate.model import Decision, ToolUse
 from remit.gate.session import SessionState
+from remit.gate.session_store import read_session
 from remit.gate.settle import (
     settle,
     settle_between_calls,
@@ -24,8 +25,16 @@ GRANTED = ("Read", "NotebookRead", "Edit", "MultiEdit", "Write", "NotebookEdit",
 
 
 def after_tool_call(payload: object, context: ProjectContext) -> Answer | None:
-    """PostToolUse of every tool except a delegation."""
-    return _settle(payload, context)
+    """PostToolUse of every tool except a delegation: settle it, and add the notice about a report that came."""
+    answer = _settle(payload, context)
+    session = text(payload, "session_id")
+    state = None if text(payload, "agent_id") else read_session(context.folder, session)
+    if state is None or not any(entry.untold for entry in state.delegations.values()):
+        return answer
+    from remit.clients.hooks.teams import untold_notices  # late: few calls come after a report
+
+    notice = untold_notices(session, context)
+    return merge(answer, add_context("PostToolUse", notice) if notice else None)
 
 
 def tool_call_failed(payload: object, context: ProjectContext) -> Answer | None:

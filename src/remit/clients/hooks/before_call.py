@@ -138,7 +138,7 @@ def _decide_first(call: ToolUse, state: SessionState, context: ProjectContext) -
         and decision.decision != "deny"
         and not context.is_checked(call.agent_type)
     ):
-        state.warn(f"Agent {call.agent_type[:80]} is not under contract and edits files; its reports are not checked")
+        state.warn(f"Agent {call.agent_type[:80]} edits files, and its reports are not checked")
     return decision
 
 

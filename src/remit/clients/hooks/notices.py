@@ -183,9 +183,10 @@ def rejected_notice(kept: KeptResult, entry: Delegation | None) -> str:
         return failure_notice(kept, retried=retried)
     if kept.is_outside_contract:
         return unverified_notice(kept, retried=retried)
+    sender = f" ({display_name(entry.teammate)})" if entry is not None and entry.teammate else ""
     return "\n".join(
         (
-            f"remit: the report of {display_name(kept.agent)} is not accepted: do not use it.",
+            f"remit: the report of {display_name(kept.agent)}{sender} is not accepted: do not use it.",
             _framed_violations(kept),
             *_verified_part(kept, "its report was not accepted"),
             f"The report is stored in {neutralize(kept.path)}.",

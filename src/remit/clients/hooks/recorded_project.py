@@ -80,7 +80,7 @@ class SessionProject:
         found = self.session(wanted)
         inputs = merge_inputs_of(self.kept(found), found.state, options, sources)
         if not inputs:
-            raise UsageError(f"session {found.state.session} has no report of a subagent under contract yet")
+            raise UsageError(f"session {found.state.session} has no checked report of a subagent yet")
         return inputs
 
     def state_of(self, payload: Mapping[str, Any]) -> SessionState | None:

@@ -30,7 +30,14 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
         state.prompts += 1
         state.final_returned = state.final_told = False
         record_prompt(context, state)
-    return None
+        has_notice = any(entry.untold for entry in state.delegations.values())
+    if not has_notice:
+        return None
+    # A report that came after the last answer reaches the model with this prompt.
+    from remit.clients.hooks.teams import untold_notices  # late: few prompts come after a report
+
+    notice = untold_notices(text(payload, "session_id"), context)
+    return add_context("UserPromptSubmit", notice) if notice else None
 
 
 def session_started(payload: object, context: ProjectContext) -> Answer | None:

@@ -62,6 +62,8 @@ def plan_install(
 ) -> InstallPlan:
     """Plan an install without writing anything. Raises UsageError if it is not possible."""
     _refuse_second_install(target)
+    if not target.is_user:
+        from_configuration(load(target.root))  # a faulty configuration is refused before the person is asked
     if mode is not None and mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}; choose from {', '.join(MODES)}")
     recorded = read_record(target)
@@ -350,19 +352,16 @@ def install_lock(target: InstallTarget) -> Iterator[None]:
 
 
 def status_message(plan: InstallPlan, client: str) -> str:
-    """Return the last line of an install: whether the client is under contract."""
+    """Return the last line of an install: whether the mode is effective."""
+    mode = effective_mode(plan.target)
+    state = {"verify": "verified", "observe": "observed"}.get(mode, "under contract")
     off = plan.target.client.disabled_hooks(plan.target)
     if off:
         names = " and ".join(plan.target.display_path(path) for path in off)
-        return f"{client} is NOT under contract: disableAllHooks in {names} switches all hooks off; remove it first"
+        return f"{client} is NOT {state}: disableAllHooks in {names} switches all hooks off; remove it first"
     if plan.record.http and not is_answering(plan.record.http):
-        return (
-            f"{client} is not under contract yet: its hooks call {plan.record.http}, where no server answers "
-            f"({NO_SERVER})"
-        )
-    mode = effective_mode(plan.target)
+        return f"{client} is not {state} yet: its hooks call {plan.record.http}, where no server answers ({NO_SERVER})"
     more = ", unless a project states another" if plan.target.is_user else ""
-    state = {"verify": "verified", "observe": "observed"}.get(mode, "under contract")
     mode = f"mode {mode}{more}"
     if not plan.changes:
         return f"{client} is already {state} here ({mode}); nothing to change"

@@ -221,8 +221,8 @@ def uninstall_command(client: str, project: Path | None, form: str, *, is_user: 
         if is_empty_plan(plan):
             if form == "text":
                 print_remarks(plan)
-            return print_plan(plan, form, f"{client} is not under contract here; nothing to remove")
+            return print_plan(plan, form, f"{client} is not installed here; nothing to remove")
         if not confirm(plan, form, is_sure=is_sure):
             return 1
         apply_uninstall(plan)
-        return print_plan(plan, form, f"{client} is no longer under contract here")
+        return print_plan(plan, form, f"{client}: Remit's hooks and files are removed")

@@ -14,6 +14,7 @@ from remit.errors import UsageError, did_you_mean
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Check and merge": {
         "audit": ("audit.command", "List the untrue statements of your assistants."),
+        "demo": ("demo.command", "Review an example shop, and show what was false."),
         "review": ("review.command", "Review a checkout and print one verified report."),
         "verify": ("verify.command", "Check whether what a text states about the code is true."),
         "check": ("check.command", "Check results against the contract and the checkout."),

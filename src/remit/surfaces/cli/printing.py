@@ -186,6 +186,8 @@ def _parameter(field: Field) -> Callable[[Callable[..., int]], Callable[..., int
         default = None if is_required else field.default
         is_shown = default not in (None, "")
         settings |= {"type": kind, "metavar": field.use.metavar, "default": default, "show_default": is_shown}
+        if field.use.bare is not None:
+            settings |= {"is_flag": False, "flag_value": field.use.bare}
     return click.option(field.use.option or f"--{field.name.replace('_', '-')}", field.name, **settings)
 
 

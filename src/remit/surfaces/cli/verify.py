@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
 import remit as package
+from remit.affected import AffectedClaims, change_since
 from remit.checking import Options, Verdict, check_text, read_source
 from remit.clients.transcripts.reading import read_transcripts
+from remit.configuration import load
 from remit.contract.parse import MAX_BYTES
 from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
@@ -19,9 +25,10 @@ from remit.evidence.sources import Sources, open_sources
 from remit.operations.documents import Check, Verify, verify_options
 from remit.reports.claim_details import explain_lines
 from remit.reports.formats import check_github, check_json, check_junit
-from remit.reports.layout import escape_control
+from remit.reports.layout import Line, Piece, escape_control, format_count
 from remit.reports.shapes import FixShape
 from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
+from remit.reports.verify_project import project_lines, verify_badge
 from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import (
@@ -32,7 +39,8 @@ from remit.surfaces.cli.printing import (
     print_text,
     terminal_columns,
 )
-from remit.verifying import fix_file
+from remit.verifying import Fixed, fix_source, write_fixed
+from remit.workspace.project_documents import project_documents
 
 
 @click.command("verify")
@@ -44,14 +52,21 @@ def command(wanted: Verify) -> int:
     agent's answer. It may be a folder (every Markdown and text file in it) or - for standard input. Its claims are
     looked up in the checkout: --repo, else the one that contains the first file, else the current folder.
 
+    Without FILE, the tracked documents that people and assistants read are verified: README, AGENTS.md, CLAUDE.md,
+    CONTRIBUTING, docs, agents, commands and skills. With --affected-by, only claims fail that held at the commit where
+    this branch left REV and do not hold now, and claims on changed lines.
+
     A claim is a location, a quote with a location, a name next to a location, a link to a file, or a command, test or
     commit of the project. Other prose is not checked.
 
     Each accusation is certain, likely, or worth a look. The exit code is 1 if a certain or likely one exists, otherwise
-    0. With --fix, locations are corrected that moved, or that can mean only one file or line.
+    0. With --fix, locations are corrected that moved, or that can mean only one file or line: a diff is shown, and the
+    files are written after a question or with --write.
 
     \b
     Examples:
+      remit verify
+      remit verify --affected-by
       remit verify audit.md
       remit verify docs/plan.md --rev v1.2.0 --claims
       remit verify docs/ --only certain
@@ -61,28 +76,82 @@ def command(wanted: Verify) -> int:
       remit verify audit.md --attest audit.intoto.json
       remit verify pull-request.md --require-claims --format github
     """
-    files = find_texts(wanted.paths)
-    if wanted.fix and None in files:
-        raise UsageError("--fix writes files; it cannot change standard input")
-    if wanted.fix and wanted.attest is not None:
-        raise UsageError("--fix changes the files; run --attest afterwards, without --fix")
-    if wanted.explain is not None and wanted.form != "text":
-        raise UsageError("--explain prints text; remove --format")
+    _refuse_conflicts(wanted)
     options = verify_options(wanted)
     documents = Documents() if wanted.attest is not None else None
-    root, origin = find_repository(path_of(wanted.repo), files)
-    sources = open_sources(root, rev=wanted.rev, transcripts=read_transcripts(map(Path, wanted.transcripts)))
-    try:
+    texts = _texts(wanted)
+    change = change_since(texts.root, wanted.affected_by) if wanted.affected_by is not None else None
+    with ExitStack() as opened:
+        transcripts = read_transcripts(map(Path, wanted.transcripts))
+        sources = opened.enter_context(closing(open_sources(texts.root, rev=wanted.rev, transcripts=transcripts)))
+        affected = None
+        if change is not None:
+            affected = AffectedClaims(texts.root, change, options, sources, texts.path_in_checkout)
+            opened.callback(affected.close)
         with SlowNotice() as notice:
-            answer = _verify_all(files, options, sources, notice, documents, fix=wanted.fix)
-        _print(answer, f"{display_root(root)} ({origin})" if wanted.form == "text" else str(root), wanted)
-    finally:
-        sources.close()
-    empty = finish_documents(wanted, documents, answer.verdicts, options, root)
+            answer = _verify_all(texts.files, options, sources, notice, documents, affected=affected, fix=wanted.fix)
+        if wanted.fix:
+            answer = _finish_fixes(answer, wanted)
+        _print(answer, texts, wanted, change.base if change is not None else "")
+    empty = finish_documents(wanted, documents, answer.verdicts, options, texts.root)
     is_refused = bool(empty) and wanted.require_claims
     if is_refused and wanted.form != "text":  # the text form has a line for each
         click.echo(f"remit: no claims found in {escape_control(', '.join(empty))}", err=True)
     return 1 if is_refused or not all(verdict.accepted for verdict in answer.verdicts) else 0
+
+
+def _refuse_conflicts(wanted: Verify) -> None:
+    if wanted.fix and "-" in wanted.paths:
+        raise UsageError("--fix writes files; it cannot change standard input")
+    if wanted.fix and wanted.attest is not None:
+        raise UsageError("--fix changes the files; run --attest afterwards, without --fix")
+    if wanted.write and not wanted.fix:
+        raise UsageError("--write writes what --fix corrects; add --fix")
+    if wanted.explain is not None and wanted.form != "text":
+        raise UsageError("--explain prints text; remove --format")
+    if wanted.affected_by is None:
+        return
+    if wanted.rev is not None or wanted.fix or wanted.transcripts or "-" in wanted.paths:
+        raise UsageError("--affected-by compares the documents on disk; remove --rev, --fix, --transcript and -")
+
+
+class _Texts(NamedTuple):
+    """The texts to verify, and the checkout of their claims."""
+
+    files: list[Path | None]
+    root: Path
+    #: How the checkout was chosen.
+    origin: str
+    #: Whether they are the documents of the project that no command line named.
+    is_project: bool
+
+    def path_in_checkout(self, name: str) -> str:
+        """Return the path of a document from the root of the checkout."""
+        return os.path.relpath(os.path.realpath(name), os.path.realpath(self.root)).replace(os.sep, "/")
+
+
+def _texts(wanted: Verify) -> _Texts:
+    if wanted.paths:
+        files = find_texts(wanted.paths)
+        return _Texts(files, *find_repository(path_of(wanted.repo), files), is_project=False)
+    root, origin = find_repository(path_of(wanted.repo), [])
+    configured = load(root)
+    documents, excluded = configured["verify.documents"], configured["verify.exclude"]
+    try:
+        paths = project_documents(root, documents, excluded)
+    except ValueError as error:
+        raise UsageError(f"verify.documents or verify.exclude: {error}") from error
+    if paths is None:
+        raise UsageError("without a FILE, the documents of a git checkout are verified; this folder is not in one")
+    if not paths:
+        raise UsageError(f"{root} tracks no README, AGENTS.md, CONTRIBUTING or other document; name the FILE")
+    return _Texts([_shortest(root / path) for path in paths], root, origin, is_project=True)
+
+
+def _shortest(path: Path) -> Path:
+    """Return a path as a user in the current folder writes it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def finish_documents(
@@ -107,10 +176,20 @@ def read_document(file: Path | None, documents: Documents | None) -> bytes:
     return source
 
 
+class _FixedFile(NamedTuple):
+    """A file, its content, and its correction."""
+
+    file: Path
+    source: bytes
+    fixed: Fixed
+
+
 class _Answer(NamedTuple):
     verdicts: list[Verdict]
-    #: None without --fix.
+    #: The corrections that were made; None without --fix.
     fixes: list[FixShape] | None
+    #: The corrected files that are not written yet.
+    waiting: list[_FixedFile]
 
 
 def _verify_all(
@@ -120,37 +199,79 @@ def _verify_all(
     notice: SlowNotice,
     documents: Documents | None,
     *,
+    affected: AffectedClaims | None,
     fix: bool,
 ) -> _Answer:
     verdicts: list[Verdict] = []
-    fixes: list[FixShape] = []
+    waiting: list[_FixedFile] = []
     for number, file in enumerate(files, 1):
         name = display_name(file)
         notice.update(f"checking {name}" + (f" ({number} of {len(files)})" if len(files) > 1 else ""))
         source = read_document(file, documents)
         if fix and file is not None:
-            fixed = fix_file(file, source, name, options, sources)
-            verdicts += fixed.verdicts
-            fixes += (FixShape(name, one.line, one.old, one.new) for one in fixed.fixes)
+            fixed = fix_source(source, name, options, sources)
+            verdicts += fixed.before
+            waiting += [_FixedFile(file, source, fixed)] if fixed.fixes else []
+        elif affected is not None:
+            verdicts += affected.check(source, name)
         else:
             verdicts += check_text(source, name, options, sources)
-    return _Answer(verdicts, fixes if fix else None)
+    return _Answer(verdicts, [] if fix else None, waiting)
 
 
-def _print(answer: _Answer, root: str, wanted: Verify) -> None:
-    form, (verdicts, fixes) = wanted.form, answer
-    only, required = wanted.only, wanted.require_claims
+def _finish_fixes(answer: _Answer, wanted: Verify) -> _Answer:
+    """Show the corrections, and write them if that is wanted."""
+    if not answer.waiting:
+        return answer
+    number = sum(len(waiting.fixed.fixes) for waiting in answer.waiting)
+    count = format_count(number, "correction")
+    if wanted.form == "text":
+        print_lines(line for waiting in answer.waiting for line in _diff_lines(waiting))
+    can_ask = wanted.form == "text" and sys.stdin.isatty() and sys.stdout.isatty()
+    if not wanted.write and not (can_ask and click.confirm(f"Write {count}?")):
+        click.echo(f"remit: {count} not written; --fix --write writes them", err=True)
+        return answer
+    written: dict[str, list[Verdict]] = {}
+    fixes: list[FixShape] = []
+    for file, source, fixed in answer.waiting:
+        write_fixed(file, source, fixed.text)
+        name = display_name(file)
+        written[name] = fixed.verdicts
+        fixes += (FixShape(name, fix.line, fix.old, fix.new) for fix in fixed.fixes)
+    kept = [verdict for verdict in answer.verdicts if verdict.path not in written]
+    after = [verdict for verdicts in written.values() for verdict in verdicts]
+    order = list(dict.fromkeys(verdict.path for verdict in answer.verdicts))
+    return _Answer(sorted([*kept, *after], key=lambda verdict: order.index(verdict.path)), fixes, [])
+
+
+def _diff_lines(waiting: _FixedFile) -> Iterator[Line]:
+    """Yield the unified diff of a correction."""
+    name = display_name(waiting.file)
+    before = waiting.source.decode("utf-8", "replace").split("\n")
+    for line in unified_diff(before, waiting.fixed.text.split("\n"), f"a/{name}", f"b/{name}", lineterm="", n=0):
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+        yield [Piece(escape_control(line), "bold" if line[:3] in ("+++", "---") else style)]
+
+
+def _print(answer: _Answer, texts: _Texts, wanted: Verify, base: str) -> None:
+    form, verdicts, fixes = wanted.form, answer.verdicts, answer.fixes
+    only, required, root = wanted.only, wanted.require_claims, str(texts.root)
+    shown = f"{display_root(texts.root)} ({texts.origin})"
     if wanted.explain is not None:
         _print_explanation(verdicts, wanted.explain)
+    elif form == "text" and (base or (texts.is_project and not wanted.claims and not fixes)):
+        print_lines(project_lines(verdicts, terminal_columns(), root=shown, since=base, only=only))
     elif form == "text":
-        shown = terminal_columns()
-        print_lines(verify_lines(verdicts, shown, root=root, every=wanted.claims, only=only, fixes=fixes or ()))
+        width = terminal_columns()
+        print_lines(verify_lines(verdicts, width, root=shown, every=wanted.claims, only=only, fixes=fixes or ()))
     elif form == "markdown":
         print_text(verify_markdown(verdicts, root, fixes or (), only=only))
     elif form == "sarif":
         print_text(verify_sarif(verdicts, package.__version__, require_claims=required, only=only))
     elif form == "json":
         print_text(check_json(verdicts, root, fixes))
+    elif form == "badge":
+        print_text(verify_badge(verdicts))
     elif form == "github":
         print_text(check_github(verdicts, require_claims=required, only=only))
     else:

@@ -1,0 +1,99 @@
+"""Which claims of the project's documents does a change make false?
+
+A claim is affected if it held before the change and does not hold now, in any document. A claim on a changed line is
+affected if it does not hold. What was false before the change is not reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from remit.checking import Options, Verdict, check_text, with_evidence
+from remit.errors import UsageError
+from remit.evidence.gather import holding_in
+from remit.evidence.model import Checked
+from remit.evidence.sources import Sources
+from remit.workspace.commit import Commit
+from remit.workspace.git import changed_lines, main_branch, merge_base, renamed_files
+
+#: The kind of a claim, its line, its position and its words.
+_Key = tuple[str, int, int, str]
+
+
+class DocumentChange(msgspec.Struct, frozen=True):
+    """What a change did to the documents of a checkout."""
+
+    #: The commit before the change.
+    base: str
+    #: The new and changed lines of each file.
+    lines: dict[str, list[tuple[int, int]]]
+    #: The old path of each renamed file.
+    renamed: dict[str, str]
+
+    def is_changed(self, path: str, line: int) -> bool:
+        """Return whether the change wrote a line of a document."""
+        return any(first <= line <= last for first, last in self.lines.get(path, ()))
+
+
+def change_since(root: Path, rev: str) -> DocumentChange:
+    """Return the change since the checked-out commit left a branch or commit; with an empty name, the main branch."""
+    name = rev or main_branch(root)
+    if name is None:
+        raise UsageError("this checkout has no main branch to compare with; name a commit: --affected-by REV")
+    base = merge_base(root, name)
+    if base is None:
+        problem = f"{root} has no commit {name!r} that is related to the checked-out one"
+        raise UsageError(f"{problem}; in a shallow clone, fetch it first: git fetch --unshallow")
+    return DocumentChange(base, changed_lines(root, base, with_renames=True), renamed_files(root, base))
+
+
+class AffectedClaims:
+    """Finds the affected claims of documents. `path_in_checkout` returns the path of a document from the root."""
+
+    def __init__(
+        self, root: Path, change: DocumentChange, options: Options, sources: Sources, path_of: Callable[[str], str]
+    ) -> None:
+        self._change = change
+        self._options = options
+        self._first = replace(options, with_history=False)
+        self._sources = sources
+        self._path_of = path_of
+        self._before = Commit(root, change.base)
+
+    def close(self) -> None:
+        """End the git process."""
+        self._before.close()
+
+    def check(self, source: bytes, path: str) -> list[Verdict]:
+        """Return the verdicts on a document, with the affected claims only."""
+        found = check_text(source, path, self._first, self._sources)
+        affected = [self._affected(verdict, path) for verdict in found]
+        if not any(affected):
+            return [self._only(verdict, affected[0]) for verdict in found]
+        dated = check_text(source, path, self._options, self._sources)
+        return [self._only(verdict, keys) for verdict, keys in zip(dated, affected, strict=True)]
+
+    def _affected(self, verdict: Verdict, path: str) -> set[_Key]:
+        name = self._path_of(path)
+        accused = [one for one in verdict.evidence.checked if one.reliability is not None]
+        written = {_key(one) for one in accused if self._change.is_changed(name, one.at)}
+        older = [one for one in accused if _key(one) not in written]
+        if not older:
+            return written
+        old_path = self._change.renamed.get(name, name)
+        held = holding_in(self._before, verdict.document, [one.claim for one in older], self._sources, old_path)
+        return written | {_key(one) for one, is_held in zip(older, held, strict=True) if is_held}
+
+    def _only(self, verdict: Verdict, keys: set[_Key]) -> Verdict:
+        """Return a verdict on the chosen claims of a document."""
+        evidence = replace(verdict.evidence, checked=[one for one in verdict.evidence.checked if _key(one) in keys])
+        return with_evidence(verdict, evidence, self._options)
+
+
+def _key(checked: Checked) -> _Key:
+    claim = checked.claim
+    return claim.kind, claim.at, claim.start, claim.text

@@ -1,0 +1,148 @@
+"""Print which claims of a project's documents fail: grouped by document, the documents with most failures first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from remit.checking import Verdict
+from remit.evidence.claims import ClaimEntry, claims_of, claims_text
+from remit.evidence.model import Reliability
+from remit.reports.accusations import cited_text, found_text, is_shown, why_text
+from remit.reports.formats import format_json
+from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
+from remit.reports.text import OUTCOME_STYLES
+from remit.reports.verify import history_problems
+
+_INDENT = "  "
+_MARGIN = 6
+#: A reason is cut after this many columns; it may contain long lines of code.
+_MAX_WHY = 400
+_BADGE_NAMES = 2
+
+
+class _Document(NamedTuple):
+    path: str
+    failing: list[ClaimEntry]
+    look: list[ClaimEntry]
+
+    @property
+    def order(self) -> tuple[bool, int, str]:
+        """Documents that fail come first, those with most failures before the others."""
+        return not self.failing, -len(self.failing), self.path
+
+
+def project_lines(
+    verdicts: Sequence[Verdict], columns: int | None, *, root: str, since: str = "", only: Reliability = "look"
+) -> Iterator[Line]:
+    """Yield the lines of the report. Without `columns`, for a pipe, each claim is one line that names its document.
+
+    `since` names the commit before a change, if only the claims that it made false are reported.
+    """
+    documents = sorted((_document(verdict, only) for verdict in verdicts), key=lambda document: document.order)
+    for document in documents:
+        if document.failing:
+            yield from _failing(document, columns)
+    looked = [document for document in documents if document.look]
+    if looked:
+        yield [Piece(f"worth a look ({sum(len(document.look) for document in looked):,})", "bold")]
+        for document in looked:
+            yield from (_row(document.path, entry, columns, is_dim=True) for entry in _listed_claims(document, since))
+            hidden = len(document.look) - len(_listed_claims(document, since))
+            if hidden:
+                count = format_count(hidden, "claim")
+                yield [Piece(f"{_INDENT}{escape_control(document.path)}: {count}", "dim")]
+    yield from _summary(verdicts, documents, columns, root, since)
+
+
+def _document(verdict: Verdict, only: Reliability) -> _Document:
+    claims = [entry for entry in claims_of(verdict.evidence) if is_shown(entry, only)]
+    failing = sorted((entry for entry in claims if entry.fails), key=lambda e: (e.outcome != "outdated", e.at))
+    return _Document(verdict.path, failing, [entry for entry in claims if not entry.fails])
+
+
+def _listed_claims(document: _Document, since: str) -> list[ClaimEntry]:
+    """Return what is listed: of all documents, what is worth a look is only counted."""
+    return document.look if since else []
+
+
+def _failing(document: _Document, columns: int | None) -> Iterator[Line]:
+    if columns is None:
+        yield from (_row(document.path, entry, None) for entry in document.failing)
+        return
+    outdated = sum(entry.outcome == "outdated" for entry in document.failing)
+    wrong = len(document.failing) - outdated
+    counts = ", ".join(filter(None, (f"{outdated} outdated" * bool(outdated), f"{wrong} wrong" * bool(wrong))))
+    yield [Piece(escape_control(document.path), "bold"), Piece(f"  {counts}", "red")]
+    for entry in document.failing:
+        yield from _entry(entry, columns)
+
+
+def _row(path: str, entry: ClaimEntry, columns: int | None, *, is_dim: bool = False) -> Line:
+    """Return a claim as one line with its document, of any length in a pipe."""
+    truth = _truth(entry)
+    text = f"  {escape_control(cited_text(entry))}{f'  {truth}' if truth else ''}"
+    place = escape_control(f"{path}:{entry.at}")
+    if columns is not None:
+        used = display_width(place) + display_width(entry.outcome) + 4
+        text = shorten_text(text, max(20, columns - used))
+    style = "yellow" if is_dim else OUTCOME_STYLES[entry.outcome]
+    return [
+        Piece(f"{_INDENT * is_dim}{place}", "dim" if is_dim else "bold"),
+        Piece("  "),
+        Piece(entry.outcome, style),
+        Piece(text),
+    ]
+
+
+def _entry(entry: ClaimEntry, columns: int) -> Iterator[Line]:
+    """Yield a claim below the name of its document; the reason follows on its line, or below it."""
+    what, truth = escape_control(cited_text(entry)), _truth(entry)
+    head = [Piece(f"{_INDENT}{entry.at:>4}  "), Piece(entry.outcome, OUTCOME_STYLES[entry.outcome]), Piece(f"  {what}")]
+    used = sum(display_width(piece.text) for piece in head)
+    if used + 2 + display_width(truth) <= columns:
+        yield [*head, Piece(f"  {truth}" if truth else "", "dim")]
+        return
+    yield head
+    yield from ([Piece(row, "dim")] for row in wrap_text(truth, columns, _MARGIN))
+
+
+def _truth(entry: ClaimEntry) -> str:
+    found = found_text(entry)
+    text = " ".join(filter(None, (why_text(entry), f"→ {found}" if found else "")))
+    return escape_control(shorten_text(text, _MAX_WHY))
+
+
+def _summary(
+    verdicts: Sequence[Verdict], documents: Sequence[_Document], columns: int | None, root: str, since: str
+) -> Iterator[Line]:
+    claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
+    failing = sum(bool(document.failing) for document in documents)
+    if since:
+        number = sum(entry.fails for entry in claims)
+        made = f"{format_count(number, 'claim')} made false" if number else "no claim was made false"
+        text = f"{made} since {since[:12]} ({format_count(len(documents), 'document')} checked)"
+    else:
+        text = f"{format_count(len(documents), 'document')}, {failing:,} with failures; {claims_text(claims)}"
+    for row in wrap_text(text, columns) if columns is not None else [text]:
+        yield [Piece(row, "bold" if not failing else "bold red")]
+    notes = [*history_problems(verdicts), f"checked against {escape_control(root)}, the files on disk"]
+    if not since and any(document.look for document in documents):
+        notes.append("`remit verify FILE` lists what is worth a look")
+    for note in notes:
+        yield from ([Piece(row, "dim")] for row in (wrap_text(note, columns) if columns is not None else [note]))
+
+
+def verify_badge(verdicts: Sequence[Verdict]) -> str:
+    """Return the JSON of an endpoint of shields.io: which documents were checked, and how many claims hold."""
+    claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
+    failing = sum(entry.fails for entry in claims)
+    names = [escape_control(verdict.path.rpartition("/")[2]) for verdict in verdicts]
+    label = ", ".join(names) if len(names) <= _BADGE_NAMES else "documents"
+    if not claims:
+        message, color = "no claims", "lightgrey"
+    elif failing:
+        message, color = f"{failing:,} of {format_count(len(claims), 'claim')} wrong or outdated", "red"
+    else:
+        message, color = f"verified, {format_count(len(claims), 'claim')}", "brightgreen"
+    return format_json({"schemaVersion": 1, "label": label or "documents", "message": message, "color": color})

@@ -1,0 +1,116 @@
+"""The command `remit demo`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+import msgspec
+
+from remit.configuration import load
+from remit.demo.recorded_model import MODEL, recorded_model
+from remit.demo.review import DemoResult, copy_shop, demo_lines, demo_result, examples, recorded_plan, recordings
+from remit.dispatch.settings import Settings, load_settings
+from remit.dispatch.submit import Resolving
+from remit.errors import EnvironmentBroken
+from remit.evidence.sources import open_sources
+from remit.merging.merge import without_sections
+from remit.merging.model import Merge
+from remit.orchestrate.api import begin_plan
+from remit.orchestrate.plan import Plan
+from remit.orchestrate.review import ReviewTeam, find_team, review_plan
+from remit.reports.plans import job_summary
+from remit.store.database import Database, open_database
+from remit.surfaces.cli.merge import with_dismissals
+from remit.surfaces.cli.plans import DrivenPlan, drive_with_progress, write_reports
+from remit.surfaces.cli.printing import columns, form_option, print_answer
+
+
+@click.command("demo")
+@click.option("--recorded", "is_recorded", is_flag=True, help="Play the recorded model although a key is set.")
+@form_option()
+def command(*, is_recorded: bool, form: str) -> int:
+    """Review an example shop, and show what was claimed, what was false and what remains.
+
+    Three subagents and the installed analysers review the shop. With a key for a model, that model is used, which
+    costs money; without one, a recording plays the model. The jobs, tools, checks, corrections and the merge are
+    those of `remit review`. The database is removed at the end; the copy of the shop and the report stay in
+    the folder `demo` of the data folder.
+
+    \b
+    Examples:
+      remit demo
+      remit demo --recorded --format json
+    """
+    for name in ("psycopg.pool", "procrastinate"):  # an unavailable database is reported in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    folder = load_settings().data / "demo"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    root = folder.resolve() / "shop"
+    copy_shop(examples() / "shop", root)
+    team = find_team(load(root), root, ["."])
+    is_recorded = is_recorded or not team.subagents
+    _print_team(team, is_recorded=is_recorded)
+    with recorded_model(recordings()) if is_recorded else nullcontext():
+        driven, result = _with_scratch_database(root, team, MODEL if is_recorded else team.model)
+    if result is None:
+        click.echo("remit: stopped", err=True)
+        return 130
+    report = write_reports(result.merge, root, folder, "report")["html"]
+    click.echo(f"jobs: {job_summary(driven.found)}\n", err=True)
+    print_answer(form, result, demo_lines(result, _shown_path(report), columns()))
+    return 0
+
+
+def _print_team(team: ReviewTeam, *, is_recorded: bool) -> None:
+    """Print who reviews, and with which model."""
+    if not is_recorded:
+        text = f"model: {team.model}; a key for it is set (--recorded plays the recorded model)"
+    elif team.subagents:
+        text = "model: recorded"
+    else:
+        text = f"model: recorded, because {team.why_no_model}"
+    click.echo(text, err=True)
+    click.echo(f"analysers: {', '.join(team.analysers) or 'none is installed'}", err=True)
+
+
+def _with_scratch_database(root: Path, team: ReviewTeam, model: str) -> tuple[DrivenPlan, DemoResult | None]:
+    async def work(settings: Settings) -> tuple[DrivenPlan, DemoResult | None]:
+        async with open_database(None, settings.data) as database:
+            return await review_shop(database, settings, root, team, model)
+
+    with tempfile.TemporaryDirectory(prefix="remit-demo-", ignore_cleanup_errors=True) as name:
+        return asyncio.run(work(load_settings(start=root)._replace(database=None, data=Path(name).resolve())))
+
+
+async def review_shop(
+    database: Database, settings: Settings, root: Path, team: ReviewTeam, model: str
+) -> tuple[DrivenPlan, DemoResult | None]:
+    """Review the shop in a folder, and show the progress; without a result, the user stopped it."""
+    number = await begin_plan(database, _plan(root, team, model), root)
+    driven = await drive_with_progress(database, settings, number, Resolving())
+    if driven.stopped:
+        return driven, None
+    stored = next((phase.merge for phase in driven.found.phases if phase.merge is not None), None)
+    if stored is None:
+        raise EnvironmentBroken(f"the review did not finish: {job_summary(driven.found)}")
+    merged = without_sections(msgspec.convert(stored, Merge), team.analysers)
+    merged = with_dismissals(merged, open_sources(root).workspace)
+    return driven, await demo_result(database, driven.found, merged, model)
+
+
+def _plan(root: Path, team: ReviewTeam, model: str) -> Plan:
+    configured = load(root)
+    threshold, profile = float(configured["merge.threshold"]), configured["profile"]
+    if model == MODEL:
+        return recorded_plan(team, threshold=threshold, profile=profile)
+    return review_plan(team, ["."], threshold=threshold, profile=profile)
+
+
+def _shown_path(file: Path) -> Path:
+    """Return a path below the current folder as one from there."""
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file

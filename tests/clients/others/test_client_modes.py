@@ -1,0 +1,132 @@
+"""Sessions of the real Codex, Copilot CLI and opencode in the modes that deny nothing: `verify` and `observe`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from drivers import DRIVERS, FALSE, Driver
+from npm_client import SPEC, Json, NpmStage, does, dumped, git, says, staged
+from support.shop_reports import INVENTED
+
+pytestmark = pytest.mark.process
+
+#: More than a quick lookup.
+_FILES = ("shop/orders.py", "shop/cart.py", "shop/auth.py", "README.md", "shop/prices.py")
+_BAD = f"The refund is at `{INVENTED}`."
+
+
+def conversations(driver: Driver, mode: str) -> dict[str, list[Json]]:
+    is_verified = mode == "verify"
+    return {
+        "code-as-usual": [
+            does(*(driver.read(f"read_{number}", path) for number, path in enumerate(_FILES))),
+            does(driver.edit("edit", "shop/mail.py", "Mail to customers", "Mail to all customers")),
+            does(driver.edit("spec", SPEC, "reciept", "bill")),
+            does(driver.shell("shell", "sed -i s/cart/card/ README.md")),
+            *driver.delegate("look-around", agent=driver.own_agent),
+            does(driver.read("again", "shop/orders.py")),
+            says(FALSE),
+            *([says("Nothing was run.")] if is_verified else []),
+        ],
+        "look-around": [
+            does(driver.read("inside", "shop/orders.py")),
+            *([says(_BAD), says("There is no refund.")] if is_verified else [says(_BAD)]),
+        ],
+    }
+
+
+class Session(NamedTuple):
+    driver: Driver
+    stage: NpmStage
+    status: str
+    log: Json
+
+    def results(self) -> dict[str, str]:
+        return self.driver.results(self.stage, "code-as-usual")
+
+    def turns(self, marker: str) -> list[list[Json]]:
+        return self.driver.turns(self.stage, marker)
+
+
+def held(client: type[Driver], mode: str, factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Yield a session that was held in this mode, after the uninstall."""
+    folder = factory.mktemp(f"{client.client}-{mode}")
+    driver = client(folder / "shop")
+    with staged(driver.client, folder, conversations(driver, mode)) as stage:
+        driver.configure(stage)
+        before = stage.everything()
+        stage.remit("install", driver.client, "--mode", mode, "--yes")
+        driver.approve(stage)
+        (driver.converse if mode == "verify" else driver.start)(stage, "code-as-usual")
+        stage.recorded.extend(stage.server.requests)
+        status = stage.remit("gate", "status", "--since", "1d")
+        log = json.loads(stage.remit("gate", "log", "--denied", "--format", "json"))
+        stage.remit("uninstall", driver.client, "--yes")
+        after = {path: data for path, data in stage.everything().items() if not path.startswith(driver.own_files)}
+        changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        assert changed == {"shop/mail.py", SPEC, "README.md"}  # the session's own changes, and nothing of the install
+        yield Session(driver, stage, status, log)
+
+
+@pytest.fixture(scope="module", params=DRIVERS, ids=lambda driver: driver.client)
+def verified(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    yield from held(request.param, "verify", tmp_path_factory)
+
+
+@pytest.fixture(scope="module", params=DRIVERS, ids=lambda driver: driver.client)
+def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    yield from held(request.param, "observe", tmp_path_factory)
+
+
+def assert_work_was_done(session: Session) -> None:
+    found = session.results()
+    for number, path in enumerate(_FILES):
+        first = git(session.stage.project, "show", f"HEAD:{path}").splitlines()[0]
+        assert dumped(first)[1:-1] in found[f"read_{number}"].replace("\\\\", "\\")
+    assert "shop" in found["again"]
+    diff = git(session.stage.project, "diff")
+    assert "+The customer gets a bill by mail." in diff
+    assert "Mail to all customers" in diff
+    assert "README.md" in diff
+
+
+def test_verify_denies_nothing(verified: Session) -> None:
+    assert_work_was_done(verified)
+    assert "remit (" not in "".join(verified.results().values())
+    assert {one["rule"] for one in verified.log["decisions"]} == {"final-claims"}  # an answer, and no call
+
+
+def test_verify_sends_a_false_report_back_and_asks_for_no_form(verified: Session) -> None:
+    asked = verified.turns("look-around")
+    assert len(asked) == 3
+    assert "How to answer" not in dumped(asked[0])
+    assert INVENTED in dumped(asked[2][-1])
+    assert "reference-missing-file" in dumped(asked[2][-1])
+    arrived = verified.results()["look-around"]
+    assert "There is no refund." in arrived
+    assert INVENTED not in arrived
+
+
+def test_verify_sends_a_false_answer_back_once_and_counts_it(verified: Session) -> None:
+    requests = verified.turns("code-as-usual")
+    assert dumped(requests[-1]).count("remit (final-claims)") == 1
+    assert "shop/refunds.py" in dumped(requests[-1][-1])
+    assert verified.status.startswith("3 untrue statements were stopped, 0 got through")
+
+
+def test_observe_denies_and_sends_back_nothing(observed: Session) -> None:
+    assert_work_was_done(observed)
+    for marker, turns in conversations(observed.driver, "observe").items():
+        requests = observed.turns(marker)
+        assert len(requests) == len(turns)
+        assert "remit" not in dumped(requests[-1]).lower().replace(str(observed.stage.root).lower(), "")
+    assert INVENTED in observed.results()["look-around"]
+
+
+def test_observe_records_what_another_mode_would_deny(observed: Session) -> None:
+    decisions = observed.log["decisions"]
+    assert {one["decision"] for one in decisions} == {"allow"}
+    assert {"edit-code", "edit-spec", "lookup-files"} <= {one["rule"] for one in decisions if one["would"] == "deny"}

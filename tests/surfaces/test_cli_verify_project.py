@@ -1,0 +1,202 @@
+"""`remit verify` without a file, `--affected-by`, anchors, the badge, and `--fix` with its question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.verify_commands import Remit, command_runner, commit, git
+
+CART = "LIMIT = 20\n\n\ndef add(cart, line):\n    cart.append(line)\n\n\ndef total(cart):\n    return sum(cart)\n"
+GUIDE = "# Guide\n\n## Set up\n\nThe sum is made by `total()` in `src/cart.py:8`. See [the code](../src/cart.py).\n"
+AGENTS = "# For assistants\n\nRead [the guide](docs/guide.md#set-up) first; `add()` is in `src/cart.py:4`.\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "shop"
+    write(root, "src/cart.py", CART)
+    write(root, "docs/guide.md", GUIDE)
+    write(root, "AGENTS.md", AGENTS)
+    write(root, "CHANGELOG.md", "- `src/gone.py:3` was removed\n")
+    write(root, "node_modules/lib/README.md", "`src/none.py:3`\n")
+    git(root, "init", "-q", "-b", "main")
+    commit(root, "Sell things")
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def remit(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
+    return command_runner(monkeypatch, capsys)
+
+
+def write(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+def test_the_documents_of_a_project_are_those_that_people_and_assistants_read(remit: Remit, project: Path) -> None:
+    ran = remit("verify", "--format", "json")
+    assert [result["path"] for result in ran.json["results"]] == ["AGENTS.md", "docs/guide.md"]
+    assert ran.code == 0
+
+
+def test_a_project_can_choose_its_documents(remit: Remit, project: Path) -> None:
+    write(project, "remit.toml", '[verify]\nexclude = ["docs/**"]\n')
+    assert [result["path"] for result in remit("verify", "--format", "json").json["results"]] == ["AGENTS.md"]
+    write(project, "remit.toml", '[verify]\ndocuments = ["CHANGELOG.md"]\n')
+    assert [result["path"] for result in remit("verify", "--format", "json").json["results"]] == ["CHANGELOG.md"]
+
+
+def test_a_folder_without_git_needs_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = command_runner(monkeypatch, capsys)("verify")
+    assert ran.code == 2
+    assert "without a FILE" in ran.err
+
+
+def test_a_stale_instruction_names_the_commit_that_made_it_false(remit: Remit, project: Path) -> None:
+    git(project, "mv", "src/cart.py", "src/basket.py")
+    commit(project, "Rename carts to baskets")
+    ran = remit("verify")
+    assert ran.code == 1
+    assert "changed in" in ran.out
+    assert '"Rename carts to baskets"; now at src/basket.py:4' in ran.words
+    assert "2 documents, 2 with failures" in ran.out
+
+
+def test_a_link_names_a_heading(remit: Remit, project: Path) -> None:
+    write(project, "AGENTS.md", "# A\n\n[a](docs/guide.md#set-up) [b](docs/guide.md#gone) [c](#a) [d](#b)\n")
+    claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]
+    assert {(claim["text"], claim["outcome"]) for claim in claims if "#" in claim["text"]} == {
+        ("docs/guide.md#set-up", "verified"),
+        ("docs/guide.md#gone", "mismatch"),
+        ("#a", "verified"),
+        ("#b", "mismatch"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("heading", "anchor"),
+    [
+        ("## Set `up` it!", "set-up-it"),
+        ("## 日本語の見出し", "日本語の見出し"),
+        ("## [A link](x.md) here", "a-link-here"),
+        ("## One\n\n## One", "one-1"),
+        ("## Named {#other}", "other"),
+        ('<a id="mine"></a>', "mine"),
+        ("Two lines\n---", "two-lines"),
+        ("## C++ & Rust", "c--rust"),
+        ("## snake_case name", "snake_case-name"),
+    ],
+)
+def test_anchors_are_made_as_github_makes_them(remit: Remit, project: Path, heading: str, anchor: str) -> None:
+    write(project, "docs/page.md", f"# Page\n\n{heading}\n")
+    write(project, "AGENTS.md", f"[x](docs/page.md#{anchor}) [y](docs/page.md#{anchor}-none)\n")
+    claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]
+    outcomes = [claim["outcome"] for claim in claims if "#" in claim["text"]]
+    assert outcomes == ["verified", "mismatch"]
+
+
+def test_a_change_is_blamed_for_what_it_made_false_only(remit: Remit, project: Path) -> None:
+    write(project, "docs/old.md", "`tax()` is in `src/cart.py:4`, and `src/none.py:3` is gone.\n")
+    commit(project, "Add a document that is false")
+    git(project, "checkout", "-q", "-b", "work")
+    assert remit("verify", "--affected-by").code == 0
+    write(project, "src/cart.py", CART.replace("def total", "def sum_of"))
+    commit(project, "Rename total")
+    ran = remit("verify", "--affected-by", "main")
+    assert ran.code == 1
+    assert "docs/guide.md:5" in ran.out
+    assert "old.md" not in ran.out
+    assert "1 claim made false since" in ran.out
+
+
+def test_a_claim_on_a_changed_line_has_to_hold(remit: Remit, project: Path) -> None:
+    git(project, "checkout", "-q", "-b", "work")
+    write(project, "AGENTS.md", AGENTS + "\n`add()` is in `src/none.py:4`.\n")
+    ran = remit("verify", "--affected-by", "main", "--format", "json")
+    assert ran.code == 1
+    claims = [claim for result in ran.json["results"] for claim in result["claims"]]
+    assert [(claim["at"], claim["outcome"]) for claim in claims] == [(5, "missing-file")]
+
+
+def test_a_renamed_document_is_compared_with_its_old_place(remit: Remit, project: Path) -> None:
+    git(project, "checkout", "-q", "-b", "work")
+    git(project, "mv", "docs/guide.md", "docs/deep.md")
+    write(project, "docs/deep.md", GUIDE)
+    commit(project, "Move the guide")
+    ran = remit("verify", "--affected-by", "main")
+    assert "AGENTS.md:3" in ran.out  # its link leads to no file now
+    assert "docs/deep.md:" not in ran.out
+
+
+def test_a_heading_that_a_change_renames_breaks_the_links_to_it(remit: Remit, project: Path) -> None:
+    git(project, "checkout", "-q", "-b", "work")
+    write(project, "docs/guide.md", GUIDE.replace("Set up", "Install"))
+    ran = remit("verify", "--affected-by", "main")
+    assert ran.code == 1
+    assert "docs/guide.md#set-up" in ran.out
+
+
+def test_only_the_named_documents_are_asked(remit: Remit, project: Path) -> None:
+    git(project, "checkout", "-q", "-b", "work")
+    write(project, "src/cart.py", "X = 1\n")
+    assert "docs/guide.md" not in remit("verify", "AGENTS.md", "--affected-by", "main").out
+    assert "docs/guide.md" in remit("verify", "docs", "--affected-by", "main").out
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--affected-by", "nowhere"], "has no commit 'nowhere'"),
+        (["--affected-by", "main", "--fix"], "remove --rev, --fix"),
+        (["--affected-by", "main", "--rev", "HEAD"], "remove --rev, --fix"),
+        (["--write"], "add --fix"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(remit: Remit, words: list[str], problem: str) -> None:
+    ran = remit("verify", *words)
+    assert ran.code == 2
+    assert problem in ran.err
+
+
+def test_a_correction_is_shown_and_not_written_without_a_question(remit: Remit, project: Path) -> None:
+    write(project, "src/cart.py", "# carts\n" + CART)
+    before = (project / "AGENTS.md").read_text()
+    ran = remit("verify", "AGENTS.md", "--fix")
+    assert ran.code == 0  # one line further is within reach
+    git(project, "mv", "src/cart.py", "src/basket.py")
+    commit(project, "Rename")
+    ran = remit("verify", "AGENTS.md", "--fix")
+    assert ran.code == 1
+    assert "-Read [the guide]" in ran.out
+    assert "src/basket.py" in ran.out
+    assert "1 correction not written" in ran.err
+    assert (project / "AGENTS.md").read_text() == before
+    ran = remit("verify", "AGENTS.md", "--fix", "--write")
+    assert ran.code == 0
+    corrected = (project / "AGENTS.md").read_text()
+    assert "src/basket.py" in corrected
+    again = remit("verify", "AGENTS.md", "--fix", "--write")
+    assert again.code == 0
+    assert (project / "AGENTS.md").read_text() == corrected
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "color"),
+    [
+        ("`add()` is in `src/cart.py:4`.\n", "verified, 1 claim", "brightgreen"),
+        ("`src/cart.py:99` and `src/cart.py:1`\n", "1 of 2 claims wrong or outdated", "red"),
+        ("Nothing.\n", "no claims", "lightgrey"),
+    ],
+)
+def test_the_badge_has_the_shape_of_an_endpoint(
+    remit: Remit, project: Path, text: str, message: str, color: str
+) -> None:
+    write(project, "AGENTS.md", text)
+    badge = remit("verify", "AGENTS.md", "--format", "badge").json
+    assert badge == {"schemaVersion": 1, "label": "AGENTS.md", "message": message, "color": color}
