@@ -24,7 +24,7 @@ from remit.evidence.find_runs import (
 )
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
 from remit.evidence.receipts import RERUN, GitActs, Receipt, ReceiptIndex
-from remit.evidence.statement_words import EVERY, SUBJECT
+from remit.evidence.statement_words import EVERY, PART, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 
@@ -37,6 +37,7 @@ Reason = Literal[
     "run-pending",
     "run-hidden",
     "run-unclear",
+    "run-part",
     "count-differs",
     "change-unseen",
     "change-undone",
@@ -78,6 +79,8 @@ _ACTING = lazy_pattern(
 #: A script or an inline program, not a runner, that tests something.
 _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
+#: Tests that neither passed nor failed, in the summary of a runner.
+_LEFT_OUT = lazy_pattern(r"(\d{1,6}) (?:skipped|ignored|pending|todo|xfailed|xpassed)")
 _HOOKED = frozenset({"commit", "push"})
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
@@ -276,6 +279,8 @@ class StatementJudge:
         last = ended[-1]
         if statement.passed is None:
             return _checked(statement, "verified", "", "", last)
+        if "total" in dict(statement.counts):
+            return self._judge_share(statement, ended)
         outcome = last.outcome(statement.check)
         if not statement.passed:
             return self._judge_failure(statement, ended, last, outcome)
@@ -322,7 +327,29 @@ class StatementJudge:
             return _checked(
                 statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last
             )
+        if _is_about_all(statement) and not any(_shows_all(one, statement) for one in ended):
+            why = f"only a part of the tests ran: `{last.command}`"
+            return _checked(statement, "unchecked", "run-part", why, last, outcome.line)
         return _checked(statement, "verified", "", "", last, outcome.line)
+
+    def _judge_share(self, statement: WorkStatement, ended: list[_Ran]) -> CheckedStatement:
+        """Judge `47 of the 48 tests pass` by the counts that were printed."""
+        stated = dict(statement.counts)
+        counted = [(one, one.outcome(statement.check)) for one in ended if one.outcome(statement.check).counts]
+        for ran, outcome in reversed(counted):
+            counts = dict(outcome.counts)
+            total = counts.pop("total", 0)
+            ended_tests = counts.get("passed", 0) + counts.get("failed", 0)
+            left_out = sum(int(found[1]) for found in _LEFT_OUT.finditer(outcome.line))
+            totals = {total, sum(counts.values()), ended_tests, ended_tests + left_out}
+            if counts.get("passed", 0) == stated["passed"] and stated["total"] in totals:
+                return _checked(statement, "verified", "", "", ran, outcome.line)
+        if not counted:
+            why = f"the outcome of `{ended[-1].command}` is not known"
+            return _checked(statement, "unchecked", "run-unclear", why, ended[-1])
+        ran, outcome = counted[-1]
+        why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
+        return _checked(statement, "contradicted", "count-differs", why, ran, outcome.line)
 
     def _judge_failure(
         self, statement: WorkStatement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
@@ -547,6 +574,22 @@ def _has_words(command: str, stated: str) -> bool:
     bare = " ".join(command.split())
     words = stated.split()
     return " ".join(words) in bare or (bool(words) and words[0] in bare and all(word in bare for word in words[1:3]))
+
+
+def _is_about_all(statement: WorkStatement) -> bool:
+    """Return whether a statement is about all tests, without their number or the command that ran them."""
+    is_specific = statement.is_part or bool(statement.command) or "passed" in dict(statement.counts)
+    text = statement.text
+    return statement.check == "test" and not is_specific and bool(EVERY.search(text)) and not PART.search(text)
+
+
+def _shows_all(ran: _Ran, statement: WorkStatement) -> bool:
+    """Return whether a run was of all tests, or of those that the statement names."""
+    if ran.run is None or not ran.run.is_part:
+        return True
+    return any(
+        _NAME.fullmatch(name) and name in statement.text for name in re.split(r"[\s/]", ran.run.words) if "." in name
+    )
 
 
 def _covers(later: _Ran, failed: _Ran) -> bool:
