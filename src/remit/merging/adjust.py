@@ -29,6 +29,7 @@ from remit.merging.model import (
     CONFLICT_KINDS,
     MERGED_AGENT,
     PARTIAL,
+    QUOTED,
     Conflict,
     Opinion,
     Report,
@@ -39,6 +40,8 @@ from remit.workspace.files import SourceFile, Workspace
 
 UNSCORED = 70.0
 QUOTE_LOST = "the quoted code does not exist there"
+#: The outcomes of evidence that holds.
+_HOLDING: frozenset[Outcome] = frozenset({"verified", "exists", "abbreviated", "relocated"})
 _PENALTY: dict[Outcome, float] = {"relocated": 10.0}
 _FAILED: frozenset[Outcome] = frozenset({"missing-file", "out-of-range", "outside", "mismatch"})
 _FAILED_PENALTY = 20.0
@@ -175,6 +178,8 @@ def _reported_finding(
     score = min(100.0, max(0.0, stated - penalty(outcomes)))
     moved = reference is not None and (path, line) != (reference.file, reference.line)
     flags = {*finding.flags, *_marks(verdict, outcomes, unscored=unscored)}
+    if quotes and all(quote.outcome in _HOLDING for quote in quotes):
+        flags.add(QUOTED)
     return ReportedFinding(
         opinion=Opinion(
             agent=agent,
@@ -234,7 +239,7 @@ def is_verified(outcomes: list[Outcome]) -> bool | None:
     """Return whether the evidence holds; None if nothing could be checked."""
     if any(outcome in _FAILED for outcome in outcomes):
         return False
-    return True if any(outcome in ("verified", "exists", "abbreviated", "relocated") for outcome in outcomes) else None
+    return True if any(outcome in _HOLDING for outcome in outcomes) else None
 
 
 def _final_location(reference: Checked | None, quotes: list[Checked]) -> tuple[str | None, int | None, int | None]:

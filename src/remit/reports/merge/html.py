@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from remit.contract.findings import Severity
 from remit.merging.drafts import severities_of
-from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
+from remit.merging.model import QUOTED, Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
 from remit.reports.merge.decision import contract_status, decision_text
 from remit.reports.merge.groups import no_findings_text, section_groups
@@ -31,6 +31,7 @@ from remit.reports.merge.parts import (
     Subjects,
     agreement,
     answered_agents,
+    evidence_kind,
     evidence_state,
     excerpt,
     join_words,
@@ -73,7 +74,8 @@ _VERDICT_CHIPS = {"accept": "good", "revise": "warn", "reject": "bad"}
 _EVIDENCE_CHIPS = {True: "good", False: "bad", None: ""}
 _LEGEND = {
     "Confidence": "0 to 100, after the evidence was checked and the agents' scores were combined",
-    "Location exists": "the cited location exists, and the quoted code, if any; this does not make the finding true",
+    "Quote verified": "the quoted code was compared with the file, and is there; this does not make the finding true",
+    "Location exists": "the cited location exists, and no code was quoted; this does not make the finding true",
     "Evidence failed": "the location, or what was quoted from it, does not exist",
     "Unchecked": "it could not be checked: there was no checkout, or the file cannot be read",
     "agreed, confirmed": "two agents, or three or more, report it",
@@ -206,7 +208,7 @@ def _json_names(names: Iterable[str]) -> str:
 
 
 def _filter_flags(finding: MergedFinding) -> tuple[str, ...]:
-    return (*finding.flags, EVIDENCE[finding.verified])
+    return (*(flag for flag in finding.flags if flag != QUOTED), evidence_kind(finding))
 
 
 def _filter_options(findings: Iterable[MergedFinding]) -> tuple[list[str], list[str]]:
