@@ -36,8 +36,9 @@ _MAX_SEARCHED_FILES = 20_000
 _MAX_SEARCHED_FILE = 1024 * 1024
 _MAX_SEARCHED = 128 * 1024 * 1024
 _PIECE = 4 * 1024 * 1024
-#: After this many names that are nowhere, one pass looks for all other names of the document.
-_MAX_SINGLE = 60
+#: After this many names that are nowhere, all words are collected once.
+_MAX_SINGLE = 20
+_MAX_WORDS = 3_000_000
 #: Up to this many characters around a line are searched directly, and this many names of a file one by one.
 _SMALL = 20_000
 _FEW = 20
@@ -178,7 +179,7 @@ class NameFinder:
 
     def is_anywhere(self, name: str) -> bool | None:
         """Return whether a name occurs in the checkout, besides texts; None if not all of it could be searched."""
-        return self._search.has(last_part(name), self._asked) if self._searches_all else None
+        return self._search.has(last_part(name)) if self._searches_all else None
 
     def is_imported(self, file: SourceFile, name: str) -> bool:
         """Return whether a name is one of a dependency, of a module that the file imports, or of Python."""
@@ -279,31 +280,37 @@ class _Search:
         self._pieces: list[bytes] = []
         self._unread: Iterator[bytes] | None = None
         self._is_complete = True
-        self._known: dict[str, bool] = {}
+        self._known: dict[str, bool | None] = {}
         self._missing = 0
 
-    def has(self, name: str, asked: Collection[str]) -> bool | None:
+    def has(self, name: str) -> bool | None:
         """Return whether a name occurs; None if it does not and there is more than what may be read."""
         if name not in self._known:
-            if self._missing >= _MAX_SINGLE and name in asked:
-                self._known |= self._have({one for one in asked if one not in self._known})
-            elif self._missing < _MAX_SINGLE * 2:
-                self._known[name] = self._has(name.strip("$?!").encode())
-                self._missing += not self._known[name]
-        return True if self._known.get(name) else False if self._is_complete and name in self._known else None
+            found = self._find(name.strip("$?!").encode())
+            self._missing += found is False
+            self._known[name] = found
+        found = self._known[name]
+        return found if found or self._is_complete else None
 
-    def _has(self, name: bytes) -> bool:
-        return bool(name) and any(_occurs(name, piece) for piece in self._all())
+    def _find(self, name: bytes) -> bool | None:
+        if not name:
+            return False
+        # A few names are searched for one by one, which reads only as far as the first of each.
+        if self._missing >= _MAX_SINGLE and _PLAIN_WORD.fullmatch(name):
+            return name in self._words if self._words is not None else None
+        if self._missing >= 2 * _MAX_SINGLE:
+            return None
+        return any(_occurs(name, piece) for piece in self._all())
 
-    def _have(self, names: set[str]) -> dict[str, bool]:
-        wanted = {name: name.strip("$?!").encode() for name in names}
-        plain = {word for word in wanted.values() if _PLAIN_WORD.fullmatch(word)}
-        others = set(wanted.values()) - plain
+    @cached_property
+    def _words(self) -> frozenset[bytes] | None:
+        """All words of all files; None if there are too many."""
         words: set[bytes] = set()
         for piece in self._all():
-            words |= plain & set(_PLAIN_WORD.findall(piece))
-            words |= {word for word in others - words if word and _occurs(word, piece)}
-        return {name: word in words for name, word in wanted.items()}
+            words.update(_PLAIN_WORD.findall(piece))
+            if len(words) > _MAX_WORDS:
+                return None
+        return frozenset(words)
 
     def _all(self) -> Iterator[bytes]:
         """Yield the pieces that were read, then read on."""

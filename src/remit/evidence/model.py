@@ -79,6 +79,7 @@ Note = Literal[
     "finding",  # the location of a quote is that of the finding with the same ID
     "inline",  # inline code after `Code match:`
     "hidden",  # the location has invisible characters
+    "foreign",  # a commit of the repository that is not in the history of the checkout
 ]
 
 

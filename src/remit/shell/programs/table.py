@@ -10,6 +10,7 @@ from remit.shell.options import CommandOptions
 from remit.shell.programs import editors, interpreters, viewers
 from remit.shell.programs.git import run_git
 from remit.shell.programs.lists import (
+    DATABASE_CLIENTS,
     EDITORS,
     FORMATTERS,
     HARMLESS,
@@ -143,6 +144,8 @@ _SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/us
 _MAX_DEPTH = 20
 #: Comparisons of `[[ ]]` that evaluate their operands.
 _CALCULATING = ("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R")
+#: Options with which a client of a database sends nothing to it.
+_SHOWING = frozenset({"-l", "--list", "-V", "--version", "--help"})
 _DECLARING = ("declare", "typeset", "local", "readonly")
 #: Programs with a subcommand that runs another program: `uv run X`, `bundle exec X`.
 _RUN_WITHIN = {
@@ -256,6 +259,8 @@ def _run_harmless(command: Command, name: str, rest: list[Argument]) -> None:
     """Add the effects that some arguments of a harmless program have."""
     if any(arg.text in MOVING.get(name, ()) for arg in rest):
         command.effects.give_up("it may copy files from elsewhere")
+    elif name in DATABASE_CLIENTS and not (rest and {arg.text for arg in rest} <= _SHOWING):
+        command.effects.give_up("a database runs what it is sent", name)
     elif name == "sqlite3" and any(word in arg.text for arg in rest for word in SQLITE_WRITES):
         command.effects.give_up("one of its commands may write a file")
     elif name in REPORTS:
@@ -288,6 +293,8 @@ def _remit_command(args: list[Argument]) -> str:
     words = [arg for arg in args if not arg.is_known or not arg.text.startswith("-")][:2]
     if any(not arg.is_known or arg.is_many for arg in words):
         return "remit ?"
+    if words and words[0].text == "doctor" and any(not arg.is_known or arg.text.startswith("--conf") for arg in args):
+        return "remit doctor --confirm"
     return " ".join(["remit", *(arg.text for arg in words)])
 
 
