@@ -268,7 +268,8 @@ def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequen
         past = workspace.read(name)
         own_text = past.text if isinstance(past, SourceFile) else text
     own = OwnText(name or "", own_text)
-    return Looker(workspace, folder, files, sources.name_finder(workspace), sources.command_finder(workspace), own)
+    names, commands = sources.name_finder(workspace), sources.command_finder(workspace)
+    return Looker(workspace, folder, files, names, commands, own, sources.tokens)
 
 
 def _judged(
