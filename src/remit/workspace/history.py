@@ -202,7 +202,7 @@ class History:
 
     @cached_property
     def _written(self) -> dict[str, list[str]]:
-        """The commits that changed each document, if there are at least four: then one pass is cheaper than one for each."""
+        """The commits that changed each document, if there are at least four: one pass is then cheaper than many."""
         if not _FEW_DOCUMENTS <= len(self.documents) <= _MAX_DOCUMENTS:
             return {}
         return commits_of(self._repository, self.documents, self._limit)
