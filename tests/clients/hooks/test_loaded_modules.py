@@ -31,7 +31,7 @@ _ALWAYS = names_of("""
 #: What a command line needs: the reader of shell syntax, and the record before the call.
 _COMMAND_LINE = names_of("""
     remit.gate.call_record remit.gate.command_line remit.gate.guarded_outside remit.gate.ignore_rules
-    remit.gate.leftover_processes remit.gate.linked_files
+    remit.gate.leftover_processes remit.gate.linked_files remit.gate.person_commands
 """)
 _TOO_SLOW = ("json", "re", "typing", "dataclasses", "enum", "pathlib", "subprocess", "hashlib", "datetime", "msgspec")
 
