@@ -20,7 +20,7 @@ from typing import Literal
 from remit.evidence.file_names import is_source
 from remit.evidence.model import NameFacts
 from remit.lazy import lazy_pattern
-from remit.workspace.definitions import SEPARATOR, SourceDefinition, find_definitions
+from remit.workspace.definitions import SEPARATOR, ParsingProcess, SourceDefinition, defined_name, find_definitions
 from remit.workspace.file_index import ending_of
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 from remit.workspace.manifests import plain_name
@@ -94,17 +94,29 @@ class NameFinder:
     `excluding` are paths that do not show that a name exists: the documents that are checked.
     """
 
-    def __init__(self, workspace: Workspace, *, searches_all: bool = True, excluding: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        searches_all: bool = True,
+        excluding: Collection[str] = (),
+        parsing: ParsingProcess | None = None,
+    ) -> None:
         self._workspace = workspace
         self._searches_all = searches_all
         self._files: OrderedDict[tuple[str, int], _FileNames] = OrderedDict()
         self._asked: set[str] = set()
+        #: The names and owners that definitions are searched for.
+        self._words: set[str] = set()
         self._search = _Search(workspace, excluding)
         self._seconds_left = _RUN_SECONDS
+        self._parsing = parsing if parsing is not None else ParsingProcess()
 
     def prepare(self, names: Iterable[str]) -> None:
         """Note the names that will be asked for: where there are many, one pass answers for all of them."""
-        self._asked.update(map(last_part, names))
+        for name in names:
+            self._asked.add(last_part(name))
+            self._words |= _defining_words(name)
 
     def facts(
         self, file: SourceFile, name: str, line: int | None, end_line: int | None, *, with_definitions: bool = True
@@ -121,6 +133,11 @@ class NameFinder:
         shown = [number for number, use in uses.items() if use == "named"] if uses else near
         if shown and not with_definitions:
             return NameFacts(is_near=True, line=_nearest(shown, line or 1))
+        # A line that reads like the definition needs no parser.
+        plain = [number for number in shown if not owner and defined_name(file.lines[number - 1]) == _bare(short, file)]
+        if line is not None and plain:
+            nearest = _nearest(plain, line)
+            return NameFacts(is_near=True, line=nearest, is_definition=True, definitions=tuple(plain))
         every = near or names.uses(short)
         if not every:
             return NameFacts(
@@ -144,18 +161,19 @@ class NameFinder:
         is_other = bool(near) and not (lines and bodies)
         return NameFacts(is_near=False, line=nearest, is_definition=bool(lines), definitions=lines, is_other=is_other)
 
-    def locations(self, file: SourceFile, name: str) -> list[int]:
-        """Return the lines that define a name; without any, the lines on which it occurs."""
-        uses = self._names(file).uses(last_part(name))
-        meant, _ = self._meant(file, name) if uses else ([], [])
-        return sorted({one.line for one in meant if not one.is_extension}) or uses
+    def definition_lines(self, file: SourceFile, name: str) -> list[int]:
+        """Return the lines that define a name."""
+        meant, _ = self._meant(file, name)
+        return sorted({one.line for one in meant if not one.is_extension})
 
-    def definitions(self, file: SourceFile) -> dict[str, list[SourceDefinition]]:
-        """Return the definitions of a file by name."""
+    def _definitions(self, file: SourceFile, name: str) -> dict[str, list[SourceDefinition]]:
+        """Return where a file defines a name and its owner. The file is parsed once for all names of the document."""
         names = self._names(file)
-        if names.definitions is None:
+        wanted = _defining_words(name)
+        if not wanted <= names.searched:
+            names.searched |= wanted | self._words
             started = time.monotonic()
-            names.definitions = find_definitions(file, can_parse=self._seconds_left > 0)
+            names.definitions = find_definitions(file, names.searched, self._parsing, can_parse=self._seconds_left > 0)
             self._seconds_left -= time.monotonic() - started
         return names.definitions
 
@@ -199,7 +217,7 @@ class NameFinder:
 
         Without an owner in the file, every definition of the last part may be meant.
         """
-        definitions = self.definitions(file)
+        definitions = self._definitions(file, name)
         named, owner = definitions.get(_bare(last_part(name), file), []), _owner(name)
         named = [one for one in named if not owner or not one.owner or owner in _WORD.findall(one.owner)]
         bodies = definitions.get(owner, []) if owner else []
@@ -220,7 +238,9 @@ class _FileNames:
         self._names = names
         self._uses: dict[str, list[int]] = {}
         self.weight = len(file.text) + _WEIGHT
-        self.definitions: dict[str, list[SourceDefinition]] | None = None
+        #: The definitions of the names that were searched for.
+        self.definitions: dict[str, list[SourceDefinition]] = {}
+        self.searched: set[str] = set()
 
     def near(self, name: str, low: int, high: int) -> list[int]:
         """Return the lines from `low` to `high` on which a name occurs; they are searched alone if they are short."""
@@ -333,6 +353,12 @@ class _Search:
 def last_part(name: str) -> str:
     """Return the last part of a qualified name: `total` of `Cart.total`."""
     return SEPARATOR.split(name)[-1] or name
+
+
+def _defining_words(name: str) -> set[str]:
+    """Return the words that a definition of a name, or of its owner, may have as its name."""
+    short = last_part(name)
+    return {short.strip("$?!"), short.rstrip("?!"), _owner(name)} - {""}
 
 
 def _owner(name: str) -> str:
