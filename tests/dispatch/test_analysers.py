@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,17 +14,15 @@ from typing import Any
 import pytest
 
 from remit.dispatch import runners
-from remit.dispatch.analyser_table import ANALYSERS, packaged_shellcheck
+from remit.dispatch.analyser_output import MAX_OF_RULE, AnalyserOutput, combined_sarif
+from remit.dispatch.analyser_table import ANALYSERS, OutputError, packaged_shellcheck
 from remit.dispatch.analysers import (
-    AnalyserOutput,
     Availability,
     analyser_commands,
-    combined_sarif,
     find_analysers,
     find_program,
 )
 from remit.dispatch.tools.sandbox import sandbox_problem
-from remit.errors import UsageError
 
 FILES = ("src/a.x", "src/b.x")
 
@@ -30,7 +30,7 @@ FILES = ("src/a.x", "src/b.x")
 def combined(name: str, output: Any, root: Path, listed: bytes | None = None) -> tuple[list[Any], list[str]]:
     """The (rule, level, path, line) of each result, and the files that were not read."""
     data = output if isinstance(output, bytes) else json.dumps(output).encode()
-    sarif, unread = combined_sarif(ANALYSERS[name], [AnalyserOutput(data, FILES, listed)], root)
+    sarif, unread, _ = combined_sarif(ANALYSERS[name], [AnalyserOutput(io.BytesIO(data), FILES, listed)], root)
     results = [one for run in json.loads(sarif)["runs"] for one in run["results"]]
     places = [one["locations"][0]["physicalLocation"] for one in results]
     return [
@@ -77,7 +77,7 @@ def test_results_of_phpstan_have_their_identifier(tmp_path: Path) -> None:
     output = {"files": {f"{tmp_path}/src/a.x": {"messages": [message]}}, "errors": []}
     assert combined("phpstan", output, tmp_path) == ([("variable.undefined", "error", "src/a.x", 2)], [])
     assert combined("phpstan", {"files": [], "errors": []}, tmp_path) == ([], [])
-    with pytest.raises(UsageError, match="phpstan: the output is not"):
+    with pytest.raises(OutputError, match="no autoloader"):
         combined("phpstan", {"files": [], "errors": ["no autoloader"]}, tmp_path)
 
 
@@ -97,8 +97,59 @@ def test_what_a_listing_leaves_out_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("output", [b"", b"no JSON", b"[]", b'{"comments": [{}]}', b'{"comments": 3}'])
 def test_an_unexpected_output_is_an_error(tmp_path: Path, output: bytes) -> None:
-    with pytest.raises(UsageError, match="shellcheck: the output is not"):
+    with pytest.raises(OutputError):
         combined("shellcheck", output, tmp_path)
+
+
+@pytest.mark.parametrize("name", list(ANALYSERS))
+def test_an_analyser_that_printed_nothing_has_failed(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OutputError, match="it did not finish a build" if name == "clippy" else "it printed no results"):
+        combined(name, b"", tmp_path)
+
+
+@pytest.mark.parametrize("name", list(ANALYSERS))
+def test_an_output_that_ends_early_is_an_error(tmp_path: Path, name: str) -> None:
+    begin = {"eslint": b'[{"filePath": "src/a.x", "messages": []}', "clippy": b'{"reason": "compiler-artifact"}\n'}
+    with pytest.raises(OutputError):
+        combined(name, begin.get(name, b'{"runs": [{"results": [{"ruleId": "x"}'), tmp_path)
+
+
+def test_a_build_that_failed_has_read_only_the_files_that_it_names(tmp_path: Path) -> None:
+    span = {"is_primary": True, "file_name": "src/a.x", "line_start": 3, "line_end": 4}
+    message = {"code": None, "level": "error", "message": "expected `;`", "spans": [span]}
+    lines = [{"reason": "compiler-message", "message": message}, {"reason": "build-finished", "success": False}]
+    output = b"\n".join(json.dumps(one).encode() for one in lines)
+    assert combined("clippy", output, tmp_path) == ([("rustc", "error", "src/a.x", 3)], ["src/b.x"])
+
+
+def sarif_results(count: int, *, is_one_line: bool) -> bytes:
+    """SARIF with many results of one rule, each in another column or in another line."""
+    template = (
+        '{"ruleId":"r","level":"warning","message":{"text":"m"},"locations":[{"physicalLocation":{"artifactLocation":'
+        '{"uri":"src/a.x"},"region":{"startLine":%d,"startColumn":%d}}}]}'
+    )
+    places = ((1, number) if is_one_line else (number, 1) for number in range(1, count + 1))
+    results = ",".join(template % place for place in places)
+    return f'{{"version":"2.1.0","runs":[{{"results":[{results}],"tool":{{"driver":{{"name":"x"}}}}}}]}}'.encode()
+
+
+def test_equal_results_in_one_line_are_one(tmp_path: Path) -> None:
+    rows, _ = combined("oxlint", sarif_results(5_000, is_one_line=True), tmp_path)
+    assert rows == [("r", "warning", "src/a.x", 1)]
+
+
+def test_a_large_output_is_read_in_little_memory_and_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    path.write_bytes(sarif_results(150_000, is_one_line=False))
+    assert path.stat().st_size > 20_000_000
+    tracemalloc.start()
+    with path.open("rb") as file:
+        sarif, _, left_out = combined_sarif(ANALYSERS["oxlint"], [AnalyserOutput(file, FILES)], tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert left_out == 150_000 - MAX_OF_RULE
+    assert len(json.loads(sarif)["runs"][0]["results"]) == MAX_OF_RULE
+    assert peak < 12_000_000
 
 
 def found(name: str, files: tuple[str, ...] = FILES) -> Availability:
@@ -179,7 +230,16 @@ def test_large_scripts_are_a_command_of_their_own_without_the_slow_analysis(tmp_
     small, large = analyser_commands(found("shellcheck", files), tmp_path, ["."], "/out")
     assert (small.files, large.files) == (("a.sh", "c.sh", "gone.sh"), ("b.sh",))
     assert "--extended-analysis=false" not in small.words
-    assert large.words == ["tool", "--extended-analysis=false", "--norc", "--format", "json1", "b.sh"]
+    assert large.words == [
+        "tool",
+        "--extended-analysis=false",
+        "--norc",
+        "--format",
+        "json1",
+        "--exclude",
+        "SC1090,SC1091",
+        "b.sh",
+    ]
 
 
 @pytest.mark.parametrize(

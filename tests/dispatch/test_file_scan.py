@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 
-from remit.dispatch.analyser_table import read_without_notes
-from remit.secrets.file_scan import main
+from remit.dispatch.analyser_output import AnalyserOutput, combined_sarif
+from remit.dispatch.analyser_table import ANALYSERS
+from remit.secrets.file_scan import is_example, main
 
 KEY = "AKIA" + "IOSFODNN7" + "EXAMPLZ"
 
@@ -43,4 +45,26 @@ def test_secrets_are_reported_and_files_that_are_not_searched_are_named(
         "not searched: it has more than 2,000,000 bytes",
         "not searched: No such file or directory",
     ]
-    assert read_without_notes(output, [*files, "gone.txt"], str(tmp_path)) == {"conf.ini", "README.md"}
+    read = AnalyserOutput(io.BytesIO(printed.encode()), (*files, "gone.txt"))
+    unread = combined_sarif(ANALYSERS["secret-scan"], [read], tmp_path).unread
+    assert unread == ["big.csv", "gone.txt", "logo.png", "poetry.lock"]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        (".env.example", True),
+        (".env.dev-azure.example", True),
+        ("deploy/.env.sample", True),
+        ("config/settings.template.yml", True),
+        ("web/fixtures/user.json", True),
+        ("src/__tests__/login.ts", True),
+        ("docs/setup.md", True),
+        (".env", False),
+        (".env.production", False),
+        ("src/exampled.py", False),
+        ("src/settings.py", False),
+    ],
+)
+def test_examples_and_fixtures_have_no_real_keys(path: str, *, is_one: bool) -> None:
+    assert is_example(path) is is_one

@@ -20,6 +20,7 @@ from remit.merging import adjust
 from remit.merging.merge import merge_reports
 from remit.merging.model import MergeSettings, Report, ReportedFinding
 from remit.merging.sarif.read import open_sarif, read_sarif
+from remit.merging.sarif.rules import _severities, result_severity
 from remit.workspace.files import Workspace, WorkTree
 
 ROOT = Path(__file__).parents[2]
@@ -1012,7 +1013,7 @@ def test_two_tools_that_see_the_same_fault_agree() -> None:
     assert query.path == "examples/shop/shop/catalog.py"
     assert (query.agents, query.category, query.verified) == (("bandit", "ruff"), "security", True)
     assert "agreed" in query.flags
-    assert (merged.counts.critical, merged.counts.conflicts) == (0, 0)
+    assert (query.severity, merged.counts.critical, merged.counts.conflicts) == ("critical", 1, 0)
 
 
 #: The files that the samples of four tools are about.
@@ -1107,3 +1108,33 @@ def test_results_in_the_form_of_trivy_have_a_title_a_severity_and_a_verified_lin
     rated = {(row.opinion.severity, row.opinion.confidence, row.category, row.verified) for row in report.rows}
     assert rated == {("important", 95.0, "security", True)}
     assert "Message: Bucket has a public ACL" in report.rows[1].opinion.details
+
+
+@pytest.mark.parametrize(
+    ("tool", "rule", "level", "cwe", "severity"),
+    [
+        ("bandit", "B608", "warning", "external/cwe/cwe-89", "critical"),
+        ("bandit", "B602", "note", "external/cwe/cwe-78", "important"),
+        ("bandit", "B404", "error", "external/cwe/cwe-78", "minor"),
+        ("bandit", "B311", "note", "external/cwe/cwe-330", "important"),
+        ("ruff", "S608", "error", "", "critical"),
+        ("ruff", "I001", "error", "", "minor"),
+        ("ruff", "F821", "error", "", "important"),
+        ("ruff", "C408", "error", "", "minor"),
+        ("semgrep", "python.lang.injection", "warning", "CWE-89: SQL Injection", "critical"),
+        ("semgrep", "python.lang.injection", "note", "CWE-89: SQL Injection", "important"),
+        ("semgrep", "python.lang.other", "warning", "CWE-99999", "minor"),
+        ("rubocop", "Layout/IndentationWidth", "error", "", "minor"),
+    ],
+)
+def test_the_rule_decides_the_severity_then_its_weakness_then_its_level(
+    tool: str, rule: str, level: str, cwe: str, severity: str
+) -> None:
+    assert result_severity({"level": level}, {"properties": {"tags": [cwe]}}, tool, rule) == severity
+
+
+def test_each_pattern_of_the_table_of_severities_names_a_tool() -> None:
+    table = _severities()
+    patterns = [*(one for known in table.rules.values() for one in known), *table.style, *table.layout]
+    assert all("/" in pattern for pattern in patterns)
+    assert len(table.weaknesses) > 50

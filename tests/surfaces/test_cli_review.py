@@ -72,7 +72,8 @@ def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(embedded_
     shop = embedded_shop
     ran = shop.remit("review")
     assert ran.code == 0
-    first, second, *_ = ran.err.split("\n")
+    lines, first, second, *_ = ran.err.split("\n")
+    assert lines == "reviewed: all lines"
     assert first == "reviewers: ruff, bandit, secret-scan"
     assert second.startswith("no subagents: no key for anthropic is set (ANTHROPIC_API_KEY); ")
     assert "set a key, or `model` in remit.toml" in second
@@ -84,6 +85,9 @@ def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(embedded_
     assert merged["schema"] == "remit.merge/1"
     assert {f"shop/catalog.py:63 {SQL}", f"shop/auth.py:64 {RANDOM}"} <= set(titles(merged))
     assert all(one["verified"] for one in merged["findings"])
+    severities = {one["title"][:4]: one["severity"] for one in merged["findings"]}
+    assert (severities[SQL], severities[RANDOM]) == ("critical", "important")
+    assert f"recorded: {len(merged['findings'])} open review items" in ran.err, "they are in the review queue"
     assert "SQL injection" in (shop.reports / "review-1.html").read_text(encoding="utf-8")
     check = shop.remit("check", str(shop.reports / "review-1.md"), "--format", "json")
     assert (check.code, json.loads(check.out)["results"][0]["verdict"]) == (0, "accept"), check.out
@@ -98,7 +102,7 @@ def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(embedded_
 
     again = shop.remit("review", "--format", "json", "--fail-on", "minor", "--agents", "bandit")
     assert again.code == 1
-    assert again.err.startswith("reviewers: bandit\n")
+    assert again.err.startswith("reviewed: all lines\nreviewers: bandit\n")
     assert [one["agent"] for one in json.loads(again.out)["agents"]] == ["bandit"]
     assert shop.remit("review", "--fail-on", "critical", "--agents", "ruff", "--format", "markdown").code == 0
 
@@ -231,6 +235,8 @@ def test_a_review_whose_reviewers_all_fail_is_a_report_and_the_next_one_is_new(s
     assert ran.code == 1
     assert ran.out.startswith("FAILED  retry: NOT REVIEWED: ruff failed, and no other reviewer could read a")
     text = " ".join(ran.out.split())
+    first = text.partition(" Agents ")[0]
+    assert "could read a file; it ended with error: exit code 2: " in first, "the cause is in the first line"
     assert "TOML parse error" in text
     assert "1. See what it wrote: `remit logs 1` 2. Remove the cause, and run it again" in text
     assert "Python: 23 files, none reviewed" in text
@@ -265,6 +271,42 @@ def test_only_what_changed(shop: Shop) -> None:
     assert "begins" not in wrong.err, "said before the work, not after it"
     inner = shop.remit("review", "shop/auth.py", "--format", "json", "--agents", "bandit")
     assert {one["path"] for one in json.loads(inner.out)["findings"]} == {"shop/auth.py"}
+
+
+def test_on_a_branch_the_changed_lines_are_reviewed_and_the_first_line_states_it(shop: Shop) -> None:
+    main = shop.git("branch", "--show-current").strip()
+    shop.git("switch", "-qc", "change")
+    (shop.folder / "committed.py").write_text("import os\nimport json\nassert os.getcwd is 'x'\n", encoding="utf-8")
+    shop.commit("change")
+    words = ("review", "--format", "json", "--agents", "ruff,bandit")
+    ran = shop.remit(*words)
+    assert ran.err.startswith(f"reviewed: lines changed since {main} (1 file); all lines: remit review --all\n")
+    assert {one["path"] for one in json.loads(ran.out)["findings"]} == {"committed.py"}
+    (shop.folder / "new.py").write_text("print(undefined)\n", encoding="utf-8")
+    ran = shop.remit(*words)
+    assert {one["path"] for one in json.loads(ran.out)["findings"]} == {"committed.py", "new.py"}
+    ran = shop.remit(*words, "--all")
+    assert ran.err.startswith("reviewed: all lines\n")
+    assert {"shop/catalog.py", "new.py"} <= {one["path"] for one in json.loads(ran.out)["findings"]}
+    inside = shop.remit("review", "shop", "--agents", "ruff")
+    assert inside.err.startswith("reviewed: all lines\n"), "there is no change in this folder"
+    refused = shop.remit("review", "--all", "--changed-since", "HEAD")
+    assert (refused.code, "use one of them" in refused.err) == (2, True)
+    shop.git("switch", "-q", main)
+    on_main = shop.remit("review", "--agents", "ruff", "--format", "json")
+    assert on_main.err.startswith("reviewed: what is not committed (1 file); all lines: remit review --all\n")
+    assert {one["path"] for one in json.loads(on_main.out)["findings"]} == {"new.py"}
+
+
+def test_the_order_of_imports_is_not_reported_unless_it_is_asked_for(shop: Shop) -> None:
+    write(shop, {"ruff.toml": "lint.select = ['I']\n", "app.py": "import sys\nimport os\n\nprint(os, sys)\n"})
+    words = ("review", "--format", "json", "--agents", "ruff")
+    plain, styled = (json.loads(shop.remit(*words, *more).out) for more in ((), ("--style",)))
+    assert plain["findings"] == []
+    assert [(one["title"][:4], one["reason"]) for one in plain["dropped"]] == [
+        ("I001", "layout of code, which a formatter changes")
+    ]
+    assert [(one["title"][:4], one["severity"]) for one in styled["findings"]] == [("I001", "minor")]
 
 
 @pytest.mark.parametrize(
@@ -335,7 +377,8 @@ def test_with_a_model_three_subagents_take_part_and_all_is_merged(shop: Shop, tm
         )
         asked = {one["marker"] for one in server.requests}
     assert ran.code == 0, ran.err
-    assert ran.err.startswith("reviewers: code-explorer, qa-engineer, security-auditor, ruff, bandit, secret-scan\n")
+    reviewers = "reviewers: code-explorer, qa-engineer, security-auditor, ruff, bandit, secret-scan\n"
+    assert ran.err.startswith(f"reviewed: all lines\n{reviewers}")
     assert "no subagents" not in ran.err
     assert asked == set(tasks.values())
     merged = json.loads(ran.out)

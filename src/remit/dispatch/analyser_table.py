@@ -3,17 +3,17 @@
 Some are installed with `remit[review]`. The others are used if they are on the PATH, or where the project's package
 manager installs them, and the project has files for them. An analyser gets the names of its files where it takes them.
 
-The functions that read an output take what the program printed, as parsed JSON, and the real path of the checkout. A
-form that is not the expected one raises KeyError, TypeError, ValueError or AttributeError.
+The functions that read an output take the parts of the JSON that the program printed, and the real path of the
+checkout. An output that is not complete raises OutputError; another form than the expected one also KeyError,
+TypeError or AttributeError.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -21,6 +21,36 @@ from urllib.parse import unquote
 TIMEOUT = 300.0
 #: From this number of bytes on, a file is large.
 LARGE = 50_000
+
+
+#: Where SARIF has its results.
+_SARIF = ((), ("runs",), ("runs", "*"), ("runs", "*", "results"))
+
+
+class OutputError(ValueError):
+    """The output of an analyser is not complete: it has failed, whatever its exit code is."""
+
+
+class Item(NamedTuple):
+    """A value in the output of a program, with its path."""
+
+    path: tuple[str, ...]
+    value: Any
+
+
+class Reading(NamedTuple):
+    """What a part of an output states."""
+
+    #: Results of SARIF.
+    results: Sequence[Any] = ()
+    #: Files that were read, and files that were not.
+    read: Sequence[str] = ()
+    unread: Sequence[str] = ()
+    #: Whether no other files were read than those in `read` of the whole output.
+    reads_only_stated: bool = False
+    #: Parts of the run besides its results. A SARIF file may have several runs.
+    parts: Sequence[tuple[str, Any]] = ()
+    starts_run: bool = False
 
 
 class Analyser(NamedTuple):
@@ -41,16 +71,16 @@ class Analyser(NamedTuple):
     program: str = ""
     #: Where a project may have its own, which needs the sandbox. It is used if the PATH has none.
     own: tuple[str, ...] = ()
-    #: How its output becomes SARIF; None if it is SARIF.
-    convert: Callable[[Any, str], dict[str, Any]] | None = None
+    #: How its output becomes results of SARIF, and the files that it has read; None if it is SARIF.
+    convert: Callable[[Iterator[Item], str], Iterator[Reading]] | None = None
+    #: The lists and objects of its output whose members are read one by one: their paths, with `*` for elements.
+    containers: tuple[tuple[str, ...], ...] = _SARIF
     #: Options before the others for files of more than `LARGE` bytes.
     for_large_files: str = ""
     #: The file in `{output}` that it writes; empty if it prints its output.
     writes: str = ""
     #: Whether its output has one JSON value in each line.
     is_lines: bool = False
-    #: Which of its files it has read, from its output; None if it reads all of them.
-    read: Callable[[Any, Collection[str], str], set[str]] | None = None
     #: The words with which it only lists the files that it reads, one in each line.
     listing: str = ""
     #: The languages of scripts without an ending that it reads.
@@ -73,18 +103,6 @@ def packaged_shellcheck(system: str, machine: str) -> str:
 _LEVELS = {"error": "error", "fatal": "error", "warning": "warning"}
 
 
-def parse_output(output: bytes, *, is_lines: bool = False) -> Any:
-    """Return the JSON that a program printed: one value, or a list with the value of each line that has one."""
-    if not is_lines:
-        return json.loads(output)
-    return [json.loads(line) for line in output.splitlines() if line.startswith(b"{")]
-
-
-def sarif_log(tool: str, results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a SARIF log with one run."""
-    return {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": tool}}, "results": results}]}
-
-
 def _result(rule: str, level: str, message: str, path: str, line: Any, end: Any = None) -> dict[str, Any]:
     region = {"startLine": line, **({"endLine": end} if isinstance(end, int) else {})} if isinstance(line, int) else {}
     place = {"artifactLocation": {"uri": path}, **({"region": region} if region else {})}
@@ -102,109 +120,121 @@ def relative_path(path: str, root: str) -> str:
     return os.path.normpath(path.removeprefix(f"{root}/"))
 
 
-def from_shellcheck(output: Any, _: str) -> dict[str, Any]:
+def from_shellcheck(items: Iterable[Item], _: str) -> Iterator[Reading]:
     """Convert the format `json1` of shellcheck."""
-    found = [
-        _result(
-            f"SC{one['code']}",
-            _LEVELS.get(one["level"], "note"),
-            one["message"],
-            one["file"],
-            one["line"],
-            one["endLine"],
-        )
-        for one in output["comments"]
-    ]
-    return sarif_log("shellcheck", found)
+    items = iter(items)
+    yield _start("comments", items)
+    for one in (item.value for item in items if item.path == ("comments", "*")):
+        level = _LEVELS.get(one["level"], "note")
+        yield Reading([_result(f"SC{one['code']}", level, one["message"], one["file"], one["line"], one["endLine"])])
 
 
-def from_eslint(output: Any, root: str) -> dict[str, Any]:
-    """Convert the format `json` of eslint."""
-    found = [
-        _result(
-            one.get("ruleId") or "parse-error",
-            "error" if one.get("severity") == 2 else "warning",
-            one["message"],
-            relative_path(file["filePath"], root),
-            one.get("line"),
-            one.get("endLine"),
-        )
-        for file in output
-        for one in file["messages"]
-    ]
-    return sarif_log("eslint", found)
+def _start(key: str, items: Iterator[Item]) -> Reading:
+    """Read to the list or the object that an output must have."""
+    for item in items:
+        if item.path == ((key,) if key else ()) and item.value in ([], {}):
+            return Reading()
+    raise OutputError(f"its output has no {key or 'list'}")
 
 
-def read_by_eslint(output: Any, _: Collection[str], root: str) -> set[str]:
-    """Return the files in the output: ignored ones and those without rules are not in it."""
-    return {relative_path(file["filePath"], root) for file in output}
+def from_eslint(items: Iterable[Item], root: str) -> Iterator[Reading]:
+    """Convert the format `json` of eslint. Ignored files and those without rules are not in it."""
+    items = iter(items)
+    yield _start("", items)._replace(reads_only_stated=True)
+    for file in (item.value for item in items):
+        path = relative_path(file["filePath"], root)
+        results = [
+            _result(
+                one.get("ruleId") or "parse-error",
+                "error" if one.get("severity") == 2 else "warning",
+                one["message"],
+                path,
+                one.get("line"),
+                one.get("endLine"),
+            )
+            for one in file["messages"]
+        ]
+        yield Reading(results, read=(path,))
 
 
-def from_rubocop(output: Any, root: str) -> dict[str, Any]:
-    """Convert the format `json` of rubocop."""
-    found = [
-        _result(
-            one["cop_name"],
-            _LEVELS.get(one["severity"], "note"),
-            one["message"],
-            relative_path(file["path"], root),
-            one["location"]["start_line"],
-            one["location"].get("last_line"),
-        )
-        for file in output["files"]
-        for one in file["offenses"]
-    ]
-    return sarif_log("rubocop", found)
+def from_rubocop(items: Iterable[Item], root: str) -> Iterator[Reading]:
+    """Convert the format `json` of rubocop. Excluded files are not in it; broken files were not read."""
+    items = iter(items)
+    yield _start("files", items)._replace(reads_only_stated=True)
+    for file in (item.value for item in items if item.path == ("files", "*")):
+        path = relative_path(file["path"], root)
+        results = [
+            _result(
+                one["cop_name"],
+                _LEVELS.get(one["severity"], "note"),
+                one["message"],
+                path,
+                one["location"]["start_line"],
+                one["location"].get("last_line"),
+            )
+            for one in file["offenses"]
+        ]
+        is_broken = any(one["cop_name"] == "Lint/Syntax" for one in file["offenses"])
+        yield Reading(results, read=() if is_broken else (path,))
 
 
-def read_by_rubocop(output: Any, _: Collection[str], root: str) -> set[str]:
-    """Return the files in the output, without those that it could not parse: excluded ones are not in it."""
-    return {
-        relative_path(file["path"], root)
-        for file in output["files"]
-        if not any(one["cop_name"] == "Lint/Syntax" for one in file["offenses"])
-    }
+def from_clippy(items: Iterable[Item], root: str) -> Iterator[Reading]:
+    """Convert the messages of cargo. Without the message on the end of the build, clippy has not run."""
+    yield Reading()
+    is_complete = False
+    for one in (item.value for item in items):
+        if one.get("reason") == "build-finished":
+            is_complete = True
+            # A build that failed has surely read only the files that it names.
+            yield Reading(reads_only_stated=one.get("success") is False)
+        message = one["message"] if one.get("reason") == "compiler-message" else {"spans": (), "level": ""}
+        span = next((each for each in message["spans"] if each["is_primary"]), None)
+        if span is not None and message["level"] in ("error", "warning"):
+            rule = (message.get("code") or {}).get("code") or "rustc"
+            path = relative_path(span["file_name"], root)
+            lines = (span["line_start"], span["line_end"])
+            yield Reading([_result(rule, message["level"], message["message"], path, *lines)], read=(path,))
+    if not is_complete:
+        raise OutputError("it did not finish a build")
 
 
-def from_clippy(output: Any, root: str) -> dict[str, Any]:
-    """Convert the messages of cargo; each is once in the output for each target."""
-    found: dict[tuple[object, ...], dict[str, Any]] = {}
-    for message in (one["message"] for one in output if one.get("reason") == "compiler-message"):
-        span = next((one for one in message["spans"] if one["is_primary"]), None)
-        if span is None or message["level"] not in ("error", "warning"):
-            continue
-        rule = (message.get("code") or {}).get("code") or "rustc"
-        path = relative_path(span["file_name"], root)
-        place = (rule, path, span["line_start"], message["message"])
-        found[place] = _result(rule, message["level"], message["message"], path, span["line_start"], span["line_end"])
-    return sarif_log("clippy", list(found.values()))
-
-
-def from_phpstan(output: Any, root: str) -> dict[str, Any]:
+def from_phpstan(items: Iterable[Item], root: str) -> Iterator[Reading]:
     """Convert the format `json` of phpstan."""
-    files = output["files"].items() if output["files"] else ()
-    found = [
-        _result(one.get("identifier") or "phpstan", "error", one["message"], relative_path(path, root), one.get("line"))
-        for path, file in files
-        for one in file["messages"]
-    ]
-    if output["errors"]:
-        raise ValueError("; ".join(map(str, output["errors"][:3])))
-    return sarif_log("phpstan", found)
+    items = iter(items)
+    has_files = False
+    for item in items:
+        has_files |= item.path == ("files",)
+        if item.path == ("errors",) and item.value:
+            raise OutputError("; ".join(map(str, item.value[:3])))
+        if len(item.path) == 2 and item.path[0] == "files":
+            path = relative_path(item.path[1], root)
+            messages = item.value["messages"]
+            rows = ((one.get("identifier") or "phpstan", one["message"], one.get("line")) for one in messages)
+            yield Reading([_result(rule, "error", text, path, line) for rule, text, line in rows])
+    if not has_files:
+        raise OutputError("its output has no files")
+    yield Reading()
 
 
-def read_without_notes(output: Any, files: Collection[str], root: str) -> set[str]:
-    """Return the files without those that a program reports as not read: bandit those that it could not parse."""
-    notes = [
-        note
-        for run in output["runs"]
-        for call in run.get("invocations", ())
-        for note in call.get("toolConfigurationNotifications", ())
-    ]
-    return set(files) - set(_cited(notes, root))
+_RESULTS = ("runs", "*", "results")
 
 
-def _cited(notes: Iterable[dict[str, Any]], root: str) -> Iterable[str]:
+def from_sarif(items: Iterable[Item], root: str) -> Iterator[Reading]:
+    """Read SARIF as it is. A file that a run could not parse, as bandit notes it, was not read."""
+    items = iter(items)
+    _start("runs", items)
+    for path, value in items:
+        if path == ("runs", "*"):
+            yield Reading(starts_run=True)
+        elif path == (*_RESULTS, "*"):
+            yield Reading([value])
+        elif path[:2] == ("runs", "*") and (path != _RESULTS or value != []):
+            calls = value if path[2] == "invocations" else ()
+            notes = [note for call in calls for note in call.get("toolConfigurationNotifications", ())]
+            yield Reading(parts=((path[2], value),), unread=tuple(_cited(notes, root)))
+
+
+def _cited(notes: Iterable[dict[str, Any]], root: str) -> Iterator[str]:
     for note in notes:
         for location in note.get("locations", ()):
             yield relative_path(location["physicalLocation"]["artifactLocation"]["uri"], root)
@@ -238,7 +268,6 @@ _ALL = (
         "--quiet --format sarif --exit-zero --skip B101 {files}",
         package="bandit[sarif]",
         module="bandit",
-        read=read_without_notes,
     ),
     Analyser(
         "oxlint",
@@ -252,11 +281,13 @@ _ALL = (
         "shellcheck",
         "defects in shell scripts",
         ("**/*.sh", "**/*.bash", "**/*.ksh"),
-        "--norc --format json1 {files}",
+        # SC1090 and SC1091 state only that a file was not read, too.
+        "--norc --format json1 --exclude SC1090,SC1091 {files}",
         # Its analysis of the data flow takes minutes for a script of some thousand lines.
         for_large_files="--extended-analysis=false",
         package=packaged_shellcheck(sys.platform, platform.machine()),
         convert=from_shellcheck,
+        containers=((), ("comments",)),
         scripts=("Shell",),
     ),
     Analyser(
@@ -279,7 +310,6 @@ _ALL = (
         ANY,
         "{files}",
         module="remit.secrets.file_scan",
-        read=read_without_notes,
     ),
     Analyser(
         "eslint",
@@ -288,7 +318,7 @@ _ALL = (
         "--format json --no-error-on-unmatched-pattern --no-warn-ignored {files}",
         own=("node_modules/.bin/eslint",),
         convert=from_eslint,
-        read=read_by_eslint,
+        containers=((),),
         settings=_ESLINT,
         runs_code=True,
     ),
@@ -298,7 +328,7 @@ _ALL = (
         ("**/*.rb", "**/*.rake", "**/*.gemspec"),
         "--format json --force-exclusion --cache false {files}",
         convert=from_rubocop,
-        read=read_by_rubocop,
+        containers=((), ("files",)),
         settings=(".rubocop.yml",),
         runs_code=True,
     ),
@@ -323,6 +353,7 @@ _ALL = (
         is_lines=True,
         settings=("Cargo.toml",),
         runs_code=True,
+        codes=(0, 101),
     ),
     Analyser(
         "phpstan",
@@ -331,6 +362,7 @@ _ALL = (
         "analyse --error-format=json --no-progress --no-ansi",
         own=("vendor/bin/phpstan",),
         convert=from_phpstan,
+        containers=((), ("files",)),
         settings=("phpstan.neon", "phpstan.neon.dist", "phpstan.dist.neon"),
         runs_code=True,
     ),

@@ -1,8 +1,7 @@
-"""Find the analysers that can review a checkout, make their command lines, and combine their outputs."""
+"""Find the analysers that can review a checkout, and make their command lines."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -10,11 +9,10 @@ import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from remit.configuration import parse_toml
-from remit.dispatch.analyser_table import ANALYSERS, ANY, LARGE, Analyser, listed_files, parse_output
-from remit.errors import UsageError
+from remit.dispatch.analyser_table import ANALYSERS, ANY, LARGE, Analyser
 from remit.globs import matches_glob
 from remit.workspace.file_index import project_files
 from remit.workspace.files import WorkTree
@@ -199,33 +197,3 @@ def _configures_ruff(folder: Path) -> bool:
         return "ruff" in parse_toml((folder / "pyproject.toml").read_text("utf-8")).get("tool", {})
     except (OSError, ValueError, AttributeError, RecursionError):
         return False
-
-
-class AnalyserOutput(NamedTuple):
-    """What one command of an analyser printed, and what its listing printed, if it has one."""
-
-    data: bytes
-    files: tuple[str, ...]
-    listed: bytes | None = None
-
-
-def combined_sarif(analyser: Analyser, outputs: Sequence[AnalyserOutput], root: Path) -> tuple[bytes, list[str]]:
-    """Return the outputs of an analyser as one SARIF file, and the files that it did not read.
-
-    Raises UsageError if an output cannot be read.
-    """
-    runs: list[Any] = []
-    unread: set[str] = set()
-    inside = os.path.realpath(root)
-    for output in outputs:
-        try:
-            data = parse_output(output.data, is_lines=analyser.is_lines)
-            sarif = analyser.convert(data, inside) if analyser.convert is not None else data
-            runs += sarif["runs"]
-            if analyser.read is not None:
-                unread.update(set(output.files) - analyser.read(data, output.files, inside))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise UsageError(f"{analyser.name}: the output is not what it prints for other checkouts") from error
-        if output.listed is not None:
-            unread.update(set(output.files) - listed_files(output.listed, inside))
-    return json.dumps({"version": "2.1.0", "runs": runs}).encode(), sorted(unread)

@@ -9,19 +9,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
+import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import msgspec
 
 from remit.aio import run_with_keepalive
-from remit.dispatch.analyser_table import ANALYSERS, Analyser
-from remit.dispatch.analysers import AnalyserOutput, analyser_commands, combined_sarif, find_analyser
+from remit.dispatch.analyser_output import AnalyserOutput, combined_sarif
+from remit.dispatch.analyser_table import ANALYSERS, Analyser, OutputError
+from remit.dispatch.analysers import AnalyserCommand, analyser_commands, find_analyser
 from remit.dispatch.events import EventWriter
 from remit.dispatch.finish import RunEnd, RunStopped
 from remit.dispatch.sarif_result import sarif_result
@@ -29,7 +32,7 @@ from remit.dispatch.settings import Settings
 from remit.dispatch.tools.processes import close_pipes, isolated_command
 from remit.dispatch.tools.sandbox import INSIDE, sandbox_command, sandbox_problem
 from remit.dispatch.tools.supervisor import descendants, send_signal
-from remit.errors import UsageError, shorten_error
+from remit.errors import shorten_error
 from remit.evidence.receipts import Receipt
 from remit.registry.model import Brief
 from remit.secrets.environment import without_secrets
@@ -52,6 +55,10 @@ UNREAD = "unread"
 #: As a command line in the configuration: lists a preset with its own command line.
 _PRESET = "preset"
 MAX_OUTPUT = 16 * 1024 * 1024
+#: The most bytes of an analyser's output, which is a file.
+_MAX_FILE = 2 * 1024 * 1024 * 1024
+#: A line that states an error, in what a program prints while it works.
+_ERROR_LINE = re.compile(r"\s*(?:error|fatal|panic)\b|.*\b\w*(?:Error|Exception):", re.IGNORECASE)
 #: How long a program may take to end after SIGTERM; the supervisor takes a little longer to end its descendants.
 _GRACE_SECONDS = 2.0
 _END_SECONDS = 5.0
@@ -74,6 +81,10 @@ class ProgramOutput(NamedTuple):
     errors: bytes
     #: The files that an analyser was given and did not read.
     unread: Sequence[str] = ()
+    #: How many results of an analyser are left out.
+    left_out: int = 0
+    #: What the output of an analyser lacks. It has failed then, whatever its exit code is.
+    problem: str = ""
 
 
 async def run_program(
@@ -107,18 +118,31 @@ async def run_program(
     if settings.is_redacting:
         output, errors = [await asyncio.to_thread(redact, text) for text in (output, errors)]
     arguments = {"command": name, **({UNREAD: list(ended.unread)} if ended.unread else {})}
-    receipt = Receipt(tool="Bash", arguments=arguments, exit=code, failed=code != 0)
+    has_failed = code != 0 or bool(ended.problem)
+    receipt = Receipt(tool="Bash", arguments=arguments, exit=code, failed=has_failed)
     call = f"program:{job.attempt}"
     await transcript.begin_call(call, 1, name, {"command": name})
-    await transcript.finish_call(call, output[:10_000], receipt, is_failed=code != 0)
+    shown = f"{errors}\n{output}" if has_failed else output
+    await transcript.finish_call(call, shown[:10_000], receipt, is_failed=has_failed)
     text = output
-    if brief.runner == "sarif" and (analyser is None or code == 0):
-        text = await asyncio.to_thread(sarif_result, output.encode("utf-8", "replace"), job.agent, root, brief.kind)
+    if brief.runner == "sarif" and (analyser is None or not has_failed):
+        data = output.encode("utf-8", "replace")
+        text = await asyncio.to_thread(sarif_result, data, job.agent, root, brief.kind, left_out=ended.left_out)
+    elif analyser is not None:
+        return RunEnd("error", output.strip(), _failure_of(ended, errors or output))
     elif code != 0:
         cause = shorten_error(errors.strip() or output.strip(), 500)
         return RunEnd("error", output.strip(), f"{name} ended with code {code}: {cause}")
     await transcript.save_message(0, msgspec.json.encode({"kind": "program", "text": text}), UsageSums(turns=1), text)
     return RunEnd("completed", text.strip())
+
+
+def _failure_of(ended: ProgramOutput, errors: str) -> str:
+    """Return why an analyser has failed: its exit code, what its output lacks, and the first line of its errors."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    cause = next(filter(_ERROR_LINE.match, lines), lines[0] if lines else "it printed no error")
+    problem = f", {ended.problem}" if ended.problem else ""
+    return f"exit code {ended.code}{problem}: {shorten_error(cause, 400)}"
 
 
 async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings) -> ProgramOutput:
@@ -128,43 +152,82 @@ async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings)
     found = await asyncio.to_thread(find_analyser, analyser, root, scope, has_sandbox=is_sandboxed)
     if found.why_not:
         raise RunStopped("error", f"{analyser.name} cannot run: {found.why_not}")
-    outputs: list[AnalyserOutput] = []
-    errors = b""
-    with tempfile.TemporaryDirectory(prefix="remit-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="remit-") as scratch, contextlib.ExitStack() as opened:
         prefix: list[str] = []
         environment = _environment(without_keys=True)
         if is_sandboxed:
             hidden = (str(settings.data),)
             prefix = sandbox_command(root, Path(scratch), network=False, hidden=hidden, is_read_only=True)
             environment |= {"XDG_CACHE_HOME": f"{INSIDE}/cache"}  # the folder of the user cannot be written there
+        run = _AnalyserRun(analyser, root, Path(scratch), prefix, environment, opened)
+        outputs: list[AnalyserOutput] = []
+        errors = b""
         for command in analyser_commands(found, root, scope, INSIDE if is_sandboxed else scratch):
-            folder = Path(scratch) / command.output
-            folder.mkdir()
-            ended = await run_supervised([*prefix, *command.words], b"", root, environment)
+            ended, output = await run.start(command)
             errors += ended.errors
-            written = await asyncio.to_thread(_written, folder, analyser.writes) if analyser.writes else ended.output
-            if ended.code not in analyser.codes or written is None:
-                return ProgramOutput(ended.code or 1, ended.output, errors)
-            listed = None
-            if command.listing:
-                listing = await run_supervised([*prefix, *command.listing], b"", root, environment)
-                listed = listing.output if listing.code == 0 else None
-            outputs.append(AnalyserOutput(written, command.files, listed))
-    try:
-        sarif, unread = combined_sarif(analyser, outputs, root)
-        return ProgramOutput(0, sarif, errors, unread)
-    except UsageError as error:
-        return ProgramOutput(1, b"\n".join(one.data for one in outputs), f"{error}\n".encode() + errors)
+            if output is None:
+                return ended._replace(errors=errors)
+            outputs.append(output)
+        try:
+            combined = await asyncio.to_thread(combined_sarif, analyser, outputs, root)
+        except OutputError as error:
+            begin = b"\n".join(_beginning(one.file) for one in outputs[:5])
+            return ProgramOutput(ended.code, begin, errors, problem=str(error))
+    return ProgramOutput(0, combined.sarif, errors, combined.unread, combined.left_out)
 
 
-def _written(folder: Path, name: str) -> bytes | None:
-    """Return the file that an analyser wrote; None if there is no such file. A link is not followed."""
+class _AnalyserRun(NamedTuple):
+    """How the command lines of an analyser are started. An output is a file: it may be larger than the memory."""
+
+    analyser: Analyser
+    root: Path
+    scratch: Path
+    prefix: list[str]
+    environment: dict[str, str]
+    opened: contextlib.ExitStack
+
+    async def start(self, command: AnalyserCommand) -> tuple[ProgramOutput, AnalyserOutput | None]:
+        """Run a command line. The output is None if the program failed."""
+        folder = self.scratch / command.output
+        folder.mkdir()
+        printed = self.opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
+        words = [*self.prefix, *command.words]
+        ended = await run_supervised(words, b"", self.root, self.environment, output_file=printed)
+        file: IO[bytes] | None = printed
+        if self.analyser.writes:
+            file = await asyncio.to_thread(_written, folder, self.analyser.writes)
+        if ended.code not in self.analyser.codes or file is None:
+            problem = "" if file is not None else f"it did not write {self.analyser.writes}"
+            return ended._replace(output=_beginning(printed), problem=problem), None
+        if file is not printed:
+            self.opened.enter_context(file)
+        if os.fstat(file.fileno()).st_size >= _MAX_FILE:
+            return ended._replace(problem=f"its output has more than {_MAX_FILE >> 20:,} MiB"), None
+        file.seek(0)
+        listed = None
+        if command.listing:
+            listing = await run_supervised([*self.prefix, *command.listing], b"", self.root, self.environment)
+            listed = listing.output if listing.code == 0 else None
+        return ended, AnalyserOutput(file, command.files, listed)
+
+
+def _beginning(file: IO[bytes]) -> bytes:
+    """Return the first bytes of a file, to show them."""
+    file.seek(0)
+    return file.read(10_000)
+
+
+def _written(folder: Path, name: str) -> IO[bytes] | None:
+    """Open the file that an analyser wrote; None if there is no such file. A link is not followed."""
     try:
         descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read(MAX_OUTPUT)
+        file = os.fdopen(descriptor, "rb")
     except OSError:
         return None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return file
+    file.close()
+    return None
 
 
 def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:
@@ -214,9 +277,16 @@ def resolve_program(command: Sequence[str], environment: Mapping[str, str]) -> s
 
 
 async def run_supervised(
-    command: Sequence[str], stdin: bytes, folder: Path, environment: Mapping[str, str]
+    command: Sequence[str],
+    stdin: bytes,
+    folder: Path,
+    environment: Mapping[str, str],
+    output_file: IO[bytes] | None = None,
 ) -> ProgramOutput:
-    """Run a program under the supervisor. If this is cancelled, the program is ended first. Raises OSError."""
+    """Run a program under the supervisor. If this is cancelled, the program is ended first. Raises OSError.
+
+    With `output_file`, the output is written to it, and is empty in what is returned.
+    """
     program = await asyncio.to_thread(resolve_program, command, environment)
     settings = msgspec.json.encode({"parent": os.getpid(), "grace": _GRACE_SECONDS, "limits": {}}).decode()
     process = await asyncio.create_subprocess_exec(
@@ -229,7 +299,8 @@ async def run_supervised(
         env=dict(environment),
     )
     output, errors = bytearray(), bytearray()
-    pipes = asyncio.gather(_write(process, stdin), _read(process.stdout, output), _read(process.stderr, errors))
+    reading = _read(process.stdout, output) if output_file is None else _copy(process.stdout, output_file)
+    pipes = asyncio.gather(_write(process, stdin), reading, _read(process.stderr, errors))
     try:
         while process.returncode is None:  # noqa: ASYNC110 (`wait` also waits for a descendant that keeps a pipe open)
             await asyncio.sleep(_POLL_SECONDS)
@@ -250,6 +321,12 @@ async def _write(process: asyncio.subprocess.Process, data: bytes) -> None:
 async def _read(stream: asyncio.StreamReader | None, output: bytearray) -> None:
     while stream is not None and (piece := await stream.read(65_536)):
         output += piece[: max(0, MAX_OUTPUT - len(output))]
+
+
+async def _copy(stream: asyncio.StreamReader | None, file: IO[bytes]) -> None:
+    size = 0
+    while stream is not None and (piece := await stream.read(65_536)):
+        size += file.write(piece[: max(0, _MAX_FILE - size)])
 
 
 async def _end(process: asyncio.subprocess.Process, pipes: asyncio.Future[tuple[None, None, None]]) -> None:

@@ -30,6 +30,7 @@ from remit.globs import matches_glob
 from remit.merging.model import SCALE, Report, ReportedFinding
 from remit.merging.sarif.read import open_sarif
 from remit.merging.sarif.values import Fields, as_dict, as_list, as_text, as_utf8, parse_object
+from remit.secrets.file_scan import is_example
 from remit.secrets.scan import redact
 from remit.workspace.files import SourceFile, Workspace, WorkTree
 
@@ -56,7 +57,7 @@ _MAX_QUOTE = 3
 _MAX_COLUMNS = 160
 #: Rules of bandit and ruff for literals that look like passwords. Those in tests and empty ones are not real.
 _PASSWORD_RULES = re.compile(r"[BS]10[567]")
-_EMPTY = re.compile(r"""password(?: assigned to)?: *(?:''|"")""", re.IGNORECASE)
+_EMPTY = re.compile(r"""password(?: assigned to)?: *(?:''|""|'None')""", re.IGNORECASE)
 _PLACEHOLDER_CONFIDENCE = 30.0
 _TESTS = (*PATHS["tests"], "**/tests/**", "**/test/**", "**/conftest.py")
 _PREFIXES = {category: prefix for prefix, category in CATEGORY_BY_PREFIX.items()}
@@ -84,6 +85,13 @@ class SarifReview(msgspec.Struct, frozen=True):
     unread: int
     findings: list[ReportedFinding]
     entries: list[SarifEntry]
+    #: Results that the program reported and that were not read: there are too many.
+    left_out: int = 0
+
+    @property
+    def hidden(self) -> int:
+        """Return how many findings are not listed."""
+        return len(self.findings) - len(self.entries) + self.left_out
 
     @property
     def cited(self) -> list[SarifEntry]:
@@ -94,23 +102,26 @@ class SarifReview(msgspec.Struct, frozen=True):
     def status(self) -> model.Status:
         """Return the common status of the runs."""
         each = {report.status for report in self.reports}
-        is_complete = each == {"SUCCESS"} and len(self.findings) == len(self.entries)
+        is_complete = each == {"SUCCESS"} and not self.hidden
         return "FAILED" if each == {"FAILED"} else "SUCCESS" if is_complete else "PARTIAL"
 
 
-def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review") -> str:
-    """Return the Markdown of a result with a program's findings; FAILED if the program failed or printed no SARIF."""
+def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review", *, left_out: int = 0) -> str:
+    """Return the Markdown of a result with a program's findings; FAILED if the program failed or printed no SARIF.
+
+    `left_out` is the number of results that the program reported and that are not in `data`.
+    """
     checkout = WorkTree(root)
     name = plain_text(agent, checkout, 80) if slug(agent) else "unnamed"
     if kind not in ("review", "generic"):
         message = plain_text(f"SARIF contains findings, which make a review and not a result of kind {kind}", checkout)
         return render(_failure(name, "WrongKind", message, "Give the definition the kind review"))
     try:
-        reports, left_out = open_sarif(data, f"{slug(agent)}.sarif", checkout, {})
+        reports, skipped = open_sarif(data, f"{slug(agent)}.sarif", checkout, {})
     except UsageError as error:
         message = plain_text(str(error).partition(": ")[2], checkout)
         return render(_failure(name, "NotSarif", message, "Make the program print SARIF 2.1.0 and nothing else"))
-    review = build_review(reports, left_out["unreadable"] + left_out["over the limit"], checkout)
+    review = build_review(reports, skipped["unreadable"] + skipped["over the limit"], checkout, left_out)
     result = _finished(name, review)
     if review.status == "FAILED":
         remedy = "Fix the error that the program reports and run it again"
@@ -233,8 +244,8 @@ def _gaps(review: SarifReview) -> Iterator[tuple[str, str]]:
         yield f"{each['FAILED']} of {len(review.reports)} runs did not succeed", "fix the errors that they report"
     if each["PARTIAL"]:
         yield f"{review.unread:,} results could not be read, or a run has no list of them", "read the program's output"
-    if hidden := len(review.findings) - len(review.entries):
-        yield f"{_counted(hidden, 'further finding')} not listed", "analyse fewer files"
+    if review.hidden:
+        yield f"{_counted(review.hidden, 'further finding')} not listed", "analyse fewer files"
 
 
 def _summary(review: SarifReview) -> str:
@@ -242,6 +253,7 @@ def _summary(review: SarifReview) -> str:
     severities = ", ".join(f"{each[word]:,} {word}" for word in reversed(SCALE) if each[word])
     files = _counted(len({entry.finding.path for entry in review.cited}), "file")
     findings = f"{_counted(len(review.findings), 'finding')} ({severities})" if severities else "no findings"
+    findings += f" and {review.left_out:,} more" if review.left_out else ""
     rows = f"{len(review.entries)} listed here, {len(review.cited)} of them with a location in {files}"
     end = " The list is incomplete: see Blockers." if review.status == "PARTIAL" else ""
     return f"The program reported {findings}. There are {rows}.{end}"
@@ -272,7 +284,7 @@ def _counted(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def build_review(reports: list[Report], unread: int, checkout: Workspace) -> SarifReview:
+def build_review(reports: list[Report], unread: int, checkout: Workspace, left_out: int = 0) -> SarifReview:
     """Return the findings of all runs, with entries for the first of them, within the limits."""
     findings = sorted(
         (_adjusted(one) for report in reports for one in report.rows if not one.reason),
@@ -290,7 +302,7 @@ def build_review(reports: list[Report], unread: int, checkout: Workspace) -> Sar
     for position, entry in enumerate(entries):
         left -= estimate_tokens(entry.quote.text) if entry.quote is not None else 0
         entries[position] = entry if left >= 0 else msgspec.structs.replace(entry, quote=None)
-    return SarifReview(reports, unread, findings, entries)
+    return SarifReview(reports, unread, findings, entries, left_out)
 
 
 def _adjusted(finding: ReportedFinding) -> ReportedFinding:
@@ -310,7 +322,9 @@ def placeholder_password_reason(finding: ReportedFinding) -> str:
         return ""
     if _EMPTY.search(finding.opinion.title):
         return "empty, so probably not a password"
-    return "probably a test value" if any(matches_glob(finding.path or "", glob) for glob in _TESTS) else ""
+    path = finding.path or ""
+    is_test = is_example(path) or any(matches_glob(path, glob) for glob in _TESTS)
+    return "probably a test value" if is_test else ""
 
 
 def sarif_severity(finding: ReportedFinding) -> Severity:

@@ -38,6 +38,7 @@ from remit.merging.model import (
     ReportedFinding,
 )
 from remit.merging.previous import is_settled, renamed_conflicts
+from remit.merging.sarif.rules import is_layout, rule_of
 
 #: A result with a lower confidence needs a person.
 CLARIFY_BELOW = 60.0
@@ -311,6 +312,15 @@ def hide_baseline(merge: Merge, baseline: Merge) -> Merge:
 def only_changed(merge: Merge, changed: Spans, since: str) -> Merge:
     """Drop the findings that are not on a line changed since a commit."""
     return _drop(merge, lambda finding: not _is_changed(finding, changed), f"not on lines changed since {since}")
+
+
+def without_layout(merge: Merge) -> Merge:
+    """Drop the findings of analysers on the order of imports and the layout of code."""
+    return _drop(merge, _is_about_layout, "layout of code, which a formatter changes")
+
+
+def _is_about_layout(finding: MergedFinding) -> bool:
+    return bool(finding.opinions) and all(is_layout(one.agent, rule_of(one)) for one in finding.opinions)
 
 
 def _is_changed(finding: MergedFinding, changed: Spans) -> bool:

@@ -17,6 +17,8 @@ _MAX_RESULTS = 1_000
 #: The confidence of a finding; a key in a test, an example or documentation is probably not real.
 _RANK = 85.0
 _TEST_RANK = 30.0
+#: Settings without real values, which a project copies.
+_IS_EXAMPLE = re.compile(r"(?:^|[._-])(?:example|sample|template|dist|tmpl)(?:[._-]|$)", re.IGNORECASE)
 _IS_TEST = re.compile(
     r"/(?:[^/]*[._-])?(?:tests?|specs?|fixtures?|testdata|mocks?|examples?|samples?)[._/-]", re.IGNORECASE
 )
@@ -61,6 +63,12 @@ def _read(path: str) -> tuple[str, str]:
     return (data.decode("utf-8", "replace"), "") if b"\0" not in data else ("", "it is not text")
 
 
+def is_example(path: str) -> bool:
+    """Return whether a key in a file is probably not real: in a test, a fixture, an example or documentation."""
+    name = path.rpartition("/")[2]
+    return bool(_IS_TEST.search(f"/{path}") or _IS_EXAMPLE.search(name)) or path.endswith(_PROSE)
+
+
 def _results(path: str, text: str) -> Iterator[dict[str, Any]]:
     lines: dict[int, str] = {}
     line, position = 1, 0
@@ -74,7 +82,7 @@ def _results(path: str, text: str) -> Iterator[dict[str, Any]]:
         yield {
             "ruleId": name.replace(" ", "-"),
             "level": "error",
-            "rank": _TEST_RANK if _IS_TEST.search(f"/{path}") or path.endswith(_PROSE) else _RANK,
+            "rank": _TEST_RANK if is_example(path) else _RANK,
             "message": {
                 "text": f"{what} is in this file. If it is real, revoke it and load a new one from the environment."
             },

@@ -187,7 +187,7 @@ class _Reader:
             opinion=Opinion(
                 agent=tool.name,
                 id=name,
-                severity=result_severity(result, rule),
+                severity=result_severity(result, rule, tool.name, name),
                 confidence=score,
                 line=line,
                 title=title,

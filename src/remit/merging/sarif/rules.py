@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
+from remit.configuration import parse_toml
 from remit.contract.findings import Severity
 from remit.contract.kinds import slug
 from remit.merging.agree import UNSCORED_TOOL
+from remit.merging.model import Opinion
 from remit.merging.sarif.values import MAX_HEAD, MAX_NAME, as_dict, as_list, as_number, as_text, item_at
 
 MAX_TITLE = 300
@@ -46,6 +50,7 @@ _KNOWN_TOOLS = {
     "ruff/*": "quality",
 }
 
+_WEAKNESS = re.compile(r"\bcwe-0*(\d{1,5})\b", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{\d+\}")
 _TEMPLATE = re.compile(r"\{\w*\}")
 _LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(\d+\)")
@@ -130,8 +135,85 @@ def result_title(message: str, rule: dict[str, Any], name: str = "", tool: str =
     return as_text(" ".join(short.split()), MAX_TITLE)
 
 
-def result_severity(result: dict[str, Any], rule: dict[str, Any]) -> Severity:
-    """Return the severity of a result: from its security score, else in the tool's own words, else from its level."""
+class _SeverityTable(NamedTuple):
+    """The severities of rules and weaknesses, from `severities.toml`."""
+
+    rules: dict[Severity, list[str]]
+    style: list[str]
+    layout: list[str]
+    weaknesses: dict[int, Severity]
+
+
+@cache
+def _severities() -> _SeverityTable:
+    table = parse_toml((files("remit.merging.sarif") / "severities.toml").read_text("utf-8"))
+    words: tuple[Severity, ...] = ("critical", "important", "minor")
+    weaknesses = {number: word for word in words for number in table["cwe"][word]}
+    rules = {word: table["rules"][word] for word in words}
+    return _SeverityTable(rules, table["rules"]["style"], table["rules"]["layout"], weaknesses)
+
+
+def _matching(tool: str, name: str, patterns: Iterable[str]) -> Iterator[str]:
+    """Yield the patterns that match a rule. Rules of ruff from flake8-bandit have the numbers of bandit."""
+    same = re.fullmatch(r"S([1-7]\d\d)", name) if tool == "ruff" else None
+    full = f"bandit/B{same[1]}" if same else f"{tool}/{name}"
+    return (pattern for pattern in patterns if fnmatchcase(full, pattern))
+
+
+@cache
+def _severity_of_rule(tool: str, name: str) -> Severity | None:
+    matches = (
+        (len(pattern), word) for word, known in _severities().rules.items() for pattern in _matching(tool, name, known)
+    )
+    return max(matches, default=(0, None), key=lambda match: match[0])[1]
+
+
+@cache
+def is_style(tool: str, name: str) -> bool:
+    """Return whether a rule is about style, which is never more than minor."""
+    return any(_matching(tool, name, _severities().style)) or is_layout(tool, name)
+
+
+@cache
+def is_layout(tool: str, name: str) -> bool:
+    """Return whether a rule is about the order of imports or the layout of code."""
+    return any(_matching(tool, name, _severities().layout))
+
+
+def is_analyser(agent: str) -> bool:
+    """Return whether an agent is a known program, whose titles begin with a rule."""
+    return any(key.partition("/")[0].rstrip("*") == agent for key in _KNOWN_TOOLS)
+
+
+def rule_of(opinion: Opinion) -> str:
+    """Return the rule of an analyser's finding: the title in its result begins with it."""
+    return opinion.rule or opinion.title.partition(": ")[0]
+
+
+def _severity_of_weakness(bags: Sequence[dict[str, Any]], rule: dict[str, Any]) -> Severity | None:
+    """Return the severity of the worst weakness (CWE) that a result or its rule names."""
+    texts = [bag.get("cwe") for bag in bags]
+    texts += [tag for bag in bags for tag in as_list(bag.get("tags"))[:_MAX_TAGS]]
+    texts += [as_dict(as_dict(each).get("target")).get("id") for each in as_list(rule.get("relationships"))[:_MAX_TAGS]]
+    named = (found for text in texts if isinstance(text, str) and (found := _WEAKNESS.search(text[:MAX_NAME])))
+    known = {_severities().weaknesses.get(int(found[1])) for found in named}
+    return next((word for word in ("critical", "important", "minor") if word in known), None)
+
+
+def result_severity(result: dict[str, Any], rule: dict[str, Any], tool: str = "", name: str = "") -> Severity:
+    """Return the severity of a result: by its rule, else from its security score, its weakness, or its level."""
+    if is_style(tool, name):
+        return "minor"
+    bags = (as_dict(result.get("properties")), as_dict(rule.get("properties")))
+    is_scored = any(bag.get("security-severity") is not None for bag in bags)
+    known = _severity_of_rule(tool, name) or (None if is_scored else _severity_of_weakness(bags, rule))
+    if known == "critical" and result.get("level") == "note":
+        return "important"
+    return known or _stated_severity(result, rule)
+
+
+def _stated_severity(result: dict[str, Any], rule: dict[str, Any]) -> Severity:
+    """Return the severity that a tool states: its security score, else its own words, else the level."""
     bags = (as_dict(result.get("properties")), as_dict(rule.get("properties")))
     for stated in (bag.get("security-severity") for bag in bags):
         if (score := as_number(stated)) is not None:

@@ -14,6 +14,8 @@ from remit.workspace.languages import NOT_CODE
 
 #: The most agents that are named; more are counted.
 _MAX_NAMED = 3
+#: The most characters of the cause of a failure.
+_MAX_CAUSE = 240
 #: What a person can do if a review has no files, or no reviewer for them.
 NOTHING_THERE = (
     "NOT REVIEWED: there is no file to review here, or git ignores all of them; name a folder with code: "
@@ -71,11 +73,12 @@ def _main(merge: Merge) -> str:
     if merge.decision == "retry":
         if merge.is_unread:
             failed = f"NOT REVIEWED: {_named(merge, 'FAILED')} failed, and no other reviewer could read a file"
-            return f"{failed}; {FIX_REVIEWERS}"
+            return "; ".join(filter(None, (failed, _cause(merge), FIX_REVIEWERS)))
         if not merge.agents:
             return "there is nothing to merge"
         failed = _named(merge, "FAILED")
-        return f"{failed or 'an agent'} failed; run it again before you rely on this report"
+        rest = "run it again before you rely on this report"
+        return "; ".join(filter(None, (f"{failed or 'an agent'} failed", _cause(merge), rest)))
     conflicts = format_count(len(merge.conflicts), "conflict") if merge.conflicts else ""
     partial = _join_names(one.agent for one in merge.agents if one.status == "PARTIAL" and not one.problem)
     stated = [f"{truncate_text(one.agent, 80)}: {one.problem}" for one in merge.agents if one.problem]
@@ -84,6 +87,13 @@ def _main(merge: Merge) -> str:
     most = "most of the code was not reviewed" if merge.is_mostly_unread else ""
     reasons = [conflicts, f"{partial} did not finish" if partial else "", *stated, most]
     return "; ".join(filter(None, reasons)) or "the confidence of a result is below 60"
+
+
+def _cause(merge: Merge) -> str:
+    """Return why the first agent that failed in a review has failed; empty if this is not known."""
+    failed = {one.agent for one in merge.agents if one.status == "FAILED"}
+    causes = (one.message for one in merge.sections.errors if one.agent in failed and one.message)
+    return truncate_text(" ".join(next(causes, "").split()), _MAX_CAUSE) if merge.coverage else ""
 
 
 def _named(merge: Merge, status: str) -> str:

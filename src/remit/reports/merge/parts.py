@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple, Protocol
 
@@ -17,6 +17,7 @@ from remit.merging.model import (
     MergedFinding,
     Opinion,
 )
+from remit.merging.sarif.rules import is_analyser, rule_of
 from remit.reports.layout import escape_control
 from remit.secrets.scan import redact, redact_lines
 from remit.workspace.files import SourceFile, Workspace
@@ -49,6 +50,30 @@ _CALLS = re.compile(
     r"(?<![\w.+-])@(?=[A-Za-z0-9])|(?<![\w&])[#!](?=\d)|(?<=\w)#(?=\d)|\bGH-(?=\d)|/(?:issues|pull|merge_requests)/(?=\d)",
     re.IGNORECASE,
 )
+
+
+class FoldedFinding(NamedTuple):
+    """A finding with the other findings of the same rule: the report shows it once, with all places."""
+
+    finding: MergedFinding
+    others: tuple[MergedFinding, ...]
+
+
+def fold_findings(findings: Iterable[MergedFinding]) -> list[FoldedFinding]:
+    """Join the equal findings of one agent: of one rule of an analyser, or with one title. The order stays."""
+    folded: dict[tuple[object, ...], list[MergedFinding]] = {}
+    for number, finding in enumerate(findings):
+        folded.setdefault(_kind_of(finding) or (number,), []).append(finding)
+    return [FoldedFinding(first, tuple(others)) for first, *others in folded.values()]
+
+
+def _kind_of(finding: MergedFinding) -> tuple[object, ...] | None:
+    """Return what equal findings have in common; None for a finding that is shown alone."""
+    if len(finding.opinions) != 1 or "disputed" in finding.flags or finding.verified is False:
+        return None
+    opinion = finding.opinions[0]
+    what = rule_of(opinion) if is_analyser(opinion.agent) else finding.title
+    return opinion.agent, what, finding.severity, finding.category
 
 
 class SourceLine(NamedTuple):

@@ -15,11 +15,13 @@ from remit.reports.merge.groups import SectionEntry, no_findings_text, section_g
 from remit.reports.merge.parts import (
     MAX_TITLE,
     SEVERITIES,
+    FoldedFinding,
     Subjects,
     agreement,
     answered_agents,
     evidence_state,
     excerpt,
+    fold_findings,
     join_words,
     location_of,
     names_location,
@@ -49,6 +51,8 @@ _MAX_LINES = 25
 _MAX_SEARCHED = 5
 #: The most cited lines that are shown per finding.
 _MAX_SOURCE = 3
+#: The most places of further findings of one kind that are shown.
+_MAX_PLACES = 10
 #: The characters of a fingerprint that are shown; `remit dismiss` accepts a part.
 _SHOWN_ID = 8
 #: A longer id has its own line.
@@ -138,10 +142,14 @@ def _findings(merge: Merge, columns: int, workspace: Workspace | None) -> Iterat
         yield _heading("Findings", no_findings_text(merge)[:-1].lower())
         yield []
         return
-    yield _heading("Findings", f"{len(merge.findings):,}, worst first")
+    entries = fold_findings(merge.findings)
+    number = len(merge.findings)
+    rules = f" of {format_count(len(entries), 'kind')}" if len(entries) != number else ""
+    yield _heading("Findings", f"{number:,}{rules}, worst first")
     agents = answered_agents(merge)
-    for finding in merge.findings:
-        yield from _finding(finding, agents, columns, workspace)
+    for entry in entries:
+        yield from _finding(entry.finding, agents, columns, workspace)
+        yield from _other_places(entry, columns)
         yield []
 
 
@@ -228,6 +236,22 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
         ]
         if notes and not is_short:
             yield [Piece(" " * 23), Piece(_fit(notes, columns - 23), "dim")]
+
+
+def _other_places(entry: FoldedFinding, columns: int) -> Iterator[Line]:
+    """Yield the places of the equal findings, and what their titles state besides."""
+    if not entry.others:
+        return
+    places = "place" if len(entry.others) == 1 else "places"
+    yield [Piece(f"{_MARGIN}and {len(entry.others):,} more {places} of this kind:")]
+    for other in entry.others[:_MAX_PLACES]:
+        place = escape_control(location_of(other)) or "no location"
+        yield [Piece(f"{_MARGIN}  "), Piece(place, "underline"), Piece(f"  {escape_control(other.id)}", "cyan")]
+        if other.title != entry.finding.title:
+            title = truncate_text(escape_control(other.title), MAX_TITLE)
+            yield from ([Piece(row, "dim")] for row in _wrapped(title, columns, _MARGIN + " " * 4))
+    if len(entry.others) > _MAX_PLACES:
+        yield [Piece(f"{_MARGIN}  and {len(entry.others) - _MAX_PLACES:,} more; the JSON form has all of them", "dim")]
 
 
 def _own_id(opinion: Opinion, finding: MergedFinding) -> str:

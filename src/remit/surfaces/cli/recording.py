@@ -25,11 +25,19 @@ def record_verdicts(verdicts: Sequence[Verdict], source: EntrySource, root: Path
 
 
 def record_merge(
-    merged: Merge, source: EntrySource, root: Path, *, verdicts: Sequence[Verdict] = (), plan: int | None = None
+    merged: Merge,
+    source: EntrySource,
+    root: Path,
+    *,
+    verdicts: Sequence[Verdict] = (),
+    plan: int | None = None,
+    is_queued_only: bool = False,
 ) -> None:
-    """Store a merge and the verdicts of its inputs in the ledger, and its findings as review items."""
+    """Store the findings of a merge as review items; the merge and the verdicts of its inputs in the ledger too."""
     recorded = record_of(merged, ItemOrigin(source, plan=plan), root.resolve())
-    _record([*_entries(verdicts, source, root), recorded.entry], recorded.items)
+    entries = [] if is_queued_only else [*_entries(verdicts, source, root), recorded.entry]
+    if entries or recorded.items:
+        _record(entries, recorded.items)
 
 
 def _entries(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> list[LedgerEntry]:
@@ -42,7 +50,7 @@ def _record(entries: list[LedgerEntry], items: list[NewItem]) -> None:
         return await ledger.record(database, entries), len(await review_queue.add_items(database, items))
 
     new, queued = with_database(work)
-    text = f"recorded: {new} new {'entry' if new == 1 else 'entries'} in the ledger"
+    parts = [f"{new} new {'entry' if new == 1 else 'entries'} in the ledger"] if entries else []
     if items:
-        text += f", {queued} open review {'item' if queued == 1 else 'items'}"
-    click.echo(text, err=True)
+        parts.append(f"{queued} open review {'item' if queued == 1 else 'items'}")
+    click.echo(f"recorded: {', '.join(parts)}", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -15,7 +15,7 @@ from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Resolving
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
-from remit.merging.merge import merge_reports, only_changed, with_coverage, without_sections
+from remit.merging.merge import merge_reports, only_changed, with_coverage, without_layout, without_sections
 from remit.merging.model import Merge, MergeSettings
 from remit.orchestrate.api import PlanResult, begin_plan
 from remit.orchestrate.coverage import language_coverage
@@ -29,6 +29,7 @@ from remit.orchestrate.review import (
     unused_reviewers,
     with_unused,
 )
+from remit.reports.layout import format_count
 from remit.reports.plans import job_summary
 from remit.store.database import Database
 from remit.surfaces.cli.merge import FORMATS, fails, with_dismissals, write_merge
@@ -47,6 +48,8 @@ _ANALYSERS_THRESHOLD = 50.0
 @click.command("review")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @click.option("--changed-since", metavar="REV", help="Keep findings on lines changed since this commit.")
+@click.option("--all", "is_all", is_flag=True, help="Keep findings on all lines, also if the branch has changes.")
+@click.option("--style", "is_style", is_flag=True, help="Keep findings on the order of imports and the layout of code.")
 @click.option("--agents", metavar="NAMES", help="The reviewers, separated by commas; default: all that are available.")
 @click.option("--threshold", type=float, help="Keep findings of at least this confidence.")
 @click.option(
@@ -57,12 +60,15 @@ _ANALYSERS_THRESHOLD = 50.0
 @click.option("--verify", is_flag=True, help="Let a subagent that wrote none of the findings verify them.")
 @click.option("--new", "is_new", is_flag=True, help="Start a new review although the same one is unfinished.")
 @click.option("--list", "is_listed", is_flag=True, help="List the reviewers that apply, and why others do not.")
-@click.option("--record", is_flag=True, help="Store the report in the ledger, and its findings in the review queue.")
+@click.option("--record", is_flag=True, help="Store the report in the ledger.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of standard output.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
 @form_option(*FORMATS)
 def command(path: Path, **options: Any) -> int:
     """Review the code in PATH and print one verified report.
+
+    In a git checkout whose branch has changes, the report has the findings on the changed lines: since the commit at
+    which the branch left the main one, with what is not committed. `--all` keeps all findings.
 
     With a model, subagents and the installed analysers review the code; without one, only the analysers. Every claim
     is verified, and all findings are merged. The report states per language which files were read and which were not.
@@ -72,7 +78,7 @@ def command(path: Path, **options: Any) -> int:
     \b
     Examples:
       remit review
-      remit review src --changed-since origin/main --fail-on critical
+      remit review src --all --fail-on critical
       remit review --agents security-auditor,bandit --open
       remit review --format html --output report.html
       remit review --list
@@ -88,14 +94,14 @@ def command(path: Path, **options: Any) -> int:
     if options["is_listed"]:
         _print_reviewers(team)
         return 0
-    since = options["changed_since"]
     # Before the review, so that an unknown revision fails early.
-    changed = git.changed_lines(root, since) if since else None
+    changes = _changes_to_review(root, scope, options["changed_since"], is_all=options["is_all"])
     default = float(configured["merge.threshold"])
     default = default if team.subagents else min(_ANALYSERS_THRESHOLD, default)
     threshold = options["threshold"] if options["threshold"] is not None else default
     verifier = (configured["verify_model"] or configured["model"]) if options["verify"] else None
     plan = review_plan(team, [scope], threshold=threshold, profile=configured["profile"], verifier=verifier)
+    click.echo(_lines_to_review(changes, options["changed_since"]), err=True)
     _print_team(team)
     if not team.subagents and not team.analysers:
         return _not_reviewed(team, root, scope, options)
@@ -105,7 +111,39 @@ def command(path: Path, **options: Any) -> int:
         return 130
     if merged is None:
         return print_result(driven, "text")
-    return _report(driven.found, merged, root, data, options, changed)
+    return _report(driven.found, merged, root, data, options, changes)
+
+
+class _Changes(NamedTuple):
+    """The changed lines of each file, and the revision since which they were changed."""
+
+    since: str
+    lines: dict[str, list[tuple[int, int]]]
+
+
+def _changes_to_review(root: Path, scope: str, since: str | None, *, is_all: bool) -> _Changes | None:
+    """Return the changes since a revision, or by default those of the branch; None to review all lines."""
+    if since:
+        if is_all:
+            raise UsageError("--all keeps all findings, and --changed-since those on changed lines: use one of them")
+        return _Changes(since, git.changed_lines(root, since))
+    main = git.main_branch(root) if not is_all else None
+    base = git.merge_base(root, main) if main else None
+    if main is None or base is None:
+        return None
+    lines = git.changed_lines(root, base)
+    in_scope = scope == "." or any(path == scope or path.startswith(f"{scope}/") for path in lines)
+    name = "HEAD" if base == git.head(root) else main
+    return _Changes(name, lines) if lines and in_scope else None
+
+
+def _lines_to_review(changes: _Changes | None, since: str | None) -> str:
+    """Return which lines are reviewed."""
+    if changes is None:
+        return "reviewed: all lines"
+    what = "what is not committed" if changes.since == "HEAD" and not since else f"lines changed since {changes.since}"
+    files = format_count(len(changes.lines), "file")
+    return f"reviewed: {what} ({files}){'' if since else '; all lines: remit review --all'}"
 
 
 def _run(plan: Plan, team: ReviewTeam, root: Path, *, is_new: bool) -> tuple[DrivenPlan, Path, Merge | None]:
@@ -154,15 +192,18 @@ def _print_team(team: ReviewTeam) -> None:
         click.echo(text, err=True)
 
 
-def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: dict[str, Any], changed: Any) -> int:
+def _report(
+    found: PlanResult, merged: Merge, root: Path, data: Path, options: dict[str, Any], changes: _Changes | None
+) -> int:
     sources = open_sources(root)
     merged = with_dismissals(merged, sources.workspace)
-    if changed is not None:
-        merged = only_changed(merged, changed, options["changed_since"])
+    if not options["is_style"]:
+        merged = without_layout(merged)
+    if changes is not None:
+        merged = only_changed(merged, changes.lines, changes.since)
     files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")
     write_merge(merged, options["form"], sources, options["output"])
-    if options["record"]:
-        record_merge(merged, "review", root, plan=found.plan.id)
+    record_merge(merged, "review", root, plan=found.plan.id, is_queued_only=not options["record"])
     click.echo(f"report: {files['html']}\n        {files['md']}", err=True)
     click.echo(f"jobs:   {job_summary(found)}; see `remit logs ID`", err=True)
     if options["is_opened"]:
