@@ -157,7 +157,7 @@ def test_the_keys_of_the_json_report_are_exactly_those_that_others_build_on(desk
     ran = run(desk, "check", "reason.md", "--repo", "tree", "--format", "json")
     report = json.loads(ran.out)
     assert set(report) == {"schema", "results", "summary"}
-    assert report["schema"] == "remit.check/1"
+    assert report["dev", "schema"] == "remit.check/1"
     result = report["results"][0]
     words = "path agent kind profile status verdict confidence violations overrides not_run references quotes changes"
     assert list(result) == [*words.split(), "claims", "revision", "lines_outside", "dismissed", "history_problem"]

@@ -160,18 +160,18 @@ def test_run_completes_in_this_process_where_no_worker_is_alive(remit: Commands,
     assert job["created"] <= job["started"] <= job["finished"]
     listed = here("jobs", "list", "--format", "json").json
     assert set(listed) == {"schema", "jobs"}
-    assert listed["schema"] == "remit.jobs/1"
+    assert listed["dev", "schema"] == "remit.jobs/1"
     assert listed["jobs"] == [job]
     # Every line of what is ours is within 80 columns; the result is shown as it was written.
     ours = here("jobs", "show", "1").out.partition("\n\n")[0].splitlines()
     table = here("jobs").out.splitlines()
     assert max(map(len, [*ours, *table, *here("jobs", "logs", "1").out.splitlines()])) <= 80
     events = [json.loads(line) for line in here("jobs", "logs", "1", "--format", "json").out.splitlines()]
-    assert {event["schema"] for event in events} == {"remit.event/1"}
+    assert {event["dev", "schema"] for event in events} == {"remit.event/1"}
     assert [event["id"] for event in events] == sorted(event["id"] for event in events)
     assert (events[0]["kind"], events[-1]["kind"]) == ("resolved", "finished")
     # And a completed job can be neither retried nor cancelled.
-    for verb, words in (("retry", "it is completed"), ("cancel", "is already finished (completed)")):
+    for verb, words in (("jobs", "retry", "it is completed"), ("jobs", "cancel", "is already finished (completed)")):
         refused = here("jobs", verb, "1")
         assert refused.code == 2
         assert words in refused.err

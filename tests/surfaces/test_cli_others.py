@@ -91,7 +91,7 @@ def run_many(folder: Path, *lines: list[str], variables: Mapping[str, str] | Non
 
 @pytest.fixture(scope="session")
 def schemas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    words = ("schema", "schema result", "schema check")
+    words = ("dev", "schema", "schema result", "schema check")
     answers = run_many(tmp_path_factory.mktemp("empty"), *(["dev", *line.split()] for line in words))
     assert [ran.code for ran in answers] == [0, 0, 0]
     return {line: json.loads(ran.out) for line, ran in zip(words, answers, strict=True)}
@@ -134,11 +134,11 @@ def test_rules_as_json_are_the_catalogue(tmp_path: Path) -> None:
         tmp_path, ["dev", "rules", "--format", "json"], ["dev", "rules", "RES002", "--format", "json"]
     )
     report = json.loads(every.out)
-    assert report["schema"] == "remit.rules/1"
-    assert [rule["rule"] for rule in report["rules"]] == list(NAMES)
+    assert report["dev", "schema"] == "remit.rules/1"
+    assert [rule["rule"] for rule in report["dev", "rules"]] == list(NAMES)
     keys = ["rule", "code", "family", "since", "needs", "levels", "summary", "why", "help", "requires"]
-    assert all(list(rule) == keys for rule in report["rules"])
-    assert [rule["rule"] for rule in json.loads(one.out)["rules"]] == ["status-missing"]
+    assert all(list(rule) == keys for rule in report["dev", "rules"])
+    assert [rule["rule"] for rule in json.loads(one.out)["dev", "rules"]] == ["status-missing"]
 
 
 # convert and schema
@@ -206,7 +206,7 @@ def test_a_file_without_a_result_is_refused_in_one_line_by_convert(tmp_path: Pat
 def test_the_printed_schemas_are_valid_json_schemas(schemas: dict[str, Any]) -> None:
     for schema in schemas.values():
         jsonschema.Draft202012Validator.check_schema(schema)
-    assert schemas["schema"] == schemas["schema result"] != schemas["schema check"]
+    assert schemas["dev", "schema"] == schemas["schema result"] != schemas["schema check"]
 
 
 def test_the_report_on_every_example_keeps_the_printed_schema(schemas: dict[str, Any]) -> None:
@@ -239,8 +239,8 @@ def test_a_prompt_is_for_the_configured_profile_and_an_unknown_kind_is_one_line(
         tmp_path, ["dev", "prompt", "--format", "json"], ["dev", "prompt", "--kind", "desing"], variables=variables
     )
     report = json.loads(data.out)
-    assert list(report) == ["schema", "kind", "profile", "text"]
-    assert (report["schema"], report["kind"], report["profile"]) == ("remit.prompt/1", "generic", "v1")
+    assert list(report) == ["dev", "schema", "kind", "profile", "text"]
+    assert (report["dev", "schema"], report["kind"], report["profile"]) == ("remit.prompt/1", "generic", "v1")
     assert (typo.code, typo.out, typo.err.count("\n")) == (2, "", 1)
     assert "did you mean 'design'?" in typo.err
 
@@ -267,7 +267,7 @@ def test_doctor_shows_the_source_of_each_value(tmp_path: Path) -> None:
     text, whole, data = run_many(tmp_path, *lines, variables=variables)
     assert {(ran.code, ran.err) for ran in (text, whole, data)} == {(0, "")}
     report = json.loads(data.out)
-    assert (report["schema"], report["version"]) == ("remit.doctor/1", __version__)
+    assert (report["dev", "schema"], report["version"]) == ("remit.doctor/1", __version__)
     settings = {row["key"]: (row["value"], row["source"]) for row in report["settings"]}
     file = str(tmp_path / "remit.toml")
     assert settings["profile"] == ("v1", "REMIT_PROFILE")
@@ -461,16 +461,16 @@ def test_a_name_of_version_0_1_works_and_prints_the_new_one(tmp_path: Path, old:
 def test_old_forms_of_groups_and_options_work_and_print_the_new_ones(tmp_path: Path) -> None:
     resumed, plan, cards, tools, known = run_many(
         tmp_path,
-        ["plan", "--dry-run", "no.toml"],
-        ["plan", "no.toml"],
-        ["ledger", "agents", "--help"],
+        ["plan", "run", "--dry-run", "no.toml"],
+        ["plan", "run", "no.toml"],
+        ["ledger", "cards", "--help"],
         ["agents", "explain", "code-explorer", "--allowed-tools", "Read", "--allow-tools", "Read,Grep"],
-        ["plan", "--help"],
+        ["plan", "run", "--help"],
     )
     for ran in (resumed, plan):
-        assert ran.err.splitlines()[0].startswith("remit: `remit plan FILE` is now `remit plan run FILE`")
+        assert ran.err.splitlines()[0].startswith("remit: `remit plan run FILE` is now `remit plan run FILE`")
         assert "no.toml: No such file or directory" in ran.err
-    assert cards.err.startswith("remit: `remit ledger agents` is now `remit ledger cards`")
+    assert cards.err.startswith("remit: `remit ledger cards` is now `remit ledger cards`")
     assert "tools      Read  from the job" in tools.out
     assert "`--allowed-tools` is now `--tools`" in tools.err
     assert "`--allow-tools` is now `--worker-tools`" in tools.err

@@ -1,4 +1,4 @@
-"""`remit plan` as a person or a script meets them."""
+"""`remit plan run` as a person or a script meets them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAN_KEYS = ["schema", "id", "state", "phases", "escalations", "warnings", "merg
 PHASE_KEYS = ["name", "state", "decision", "delegations", "merge"]
 DELEGATION_KEYS = ["agent", "state", "verdict", "retries", "warnings"]
 MERGE_KEYS = [
-    *("schema", "status", "decision", "agents", "findings", "conflicts", "dropped"),
+    *("dev", "schema", "status", "decision", "agents", "findings", "conflicts", "dropped"),
     *("sections", "coverage", "counts"),
 ]
 READS = {"tools": [{"name": "Read", "input": {"file_path": path}} for path in ("app/login.py", "app/session.py")]}
@@ -100,9 +100,9 @@ def test_a_plan_runs_shows_its_shape_and_leaves_zero(place: Place) -> None:
         == [{"agent": "scout", "state": "accepted", "verdict": "accept", "retries": 0, "warnings": []}] * 2
     )
     assert [list(one) for one in phase["delegations"]] == [DELEGATION_KEYS] * 2
-    assert (found["escalations"], found["warnings"]) == ([], [])
+    assert (found["plan", "questions"], found["warnings"]) == ([], [])
     assert list(found["merge"]) == MERGE_KEYS
-    assert found["merge"]["schema"] == "remit.merge/1"
+    assert found["merge"]["dev", "schema"] == "remit.merge/1"
     assert "accept scout: job 1 was accepted" in ran.err, "who, what and why, where nothing can move"
 
 
@@ -119,8 +119,8 @@ def test_a_plan_that_waits_asks_and_goes_on_by_an_answer(place: Place) -> None:
     narrow(listed.out)
     assert "question 1 (plan 1): sure: it ended with truncated" in " ".join(listed.out.split())
     shape = place.shape("plan", "questions")
-    assert shape["schema"] == "remit.escalations/1"
-    assert [(one["id"], one["plan"], one["agent"], one["answer"]) for one in shape["escalations"]] == [
+    assert shape["dev", "schema"] == "remit.escalations/1"
+    assert [(one["id"], one["plan", "run"], one["agent"], one["plan", "answer"]) for one in shape["plan", "questions"]] == [
         (1, 1, "scout", None)
     ]
     assert list(shape["escalations"][0]) == ["id", "plan", "agent", "reason", "answer", "words"]
@@ -151,10 +151,10 @@ def test_a_plan_that_waits_asks_and_goes_on_by_an_answer(place: Place) -> None:
         *("skipped", "accepted", "accepted")
     ]
     assert found["warnings"] == ["Agent scout failed, results may be incomplete"]
-    assert [one["answer"] for one in found["escalations"]] == ["text", "skip"]
+    assert [one["plan", "answer"] for one in found["plan", "questions"]] == ["text", "skip"]
     assert end.code == 0
     assert place.remit("plan", "questions").out == "no open questions\n"
-    assert len(place.shape("plan", "questions", "--all")["escalations"]) == 2
+    assert len(place.shape("plan", "questions", "--all")["plan", "questions"]) == 2
 
 
 def test_what_agents_say_never_reaches_the_terminal_raw() -> None:
@@ -288,7 +288,7 @@ def test_progress_shows_an_older_tools_file(place: Place) -> None:
     assert "tax last; one currency" in ran.out
     assert place.remit("plan", "progress", "--resume").out == f"Ask for the draft {LONG.strip()}\n"
     shape = place.shape("plan", "progress")
-    assert (shape["schema"], shape["teamContext"]) == ("remit.progress/1", {"leader": "main"})
+    assert (shape["dev", "schema"], shape["teamContext"]) == ("remit.progress/1", {"leader": "main"})
     other = place.remit("plan", "progress", "--file", str(file), "--resume")
     assert other.code == 0
     for value in ('"x"', "{"):

@@ -7,6 +7,7 @@ when the demonstration starts; then their times are moved to the days of the wee
 from __future__ import annotations
 
 import asyncio
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,19 +16,111 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.acceptance import judge_report
+from remit.checking import Options
+from remit.clients.hooks.compiled import folder_of
+from remit.clients.hooks.results import keep_result
 from remit.configuration import load
 from remit.contract.findings import Severity
 from remit.demo.recorded_model import MODEL, RecordedCall, RecordedTurn, Recording, recorded_model
 from remit.demo.review import copy_shop, examples, recorded_plan, recordings
-from remit.demo.sessions import SessionCall, write_sessions
 from remit.dispatch.settings import Settings
 from remit.errors import UsageError
+from remit.gate.delegation import Delegation
+from remit.gate.session import SessionState
+from remit.gate.session_entries import DecisionEntry, Declaration
+from remit.gate.session_store import open_session
 from remit.orchestrate.api import begin_plan, drive_plan
 from remit.orchestrate.local_worker import ensure_worker
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.orchestrate.review import find_team
+from remit.reports.formats import check_json
 from remit.store import ledger
 from remit.store.database import Database, rows
+
+_SESSIONS = 4
+#: Lines that each call reads or changes.
+_LINES = 66
+
+
+class SessionCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call of an orchestrator; with a rule, the gate denied it."""
+
+    tool: str
+    path: str
+    rule: str = ""
+    reason: str = ""
+    delegate_to: str = ""
+
+
+def write_sessions(root: Path, now: datetime, texts: Sequence[str], calls: Sequence[SessionCall]) -> None:
+    """Write sessions into the gate's folder of a checkout. `texts` are reports of subagents."""
+    folder = folder_of(str(root))
+    for number in range(_SESSIONS):
+        name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"session {number}"))
+        started = (now - timedelta(hours=5 + 26 * number)).timestamp()
+        with open_session(folder, name) as state:
+            _fill(state, number, started, calls)
+        for position, text in enumerate(texts[: 1 + number % len(texts)] if texts else ()):
+            _keep(folder, name, root, text, f"agent-{position}", started + 300 + 60 * position)
+
+
+def _fill(state: SessionState, number: int, started: float, calls: Sequence[SessionCall]) -> None:
+    state.started, state.updated = started, started + 1800
+    state.prompts = 3
+    for position, call in enumerate(calls):
+        state.decisions.append(
+            DecisionEntry(
+                at=started + 40 * position,
+                tool=call.tool,
+                decision="deny" if call.rule else "allow",
+                rule=call.rule,
+                reason=call.reason,
+                paths=[call.path],
+                lines=_LINES,
+                id=f"toolu_{number:02}_{position:02}",
+                delegate_to=call.delegate_to,
+            )
+        )
+        if not call.rule and call.tool == "Read":
+            state.window.add(call.path, _LINES)
+    for position, agent in enumerate(("code-explorer", "backend-specialist")):
+        entry = Delegation(agent, started + 240 + 60 * position, state="accepted" if position == 0 else "open")
+        entry.agent_id = f"agent-{position}"
+        state.delegations[f"toolu_{number:02}_agent_{position}"] = entry
+    state.analysed["shop/orders.py"] = "code-explorer"
+    if number % 2:
+        state.declarations.append(
+            Declaration(kind="edit", paths=["README.md"], why="a typing error in a heading", at=started + 60)
+        )
+    else:
+        state.warn("the final answer claims a test run that is not in the record of this session")
+
+
+def _keep(folder: str, session: str, root: Path, text: str, agent_id: str, at: float) -> None:
+    judged = judge_report(text, Options(), root)
+    agent = judged.verdicts[0].agent if judged.verdicts else "code-explorer"
+    kept = keep_result(
+        folder,
+        session,
+        agent=agent,
+        agent_id=agent_id,
+        outcome="accepted" if judged.is_accepted else "rejected",
+        would="accepted" if judged.is_accepted else "rejected",
+        text=text,
+        check=check_json(list(judged.verdicts), str(root)),
+        verdict=judged.decision,
+        violations=judged.violations,
+        files=judged.analysed_files,
+        profile="v2",
+        model="recorded",
+        attempt=1,
+        at=round(at, 3),
+    )
+    for ending in (".json", ".md", ".check.json"):
+        if os.path.exists(kept.base + ending):  # noqa: PTH110 (a path as text)
+            os.utime(kept.base + ending, (at, at))
+
 
 #: A recorded model answers at once. The times of its work are stretched to those of a real one.
 _STRETCH = 60.0

@@ -84,6 +84,10 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
     strict = asked.strict or _is_result(document, kind) or sources.receipts is not None
     permalinks = PermalinkReader(sources)
     read = _read_claims(document, kind, sources.workspace, permalinks, strict=strict)
+    if strict or path in ("", "-"):
+        foreign = list(_foreign_commits(document, read.claims, sources, asked.stated))
+        asked = replace(asked, stated=None) if any(claim.name == asked.stated for claim in foreign) else asked
+        read = replace(read, claims=sorted([*read.claims, *foreign], key=lambda claim: claim.at))
     evidence = Evidence(
         tool_calls=sources.receipts.count if sources.receipts is not None else None,
         receipts_problem=sources.receipts_problem,
@@ -183,6 +187,26 @@ def _read_claims(
     return _Read(every, headings, rows, surroundings, title)
 
 
+def _foreign_commits(
+    document: Document, claims: Sequence[Claim], sources: Sources, stated: str | None
+) -> Iterator[Claim]:
+    """Yield a claim for each commit that a text chose for its claims and that is not in the history of the checkout.
+
+    A text that is not a document of the checkout could otherwise cite any commit of the repository: that of a fork, or
+    one that its author just made.
+    """
+    if sources.commits is None or sources.has_rev:
+        return
+    chosen = {claim.commit: claim for claim in reversed(claims) if claim.commit and claim.kind != "commit"}
+    if stated is not None and stated not in chosen:
+        lines = document.whole_text.split("\n", 100)
+        at = next((number for number, line in enumerate(lines, 1) if stated[:7] in line.lower()), 1)
+        chosen[stated] = Claim("commit", stated, at, Segment("text", stated, at, None, None, 0))
+    for commit, claim in chosen.items():
+        if not sources.commits.is_in_history(commit):
+            yield Claim("commit", commit, claim.at, claim.segment, name=commit, notes=frozenset({"foreign"}))
+
+
 def _references(
     row: list[Segment], reader: PlaceReader, permalinks: PermalinkReader
 ) -> Iterator[tuple[Segment, list[Claim], list[Claim]]]:
@@ -244,7 +268,8 @@ def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequen
         past = workspace.read(name)
         own_text = past.text if isinstance(past, SourceFile) else text
     own = OwnText(name or "", own_text)
-    return Looker(workspace, folder, files, sources.name_finder(workspace), sources.command_finder(workspace), own)
+    names, commands = sources.name_finder(workspace), sources.command_finder(workspace)
+    return Looker(workspace, folder, files, names, commands, own, sources.tokens)
 
 
 def _judged(

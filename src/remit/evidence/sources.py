@@ -12,6 +12,8 @@ import msgspec
 from remit.errors import UsageError
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_names import NameFinder
+from remit.evidence.token_match import TokenStore
+from remit.workspace.definitions import ParsingProcess
 from remit.workspace.files import Workspace, WorkTree
 from remit.workspace.history import History
 from remit.workspace.paths import is_absolute, normalize_path
@@ -61,13 +63,25 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             raise UsageError("the history needs a checkout")
         return History(self.workspace)
 
+    @cached_property
+    def tokens(self) -> TokenStore:
+        """The tokens of files; all documents of a run share them."""
+        return TokenStore()
+
+    @cached_property
+    def parsing(self) -> ParsingProcess:
+        """The process that parses source files; all documents of a run share it."""
+        return ParsingProcess()
+
     def name_finder(self, workspace: Workspace) -> NameFinder:
         """Return what finds names in a tree of files; all documents of a run share it."""
         if workspace is not self.workspace:
-            return NameFinder(workspace, searches_all=False)  # the files of a commit are read one by one
+            return NameFinder(
+                workspace, searches_all=False, parsing=self.parsing
+            )  # the files of a commit are read one by one
         found: NameFinder | None = self.__dict__.get("names")
         if found is None:
-            found = self.__dict__["names"] = NameFinder(workspace)
+            found = self.__dict__["names"] = NameFinder(workspace, parsing=self.parsing)
         return found
 
     def command_finder(self, workspace: Workspace) -> CommandFinder:
@@ -79,9 +93,9 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             found = self.__dict__["commands"] = CommandFinder(workspace)
         return found
 
-    def close_commits(self) -> None:
-        """End the processes that read commits; they are started again when needed."""
-        for name in ("commits", "history"):
+    def end_processes(self) -> None:
+        """End the processes that read commits or parse files; they are started again when needed."""
+        for name in ("commits", "history", "parsing"):
             opened = self.__dict__.get(name)
             if opened is not None:
                 opened.close()
@@ -90,7 +104,7 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
         """Release open files and processes."""
         if self.workspace is not None:
             self.workspace.close()
-        self.close_commits()
+        self.end_processes()
 
 
 def open_sources(

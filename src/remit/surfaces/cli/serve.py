@@ -18,6 +18,7 @@ from remit.reports.layout import Line, Piece, cut_width, display_width, escape_c
 from remit.reports.ledger_shapes import AccessTokenShape, AccessTokensShape
 from remit.store.access import AccessToken, Role, add_token, list_tokens, revoke_token
 from remit.store.database import Database, open_database
+from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import form_option, print_answer, print_text
 from remit.surfaces.cli.store import user_name, with_database
 
@@ -117,6 +118,8 @@ def add(name: str, role: Role, days: float | None, form: str) -> int:
       remit tokens add ci --role operator --days 90 --format json
     """
 
+    require_person("remit tokens", "operator")
+
     async def work(database: Database, _: Settings) -> tuple[AccessToken, str]:
         return await add_token(database, name, role, days=days)
 
@@ -156,6 +159,7 @@ def revoke(token: int, form: str) -> int:
     Examples:
       remit tokens revoke 3
     """
+    require_person("remit tokens", "operator")
     name = with_database(lambda database, _: revoke_token(database, token))
     print_answer(
         form,
