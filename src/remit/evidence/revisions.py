@@ -24,7 +24,7 @@ from remit.evidence.read_commands import stated_commit
 from remit.evidence.sources import Sources
 from remit.lazy import lazy_pattern
 from remit.workspace.definitions import defined_name
-from remit.workspace.files import Absent, Workspace
+from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.history import PROBLEMS, Held, History
 
 if TYPE_CHECKING:
@@ -209,7 +209,10 @@ class Accused(NamedTuple):
 class ClaimDates:
     """Finds out which accused claims of a document held when they were written."""
 
-    def __init__(self, history: History, document: str | None, stated: str | None, look: LookIn) -> None:
+    def __init__(
+        self, workspace: Workspace, history: History, document: str | None, stated: str | None, look: LookIn
+    ) -> None:
+        self._workspace = workspace
         self._history = history
         #: The path of the document in the checkout; None: it is not in it.
         self._document = document
@@ -276,7 +279,8 @@ class ClaimDates:
         facts = one.facts
         if facts.state != "file" or facts.how != "written" or one.claim.others or not _is_located(one.claim):
             return False
-        return self._history.is_unchanged(facts.path, files)
+        old, new = files.read(facts.path), self._workspace.read(facts.path)
+        return isinstance(old, SourceFile) and isinstance(new, SourceFile) and old.text == new.text
 
     def _then(self, one: Accused, held: Held, changed_in: str) -> Then:
         _, date = self._history.describe(held.commit)

@@ -202,7 +202,7 @@ class History:
 
     @cached_property
     def _written(self) -> dict[str, list[str]]:
-        """The commits that changed each document, if there are at least four: then one pass is cheaper than one for each."""
+        """The commits that changed each document, if there are many: then one pass is cheaper than one for each."""
         if not _FEW_DOCUMENTS <= len(self.documents) <= _MAX_DOCUMENTS:
             return {}
         return commits_of(self._repository, self.documents, self._limit)
@@ -212,13 +212,6 @@ class History:
         with suppress(HistoryUnreadable), self._limit:
             return self._files(commit)
         return None
-
-    def is_unchanged(self, path: str, files: Workspace) -> bool:
-        """Return whether a file has the same text in the files of a commit as in the checkout."""
-        with suppress(HistoryUnreadable), self._limit:
-            old, new = files.read(path), self._workspace.read(path)
-            return isinstance(old, SourceFile) and isinstance(new, SourceFile) and old.text == new.text
-        return False
 
     def _files(self, commit: str) -> PastFiles:
         files = self._commits.pop(commit, None)
