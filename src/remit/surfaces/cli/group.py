@@ -196,7 +196,7 @@ def remit() -> None:
       remit audit                   what did my assistants say that was not so?
       remit verify audit.md         are the claims of a text true?
       remit review                  review the changes of this checkout
-      remit install claude-code     verify what the assistant says
+      remit install claude-code     verify what the assistant writes
       remit run code-explorer "how is a cart paid?"
       remit serve --demo            look around in the browser
     """
