@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 from msgspec.structs import replace
@@ -23,12 +24,10 @@ from remit.evidence.model import REFERENCES, Claim, Facts, Location, Then
 from remit.evidence.read_commands import stated_commit
 from remit.evidence.sources import Sources
 from remit.lazy import lazy_pattern
+from remit.workspace.commit import Commits
 from remit.workspace.definitions import defined_name
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.history import PROBLEMS, Held, History
-
-if TYPE_CHECKING:
-    from remit.workspace.commit import Commits
 
 _LINK = lazy_pattern(
     r"https?://[\w.\-]{1,200}(?::\d{1,5})?((?:/[\w.\-~]{1,100}){1,10}?)(?:/-)?/(?:blob|blame|raw|src/(?:commit|branch))/"
@@ -72,8 +71,6 @@ def links_in(text: str) -> Iterator[Permalink]:
     """Yield the links of a text to files on a server, in order."""
     if not any(part in text for part in ("/blob/", "/blame/", "/raw/", "/src/")):
         return
-    from urllib.parse import unquote  # late import: few documents have permalinks
-
     for found in _LINK.finditer(text):
         repository, version, path, line, last = found.groups()
         address = found.group()

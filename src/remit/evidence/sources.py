@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,19 +14,18 @@ import msgspec
 from remit.errors import UsageError
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_names import NameFinder
+from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex, Transcript, read_receipts
 from remit.evidence.token_match import TokenStore
+from remit.workspace.commit import Commit, Commits
 from remit.workspace.definitions import ParsingProcess
 from remit.workspace.files import Workspace, WorkTree
 from remit.workspace.history import History
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.safe_git import root_above
+from remit.workspace.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from remit.evidence.receipts import Receipt, ReceiptIndex, Transcript
-    from remit.workspace.commit import Commits
-    from remit.workspace.snapshot import Snapshot
 
 #: A repeated command is killed after this many seconds.
 RERUN_SECONDS = 600
@@ -46,8 +47,6 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def commits(self) -> Commits | None:
         """The commits of the repository that the workspace belongs to."""
-        from remit.workspace.commit import Commits  # late import: few documents name a commit
-
         return Commits(self.workspace.folder) if self.workspace is not None else None
 
     def at(self, commit: str | None) -> Workspace | None:
@@ -133,8 +132,6 @@ def open_sources(
         if not transcript.is_known:
             problem = f"{transcript.name}: unknown transcript format"
     for path in receipts:
-        from remit.evidence.receipts import read_receipts  # late imports, here and below: few checks have receipts
-
         file = read_receipts(_bytes(path), str(path))
         calls.extend(msgspec.structs.replace(receipt, cwd=receipt.cwd or file.root) for receipt in file.receipts)
         snapshot = file.snapshot or snapshot
@@ -142,8 +139,6 @@ def open_sources(
     # A part of the calls proves nothing about the others, so one unknown transcript makes all receipts useless.
     index: ReceiptIndex | None = None
     if has_calls and not problem:
-        from remit.evidence.receipts import ReceiptIndex
-
         index = ReceiptIndex(calls, root, other_roots=_aliases(other_roots, workspace))
     return Sources(
         workspace=workspace,
@@ -161,8 +156,6 @@ def open_workspace(repo: str | os.PathLike[str], rev: str | None) -> Workspace:
         raise UsageError(f"{repo}: not a folder; --repo takes the root of a checkout")
     if rev is None:
         return WorkTree(repo)
-    from remit.workspace.commit import Commit  # late import: most checks use the working tree
-
     return Commit(repo, rev)
 
 
@@ -196,11 +189,6 @@ def _bytes(path: Path) -> bytes:
 
 def rerun_command(command: str, root: Path) -> Receipt:
     """Run a caller's command in the checkout and return a receipt of it. Only done on request."""
-    import signal  # late imports: rarely used
-    import subprocess
-
-    from remit.evidence.receipts import RERUN, Receipt
-
     process = subprocess.Popen(  # noqa: S602 (the caller passes the command line for this purpose)
         command,
         shell=True,
