@@ -69,8 +69,8 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
         yield [Piece(f"  {lines} not part of the result; only the claims there are checked", "dim")]
     reasons = {override.rule: override.reason for override in verdict.overrides}
     printed: set[str] = set()
-    for violation, lines in _hardest_first(verdict.violations):
-        yield from _violation(verdict, violation, lines, columns)
+    for violation, numbers in _hardest_first(verdict.violations):
+        yield from _violation(verdict, violation, numbers, columns)
         excused = violation.rule in reasons and violation.level != "L1"
         advice = f"overridden: {reasons[violation.rule]}" if excused else f"→ {violation.help}"
         if advice not in printed:

@@ -257,7 +257,7 @@ def _labels(finding: MergedFinding, columns: int) -> Iterator[Line]:
 def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
     """Yield the location and the state of the evidence, on one line if they fit."""
     room = columns - len(_MARGIN)
-    # Never cut: whoever reads a pipe or a narrow screen needs the path, the line and the outcome.
+    # Never cut: a reader of a pipe or a narrow screen needs the path, the line and the outcome.
     location = [
         Piece(escape_control(location_of(finding)), "underline") if finding.path else Piece("no location", "dim")
     ]
