@@ -135,7 +135,6 @@ def schema_command(name: str) -> int:
 
 
 def _run_schema(name: str) -> dict[str, Any]:
-    from remit.reports.jobs import job_schema
-    from remit.reports.plans import plan_schema
+    from remit.reports import jobs, plans  # late: they need the extra remit[run]
 
-    return job_schema() if name == "job" else plan_schema()
+    return jobs.job_schema() if name == "job" else plans.plan_schema()

@@ -78,14 +78,13 @@ def export_command(output: Path | None) -> int:
 
     async def work(database: Database, settings: Settings) -> int:
         from remit.store import ledger
-        from remit.store.ledger import stream_entries
 
         del settings
         await _import_sessions(database)
         number = 0
         with output.open("wb") if output is not None else contextlib.nullcontext() as file:
             write = file.write if file is not None else _print_line
-            async for entry in stream_entries(database):
+            async for entry in ledger.stream_entries(database):
                 write(export_line(entry))
                 number += 1
             for opinion in await ledger.decided_opinions(database):
@@ -149,10 +148,9 @@ def cards_command(agent: str | None, form: str, *, compare: bool) -> int:
 
     async def work(database: Database, _: Settings) -> list[Scorecard]:
         from remit.store import ledger
-        from remit.store.ledger import fold
 
         await _import_sessions(database)
-        await fold(database)
+        await ledger.fold(database)
         return await ledger.scorecards(database, agent=agent)
 
     cards = with_database(work)
