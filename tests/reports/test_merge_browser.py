@@ -174,6 +174,15 @@ def test_the_controls_filter_and_the_address_remembers(merge: Merge, show: Show)
     assert show(measured(merge_html(merge), script)).title == "#severity=critical 1 4"
 
 
+def test_a_group_without_a_shown_finding_is_hidden(merge: Merge, show: Show) -> None:
+    script = """
+        document.querySelector("input[value=critical]").click();
+        const bands = [...document.querySelectorAll("[data-band]:not([hidden])")];
+        document.title = bands.map((one) => one.dataset.band).join();
+    """
+    assert show(measured(merge_html(merge), script)).title == "critical"
+
+
 def test_without_scripts_everything_is_shown_and_no_control_is_offered(merge: Merge, show: Show) -> None:
     page = re.sub(r"<script>.*</script>", "", merge_html(merge), flags=re.DOTALL)
     shown = show(page, "#severity=critical")

@@ -269,9 +269,14 @@ def _of_history(checked: Checked) -> str:
     then, found = checked.then, checked.found
     if then is None:
         return "it was true when it was written"
-    changed = f", changed in {then.changed_in[:9]}" if then.changed_in else ""
+    is_gone = checked.facts.state == "missing"
+    verb = "changed" if not is_gone else "renamed" if found is not None else "removed"
+    changed = f", {verb} in {then.changed_in[:9]}" if then.changed_in else ""
     if changed and then.subject:
         changed += f' "{then.subject[:_MAX_SUBJECT]}"'
+    if then.is_file_only:
+        today = f"; now {format_location(found)}" if found is not None else ""
+        return f"the file was in {then.commit[:9]} ({then.date[:10]}) without what is stated{changed}{today}"
     today = f"; now at {format_location(found)}" if found is not None else ""
     return f"true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
 

@@ -268,7 +268,8 @@ def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequen
         past = workspace.read(name)
         own_text = past.text if isinstance(past, SourceFile) else text
     own = OwnText(name or "", own_text)
-    return Looker(workspace, folder, files, sources.name_finder(workspace), sources.command_finder(workspace), own)
+    names, commands = sources.name_finder(workspace), sources.command_finder(workspace)
+    return Looker(workspace, folder, files, names, commands, own, sources.tokens)
 
 
 def _judged(
@@ -287,8 +288,8 @@ def _judged(
     if not strict:
         accused = [at for at, one in enumerate(first) if one.reliability is not None]
         name = _document_name(sources.workspace, path)
-        if asked.with_history and accused:
-            dates = _claim_dates(document, sources, path, asked)
+        if asked.with_history and accused and sources.workspace is not None:
+            dates = _claim_dates(document, sources, sources.workspace, path, asked)
             chosen = [Accused(at, claims[at], facts[at]) for at in accused if claims[at].commit is None]
             is_of_record = is_record(name, read.title)
             for at, then in dates.ask(chosen).items():
@@ -336,15 +337,15 @@ def _document_name(workspace: Workspace | None, path: str) -> str:
     return workspace.normal(os.path.abspath(path)) or ""  # noqa: PTH100 (links stay as they are written)
 
 
-def _claim_dates(document: Document, sources: Sources, path: str, asked: Asked) -> ClaimDates:
+def _claim_dates(document: Document, sources: Sources, checkout: Workspace, path: str, asked: Asked) -> ClaimDates:
     """Return what dates the claims of a document by the history of the checkout."""
 
     def look(workspace: Workspace, claims: Sequence[Claim]) -> list[Facts]:
         looker = looker_for(workspace, sources, document.whole_text, claims, path)
         return looker.look(claims, in_other_files=False)
 
-    name = _document_name(sources.workspace, path)
-    return ClaimDates(sources.history, name or None, asked.stated, look)
+    name = _document_name(checkout, path)
+    return ClaimDates(checkout, sources.history, name or None, asked.stated, look)
 
 
 def _context(claim: Claim, facts: Facts, read: _Read, document: str) -> Context:

@@ -6,7 +6,7 @@ The record is read in order, and a judge can be asked between two calls: what is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ from remit.evidence.find_runs import (
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
 from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord
 from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory
-from remit.evidence.statement_words import EVERY, SUBJECT
+from remit.evidence.statement_words import EVERY, PART, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 
@@ -37,6 +37,7 @@ Reason = Literal[
     "run-pending",
     "run-hidden",
     "run-unclear",
+    "run-part",
     "count-differs",
     "change-unseen",
     "change-undone",
@@ -65,6 +66,8 @@ _SHOWN: tuple[Check, ...] = ("lint", "types", "build")
 _MAX_NAMED = 20_000
 _MAX_SHOWN = 100_000
 _MAX_LINE = 200
+#: A statement about all tests, or about a share of them, is compared with at most this many runs, the last ones.
+_MAX_RUNS = 400
 #: Names of commands whose runs are remembered.
 _MAX_HISTORIES = 500
 #: Files that a client shows to the assistant without a call.
@@ -80,6 +83,8 @@ _ACTING = lazy_pattern(
 #: A script or an inline program, not a runner, that tests something.
 _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
+#: Tests that neither passed nor failed, in the summary of a runner.
+_LEFT_OUT = lazy_pattern(r"(\d{1,6}) (?:skipped|ignored|pending|todo|xfailed|xpassed)")
 _HOOKED = frozenset({"commit", "push"})
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
@@ -239,6 +244,8 @@ class StatementJudge:
         if statement.passed is None:
             return _checked(statement, "verified", "", "", last)
         ran.advance()
+        if "total" in dict(statement.counts):
+            return self._judge_share(statement, ran.runs)
         outcome = last.outcome(statement.check)
         if not statement.passed:
             return self._judge_failure(statement, ran, last, outcome)
@@ -285,7 +292,30 @@ class StatementJudge:
             return _checked(
                 statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last
             )
+        if _is_about_all(statement) and not any(_shows_all(one, statement) for one in ended.runs[-_MAX_RUNS:]):
+            why = f"only a part of the tests ran: `{last.command}`"
+            return _checked(statement, "unchecked", "run-part", why, last, outcome.line)
         return _checked(statement, "verified", "", "", last, outcome.line)
+
+    def _judge_share(self, statement: WorkStatement, ended: Sequence[Ran]) -> CheckedStatement:
+        """Judge `47 of the 48 tests pass` by the counts that were printed."""
+        stated = dict(statement.counts)
+        outcomes = ((one, one.outcome(statement.check)) for one in ended[-_MAX_RUNS:])
+        counted = [(one, outcome) for one, outcome in outcomes if outcome.counts]
+        for ran, outcome in reversed(counted):
+            counts = dict(outcome.counts)
+            total = counts.pop("total", 0)
+            ended_tests = counts.get("passed", 0) + counts.get("failed", 0)
+            left_out = sum(int(found[1]) for found in _LEFT_OUT.finditer(outcome.line))
+            totals = {total, sum(counts.values()), ended_tests, ended_tests + left_out}
+            if counts.get("passed", 0) == stated["passed"] and stated["total"] in totals:
+                return _checked(statement, "verified", "", "", ran, outcome.line)
+        if not counted:
+            why = f"the outcome of `{ended[-1].command}` is not known"
+            return _checked(statement, "unchecked", "run-unclear", why, ended[-1])
+        ran, outcome = counted[-1]
+        why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
+        return _checked(statement, "contradicted", "count-differs", why, ran, outcome.line)
 
     def _judge_failure(
         self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
@@ -508,6 +538,22 @@ def _has_words(command: str, stated: str) -> bool:
     bare = " ".join(command.split())
     words = stated.split()
     return " ".join(words) in bare or (bool(words) and words[0] in bare and all(word in bare for word in words[1:3]))
+
+
+def _is_about_all(statement: WorkStatement) -> bool:
+    """Return whether a statement is about all tests, without their number or the command that ran them."""
+    is_specific = statement.is_part or bool(statement.command) or "passed" in dict(statement.counts)
+    text = statement.text
+    return statement.check == "test" and not is_specific and bool(EVERY.search(text)) and not PART.search(text)
+
+
+def _shows_all(ran: Ran, statement: WorkStatement) -> bool:
+    """Return whether a run was of all tests, or of those that the statement names."""
+    if ran.run is None or not ran.run.is_part:
+        return True
+    return any(
+        _NAME.fullmatch(name) and name in statement.text for name in re.split(r"[\s/]", ran.run.words) if "." in name
+    )
 
 
 def _is_sum(stated: int, totals: list[int]) -> bool:

@@ -10,7 +10,7 @@ import hashlib
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -25,6 +25,7 @@ from remit.contract.render import free_text
 from remit.evidence.claims import explain
 from remit.evidence.model import OUTCOMES, Checked, Outcome
 from remit.merging.collect import collect_sections, looks_for_issues
+from remit.merging.content import combine_sections
 from remit.merging.model import (
     CONFLICT_KINDS,
     MERGED_AGENT,
@@ -38,6 +39,8 @@ from remit.merging.model import (
 )
 from remit.workspace.files import SourceFile, Workspace
 
+#: From best to worst.
+_VERDICTS = (None, "accept", "revise", "reject")
 UNSCORED = 70.0
 QUOTE_LOST = "the quoted code does not exist there"
 #: The outcomes of evidence that holds.
@@ -322,3 +325,33 @@ def _conflicts(verdict: Verdict) -> Iterator[Conflict]:
             kind, (about, agents, why) = row.cells[0], map(plain_text, row.cells[1:])
             name = about.partition(":")[0]
             yield Conflict(kind, name if name in names else about, tuple(sorted(agents.split(", "))), why)
+
+
+def report_of(verdicts: Sequence[Verdict], sender: str, workspace: Workspace | None) -> Report:
+    """Return what one subagent sent, after it was judged, as one report under its sender's name."""
+    return _one_voice([build_report(verdict, workspace, sender=sender) for verdict in verdicts])
+
+
+def _one_voice(reports: Sequence[Report]) -> Report:
+    """Combine the results of one sender: every part that is a list is concatenated, so that nothing is lost."""
+    first, *others = reports
+    if not others:
+        return first
+    lists = {
+        name: tuple(item for report in reports for item in getattr(report, name))
+        for name in Report.__struct_fields__
+        if isinstance(getattr(first, name), tuple)
+    }
+    return msgspec.structs.replace(
+        first,
+        status=max((report.status for report in reports), key=_rank),
+        verdict=max((report.verdict for report in reports), key=_VERDICTS.index),
+        confidence=min((report.confidence for report in reports if report.confidence is not None), default=None),
+        looked=any(report.looked for report in reports),
+        sections=combine_sections(report.sections for report in reports),
+        **lists,
+    )
+
+
+def _rank(status: str) -> int:
+    return STATUSES.index(status) if status in STATUSES else len(STATUSES)

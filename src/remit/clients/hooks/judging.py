@@ -17,7 +17,7 @@ from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.kinds import slug
 from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.lazy import lazy_pattern
-from remit.merging.inputs import report_of
+from remit.merging.adjust import report_of
 from remit.reports.formats import check_json
 from remit.workspace import git
 from remit.workspace.files import WorkTree

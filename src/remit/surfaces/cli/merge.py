@@ -42,7 +42,7 @@ from remit.reports.attestation import document_subject, merge_policy, merge_prop
 from remit.reports.formats import merge_json_parts
 from remit.reports.layout import format_count, plain_lines
 from remit.reports.merge.annotations import github_commands, merge_junit
-from remit.reports.merge.html import merge_html
+from remit.reports.merge.html import merge_html, report_source
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.sarif import Profile, sarif_parts
 from remit.reports.merge.text import merge_text_lines
@@ -69,7 +69,7 @@ def write_merge(
     if form == "text" and output is None:
         print_lines(merge_text_lines(merged, columns(), sources.workspace))
         return
-    parts = _parts(merged, form, sources, sarif_profile)
+    parts = _parts(merged, form, sources, sarif_profile, output)
     if output is None:
         print_parts(parts)
         return
@@ -95,7 +95,7 @@ def _write_file(parts: Iterator[str], output: Path) -> None:
             raise
 
 
-def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -> Iterator[str]:
+def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile, output: Path | None) -> Iterator[str]:
     """Yield the text in parts: with very many findings, all of it does not fit in memory."""
     workspace = sources.workspace
     if form == "text":
@@ -104,7 +104,10 @@ def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -
     elif form == "json":
         yield from merge_json_parts(merged)
     elif form == "html":
-        yield merge_html(merged, workspace)
+        folder = output.parent if output is not None else None
+        date = datetime.datetime.now().astimezone()
+        about = report_source(workspace.root, folder, date) if workspace is not None else None
+        yield merge_html(merged, workspace, source=about)
     elif form == "markdown":
         yield merge_markdown(merged, workspace)
     elif form == "sarif":
