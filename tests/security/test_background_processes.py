@@ -238,7 +238,7 @@ def test_a_write_through_shared_memory_is_reported_although_no_time_changes(shop
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write("V\n")  # what is there: the times change now, and not again
+        process.stdin.write("V\n")  # the same content: the times change now, and not again
         assert [process.stdout.readline(), process.stdout.readline()] == ["ready\n", "written\n"]
         shop.after(call, "make all &")
         shop.before("git status")  # what the call itself changed

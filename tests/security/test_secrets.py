@@ -412,8 +412,8 @@ def test_every_rule_of_ours_has_a_kind_in_the_list() -> None:
 SPLIT = {
     "a colour": lambda token: f"{token[:5]}\x1b[31m{token[5:]}",
     "an empty change of colours": lambda token: f"{token[: len(token) // 2]}\x1b[1m\x1b[0m{token[len(token) // 2 :]}",
-    "NUL after each character": lambda token: "\0".join(token),
-    "characters without a shape": lambda token: "\u200b".join(token),
+    "NUL after each character": "\0".join,
+    "characters without a shape": "\u200b".join,
     "a link": lambda token: f"{token[:9]}\x1b]8;;https://example.org\x07{token[9:]}\x1b]8;;\x07",
 }
 
@@ -426,7 +426,7 @@ def test_a_token_that_is_split_is_removed_whole(split: Any) -> None:
     for name, template in tokens.items():
         _, token = made(template)
         found = redact(f"first {split(token)} last")
-        if not (found.startswith("first [") and found.endswith("] last")):
+        if not found.startswith("first [") or token[:9] in found or token[9:] in found:
             missed.append((name, found))
     assert not missed
 

@@ -16,10 +16,10 @@ _MAX_FILE = 16_000_000
 _MAX_MAPS = 1_000_000
 
 
-def mapped_files(project: str, known: list[str]) -> dict[str, str]:
-    """Return the digests of the files of a project that a process can write through memory, and of those `known`."""
+def mapped_files(project: str, earlier: list[str]) -> dict[str, str]:
+    """Return the digests of the files of a project that a process can write through memory, and of `earlier` ones."""
     root = os.path.realpath(project)
-    paths = dict.fromkeys(known)
+    paths = dict.fromkeys(earlier)
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
         if name.isdigit():
             paths.update(dict.fromkeys(_written_by(name, root)))

@@ -47,7 +47,7 @@ def note_client(project: str, session: str) -> None:
         with open_session(folder_of(project), session) as state:
             if not any(is_running(process) for process in state.clients):
                 state.clients = [client]
-    except (OSError, RemitError):  # the server then accepts whoever has the secret
+    except (OSError, RemitError):  # the server then accepts any process that has the secret
         return
 
 
