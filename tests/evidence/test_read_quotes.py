@@ -484,7 +484,7 @@ def test_a_comment_with_a_word_such_as_after_does_not_end_the_comparison(tmp_pat
     assert quote.outcome == "mismatch"
 
 
-# --- Inline code that a place is said to contain
+# --- Inline code that a place contains, by the text
 
 
 @pytest.mark.parametrize(
@@ -504,7 +504,7 @@ def test_a_comment_with_a_word_such_as_after_does_not_end_the_comparison(tmp_pat
         ("See `a.py:2`. The guide says `x = 2`.", []),
     ],
 )
-def test_code_that_a_place_is_said_to_contain_is_compared(text: str, expected: list[str], tmp_path: Path) -> None:
+def test_code_that_a_place_contains_by_the_text_is_compared(text: str, expected: list[str], tmp_path: Path) -> None:
     code = "def total(cart):\n    x = 1  # first\n    return sum(x.price for x in cart)\n"
     (tmp_path / "a.py").write_text(code, encoding="utf-8")
     assert [quote.outcome for quote in evidence_of(text, tmp_path).quotes] == expected

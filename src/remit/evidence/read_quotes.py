@@ -427,7 +427,7 @@ def _is_new_file(place: Claim, workspace: Workspace | None) -> bool:
 
 
 def inline_quotes(segment: Segment, above: list[Claim], own: list[Claim]) -> Iterator[Claim]:
-    """Yield the quotes of a line: `Code match: ...` with the nearest reference, and what a place is said to contain."""
+    """Yield the quotes of a line: `Code match: ...` with the nearest reference, and the code after a place."""
     for start, end, text in _code_matches(segment.text):
         before = [place for place in own if place.start < start]
         after = next((place for place in own if place.start >= end), None)
