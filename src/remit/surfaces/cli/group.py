@@ -56,6 +56,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("serve.serve_command", "Start the dashboard and the API."),
         "tokens": ("serve.tokens_command", "Manage who may use the server."),
         "mcp": ("mcp.command", "Serve the contract to an assistant as an MCP server."),
+        "lsp": ("lsp.command", "Verify Markdown in an editor: a language server."),
     },
     "Ledger": {
         "ledger": ("ledger.ledger_command", "Export the ledger; show scorecards and learned weights."),
