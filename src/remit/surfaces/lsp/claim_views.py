@@ -87,11 +87,13 @@ class Ranges:
         return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def shown_claims(answer: Answer) -> Iterator[Shown]:
+def shown_claims(answer: Answer, *, only_accused: bool = False) -> Iterator[Shown]:
     """Yield the claims of a document with their lines. Equal words of a line are distinguished by their order."""
     searched: dict[tuple[int, str], int] = {}
     for checked in answer.checked:
-        listed = claims_of(Evidence(checked=[checked]))  # none for the location of a quote, which is a claim itself
+        is_wanted = not only_accused or checked.reliability is not None
+        # None for the location of a quote, which is a claim itself.
+        listed = claims_of(Evidence(checked=[checked])) if is_wanted else []
         if not listed or not 1 <= checked.at <= len(answer.lines):
             continue
         index, text = checked.at - 1, checked.text
@@ -117,7 +119,7 @@ def diagnostics_of(answer: Answer, root: Path, encoding: str) -> list[types.Diag
         return [types.Diagnostic(start, answer.problem, severity, code="unreadable", source="remit")]
     ranges = Ranges(answer.lines, encoding)
     found: list[types.Diagnostic] = []
-    for shown in shown_claims(answer):
+    for shown in shown_claims(answer, only_accused=True):
         reliability = shown.entry.reliability
         if reliability is None or len(found) == _MAX_DIAGNOSTICS:
             continue

@@ -34,7 +34,7 @@ UNDATED: Options = replace(OPTIONS, with_history=False)
 _MARGIN = 40
 #: A longer part is not faster than the whole document.
 _MAX_PART = 500
-_FENCE = lazy_pattern(r"[ \t>]*(?:`{3}|~{3})")
+_FENCE = lazy_pattern(r"[ \t>]*(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING = lazy_pattern(r"#{1,6}[ \t]")
 #: Lines that claims elsewhere depend on: headings, targets of links, anchors.
 _CONTEXT = lazy_pattern(r"#{1,6}[ \t]| {0,3}\[[^\]\n]{1,200}\]:|.*?\b(?:id|name)\s*=")
@@ -61,6 +61,8 @@ class Answer(NamedTuple):
 
     lines: list[str]
     checked: list[Checked]
+    #: Whether it is the result of an agent: no word excuses a claim.
+    is_strict: bool = False
     #: Why the text was not checked; empty: it was.
     problem: str = ""
 
@@ -94,8 +96,9 @@ class Checkout:
         """Check a whole text."""
         problem = self._problem(snapshot)
         if problem:
-            return Answer(snapshot.lines, [], problem)
-        return Answer(snapshot.lines, self._verdict(snapshot, snapshot.text, options).evidence.checked)
+            return Answer(snapshot.lines, [], problem=problem)
+        evidence = self._verdict(snapshot, snapshot.text, options).evidence
+        return Answer(snapshot.lines, evidence.checked, evidence.is_strict)
 
     def check_saved(self, snapshot: Snapshot) -> Answer | None:
         """Check a text as it is on disk, with the history; None if it differs from the file."""
@@ -115,9 +118,11 @@ class Checkout:
         kept = [one for one in before.checked if one.at <= part.first or one.at > part.last - shift]
         moved = [_moved(one, shift) if one.at > part.first else one for one in kept]
         text = _part_of(lines, part)
-        checked = self._verdict(snapshot, text, UNDATED).evidence.checked
-        inside = [one for one in checked if part.first < one.at <= part.last]
-        return Answer(lines, sorted([*moved, *inside], key=lambda one: one.at))
+        evidence = self._verdict(snapshot, text, UNDATED).evidence
+        if evidence.is_strict != before.is_strict:
+            return self.check(snapshot)
+        inside = [one for one in evidence.checked if part.first < one.at <= part.last]
+        return Answer(lines, sorted([*moved, *inside], key=lambda one: one.at), before.is_strict)
 
     def corrections(self, snapshot: Snapshot, first: int, last: int, dates: Dates) -> list[Edit]:
         """Return the corrections of the lines from `first` to `last`, counted from 1."""
@@ -276,12 +281,16 @@ def _widened(lines: list[str], first: int, last: int) -> _Part:
 
 def _fences(lines: list[str]) -> Iterator[tuple[int, int]]:
     """Yield the first and the last line of each fence."""
-    opened = -1
+    opened, marks = -1, ""
     for at, line in enumerate(lines):
-        if ("```" in line or "~~~" in line) and _FENCE.match(line):
-            if opened >= 0:
-                yield opened, at
-            opened = at if opened < 0 else -1
+        fence = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        if fence is None:
+            continue
+        if opened < 0:
+            opened, marks = at, fence[1]
+        elif fence[1].startswith(marks) and not fence[2].strip():
+            yield opened, at
+            opened = -1
     if opened >= 0:
         yield opened, len(lines) - 1
 
@@ -290,4 +299,8 @@ def _part_of(lines: list[str], part: _Part) -> str:
     """Return a text in which all other lines are empty but those that claims elsewhere depend on."""
     head = lines.index("---", 1) + 1 if lines[:1] == ["---"] and "---" in lines[1:200] else 0
     kept = set(range(head)) | set(range(part.first, part.last))
-    return "\n".join(line if at in kept or _CONTEXT.match(line) else "" for at, line in enumerate(lines))
+    kept.update(at for at, line in enumerate(lines) if _CONTEXT.match(line))
+    for first, last in _fences(lines):  # what is in code stays in code
+        if any(at in kept for at in range(first + 1, last)):
+            kept |= {first, last}
+    return "\n".join(line if at in kept else "" for at, line in enumerate(lines))
