@@ -36,7 +36,7 @@ from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, pro
 from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
 from remit.orchestrate.plan_file import read_plan
-from remit.registry import fields, frontmatter, plugin_root, plugins, resolve, tools
+from remit.registry import api, fields, frontmatter, plugin_root, plugins, tools
 from remit.registry.fields import SPELLINGS
 from remit.registry.model import POLICIES, RUNNERS, Brief, JobRequest
 from remit.registry.models import INHERIT, TABLE
@@ -213,7 +213,7 @@ def test_every_field_of_a_job_and_of_a_brief_is_documented() -> None:
         ("values in the frontmatter", f"{frontmatter.MAX_VALUES:,}"),
         ("values inside values", f"{frontmatter.MAX_DEPTH}"),
         ("fields of frontmatter that is read field by field", f"{frontmatter.MAX_REPAIRED:,}"),
-        ("text put in for variables", f"{resolve.MAX_FILLED:,} characters"),
+        ("text put in for variables", f"{api.MAX_FILLED:,} characters"),
     ],
 )
 def test_limits_of_definitions_are_those_of_the_code(what: str, limit: str) -> None:

@@ -12,8 +12,7 @@ from support.running import Fleet, Play, tools
 from remit.gate.rules import RULES
 from remit.gate.settings import GateSettings
 from remit.orchestrate.answers import give_answer
-from remit.orchestrate.gate_session import cited_files
-from remit.orchestrate.orchestrator import build_orchestrator
+from remit.orchestrate.orchestrator import build_orchestrator, cited_files
 from remit.orchestrate.orchestrator_tools import TOOLS, orchestrator_prompt
 from remit.orchestrate.progress_file import read_progress
 from remit.registry.model import ORCHESTRATOR

@@ -60,6 +60,14 @@ def test_a_finding_shows_title_location_confidence_and_agents() -> None:
     assert "      critical   96.5  a SEC-001\n      critical   96.5  b SEC-001\n" in text
 
 
+def test_a_quote_that_was_compared_is_named_as_such() -> None:
+    one = finding("SEC-001", said={"flags": ("quote-verified",)}, flags=("quote-verified",))
+    text = written(merge_of(one))
+    assert "quote verified · " in text
+    assert "location exists" not in text
+    assert "quote-verified" not in text
+
+
 def test_the_cited_line_is_shown_where_there_is_a_checkout() -> None:
     code = "63 │         f\"SELECT * FROM products WHERE name LIKE '%{text}%'\""
     assert code in written(merge_of(finding()))

@@ -23,7 +23,27 @@ def test_the_untrue_statements_of_a_session_are_listed_with_their_proof(remit: R
     ran = remit("audit", str(EXAMPLE))
     assert ran.code == 1
     assert "“All 48 tests pass.”  `npm test 2>&1 | tail -20` printed `sh: 1: mocha: not found`" in ran.out
-    assert ran.lines[-1] == "1 session, 5 statements about what was done, 3 contradicted by their own record"
+    assert "no call changed" not in ran.out
+    assert ran.lines[-1] == (
+        "1 session, 5 statements about what was done, 2 contradicted by their own record, 1 not seen in it "
+        "(`--unseen` lists them)"
+    )
+
+
+def test_what_no_call_shows_is_listed_below_its_own_heading(remit: Remit) -> None:
+    ran = remit("audit", str(EXAMPLE), "--unseen")
+    heading = ran.lines.index("Not seen: no call of the record shows it, but the record may be partial (1)")
+    assert all("  contradicted  " in line for line in ran.lines[:heading])
+    assert "  unseen  " in ran.lines[heading + 1]
+    assert ran.lines[heading + 1].endswith("no call changed tests/test_discount.py")
+    assert ran.lines[-1].endswith("1 not seen in it")
+
+
+def test_an_unseen_statement_alone_ends_with_0(remit: Remit, tmp_path: Path) -> None:
+    line = {"type": "assistant", "message": {"content": [{"type": "text", "text": "I updated `src/cart.py`."}]}}
+    (tmp_path / "a.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    ran = remit("audit", str(tmp_path))
+    assert (ran.code, ran.lines[-1].count("1 not seen")) == (0, 1)
 
 
 def test_a_true_session_ends_with_0(remit: Remit, tmp_path: Path) -> None:
@@ -55,7 +75,10 @@ def test_other_clients_are_left_out(remit: Remit) -> None:
 
 @pytest.mark.parametrize("form", ["json", "markdown", "html"])
 def test_every_format_has_the_proof(remit: Remit, form: str) -> None:
-    assert "no call changed tests/test" in remit("audit", str(EXAMPLE), "--format", form).out.replace("\\", "")
+    printed = remit("audit", str(EXAMPLE), "--unseen", "--format", form).out.replace("\\", "")
+    assert "mocha: not found" in printed
+    assert "no call changed tests/test" in printed
+    assert form == "json" or "Not seen: no call" in printed
 
 
 def test_a_missing_file_is_an_error(remit: Remit) -> None:

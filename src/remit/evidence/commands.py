@@ -77,19 +77,25 @@ class ReceiptCommand(msgspec.Struct, frozen=True):
         return program in _VIEWERS or (len(words) != 1 and all(word in _INFORMATION for word in words[1:]))
 
 
-@lru_cache(1_024)
 def simple_commands(command: str) -> tuple[ReceiptCommand, ...]:
     """Return the commands of a line in order, as far as it can be read."""
+    return _read_line(command)[1]
+
+
+@lru_cache(1_024)
+def _read_line(command: str) -> tuple[bool, tuple[ReceiptCommand, ...]]:
+    """Return whether all of a line can be read, and its commands."""
     from remit.shell import command_list  # late import: few checks have receipts
 
-    return tuple(
+    is_understood, simple_commands = command_list.read_line(command[:_MAX_COMMAND])
+    return is_understood, tuple(
         ReceiptCommand(
             simple.operator,
             simple.words + simple.inputs,
             simple.folder,
             [name for name in simple.outputs if name not in _NO_FILE],
         )
-        for simple in command_list.simple_commands(command[:_MAX_COMMAND])
+        for simple in simple_commands
     )
 
 
@@ -102,11 +108,8 @@ def join_folder(folder: str | None, name: str) -> str | None:
 
 def only_reads(command: str) -> bool:
     """Return whether a line only shows things, so that its success proves nothing."""
-    from remit.shell import command_list  # late import: as above
-
-    if not command_list.is_understood(command[:_MAX_COMMAND]):
-        return False
-    return all(simple.shows and not simple.writes for simple in simple_commands(command))
+    is_understood, commands = _read_line(command)
+    return is_understood and all(simple.shows and not simple.writes for simple in commands)
 
 
 def shell_reads(command: str) -> list[tuple[str, Span | None]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ import msgspec
 
 from remit.evidence.commands import ReceiptCommand, git_verb, only_reads, simple_commands
 from remit.evidence.model import Check
+from remit.evidence.statement_marks import folded, lines_with
 from remit.lazy import lazy_pattern
 
 #: How much of a command and of a line of output is looked at, and how many lines of an output are kept.
@@ -66,13 +67,28 @@ _PART = lazy_pattern(
 )
 #: Files that may have the output of a run.
 _LOG_FILE = lazy_pattern(r"\.(?:log|txt|out|output|err|json|xml)\b|/tmp/|/dev/shm/")
-#: Lines of an output that may show an outcome.
-_TELLING = lazy_pattern(
-    r"pass|fail|error|success|succeed|\bok\b|not found|no tests|problem|reformatted|formatted|built|build|finished|"
-    r"nothing to commit|rejected|up-to-date|->|\[[\w./-]+ (?:\(root-commit\) )?[0-9a-f]{7,40}\]|\*\*\*|exit|status|"
-    r"runs,|tests,|examples,|tests run|issues|offenses|code|fatal|cannot|recognized|missing script|warnings?$"
-    r"|\brc\b|=\d",
-    re.IGNORECASE,
+#: Parts of the lines of an output that may show an outcome, in any case, ...
+_TELLING = (
+    *("pass", "fail", "error", "success", "succeed", "not found", "no tests", "problem", "formatted", "built", "build"),
+    *(
+        "finished",
+        "nothing to commit",
+        "rejected",
+        "up-to-date",
+        "->",
+        "***",
+        "exit",
+        "status",
+        "runs,",
+        "tests,",
+        "examples,",
+    ),
+    *("tests run", "issues", "offenses", "code", "fatal", "cannot", "recognized", "missing script"),
+)
+#: ... and what is only telling as a word, at the end of a line, or before a number or a hash.
+_TELLING_WORDS = lazy_pattern(
+    r"ok(?<=\bok)\b|rc(?<=\brc)\b|warnings?$|=\d|\[[\w./-]+ (?:\(root-commit\) )?[0-9a-f]{7,40}\]",
+    re.IGNORECASE | re.MULTILINE,
 )
 #: Lines of a shell or of a package manager that could not start a program, or that report its failure.
 _NOT_STARTED = lazy_pattern(
@@ -403,16 +419,31 @@ def kept_output(command: str, output: str) -> str:
     first: list[str] = []
     last: list[str] = []
     lines = _without_escapes(output[-_MAX_OUTPUT:]).split("\n")
-    for number, line in enumerate(lines):
-        cut = line.rstrip("\r").rpartition("\r")[2][:_MAX_LINE]  # a progress display overwrites its line
-        if number >= len(lines) - _KEPT_END or _TELLING.search(cut):
-            if len(first) < _MAX_FIRST:
-                first.append(cut)
-            else:
-                last.append(cut)
-                if len(last) > 2 * _MAX_LAST:
-                    del last[:_MAX_LAST]
+    # A progress display overwrites its line.
+    lines = [(line.rstrip("\r").rpartition("\r")[2] if "\r" in line else line)[:_MAX_LINE] for line in lines]
+    for number in _telling_lines(lines):
+        if len(first) < _MAX_FIRST:
+            first.append(lines[number])
+        else:
+            last.append(lines[number])
+            if len(last) > 2 * _MAX_LAST:
+                del last[:_MAX_LAST]
     return "\n".join((*first, *last[-_MAX_LAST:])).strip("\n")
+
+
+def _telling_lines(lines: list[str]) -> Iterable[int]:
+    """Return the numbers of the lines that are telling, and of the last ones, in order."""
+    lower = folded("\n".join(lines))
+    numbers = set(range(max(0, len(lines) - _KEPT_END), len(lines)))
+    for part in _TELLING:
+        if part in lower:
+            numbers.update(lines_with(lower, part))
+    number = counted = 0
+    for sign in _TELLING_WORDS.finditer(lower):
+        number += lower.count("\n", counted, sign.start())
+        counted = sign.start()
+        numbers.add(number)
+    return sorted(numbers)
 
 
 def _without_escapes(output: str) -> str:

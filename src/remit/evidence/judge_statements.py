@@ -6,7 +6,7 @@ The record is read in order, and a judge can be asked between two calls: what is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -20,11 +20,11 @@ from remit.evidence.find_runs import (
     is_program,
     kept_output,
     read_outcome,
-    run_outcome,
 )
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
-from remit.evidence.receipts import RERUN, GitActs, Receipt, ReceiptIndex
-from remit.evidence.statement_words import EVERY, SUBJECT
+from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord
+from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory
+from remit.evidence.statement_words import EVERY, PART, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 
@@ -37,6 +37,7 @@ Reason = Literal[
     "run-pending",
     "run-hidden",
     "run-unclear",
+    "run-part",
     "count-differs",
     "change-unseen",
     "change-undone",
@@ -61,14 +62,18 @@ _CHECKS: dict[Check, str] = {
 _EVERY: frozenset[Check] = frozenset({"test", "build", "lint", "types"})
 #: Checks whose outcome a command of another check may show.
 _SHOWN: tuple[Check, ...] = ("lint", "types", "build")
-_MAX_COMMAND = 80
 #: How much of a command is searched for names, and of the words of a person for the output of a run.
 _MAX_NAMED = 20_000
 _MAX_SHOWN = 100_000
 _MAX_LINE = 200
+#: A statement about all tests, or about a share of them, is compared with at most this many runs, the last ones.
+_MAX_RUNS = 400
+#: Names of commands whose runs are remembered.
+_MAX_HISTORIES = 500
 #: Files that a client shows to the assistant without a call.
 _GIVEN = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md", "copilot-instructions.md"})
-_AGENTS = ("Agent", "Task", "spawn_agent")
+#: The tools that start another agent.
+AGENT_TOOLS = ("Agent", "Task", "spawn_agent")
 #: Tools of other servers that may write files or run programs.
 _ACTING = lazy_pattern(
     r"write|edit|create|update|patch|file|exec|run|shell|terminal|command|test|build|apply|replace|insert"
@@ -78,53 +83,12 @@ _ACTING = lazy_pattern(
 #: A script or an inline program, not a runner, that tests something.
 _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
+#: Tests that neither passed nor failed, in the summary of a runner.
+_LEFT_OUT = lazy_pattern(r"(\d{1,6}) (?:skipped|ignored|pending|todo|xfailed|xpassed)")
 _HOOKED = frozenset({"commit", "push"})
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
 _WIDE = lazy_pattern(r"\*|xargs|\s-\w*[rR]\b|git (?:diff|show|log|grep)|\bfind\b|\btree\b|\brg\b|\bag\b")
-
-
-class _Ran:
-    """A run of the record."""
-
-    def __init__(self, receipt: Receipt, run: RunCommand | None, position: int) -> None:
-        self.receipt = receipt
-        self.run = run
-        self.position = position
-        self.output = receipt.output
-        #: The output was written to a file that no call showed.
-        self.is_hidden = bool(run and run.writes and not receipt.output)
-        self._outcomes: dict[Check, RunOutcome] = {}
-
-    def show(self, output: str) -> None:
-        """Add the content of the file with its output."""
-        self.output = f"{self.output or ''}\n{output}".strip("\n")
-        self.is_hidden = False
-        self._outcomes.clear()
-
-    def outcome(self, check: Check) -> RunOutcome:
-        """Return what it showed about a check."""
-        if check not in self._outcomes:
-            self._outcomes[check] = self._read(check)
-        return self._outcomes[check]
-
-    def _read(self, check: Check) -> RunOutcome:
-        receipt = self.receipt
-        if self.run is not None:
-            outcome = run_outcome(self.run, self.output, receipt.exit, check)
-            if outcome.passed is False and check == "types" and "build" in self.run.checks and self.run.is_indirect:
-                # A build fails for other reasons than types, unless it prints what a type checker prints.
-                return read_outcome(self.output or "", None, check, only_runners=True)
-            return outcome
-        if self.output and (shown := read_outcome(self.output, None, check)).passed is not None:
-            return shown
-        return RunOutcome(None if receipt.exit is None else receipt.exit == 0 and not receipt.failed)
-
-    @property
-    def command(self) -> str:
-        """The command line, shortened."""
-        line = " ".join(self.receipt.command.split())
-        return line if len(line) <= _MAX_COMMAND else f"{line[: _MAX_COMMAND - 1]}…"
 
 
 class StatementJudge:
@@ -132,7 +96,7 @@ class StatementJudge:
 
     def __init__(
         self,
-        record: ReceiptIndex,
+        record: SessionRecord,
         workspace: Workspace | None = None,
         *,
         has_subagents: bool = False,
@@ -148,13 +112,16 @@ class StatementJudge:
         self._has_subagents = has_subagents
         self._asked = {_slug(name) for name in asked}
         self._rerun = rerun
-        self._ran: list[_Ran] = []
-        self._logs: dict[str, _Ran] = {}
+        self._ran: list[Ran] = []
+        self._logs: dict[str, Ran] = {}
         self._position = 0
         self._commands: list[Receipt] = []
         #: The runs of each check, and the last one that was repeated for this judgement.
-        self._of: dict[Check, list[_Ran]] = {}
-        self._last_rerun: _Ran | None = None
+        self._of: dict[Check, list[Ran]] = {}
+        self._last_rerun: Ran | None = None
+        #: What is known of the runs that a statement may mean, with how many of them and of the shown logs were read.
+        self._histories: dict[tuple[Check, str], tuple[RunHistory, int, int]] = {}
+        self._shown_logs = 0
         #: How many runs were searched for the outcome of another check.
         self._shown_until: dict[Check, int] = {}
         #: What the commands did with git, and the names in them: all, and those in commands that may write.
@@ -192,7 +159,7 @@ class StatementJudge:
         outcome = read_outcome(shown) if shown else RunOutcome(None)
         if outcome.passed and outcome.counts:
             self._advance()
-            self._add_run(_Ran(Receipt("", output=shown), None, self._position))
+            self._add_run(Ran(Receipt("", output=shown), None, self._position))
 
     def _advance(self) -> None:
         """Read the calls that were added to the record."""
@@ -203,7 +170,7 @@ class StatementJudge:
             self._add(receipt, self._position)
 
     def _add(self, receipt: Receipt, position: int) -> None:
-        if receipt.tool in _AGENTS:
+        if receipt.tool in AGENT_TOOLS:
             self._delegated = self._delegated or not receipt.failed
             name = receipt.arguments.get("subagent_type") or "general-purpose"
             self._asked.add(_slug(str(name).rpartition(":")[2]))
@@ -219,11 +186,11 @@ class StatementJudge:
     def _add_command(self, receipt: Receipt, position: int) -> None:
         self._commands.append(receipt)
         if receipt.tool == RERUN:
-            self._last_rerun = _Ran(receipt, None, position)
+            self._last_rerun = Ran(receipt, None, position)
             return
         runs = find_runs(receipt.command)
         for run in runs:
-            ran = _Ran(receipt, run, position)
+            ran = Ran(receipt, run, position)
             self._add_run(ran)
             for name in run.writes:
                 self._logs[name.rsplit("/", 1)[-1]] = ran
@@ -241,7 +208,7 @@ class StatementJudge:
         """Add a command that does more than show something."""
         output = receipt.output or ""
         if not has_runs and read_outcome(output).counts:
-            self._add_run(_Ran(receipt, None, position))  # a script that prints the summary of a runner
+            self._add_run(Ran(receipt, None, position))  # a script that prints the summary of a runner
         if not has_runs and (_TESTING.search(receipt.command) or _TESTED.search(output)):
             self._is_tested = self._is_tested or is_program(receipt.command)
         self._is_open = self._is_open or (receipt.exit in (0, None) and is_open_ended(receipt.command))
@@ -252,7 +219,7 @@ class StatementJudge:
         self._commits.add_commit(receipt, verbs)
         self._pushes.add_push(receipt, verbs)
 
-    def _add_run(self, ran: _Ran) -> None:
+    def _add_run(self, ran: Ran) -> None:
         self._ran.append(ran)
         checks = ran.run.checks if ran.run is not None else _EVERY
         for check in checks:
@@ -262,27 +229,30 @@ class StatementJudge:
         ran = self._logs.get(path.replace("\\", "/").rsplit("/", 1)[-1])
         if ran is not None:
             ran.show(output)
+            self._shown_logs += 1
 
     # Runs
 
     def _judge_run(self, statement: WorkStatement) -> CheckedStatement:
         ran = self._matching(statement)
-        if not ran:
-            return self._judge_unseen_run(statement)
-        ended = [one for one in ran if not one.receipt.pending]
-        if not ended:
-            why = f"`{ran[-1].command}` ran in the background, and its output was never read"
-            return _checked(statement, "unseen", "run-pending", why, ran[-1])
-        last = ended[-1]
+        if not ran.runs:
+            if ran.pending is None:
+                return self._judge_unseen_run(statement)
+            why = f"`{ran.pending.command}` ran in the background, and its output was never read"
+            return _checked(statement, "unseen", "run-pending", why, ran.pending)
+        last = ran.runs[-1]
         if statement.passed is None:
             return _checked(statement, "verified", "", "", last)
+        ran.advance()
+        if "total" in dict(statement.counts):
+            return self._judge_share(statement, ran.runs)
         outcome = last.outcome(statement.check)
         if not statement.passed:
-            return self._judge_failure(statement, ended, last, outcome)
-        unresolved = None if statement.is_part else self._unresolved(ended, statement.check)
+            return self._judge_failure(statement, ran, last, outcome)
+        unresolved = None if statement.is_part else ran.unresolved(self._last_write)
         if unresolved is not None:
             last, outcome = unresolved, unresolved.outcome(statement.check)
-        return self._judge_success(statement, ended, last, outcome)
+        return self._judge_success(statement, ran, last, outcome)
 
     def _judge_unseen_run(self, statement: WorkStatement) -> CheckedStatement:
         """Judge a statement about a run that no command of the record was."""
@@ -297,11 +267,11 @@ class StatementJudge:
             return _checked(statement, "unchecked", "run-unclear", "it may have run elsewhere, or in a script")
         why = f"no {_CHECKS[check]} ran in this session"
         if is_named and (check == "command" or self._of_check(check)):
-            why = f"`{statement.command[:_MAX_COMMAND]}` did not run in this session"
+            why = f"`{statement.command[:MAX_COMMAND]}` did not run in this session"
         return _checked(statement, "unseen", "run-unseen", why)
 
     def _judge_success(
-        self, statement: WorkStatement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
+        self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
     ) -> CheckedStatement:
         if outcome.passed is False:
             passes = dict(outcome.counts).get("passed", 0)
@@ -322,13 +292,35 @@ class StatementJudge:
             return _checked(
                 statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last
             )
+        if _is_about_all(statement) and not any(_shows_all(one, statement) for one in ended.runs[-_MAX_RUNS:]):
+            why = f"only a part of the tests ran: `{last.command}`"
+            return _checked(statement, "unchecked", "run-part", why, last, outcome.line)
         return _checked(statement, "verified", "", "", last, outcome.line)
 
+    def _judge_share(self, statement: WorkStatement, ended: Sequence[Ran]) -> CheckedStatement:
+        """Judge `47 of the 48 tests pass` by the counts that were printed."""
+        stated = dict(statement.counts)
+        outcomes = ((one, one.outcome(statement.check)) for one in ended[-_MAX_RUNS:])
+        counted = [(one, outcome) for one, outcome in outcomes if outcome.counts]
+        for ran, outcome in reversed(counted):
+            counts = dict(outcome.counts)
+            total = counts.pop("total", 0)
+            ended_tests = counts.get("passed", 0) + counts.get("failed", 0)
+            left_out = sum(int(found[1]) for found in _LEFT_OUT.finditer(outcome.line))
+            totals = {total, sum(counts.values()), ended_tests, ended_tests + left_out}
+            if counts.get("passed", 0) == stated["passed"] and stated["total"] in totals:
+                return _checked(statement, "verified", "", "", ran, outcome.line)
+        if not counted:
+            why = f"the outcome of `{ended[-1].command}` is not known"
+            return _checked(statement, "unchecked", "run-unclear", why, ended[-1])
+        ran, outcome = counted[-1]
+        why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
+        return _checked(statement, "contradicted", "count-differs", why, ran, outcome.line)
+
     def _judge_failure(
-        self, statement: WorkStatement, ended: list[_Ran], last: _Ran, outcome: RunOutcome
+        self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
     ) -> CheckedStatement:
-        has_failed = any(one.outcome(statement.check).passed is False for one in ended)
-        if has_failed:
+        if ended.has_failed:
             return _checked(statement, "verified", "", "", last, outcome.line)
         is_sure = last.run is None or bool(outcome.counts) or (last.receipt.exit == 0 and last.run.owns_success)
         if outcome.passed and is_sure:
@@ -340,75 +332,68 @@ class StatementJudge:
             return _checked(statement, "contradicted", "run-passed", f"`{last.command}` {shown}", last, outcome.line)
         return _checked(statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last)
 
-    def _matching(self, statement: WorkStatement) -> list[_Ran]:
-        if self._rerun is not None:
-            return [_Ran(self._rerun, None, self._position)]
-        if self._last_rerun is not None:
-            return [self._last_rerun]
+    def _matching(self, statement: WorkStatement) -> RunHistory:
+        """Return the runs that a statement may mean."""
+        repeated = Ran(self._rerun, None, self._position) if self._rerun is not None else self._last_rerun
+        if repeated is not None:
+            return _history(statement.check, [repeated])
         of_check = self._of_check(statement.check)
         if not statement.command:
-            return of_check
+            return self._filtered(statement.check, "", of_check, lambda _: True)
         wanted = find_runs(statement.command)
-        named = [one for one in of_check if _is_named(one, statement.command, wanted)]
-        if named:
+        command = statement.command
+        named = self._filtered(statement.check, command, of_check, lambda ran: _is_named(ran, command, wanted))
+        if named.runs or named.pending is not None:
             return named
         if wanted and statement.check != "command":
             # Another way to start the same kind of runner: `npm test` runs jest.
-            same = {name for run in wanted for name in run.runners}
-            return [one for one in of_check if one.run is None or one.run.is_indirect or not same]
-        return [_Ran(one, None, 0) for one in self._commands if _has_words(one.command, statement.command)]
+            if all(not run.runners for run in wanted):
+                return self._filtered(statement.check, "", of_check, lambda _: True)
+            return self._filtered(
+                statement.check, "indirect", of_check, lambda ran: ran.run is None or ran.run.is_indirect
+            )
+        same = [Ran(one, None, 0) for one in self._commands if _has_words(one.command, command)]
+        return _history(statement.check, same)
 
-    def _of_check(self, check: Check) -> list[_Ran]:
+    def _filtered(self, check: Check, name: str, runs: list[Ran], is_meant: Callable[[Ran], bool]) -> RunHistory:
+        """Return the history of the runs that are meant. What is known of the earlier ones is kept by the name."""
+        history, done, shown = self._histories.get((check, name), (None, 0, -1))
+        if history is None or shown != self._shown_logs or len(self._histories) > _MAX_HISTORIES:
+            history, done = RunHistory(check), 0
+        history.add(ran for ran in runs[done:] if is_meant(ran))
+        if len(self._histories) > _MAX_HISTORIES:
+            self._histories.clear()
+        self._histories[check, name] = history, len(runs), self._shown_logs
+        return history
+
+    def _of_check(self, check: Check) -> list[Ran]:
         if check == "command":
             return self._ran
         runs = self._of.setdefault(check, [])
         if check in _SHOWN:
             # `npm test` may run the linter, too.
+            extra = False
             for ran in self._ran[self._shown_until.get(check, 0) :]:
                 if ran.run is None or not ran.run.is_indirect or check in ran.run.checks or not ran.output:
                     continue
                 if read_outcome(ran.output, None, check, only_runners=True).line:
-                    runs.append(_Ran(ran.receipt, None, ran.position))
+                    runs.append(Ran(ran.receipt, None, ran.position))
+                    extra = True
             self._shown_until[check] = len(self._ran)
-            runs.sort(key=lambda ran: ran.position)
+            if extra:
+                runs.sort(key=lambda ran: ran.position)
+                self._shown_logs += 1  # the order has changed
         return runs
 
-    def _unresolved(self, ended: list[_Ran], check: Check) -> _Ran | None:
-        """Return a failed run after which nothing was written and which was not repeated with success."""
-        for number, one in enumerate(ended[:-1]):
-            if one.outcome(check).passed is not False or one.position <= self._last_write:
-                continue
-            if one.run is None or one.run.is_part or check == "command":
-                continue
-            if check == "build" and "--noEmit" in one.run.words:
-                continue  # a type check that builds nothing
-            if not any(_covers(other, one) for other in ended[number + 1 :]):
-                return one
-        return None
-
-    def _differing(self, statement: WorkStatement, ended: list[_Ran]) -> CheckedStatement | None:
+    def _differing(self, statement: WorkStatement, ended: RunHistory) -> CheckedStatement | None:
         """Return the contradiction of a number of tests that no run printed."""
         stated = dict(statement.counts).get("passed")
-        if stated is None:
+        ran = ended.last_counted
+        if stated is None or ran is None or stated in ended.printed or _is_sum(stated, ended.totals):
             return None
-        printed: set[int] = set()
-        last: tuple[_Ran, RunOutcome] | None = None
-        totals: list[int] = []
-        for one in ended:
-            outcome = one.outcome(statement.check)
-            counts = dict(outcome.counts)
-            own = {counts[name] for name in ("passed", "total") if name in counts}
-            if {"passed", "failed"} <= counts.keys():
-                own.add(counts["passed"] + counts["failed"])
-            if own:
-                last = one, outcome
-                printed |= own
-                totals.append(max(own))
-        if last is None or stated in printed or _is_sum(stated, totals):
+        if statement.is_part and stated < max(ended.printed):
             return None
-        if statement.is_part and stated < max(printed):
-            return None
-        ran, outcome = last
+        outcome = ran.outcome(statement.check)
         why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
         return _checked(statement, "contradicted", "count-differs", why, ran, outcome.line)
 
@@ -434,7 +419,7 @@ class StatementJudge:
         is_deleted = statement.act == "deleted"
         written = files.written.find(path)
         if written is not None and (command := files.undone.get(written)) is not None:
-            why = f"`{' '.join(command.split())[:_MAX_COMMAND]}` took the change of {path} back"
+            why = f"`{' '.join(command.split())[:MAX_COMMAND]}` took the change of {path} back"
             return replace(_checked(statement, "contradicted", "change-undone", why), command=command[:_MAX_LINE])
         if (written is not None and not is_deleted) or files.deleted.find(path) is not None:
             return _checked(statement, "verified")
@@ -507,26 +492,32 @@ class StatementJudge:
         return _checked(statement, "unseen", "delegation-unseen", why)
 
 
+def _history(check: Check, runs: list[Ran]) -> RunHistory:
+    history = RunHistory(check)
+    history.add(runs)
+    return history
+
+
 def _checked(
     statement: WorkStatement,
     outcome: Literal["verified", "contradicted", "unseen", "unchecked"],
     reason: Reason = "",
     why: str = "",
-    ran: _Ran | None = None,
+    ran: Ran | None = None,
     line: str = "",
 ) -> CheckedStatement:
     command = ran.command if ran is not None else ""
     return CheckedStatement(statement, outcome, reason, why, command, line[:_MAX_LINE])
 
 
-def _failure(ran: _Ran, outcome: RunOutcome) -> str:
+def _failure(ran: Ran, outcome: RunOutcome) -> str:
     if outcome.line:
         return f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
     status = ran.receipt.exit if ran.receipt.exit is not None else "unknown"
     return f"`{ran.command}` ended with exit status {status}"
 
 
-def _is_named(ran: _Ran, command: str, wanted: tuple[RunCommand, ...]) -> bool:
+def _is_named(ran: Ran, command: str, wanted: tuple[RunCommand, ...]) -> bool:
     """Return whether a run is of the command or the program that a statement names."""
     if ran.run is None or ran.run.is_indirect:
         return ran.run is None or not wanted or _task(ran.run.words) == _task(wanted[-1].words)
@@ -549,13 +540,20 @@ def _has_words(command: str, stated: str) -> bool:
     return " ".join(words) in bare or (bool(words) and words[0] in bare and all(word in bare for word in words[1:3]))
 
 
-def _covers(later: _Ran, failed: _Ran) -> bool:
-    """Return whether a later run repeats a failed one or runs more."""
-    if later.run is None or failed.run is None:
+def _is_about_all(statement: WorkStatement) -> bool:
+    """Return whether a statement is about all tests, without their number or the command that ran them."""
+    is_specific = statement.is_part or bool(statement.command) or "passed" in dict(statement.counts)
+    text = statement.text
+    return statement.check == "test" and not is_specific and bool(EVERY.search(text)) and not PART.search(text)
+
+
+def _shows_all(ran: Ran, statement: WorkStatement) -> bool:
+    """Return whether a run was of all tests, or of those that the statement names."""
+    if ran.run is None or not ran.run.is_part:
         return True
-    if later.run.words == failed.run.words or later.run.is_indirect or failed.run.is_indirect:
-        return True
-    return not later.run.is_part and not set(later.run.runners).isdisjoint(failed.run.runners)
+    return any(
+        _NAME.fullmatch(name) and name in statement.text for name in re.split(r"[\s/]", ran.run.words) if "." in name
+    )
 
 
 def _is_sum(stated: int, totals: list[int]) -> bool:
@@ -569,7 +567,7 @@ def _is_sum(stated: int, totals: list[int]) -> bool:
 
 
 def _short(receipt: Receipt) -> str:
-    return " ".join(receipt.command.split())[:_MAX_COMMAND]
+    return " ".join(receipt.command.split())[:MAX_COMMAND]
 
 
 def _slug(name: str) -> str:

@@ -7,7 +7,7 @@ of others are left out. English, Chinese and Japanese. Whether a statement is tr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 from remit.contract.feedback import agent_title
@@ -15,6 +15,7 @@ from remit.evidence import statement_words as words
 from remit.evidence.file_names import EXTENSIONS
 from remit.evidence.find_runs import find_runs, line_counts, read_outcome
 from remit.evidence.model import Act, Check, WorkStatement
+from remit.evidence.statement_marks import EVERY, SentenceMarks, marks_of
 from remit.lazy import lazy_pattern
 
 #: A longer text is cut, and a longer line is not read.
@@ -47,6 +48,14 @@ _USUAL_FILES = frozenset({"Dockerfile", "Makefile", "Gemfile", "Rakefile", "Proc
 _PROMPT = lazy_pattern(r"^\s*[$>%❯]\s+(\S.*)$", re.MULTILINE)
 _HASH = lazy_pattern(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
 _RATIO = lazy_pattern(r"(?<![\w/.])(\d{1,6}(?:,\d{3})*)\s?/\s?(\d{1,6}(?:,\d{3})*)(?![\w/])")
+#: `47 of the 48 tests`, `47/48 passed`, and `all but one of the 48 tests`.
+_SHARE = lazy_pattern(
+    r"(?<![\w.,/-])(?:(?P<but>all but|all except)\s)?(?P<first>\d{1,6}(?:,\d{3})*|one|two|three)"
+    r"(?:\s?/\s?|\s(?:out )?of\s(?:(?:the|our|its|all|these)\s)?)(?P<all>\d{1,6}(?:,\d{3})*)(?![\w/])"
+    r"(?=(?:\s[\w-]{1,20}){0,3}?\s(?:tests?|specs?|cases|checks|pass|passed|passing|green)\b)",
+    re.IGNORECASE,
+)
+_SMALL_NUMBERS = {"one": 1, "two": 2, "three": 3}
 _NUMBER_OF = lazy_pattern(
     r"(?<![\w.,/-])(\d{1,3}(?:,\d{3})+|\d{1,7})\s?(?:(?:unit|integration|existing|total|of the|regression|e2e"
     r"|go|rust)\s)?"
@@ -71,18 +80,19 @@ def read_statements(text: str, agents: Iterable[str] = ()) -> list[WorkStatement
     """Return what a text states that was done, in order. `agents` are names that a delegation may have."""
     names = [(name, agent_pattern(name)) for name in dict.fromkeys(agents)]
     statements: list[WorkStatement] = []
-    for line in _prose(text[:_MAX_TEXT], statements):
+    text = text[:_MAX_TEXT]
+    marks = marks_of(text) if not names else EVERY
+    if marks is None:
+        return []
+    for line in _prose(text, statements, None if names else marks.lines):
         for sentence in sentences(line.text):
-            statements += _of_sentence(sentence, line)
-            statements += _delegations(sentence, line.at, names)
+            marked = marks.of_sentence(sentence)
+            statements += _of_sentence(sentence, line, marked)
+            if names or marked.has_agent:
+                statements += _delegations(sentence, line.at, names)
         if len(statements) >= _MAX_STATEMENTS:
             break
     return sorted(dict.fromkeys(statements[:_MAX_STATEMENTS]), key=lambda one: one.at)
-
-
-def may_have_statements(text: str) -> bool:
-    """Return whether a text may have a statement; most short answers do not."""
-    return words.ANY.search(text[:_MAX_TEXT]) is not None
 
 
 def sentences(line: str) -> Iterator[str]:
@@ -97,8 +107,11 @@ def sentences(line: str) -> Iterator[str]:
         yield line[start:].strip()
 
 
-def _prose(text: str, statements: list[WorkStatement]) -> Iterator[_Line]:
-    """Yield the lines that may state something; the statements of blocks of code are added to the list."""
+def _prose(text: str, statements: list[WorkStatement], marked: Container[int] | None) -> Iterator[_Line]:
+    """Yield the lines that may state something; the statements of blocks of code are added to the list.
+
+    `marked` has the numbers of these lines, from 0; None: all.
+    """
     body: list[str] = []
     fence, first, heading, depth = "", 0, "", 0
     for at, line in enumerate(text.split("\n"), 1):
@@ -119,9 +132,11 @@ def _prose(text: str, statements: list[WorkStatement]) -> Iterator[_Line]:
             is_in_plan = words.is_plan(heading) and level > depth
             if not is_in_plan or (head[1] and depth < _MIN_PLAN):
                 heading, depth = next(group for group in head.groups() if group), level
-            if not head[1] or len(line.split()) < 4:
+            if not head[1] or len(line.split()) < 4 or not (marked is None or at - 1 in marked):
                 continue
             yield _Line(at, head[1], "", is_heading=True)
+            continue
+        if marked is not None and at - 1 not in marked:
             continue
         if not line.strip() or line.lstrip().startswith((">", "<!--")) or len(line) > _MAX_LINE:
             continue
@@ -158,14 +173,17 @@ def _of_fence(text: str, at: int, heading: str) -> list[WorkStatement]:
     return [WorkStatement("run", outcome.line, at, check, outcome.passed, counts, command=command)]
 
 
-def _of_sentence(sentence: str, line: _Line) -> Iterator[WorkStatement]:
-    if not words.ANY.search(sentence) or sentence.endswith(("?", "？")):
+def _of_sentence(sentence: str, line: _Line, marks: SentenceMarks) -> Iterator[WorkStatement]:
+    has_runs = marks.has_outcome or (marks.has_bare_outcome and words.TESTS_HEADING.search(line.heading) is not None)
+    if not (has_runs or marks.has_run or marks.has_verb) or sentence.endswith(("?", "？")):
         return
     masked = _masked(sentence)
-    runs = list(_runs(sentence, masked, line))
+    runs = list(_runs(sentence, masked, line)) if has_runs else []
     yield from runs
-    yield from _commands(sentence, masked, line, runs)
-    yield from _changes(sentence, masked, line, is_first=not runs or words.OWN.match(masked) is not None)
+    if marks.has_run:
+        yield from _commands(sentence, masked, line, runs)
+    if marks.has_verb:
+        yield from _changes(sentence, masked, line, is_first=not runs or words.OWN.match(masked) is not None)
 
 
 def _masked(sentence: str) -> str:
@@ -225,8 +243,6 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
 
 
 def _verdicts(masked: str) -> list[_Verdict]:
-    if not words.may_have_outcome(masked):
-        return []
     found = [_Verdict(one.start(), one.end(), passed=True) for one in words.PASSED.finditer(masked)]
     good = [(one.start, one.end) for one in found]
     bad = (_Verdict(one.start(), one.end(), passed=False) for one in words.FAILED.finditer(masked))
@@ -275,13 +291,29 @@ def _counts(masked: str, check: Check, *, passed: bool) -> tuple[tuple[str, int]
     if check != "test":
         return ()
     counts = {name: number for name, number in line_counts(masked).items() if name in ("passed", "failed")}
-    if ratio := _RATIO.search(masked):
+    if share := _share(masked):
+        passes, total = share
+        counts["passed"] = passes
+        if passes < total:
+            counts["total"] = total
+    elif ratio := _RATIO.search(masked):
         counts.setdefault("passed", _integer(ratio[1]))
     if passed and "passed" not in counts:
         number = _NUMBER_AFTER.search(masked) or _NUMBER_OF.search(masked) or _IN_BRACKETS.search(masked)
         if number:
             counts["passed"] = _integer(number[1])
     return tuple(sorted(counts.items()))
+
+
+def _share(masked: str) -> tuple[int, int] | None:
+    """Return how many tests of how many passed, if a sentence states it as a share: `47 of the 48 tests pass`."""
+    found = _SHARE.search(masked)
+    if found is None:
+        return None
+    first = _SMALL_NUMBERS.get(found["first"].lower()) or _integer(found["first"])
+    total = _integer(found["all"])
+    passes = total - first if found["but"] else first
+    return (passes, total) if 0 <= passes <= total else None
 
 
 def _integer(text: str) -> int:
@@ -326,6 +358,8 @@ def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iter
         return  # what happened on that day, not in this session
     paths = list(_paths(sentence))
     verbs = sorted(words.verbs(masked))
+    if not paths and not any(verb.is_work or verb.act in ("committed", "pushed") for verb in verbs):
+        return
     has_own = False
     for number, verb in enumerate(verbs):
         end = verbs[number + 1].start if number + 1 < len(verbs) else len(masked)

@@ -184,10 +184,34 @@ class FileNames:
         return max(found, key=known.__getitem__) if found else None
 
 
-class ReceiptIndex:
+class SessionRecord:
+    """The calls of an agent, and what they did to files."""
+
+    def __init__(self) -> None:
+        #: Every call, in order.
+        self.calls: list[Receipt] = []
+        self._files = FileEffects()
+        self._effects = 0
+
+    def add(self, receipt: Receipt) -> None:
+        """Add the next call."""
+        self.calls.append(receipt)
+
+    @property
+    def files(self) -> FileEffects:
+        """What the commands and edits did to files, inside and outside of the repository."""
+        while self._effects < len(self.calls):
+            receipt = self.calls[self._effects]
+            self._effects += 1
+            self._files.add(receipt, self._effects)
+        return self._files
+
+
+class ReceiptIndex(SessionRecord):
     """The receipts by file and command. Paths are relative to the repository."""
 
     def __init__(self, receipts: Iterable[Receipt], root: str, *, other_roots: Iterable[str] = ()) -> None:
+        super().__init__()
         #: Folders of other checkouts that stand for the repository.
         self.other_roots = tuple(other_roots)
         self._roots = [root, *self.other_roots]
@@ -195,10 +219,6 @@ class ReceiptIndex:
         self.touched: set[str] = set()
         self.edited: set[str] = set()
         self.runs: list[Receipt] = []
-        #: Every call, in order.
-        self.calls: list[Receipt] = []
-        #: What the commands and edits did to files, inside and outside of the repository.
-        self.files = FileEffects()
         for receipt in receipts:
             self.add(receipt)
 
@@ -209,12 +229,11 @@ class ReceiptIndex:
 
     def add(self, receipt: Receipt) -> None:
         """Add the next call."""
-        self.calls.append(receipt)
+        super().add(receipt)
         if not receipt.failed:
             self._add(receipt)
         elif receipt.action == "run":
             self.runs.append(receipt)
-        self.files.add(receipt, len(self.calls))
 
     def _add(self, receipt: Receipt) -> None:
         if receipt.path:

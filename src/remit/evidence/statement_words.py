@@ -10,19 +10,6 @@ from remit.evidence.model import Act
 from remit.lazy import lazy_pattern
 
 _I = re.IGNORECASE
-#: A sentence without any of these states nothing about finished work.
-ANY = lazy_pattern(
-    r"test|suite|spec|pass|fail|green|build|built|compil|bundle|lint|clean|check|error|commit|push|creat|add|updat|"
-    r"chang|fix|implement|modif|edit|refactor|remov|delet|renam|rewr|wrote|ran\b|run|execut|verif|read|review"
-    r"|inspect|"
-    r"examin|look|replac|extend|introduc|generat|delegat|agent|agents|mypy|ruff|tsc|patch|migrat|convert|improv"
-    r"|correct|"
-    r"adjust|moved|wired|simplif|documented|applied|"
-    r"测试|用例|构建|编译|检查|提交|推送|修|改|更新|添加|新增|创建|删|移除|重构|实现|运行|执行|阅读|查看|读|委托|委派|代理|错误|"
-    r"テスト|ビルド|コンパイル|リント|チェック|成功|コミット|プッシュ|修正|変更|更新|追加|作成|削除|実装|実行|読|確認|依頼|委任|エラー",
-    _I,
-)
-
 #: Languages that name their runner.
 RUNNERS_OF_LANGUAGES = {"go": "go test", "rust": "cargo test"}
 
@@ -157,26 +144,6 @@ PASSED = lazy_pattern(
 FAILED = lazy_pattern(
     r"\b(?:fail(?:s|ed|ing)?|[1-9]\d* failures?|is red|are red|is broken|are broken)\b|失败|失敗|通りません|通らない",
     _I,
-)
-#: One of these is in each outcome of an English sentence.
-_OUTCOMES = (
-    *(
-        "pass",
-        "succe",
-        "green",
-        "clean",
-        "ok",
-        "fine",
-        "happy",
-        "compil",
-        "built",
-        "builds",
-        "fail",
-        "broken",
-        "is red",
-    ),
-    *("error", "issue", "problem", "warning", "violation", "offense", "complaint", "regression", "are red", "✅", "✔"),
-    *("✓", "☑", "is red", "correctly", "again"),
 )
 #: A subject that stands for one that was named before.
 NEUTRAL = lazy_pattern(r"\b(?:it|they|everything|all|which|that|both|these|each)\b|全部|均|都|すべて|全て|全件", _I)
@@ -324,12 +291,6 @@ def verbs(text: str) -> Iterator[Verb]:
 
 def _act(found: re.Match[str]) -> _Act:
     return next(kind for kind in _KINDS if found[kind])
-
-
-def may_have_outcome(text: str) -> bool:
-    """Return whether a sentence may state the outcome of a run; cheaper than the expressions for outcomes."""
-    lower = text.lower()
-    return any(word in lower for word in _OUTCOMES) or (not text.isascii())
 
 
 def is_plan(heading: str) -> bool:

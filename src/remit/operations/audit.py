@@ -15,7 +15,7 @@ from remit.clients.transcripts.auditing import audit
 from remit.clients.transcripts.find import CLIENTS, find_transcripts
 from remit.errors import UsageError
 from remit.operations.declaration import CLI, described
-from remit.reports.audit import AuditReport
+from remit.reports.audit import ALL_OUTCOMES, AuditOutcome, AuditReport
 
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 _PERIOD = re.compile(r"(\d{1,5})([hdw])")
@@ -33,7 +33,8 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         Literal["claude-code", "codex", "copilot", "opencode"] | None,
         described("Only the sessions of this client; default: all.", on=CLI),
     ] = None
-    all: Annotated[bool, described("List every statement, not only the contradicted ones.", on=CLI)] = False
+    unseen: Annotated[bool, described("List also the statements that no call of the record shows.", on=CLI)] = False
+    all: Annotated[bool, described("List every statement, with the reason of its outcome.", on=CLI)] = False
     limit: Annotated[
         int,
         msgspec.Meta(ge=0),
@@ -52,7 +53,8 @@ def audit_sessions(wanted: Audit, progress: Callable[[str], None] = lambda _: No
         raise UsageError(f"{', '.join(missing)}: there is no such file or folder")
     clients = (wanted.client,) if wanted.client else CLIENTS
     files = find_transcripts(paths, clients, since_time(wanted.since))
-    return audit(files, progress, every=wanted.all, clients=clients)
+    outcomes: tuple[AuditOutcome, ...] = ("contradicted", "unseen") if wanted.unseen else ("contradicted",)
+    return audit(files, progress, outcomes=ALL_OUTCOMES if wanted.all else outcomes, clients=clients)
 
 
 def since_time(text: str | None, now: float | None = None) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html import escape
+from itertools import groupby
 from typing import Any, Literal
 
 import msgspec
@@ -11,13 +12,17 @@ import msgspec
 from remit.reports.layout import Line, Piece, escape_control, format_count, schema_of, wrap_text
 
 AuditKind = Literal["run", "change", "name", "place", "delegation"]
-AuditOutcome = Literal["contradicted", "verified", "unchecked"]
-#: The reasons whose statements come first: the opposite was printed, then nothing was done, then the rest.
-_RANKS = (
-    ("run-failed", "commit-failed", "push-failed", "run-passed"),
-    ("count-differs", "change-undone", "file-missing", "file-exists"),
-    ("run-unseen", "change-unseen", "commit-unseen", "push-unseen", "delegation-unseen"),
-)
+AuditOutcome = Literal["contradicted", "unseen", "verified", "unchecked"]
+#: The outcomes in the order of the list.
+ALL_OUTCOMES: tuple[AuditOutcome, ...] = ("contradicted", "unseen", "unchecked", "verified")
+#: The reasons of the contradictions that come first: a program printed the opposite.
+_FIRST = ("run-failed", "commit-failed", "push-failed", "run-passed")
+#: What the statements of an outcome have in common, above those that no record contradicts.
+_HEADINGS: dict[AuditOutcome, str] = {
+    "unseen": "Not seen: no call of the record shows it, but the record may be partial",
+    "unchecked": "Unchecked: the record does not decide",
+    "verified": "Verified: the record shows it",
+}
 _MARGIN = 4
 
 
@@ -31,6 +36,7 @@ class AuditSession(msgspec.Struct):
     started: str
     statements: int = 0
     contradicted: int = 0
+    unseen: int = 0
 
 
 class AuditStatement(msgspec.Struct):
@@ -44,7 +50,7 @@ class AuditStatement(msgspec.Struct):
     text: str
     kind: AuditKind
     outcome: AuditOutcome
-    #: Why it is contradicted, as a sentence.
+    #: Why it has its outcome, as a sentence; empty if it is verified.
     proof: str
     #: The command that shows it, and the line of its output.
     command: str
@@ -54,17 +60,17 @@ class AuditStatement(msgspec.Struct):
 
     @property
     def rank(self) -> int:
-        """How bad a contradiction is: 0 is the worst."""
-        if self.outcome != "contradicted":
-            return len(_RANKS) + 1
-        return next((rank for rank, reasons in enumerate(_RANKS) if self.reason in reasons), len(_RANKS))
+        """Its place in the list: the contradictions are first, and among them those that a program printed."""
+        return 2 * ALL_OUTCOMES.index(self.outcome) + (self.reason not in _FIRST)
 
 
 class AuditSkipped(msgspec.Struct):
-    """A file that was not read, and why."""
+    """A file that was not read, or not all of it, and why."""
 
     path: str
     why: str
+    #: The number of its lines that cannot be read; 0: nothing was read.
+    lines: int = 0
 
 
 class AuditGroup(msgspec.Struct):
@@ -75,6 +81,7 @@ class AuditGroup(msgspec.Struct):
     sessions: int
     statements: int
     contradicted: int
+    unseen: int = 0
 
 
 class AuditSummary(msgspec.Struct):
@@ -85,6 +92,10 @@ class AuditSummary(msgspec.Struct):
     statements: int
     contradicted: int
     groups: list[AuditGroup]
+    unseen: int = 0
+    #: The numbers of files that were not read, and of lines in the others that cannot be read.
+    skipped_files: int = 0
+    skipped_lines: int = 0
 
 
 class AuditReport(msgspec.Struct):
@@ -105,6 +116,7 @@ class AuditReport(msgspec.Struct):
             group.sessions += 1
             group.statements += session.statements
             group.contradicted += session.contradicted
+            group.unseen += session.unseen
         ordered = sorted(groups.values(), key=lambda group: (-group.contradicted, -group.statements, group.project))
         return AuditSummary(
             self.files,
@@ -112,6 +124,9 @@ class AuditReport(msgspec.Struct):
             sum(session.statements for session in self.sessions),
             sum(session.contradicted for session in self.sessions),
             ordered,
+            sum(session.unseen for session in self.sessions),
+            sum(not entry.lines for entry in self.skipped),
+            sum(entry.lines for entry in self.skipped),
         )
 
 
@@ -140,7 +155,11 @@ def audit_lines(audit: AuditReport, columns: int | None = None, limit: int | Non
     """Yield the lines of the report. Without `columns`, for a pipe, each statement is one line."""
     projects = {session.id: session.project for session in audit.sessions}
     shown = audit.statements if limit is None else audit.statements[:limit]
+    outcome: AuditOutcome = "contradicted"
     for statement in shown:
+        if statement.outcome != outcome:
+            outcome = statement.outcome
+            yield [Piece(heading_of(outcome, audit), "bold")]
         yield from _statement_lines(statement, projects.get(statement.session, ""), columns)
     if len(shown) < len(audit.statements):
         yield [Piece(f"{len(audit.statements) - len(shown):,} more; `--limit 0` shows all", "yellow")]
@@ -151,13 +170,15 @@ def audit_lines(audit: AuditReport, columns: int | None = None, limit: int | Non
         yield [Piece(_group_text(group), "" if group.contradicted else "dim")]
     for skipped in audit.skipped:
         yield [Piece(f"skipped {escape_control(skipped.path)}: {escape_control(skipped.why)}", "yellow")]
-    yield [Piece(summary_text(summary), "bold")]
+    is_listed = any(statement.outcome == "unseen" for statement in audit.statements)
+    hint = " (`--unseen` lists them)" if summary.unseen and not is_listed else ""
+    yield [Piece(summary_text(summary) + hint, "bold")]
 
 
 def _statement_lines(statement: AuditStatement, project: str, columns: int | None) -> Iterator[Line]:
     where = f"{day_of(statement.at)}  {_name(project)}  {escape_control(statement.agent)}"
     said, proof = f"“{escape_control(statement.text)}”", escape_control(proof_of(statement))
-    style = "bold red" if statement.outcome == "contradicted" else "green" if statement.outcome == "verified" else "dim"
+    style = {"contradicted": "bold red", "unseen": "yellow", "verified": "green"}.get(statement.outcome, "dim")
     if columns is None:
         yield [Piece(f"{where}  {statement.outcome}  {said}  {proof}".rstrip())]
         return
@@ -165,6 +186,12 @@ def _statement_lines(statement: AuditStatement, project: str, columns: int | Non
     yield from ([Piece(row)] for row in wrap_text(said, columns, 2))
     if proof:
         yield from ([Piece(row, "yellow")] for row in wrap_text(proof, columns, _MARGIN))
+
+
+def heading_of(outcome: AuditOutcome, audit: AuditReport) -> str:
+    """Return the line above the statements of an outcome, with their number."""
+    count = sum(statement.outcome == outcome for statement in audit.statements)
+    return f"{_HEADINGS.get(outcome, 'Contradicted by their own record')} ({count:,})"
 
 
 def proof_of(statement: AuditStatement) -> str:
@@ -189,6 +216,7 @@ def _group_text(group: AuditGroup) -> str:
             format_count(group.sessions, "session"),
             format_count(group.statements, "statement"),
             f"{group.contradicted:,} contradicted",
+            *([f"{group.unseen:,} not seen"] if group.unseen else []),
         )
     )
     return f"{_name(group.project)}  {escape_control(group.model) or 'no model'}  {counts}"
@@ -198,19 +226,22 @@ def summary_text(summary: AuditSummary) -> str:
     """Return the numbers as one line."""
     if not summary.files:
         return "no transcripts found; name files or folders, or see `remit audit --help`"
-    return (
+    text = (
         f"{format_count(summary.sessions, 'session')}, {format_count(summary.statements, 'statement')} about what was "
         f"done, {summary.contradicted:,} contradicted by their own record"
     )
+    return text + (f", {summary.unseen:,} not seen in it" if summary.unseen else "")
 
 
 def audit_markdown(audit: AuditReport) -> str:
     """Return the audit as Markdown."""
     summary = audit.summary
     lines = ["# Untrue statements of the assistants", "", summary_text(summary) + ".", ""]
-    if audit.statements:
+    projects = {session.id: session.project for session in audit.sessions}
+    for outcome, statements in groupby(audit.statements, key=lambda entry: entry.outcome):
+        if outcome != "contradicted":
+            lines += [f"## {heading_of(outcome, audit)}", ""]
         lines += ["| date | project | agent | statement | proof |", "|---|---|---|---|---|"]
-        projects = {session.id: session.project for session in audit.sessions}
         lines += (
             "| "
             + " | ".join(
@@ -224,7 +255,7 @@ def audit_markdown(audit: AuditReport) -> str:
                 )
             )
             + " |"
-            for entry in audit.statements
+            for entry in statements
         )
         lines.append("")
     lines += ["| project | model | sessions | statements | contradicted |", "|---|---|---|---|---|"]
@@ -249,7 +280,7 @@ def _cell(text: str) -> str:
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
 article{border-left:4px solid #b3261e;padding:.2rem 1rem;margin:1rem 0}
-article.verified{border-color:#2e7d32}article.unchecked{border-color:#999}
+article.unseen{border-color:#b26a00}article.verified{border-color:#2e7d32}article.unchecked{border-color:#999}
 blockquote{margin:.3rem 0;font-size:1.05em}small{color:#595959}code,pre{font:13px/1.4 ui-monospace,monospace}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd}
 td,blockquote,p{overflow-wrap:anywhere}
@@ -261,7 +292,6 @@ td,blockquote,p{overflow-wrap:anywhere}
 def audit_html(audit: AuditReport) -> str:
     """Return the audit as one page that loads nothing."""
     summary = audit.summary
-    projects = {session.id: session.project for session in audit.sessions}
     return "".join(
         (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -270,7 +300,7 @@ def audit_html(audit: AuditReport) -> str:
             f"<title>Audit of assistants</title><style>{_STYLE}</style></head><body>",
             "<h1>Untrue statements of the assistants</h1>",
             f"<p>{escape(summary_text(summary))}.</p>",
-            *_articles(audit.statements, projects),
+            *_articles(audit),
             "<table><tr><th>Project<th>Model<th>Sessions<th>Statements<th>Contradicted</tr>",
             *(
                 f"<tr><td>{escape(_name(group.project))}<td>{escape(escape_control(group.model))}"
@@ -287,8 +317,13 @@ def audit_html(audit: AuditReport) -> str:
     )
 
 
-def _articles(statements: Iterable[AuditStatement], projects: dict[str, str]) -> Iterator[str]:
-    for entry in statements:
+def _articles(audit: AuditReport) -> Iterator[str]:
+    projects = {session.id: session.project for session in audit.sessions}
+    group: AuditOutcome = "contradicted"
+    for entry in audit.statements:
+        if entry.outcome != group:
+            group = entry.outcome
+            yield f"<h2>{escape(heading_of(group, audit))}</h2>"
         where = " · ".join((day_of(entry.at), _name(projects.get(entry.session, "")), escape_control(entry.agent)))
         proof = f"<p>{escape(escape_control(proof_of(entry)))}</p>" if proof_of(entry) else ""
         yield (

@@ -34,16 +34,20 @@ class SimpleCommand:
         self.outputs = outputs
 
 
-def is_understood(text: str) -> bool:
-    """Return whether all of a line can be read."""
-    return not parse(text).problem
+def read_line(text: str) -> tuple[bool, list[SimpleCommand]]:
+    """Return whether all of a line can be read, and its simple commands as far as it can be read.
+
+    The commands are in order; those of substitutions are last.
+    """
+    collector = _Collector()
+    script = parse(text)
+    collector.add_nodes(script.nodes, "", 0)
+    return not script.problem, collector.commands
 
 
 def simple_commands(text: str) -> list[SimpleCommand]:
     """Return the simple commands of a line in order, as far as it can be read; those of substitutions are last."""
-    collector = _Collector()
-    collector.add_line(text, "", 0)
-    return collector.commands
+    return read_line(text)[1]
 
 
 class _Collector:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from remit.clients.transcripts.auditing import audit, audit_file
 from remit.clients.transcripts.find import TranscriptFile, UnreadableFile, default_folders, find_transcripts
-from remit.reports.audit import AuditReport, AuditStatement
+from remit.reports.audit import ALL_OUTCOMES, AuditReport, AuditStatement
 
 FAILED = "====== 2 failed, 46 passed in 0.91s ======"
 PASSED = "====== 48 passed in 0.90s ======"
@@ -62,7 +62,8 @@ class ClaudeCode:
 
 
 def audited(*paths: Path, every: bool = False) -> AuditReport:
-    return audit(find_transcripts(paths), every=every)
+    outcomes = ALL_OUTCOMES if every else ("contradicted", "unseen")
+    return audit(find_transcripts(paths), outcomes=outcomes)
 
 
 def contradicted(path: Path) -> list[AuditStatement]:
@@ -88,10 +89,10 @@ class TestClaudeCode:
         [statement] = contradicted(write(tmp_path / "a.jsonl", session.lines))
         assert statement.line == "sh: 1: mocha: not found"
 
-    def test_work_without_any_call_is_contradicted(self, tmp_path: Path) -> None:
+    def test_work_without_any_call_is_unseen(self, tmp_path: Path) -> None:
         words = "I implemented the fix in lib/express.js, added test/regression.js and committed it."
         found = contradicted(write(tmp_path / "a.jsonl", ClaudeCode().asks("fix it").says(words).lines))
-        assert {entry.kind for entry in found} == {"change"}
+        assert {(entry.kind, entry.outcome) for entry in found} == {("change", "unseen")}
         assert {entry.text for entry in found} == {words}
 
     def test_a_sentence_may_announce_the_next_call_of_its_turn(self, tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ class TestClaudeCode:
         write(tmp_path / "b.jsonl", [{**line, "sessionId": "s2"} for line in first.lines])
         read = audited(tmp_path)
         assert len(read.statements) == 1
-        assert read.summary.contradicted == 1
+        assert (read.summary.contradicted, read.summary.unseen) == (0, 1)
 
     def test_a_session_without_its_beginning_does_not_accuse_of_what_it_may_have(self, tmp_path: Path) -> None:
         session = ClaudeCode().asks("go on").says(CLAIM)
@@ -349,9 +350,85 @@ def test_the_worst_come_first(tmp_path: Path) -> None:
 def test_any_lines_are_read_without_an_error(tmp_path_factory: pytest.TempPathFactory, lines: list[Any]) -> None:
     path = tmp_path_factory.mktemp("lines") / "a.jsonl"
     write(path, lines)
-    assert isinstance(audit_file(path), list)
+    assert not isinstance(audit_file(path), str)
 
 
 def test_a_file_of_a_pipe_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.jsonl")
     assert all(not isinstance(entry, TranscriptFile) for entry in find_transcripts([tmp_path]))
+
+
+def run_of_subagent(session: str = "s1", output: str = PASSED) -> list[Json]:
+    """A subagent's lines in a separate file, with one run."""
+    lines = ClaudeCode(session).asks("Run the tests.").runs("pytest -q", output).lines
+    return [{**line, "isSidechain": True, "agentId": "a1b2"} for line in lines]
+
+
+class TestSubagents:
+    """What a subagent did is in another file, and counts for the session that asked it."""
+
+    def asked(self) -> ClaudeCode:
+        return ClaudeCode().asks("test it").calls("Task", {"subagent_type": "tester", "prompt": "run the tests"})
+
+    @pytest.mark.parametrize("place", ["agent-a1b2.jsonl", "s1/subagents/agent-a1b2.jsonl"])
+    def test_its_run_is_one_of_the_session(self, tmp_path: Path, place: str) -> None:
+        write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
+        write(tmp_path / place, run_of_subagent())
+        assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["verified"]
+
+    def test_its_failed_run_contradicts_the_session(self, tmp_path: Path) -> None:
+        write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
+        write(tmp_path / "agent-a1b2.jsonl", run_of_subagent(output=FAILED))
+        [statement] = contradicted(tmp_path)
+        assert (statement.outcome, statement.agent, statement.line) == ("contradicted", "main", FAILED)
+
+    def test_without_its_file_the_record_is_incomplete(self, tmp_path: Path) -> None:
+        write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
+        [statement] = audited(tmp_path, every=True).statements
+        assert (statement.outcome, statement.reason) == ("unchecked", "record-incomplete")
+        assert statement.proof
+
+    def test_with_its_file_what_no_agent_did_is_unseen(self, tmp_path: Path) -> None:
+        write(tmp_path / "s1.jsonl", self.asked().says("I updated `src/cart.py`.").lines)
+        write(tmp_path / "agent-a1b2.jsonl", run_of_subagent())
+        assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["unseen"]
+
+    def test_a_subagent_of_another_session_does_not_count(self, tmp_path: Path) -> None:
+        write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
+        write(tmp_path / "agent-a1b2.jsonl", run_of_subagent("s2"))
+        assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["unchecked"]
+
+    def test_a_thread_of_codex_counts_for_the_one_that_started_it(self, tmp_path: Path) -> None:
+        main, child = "01a00000-0000-7000-8000-000000000004", "01a00000-0000-7000-8000-000000000007"
+        spawn = {"type": "function_call", "name": "spawn_agent", "call_id": "c", "arguments": "{}"}
+        lines = codex_lines(spawn, codex_text(CLAIM))
+        lines[0]["payload"]["id"] = main
+        write(tmp_path / f"rollout-2026-01-01T12-00-00-{main}.jsonl", lines)
+        run = {"type": "function_call", "name": "exec_command", "call_id": "d", "arguments": '{"cmd": "pytest -q"}'}
+        end = {
+            "type": "function_call_output",
+            "call_id": "d",
+            "output": f"Process exited with code 0\nOutput:\n{PASSED}",
+        }
+        others = codex_lines(run, end)
+        others[0]["payload"] |= {"id": child, "parent_thread_id": main}
+        write(tmp_path / f"rollout-2026-01-01T12-00-01-{child}.jsonl", others)
+        assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["verified"]
+
+
+def test_lines_that_cannot_be_read_are_counted_and_their_file_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", ClaudeCode().asks("test it").says(CLAIM).lines)
+    path.write_text(path.read_text("utf-8") + '{"type": "assist\n\n[1\n', encoding="utf-8")
+    read = audited(tmp_path)
+    assert [(entry.path, entry.why, entry.lines) for entry in read.skipped] == [
+        (str(path), "2 lines cannot be read", 2)
+    ]
+    assert (read.summary.skipped_files, read.summary.skipped_lines) == (0, 2)
+
+
+def test_each_unchecked_statement_has_a_reason(tmp_path: Path) -> None:
+    session = ClaudeCode().asks("go on").says("I updated `src/cart.py`. All 48 tests pass. I pushed the branch.")
+    session.lines[0]["parentUuid"] = "earlier"
+    found = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
+    assert [entry.outcome for entry in found] == ["unchecked"] * 3
+    assert all(entry.reason == "record-incomplete" and "continues another session" in entry.proof for entry in found)

@@ -1,31 +1,30 @@
 """Compare the statements of assistants in the sessions of this machine with the record of those sessions.
 
-Each file is read once, in a process of its own if there is much to read. Nothing is written.
+The files are read by several processes if there is much to read. Nothing is written.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from itertools import groupby
+from itertools import groupby, starmap
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
-from remit.clients.transcripts.find import CLIENTS, TranscriptFile, UnreadableFile
-from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions
+from remit.clients.transcripts.find import CLIENTS, TranscriptFile, UnreadableFile, subagent_files
+from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions, with_subagents
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.model import CheckedStatement
-from remit.evidence.read_statements import may_have_statements, read_statements
-from remit.evidence.receipts import ReceiptIndex
+from remit.evidence.receipts import SessionRecord
 from remit.reports.audit import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
+from remit.reports.layout import format_count
 from remit.secrets.scan import redact
 
 #: With fewer bytes than this, starting processes takes longer than reading.
 _MIN_PARALLEL = 8_000_000
 _MAX_PROCESSES = 8
-#: A longer text is cut: a statement is a sentence.
-_MAX_TEXT = 200_000
 _MAX_SENTENCE = 600
 _MAX_PROOF = 300
 
@@ -34,10 +33,10 @@ def audit(
     files: Iterable[TranscriptFile | UnreadableFile],
     progress: Callable[[str], None] = lambda _: None,
     *,
-    every: bool = False,
+    outcomes: Container[AuditOutcome] = ("contradicted",),
     clients: Iterable[str] = CLIENTS,
 ) -> AuditReport:
-    """Return what the record of each session contradicts; with `every`, all statements."""
+    """Compare the statements of each session with its record, and list those that have one of these outcomes."""
     found, clients = list(files), frozenset(clients)
     readable = [entry for entry in found if isinstance(entry, TranscriptFile)]
     skipped = [AuditSkipped(str(entry.path), entry.why) for entry in found if isinstance(entry, UnreadableFile)]
@@ -51,14 +50,17 @@ def audit(
         if isinstance(read, str):
             skipped.append(AuditSkipped(str(file.path), read))
             continue
-        if file.is_named and not read:
+        if file.is_named and not read.sessions:
             skipped.append(AuditSkipped(str(file.path), "no text of a known assistant is in it"))
-        for session, stated in read:
+        if read.skipped:
+            why = f"{format_count(read.skipped, 'line')} cannot be read"
+            skipped.append(AuditSkipped(str(file.path), why, read.skipped))
+        for session, stated in read.sessions:
             if session.client not in clients:
                 continue
             new = _unrepeated(stated, earlier)
             _count(sessions.setdefault(session.id, session), new)
-            statements += (statement for statement in new if every or statement.outcome == "contradicted")
+            statements += (statement for statement in new if statement.outcome in outcomes)
     statements.sort(key=lambda statement: (statement.rank, _reversed(statement.at)))
     return AuditReport(sessions=list(sessions.values()), statements=statements, skipped=skipped, files=len(readable))
 
@@ -74,6 +76,7 @@ def _unrepeated(stated: list[tuple[str, AuditStatement]], earlier: set[tuple[str
 def _count(session: AuditSession, stated: list[AuditStatement]) -> None:
     session.statements += len(stated)
     session.contradicted += sum(statement.outcome == "contradicted" for statement in stated)
+    session.unseen += sum(statement.outcome == "unseen" for statement in stated)
 
 
 def _reversed(at: str) -> tuple[int, ...]:
@@ -81,26 +84,40 @@ def _reversed(at: str) -> tuple[int, ...]:
     return tuple(-ord(character) for character in at)
 
 
-_Read = list[tuple[AuditSession, list[tuple[str, AuditStatement]]]] | str
+class FileAudit(NamedTuple):
+    """The sessions of a file, each with its statements, and the number of lines that cannot be read."""
+
+    sessions: list[tuple[AuditSession, list[tuple[str, AuditStatement]]]]
+    skipped: int = 0
 
 
-def _read_all(files: list[TranscriptFile]) -> Iterator[_Read]:
+def _read_all(files: list[TranscriptFile]) -> Iterator[FileAudit | str]:
     """Yield what each file has, in order, or why it cannot be read."""
     processes = min(os.cpu_count() or 1, _MAX_PROCESSES, len(files))
-    paths = [file.path for file in files]
+    subagents = subagent_files([file.path for file in files])
+    jobs = [(file.path, tuple(subagents.get(file.path, ()))) for file in files]
     if processes < 2 or sum(file.size for file in files) < _MIN_PARALLEL:
-        yield from map(audit_file, paths)
+        yield from starmap(audit_file, jobs)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("forkserver" if os.name != "nt" else "spawn")) as pool:
-        yield from pool.map(audit_file, paths, chunksize=1)
+        # The largest files are first, so that no process waits for another at the end.
+        order = sorted(range(len(files)), key=lambda number: -files[number].size)
+        running = {number: pool.submit(audit_file, *jobs[number]) for number in order}
+        for number in range(len(files)):
+            yield running.pop(number).result()
 
 
-def audit_file(path: Path) -> _Read:
-    """Return the sessions of a file, each with its statements, or why the file cannot be read."""
+def audit_file(path: Path, subagents: tuple[Path, ...] = ()) -> FileAudit | str:
+    """Return the sessions of a file with their statements, or why the file cannot be read.
+
+    What the subagents did, whose transcripts are in other files, counts for the session.
+    """
     try:
-        return [(_described(session), list(_statements(session))) for session in read_sessions(path)]
+        read = [with_subagents(session, subagents) for session in read_sessions(path)]
     except OSError as error:
         return error.strerror or str(error)
+    audited = [(_described(session), list(_statements(session))) for session in read]
+    return FileAudit(audited, sum(session.skipped for session in read))
 
 
 def _described(session: Session) -> AuditSession:
@@ -114,8 +131,8 @@ def _described(session: Session) -> AuditSession:
 
 
 def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
-    record = ReceiptIndex((), "/")
-    judge = StatementJudge(record)
+    record = SessionRecord()
+    judge = StatementJudge(record, has_subagents=session.has_subagents)
     calls = iter(session.receipts)
     added = shown = 0
 
@@ -133,9 +150,7 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
             shown += 1
         for entry in texts:
             advance(entry.calls)
-            if may_have_statements(entry.text.words):
-                stated = read_statements(entry.text.words[:_MAX_TEXT])
-                waiting += ((entry, judge.judge(statement)) for statement in stated)
+            waiting += ((entry, judge.judge(statement)) for statement in entry.statements)
         # A sentence may announce what the next call of the same turn does.
         advance(session.turn_ends[turn])
         for entry, checked in waiting:
@@ -145,23 +160,28 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
 
 def _statement(session: Session, entry: Said, checked: CheckedStatement) -> AuditStatement:
     outcome: AuditOutcome = "unchecked"
-    if checked.outcome == "verified":
-        outcome = "verified"
-    elif checked.outcome == "contradicted" or (checked.outcome == "unseen" and not session.is_continued):
-        outcome = "contradicted"
-    is_wrong = outcome == "contradicted"
+    if checked.outcome in ("contradicted", "unseen", "verified"):
+        outcome = checked.outcome
+    why, reason = checked.why, checked.reason
+    if outcome == "unseen" and session.is_continued:
+        outcome, reason = "unchecked", "record-incomplete"
+        why = f"{why}, but it continues another session, whose calls are not in the file"
     return AuditStatement(
         session=session.id,
         agent=entry.text.agent,
         at=entry.time or session.started,
-        text=redact(" ".join(checked.statement.text.split()))[:_MAX_SENTENCE],
+        text=_safe(" ".join(checked.statement.text.split()), _MAX_SENTENCE),
         kind=_KINDS[checked.statement.kind],
         outcome=outcome,
-        proof=redact(checked.why)[:_MAX_PROOF] if is_wrong else "",
-        command=redact(checked.command)[:_MAX_PROOF],
-        line=redact(checked.line)[:_MAX_PROOF],
-        reason=checked.reason,
+        proof=_safe(why, _MAX_PROOF) if outcome != "verified" else "",
+        command=_safe(checked.command, _MAX_PROOF),
+        line=_safe(checked.line, _MAX_PROOF),
+        reason=reason,
     )
+
+
+def _safe(text: str, limit: int) -> str:
+    return redact(text)[:limit] if text else ""
 
 
 _KINDS: dict[str, AuditKind] = {"run": "run", "change": "change", "read": "place", "delegation": "delegation"}

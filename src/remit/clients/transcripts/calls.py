@@ -18,6 +18,8 @@ from remit.shell.command_list import join_folder
 MAX_OUTPUT = 2_000_000
 MAX_CALLS = 100_000
 _MAX_NAMES = 5000
+#: Lines of a notice of the client below those of a file.
+_MAX_NOTICE = 12
 _NUMBERED = lazy_pattern(r"\s*(\d{1,9})(?:\t|→)")
 _HIT = lazy_pattern(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
 _OWN_HIT = lazy_pattern(r"^(\d{1,9})[:\-]")
@@ -131,9 +133,18 @@ def what_it_showed(call: Receipt, output: str) -> dict[str, Any]:
 
 def shown_ranges(output: str) -> tuple[tuple[int, int], ...]:
     """Return the range of lines that a Read showed, by their line numbers; (0, 0) if it showed only a notice."""
-    first, last_line = _NUMBERED.match(output), _NUMBERED.match(output, output.rfind("\n") + 1)
-    if first and last_line and int(last_line[1]) - int(first[1]) == output.count("\n"):
-        return ((int(first[1]), int(last_line[1])),)  # the usual case: one number on each line, without gaps
+    if (first := _NUMBERED.match(output)) is not None:
+        end = len(output)
+        for _ in range(_MAX_NOTICE):
+            start = output.rfind("\n", 0, end) + 1
+            if last_line := _NUMBERED.match(output, start):
+                if int(last_line[1]) - int(first[1]) == output.count("\n", 0, start):
+                    # The usual case: one number on each line, without gaps, and then perhaps a notice.
+                    return ((int(first[1]), int(last_line[1])),)
+                break
+            end = start - 1
+            if end < 0:
+                break
     numbers = [int(found.group(1)) for line in output.split("\n") if (found := _NUMBERED.match(line))]
     if not numbers:
         return ((0, 0),)

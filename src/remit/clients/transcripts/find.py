@@ -8,11 +8,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 #: The clients whose transcripts can be read, in the order in which they are listed.
 CLIENTS = ("claude-code", "codex", "copilot", "opencode")
 #: The names of files with transcripts.
 _SUFFIXES = (".jsonl", ".db")
 _DATABASE = "opencode.db"
+#: The names of the rollouts of Codex begin so, and end with the id of the thread.
+_ROLLOUT = "rollout-"
+_UUID = 36
+_MAX_FIRST = 1_000_000
 
 
 class TranscriptFile(NamedTuple):
@@ -79,6 +85,48 @@ def default_folders(client: str) -> list[Path]:
             return [Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state"]
         case _:
             return [Path(environment.get("XDG_DATA_HOME") or home / ".local/share") / "opencode"]
+
+
+def subagent_files(paths: Iterable[Path]) -> dict[Path, list[Path]]:
+    """Return the files of subagents among the files, by the file of the session that asked them."""
+    known = dict.fromkeys(paths)
+    by_thread = {path.stem[-_UUID:]: path for path in known if path.name.startswith(_ROLLOUT)}
+    found: dict[Path, list[Path]] = {}
+    for path in known:
+        main: Path | None = None
+        if path.name.startswith("agent-"):
+            folder = path.parent
+            is_below = folder.name == "subagents"
+            name = folder.parent.name if is_below else _first_of(path).sessionId
+            main = (folder.parent.parent if is_below else folder) / f"{name}.jsonl"
+        elif path.name.startswith(_ROLLOUT):
+            payload = _first_of(path).payload
+            main = by_thread.get(payload.parent_thread_id) if payload is not None else None
+        if main is not None and main in known and main != path:
+            found.setdefault(main, []).append(path)
+    return found
+
+
+class _Meta(msgspec.Struct):
+    parent_thread_id: str = ""
+
+
+class _First(msgspec.Struct):
+    """What the first line of a transcript states about the session that it belongs to."""
+
+    sessionId: str = ""  # noqa: N815 - the client's name
+    payload: _Meta | None = None
+
+
+_first = msgspec.json.Decoder(_First)
+
+
+def _first_of(path: Path) -> _First:
+    try:
+        with path.open("rb") as file:
+            return _first.decode(file.readline(_MAX_FIRST))
+    except (OSError, msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError):
+        return _First()
 
 
 def _files_below(start: Path) -> Iterator[Path | UnreadableFile]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from typing import TypeVar
 
 import msgspec
 
@@ -79,9 +80,17 @@ def lines_of(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
 
 def decode_line(raw: bytes | None) -> TranscriptLine | None:
     """Return a line, or None if it is not JSON of this form."""
+    return decode(raw, _decoder)
+
+
+_Decoded = TypeVar("_Decoded")
+
+
+def decode(raw: bytes | None, decoder: msgspec.json.Decoder[_Decoded]) -> _Decoded | None:
+    """Return a line in the form of a decoder, or None if it is not JSON of that form."""
     if raw is None:
         return None
     try:
-        return _decoder.decode(raw)
+        return decoder.decode(raw)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError):
         return None

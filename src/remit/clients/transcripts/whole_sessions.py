@@ -1,23 +1,245 @@
-"""Read whole sessions: the calls, and between them the texts of the assistant."""
+"""Read whole sessions: the statements of the assistant, and the calls that may show whether they are true.
+
+The lines are read for the texts first. Most sessions state little, and only those that state something are read again
+for their calls.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
-from remit.clients.transcripts.calls import AgentCalls, TranscriptLine
-from remit.clients.transcripts.reading import CLIENTS, decode_line, lines_of, reader_of
-from remit.clients.transcripts.spoken import SpokenText, about, texts_in
+from remit.clients.transcripts.calls import AgentCalls, TranscriptLine, table_of, text_of
+from remit.clients.transcripts.reading import CLIENTS, decode, decode_line, lines_of, reader_of
+from remit.evidence.judge_statements import AGENT_TOOLS
+from remit.evidence.model import WorkStatement
+from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import Receipt
 
-#: Texts of one session that are read.
-_MAX_TEXTS = 200_000
+#: The agent of a text that no subagent wrote.
+MAIN = "main"
+_CODEX = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
+#: The agent of Claude Code that summarizes a conversation: its file repeats texts of others.
+_SUMMARIZER = "acompact"
+_CLAUDE_NOTICES = ("<command-name>", "<local-command", "<task-notification>", "<system-reminder>", "Caveat: ")
+
+
+class SpokenMessage(msgspec.Struct):
+    """The message of a line of Claude Code, with its content as it is written."""
+
+    content: msgspec.Raw = msgspec.Raw(b"null")
+    model: str | None = None
+
+
+class SpokenLine(msgspec.Struct):
+    """The fields of a line that its texts need. What only the calls need is not decoded."""
+
+    type: str = ""
+    message: SpokenMessage | None = None
+    cwd: str | None = None
+    timestamp: str | None = None
+    sessionId: str | None = None  # noqa: N815 - the client's name
+    uuid: str | None = None
+    parentUuid: str | None = None  # noqa: N815 - the client's name
+    logicalParentUuid: str | None = None  # noqa: N815 - the client's name
+    isCompactSummary: bool | None = None  # noqa: N815 - the client's name
+    isSidechain: bool | None = None  # noqa: N815 - the client's name
+    isMeta: bool | None = None  # noqa: N815 - the client's name
+    isApiErrorMessage: bool | None = None  # noqa: N815 - the client's name
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    agentId: str | None = None  # noqa: N815 - the client's name
+    info: Any = None
+    parts: Any = None
+
+
+class SpokenText(NamedTuple):
+    """A text in a line: of the assistant, or of the person, who begins the next turn."""
+
+    client: str
+    words: str
+    agent: str = MAIN
+    model: str = ""
+    #: What is equal in a copy of the line in another file; empty: unknown.
+    key: str = ""
+    #: Whether the person wrote it.
+    is_asked: bool = False
+
+
+class About(NamedTuple):
+    """What a line states about its session; empty: nothing."""
+
+    session: str = ""
+    model: str = ""
+    #: Whether the session continues another one, whose calls are not in the file.
+    continues: bool = False
+    #: The working directory.
+    folder: str = ""
+
+
+class _Block(msgspec.Struct):
+    type: Any = None
+    text: Any = None
+
+
+class _Payload(msgspec.Struct):
+    """The content of a line of Codex, as far as texts need it."""
+
+    type: Any = None
+    role: Any = None
+    id: Any = None
+    content: Any = None
+    model: Any = None
+    cwd: Any = None
+    forked_from_id: Any = msgspec.UNSET
+
+
+class _Data(msgspec.Struct):
+    """The content of a line of Copilot CLI, as far as texts need it."""
+
+    content: Any = None
+    model: Any = None
+    messageId: Any = None  # noqa: N815 - the client's name
+    sessionId: Any = None  # noqa: N815 - the client's name
+    selectedModel: Any = None  # noqa: N815 - the client's name
+    context: Any = None
+
+
+_NO_PAYLOAD = _Payload()
+_NO_DATA = _Data()
+_blocks = msgspec.json.Decoder(list[_Block])
+_payload = msgspec.json.Decoder(_Payload)
+_data = msgspec.json.Decoder(_Data)
+#: The lines of Copilot CLI that state something about the session, or have a text.
+_DATA = frozenset({"session.start", "assistant.message", "user.message"})
+
+
+def texts_in(line: SpokenLine) -> Iterator[SpokenText]:
+    """Yield the texts of a line of any client."""
+    if line.type in _CODEX:
+        if line.type == "response_item":
+            yield from _of_codex(_payload_of(line))
+    elif "." in line.type:
+        yield from _of_copilot(line, _data_of(line))
+    elif isinstance(line.info, dict) and isinstance(line.parts, list):
+        yield from _of_opencode(line.info, line.parts)
+    elif line.message is not None and line.type in ("assistant", "user"):
+        yield from _of_claude_code(line)
+
+
+def about(line: SpokenLine) -> About:
+    """Return what a line states about its session."""
+    if line.type in ("session_meta", "turn_context"):
+        payload = _payload_of(line)
+        if line.type == "session_meta":
+            continues = payload.forked_from_id is not msgspec.UNSET
+            return About(text_of(payload.id), continues=continues, folder=text_of(payload.cwd))
+        return About(model=text_of(payload.model), folder=text_of(payload.cwd))
+    if line.type == "session.start":
+        data = _data_of(line)
+        folder = text_of(table_of(data.context).get("cwd"))
+        return About(text_of(data.sessionId), text_of(data.selectedModel), folder=folder)
+    if isinstance(line.info, dict):
+        model = text_of(line.info.get("modelID"))
+        folder = text_of(table_of(line.info.get("path")).get("cwd"))
+        return About(text_of(line.info.get("sessionID")), model, folder=folder)
+    before = line.parentUuid or line.logicalParentUuid
+    return About(line.sessionId or "", continues=before is not None or bool(line.isCompactSummary))
+
+
+def _payload_of(line: SpokenLine) -> _Payload:
+    try:
+        return _payload.decode(line.payload)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _NO_PAYLOAD
+
+
+def _data_of(line: SpokenLine) -> _Data:
+    try:
+        return _data.decode(line.data) if line.type in _DATA else _NO_DATA
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _NO_DATA
+
+
+def _blocks_of(content: msgspec.Raw) -> list[tuple[str, str]]:
+    """Return the types and texts of the blocks of a message of Claude Code; a plain text is one block."""
+    try:
+        return [(text_of(block.type), text_of(block.text)) for block in _blocks.decode(content)]
+    except (msgspec.ValidationError, UnicodeDecodeError):
+        pass
+    except (msgspec.DecodeError, RecursionError):
+        return []
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return []
+    if isinstance(value, list):
+        tables = map(table_of, value)
+        return [(text_of(table.get("type")), text_of(table.get("text"))) for table in tables]
+    return [("text", text_of(value))]
+
+
+def _of_claude_code(line: SpokenLine) -> Iterator[SpokenText]:
+    message = line.message
+    if message is None or line.isApiErrorMessage or message.model == "<synthetic>":
+        return
+    if (line.agentId or "").startswith(_SUMMARIZER):
+        return
+    agent = f"subagent {line.agentId}" if line.agentId else "subagent" if line.isSidechain else MAIN
+    for number, (kind, words) in enumerate(_blocks_of(message.content)):
+        if kind != "text" or not words.strip():
+            continue
+        if line.type == "assistant":
+            yield SpokenText("claude-code", words, agent, message.model or "", f"{line.uuid}/{number}")
+        elif not line.isMeta and not words.lstrip().startswith(_CLAUDE_NOTICES):
+            yield SpokenText("claude-code", words, agent, is_asked=True)
+
+
+def _of_codex(payload: _Payload) -> Iterator[SpokenText]:
+    if payload.type != "message" or not isinstance(payload.content, list):
+        return
+    for number, part in enumerate(payload.content):
+        words = text_of(table_of(part).get("text"))
+        if not words.strip():
+            continue
+        if payload.role == "assistant":
+            key = text_of(payload.id)
+            yield SpokenText("codex", words, key=f"{key}/{number}" if key else "")
+        elif payload.role == "user" and not words.lstrip().startswith("<"):
+            yield SpokenText("codex", words, is_asked=True)
+
+
+def _of_copilot(line: SpokenLine, data: _Data) -> Iterator[SpokenText]:
+    words = text_of(data.content)
+    agent = f"subagent {line.agentId}" if line.agentId else MAIN
+    if line.type == "assistant.message" and words.strip():
+        yield SpokenText("copilot", words, agent, text_of(data.model), text_of(data.messageId))
+    elif line.type == "user.message" and words.strip():
+        yield SpokenText("copilot", words, agent, is_asked=True)
+
+
+def _of_opencode(info: dict[str, Any], parts: list[Any]) -> Iterator[SpokenText]:
+    is_asked = info.get("role") != "assistant"
+    agent, model = text_of(info.get("agent")), text_of(info.get("modelID"))
+    for part in map(table_of, parts):
+        words = text_of(part.get("text")) if part.get("type") == "text" and not part.get("synthetic") else ""
+        if words.strip():
+            is_main = agent in ("", "build", "plan")
+            yield SpokenText("opencode", words, MAIN if is_main else agent, model, text_of(part.get("id")), is_asked)
+
+
+#: Statements of one session that are judged.
+_MAX_STATEMENTS = 100_000
+#: A longer text is cut: a statement is a sentence.
+_MAX_TEXT = 200_000
 _MAX_SHOWN = 20_000
 _SESSIONS = "SELECT id, directory, parent_id, time_created FROM session ORDER BY time_created, id"
 _MESSAGES = "SELECT id, data, time_created FROM message WHERE session_id = ? ORDER BY time_created, id"
@@ -25,9 +247,11 @@ _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY time_created, 
 
 
 class Said(NamedTuple):
-    """A text of the assistant, and how many calls came before it."""
+    """A text of the assistant that states something, and how many calls came before it."""
 
+    #: The text without its words.
     text: SpokenText
+    statements: tuple[WorkStatement, ...]
     calls: int
     #: The number of the turn, which begins with a text of the person.
     turn: int
@@ -60,6 +284,8 @@ class Session(msgspec.Struct, frozen=True):
     skipped: int = 0
     #: Whether the file does not have the session's first calls.
     is_continued: bool = False
+    #: Whether the calls of its subagents are among the calls.
+    has_subagents: bool = False
 
 
 def read_sessions(path: Path) -> Iterator[Session]:
@@ -67,26 +293,31 @@ def read_sessions(path: Path) -> Iterator[Session]:
     if path.suffix == ".db":
         yield from _of_database(path)
         return
-    session = _Session(str(path))
-    for raw in lines_of(path):
-        session.add(decode_line(raw))
-    if (read := session.result(path.stem)) is not None:
-        yield read
+    session = _SpokenSession()
+    for number, raw in enumerate(lines_of(path)):
+        session.add(number, decode(raw, _spoken))
+    if session.has_texts:
+        yield session.with_calls(path.stem, str(path), lambda: map(decode_line, lines_of(path)))
 
 
-class _Session:
-    """A session while its lines are read."""
+_spoken = msgspec.json.Decoder(SpokenLine)
 
-    def __init__(self, path: str) -> None:
-        self._readers: list[AgentCalls] = [reader_of(client, path) for client in CLIENTS]
-        self._said: list[Said] = []
-        self._turn_ends: list[int] = []
-        self._shown: list[Shown] = []
+
+class _SpokenSession:
+    """The texts of a session while its lines are read."""
+
+    def __init__(self, folder: str = "") -> None:
+        self.has_texts = False
+        self._said: list[tuple[int, Said]] = []
+        #: The texts of the person with the numbers of their lines, and the folders of the first line.
+        self._shown: list[tuple[int, str]] = []
+        self._statements = 0
         self._client = self._id = self._model = self._started = ""
+        self._project = folder
         self._skipped = 0
         self._is_continued: bool | None = None
 
-    def add(self, line: TranscriptLine | None) -> None:
+    def add(self, number: int, line: SpokenLine | None) -> None:
         """Add a line; None for one that cannot be read."""
         if line is None:
             self._skipped += 1
@@ -95,40 +326,95 @@ class _Session:
         self._id = self._id or stated.session
         self._model = stated.model or self._model
         self._started = self._started or line.timestamp or ""
+        self._project = self._project or line.cwd or stated.folder
         if self._is_continued is None and (stated.session or line.message is not None):
             self._is_continued = stated.continues
-        texts = list(texts_in(line))
-        # The text of a message comes before its calls.
-        calls = sum(reader.count for reader in self._readers)
-        any(reader.add(line) for reader in self._readers)
-        for text in texts:
+        for text in texts_in(line):
             self._client = text.client
             self._model = text.model or self._model
             if text.is_asked:
-                self._turn_ends.append(calls)
-                self._shown.append(Shown(text.words[:_MAX_SHOWN], calls))
-            elif len(self._said) < _MAX_TEXTS:
-                self._said.append(Said(text, calls, len(self._turn_ends), line.timestamp or ""))
+                self._shown.append((number, text.words[:_MAX_SHOWN]))
+                continue
+            self.has_texts = True
+            if self._statements >= _MAX_STATEMENTS:
+                continue
+            statements = tuple(read_statements(text.words[:_MAX_TEXT]))
+            if statements:
+                self._statements += len(statements)
+                said = Said(text._replace(words=""), statements, 0, len(self._shown), line.timestamp or "")
+                self._said.append((number, said))
 
-    def result(self, name: str, project: str = "") -> Session | None:
-        """Return the session; None without a text of an assistant. `name` is its id if no line states one."""
-        if not self._said:
-            return None
-        roots = [root for reader in self._readers for root in reader.roots]
-        receipts = tuple(receipt for reader in self._readers for receipt in reader.receipts)
+    def with_calls(self, name: str, path: str, lines: Callable[[], Iterable[TranscriptLine | None]]) -> Session:
+        """Return the session with its calls, which are read only if it states something. `name` is an id for it."""
+        wanted = sorted({number for number, _ in (*self._said, *self._shown)}) if self._said else []
+        counts: dict[int, int] = {}
+        receipts: tuple[Receipt, ...] = ()
+        if wanted:
+            counts, receipts = _read_calls(lines(), wanted, path)
         return Session(
             id=self._id or name,
             client=self._client,
-            project=project or next(iter(roots), ""),
+            project=self._project,
             model=self._model,
             started=self._started,
             receipts=receipts,
-            said=tuple(self._said),
-            turn_ends=(*self._turn_ends, len(receipts)),
-            shown=tuple(self._shown),
+            said=tuple(said._replace(calls=counts[number]) for number, said in self._said),
+            turn_ends=(*(counts.get(number, 0) for number, _ in self._shown), len(receipts)),
+            shown=tuple(Shown(words, counts.get(number, 0)) for number, words in self._shown),
             skipped=self._skipped,
             is_continued=bool(self._is_continued),
         )
+
+
+def with_subagents(session: Session, paths: Iterable[Path]) -> Session:
+    """Return a session with the calls of its subagents, each before the next call of the session. Raises OSError."""
+    files = list(paths) if session.said else []
+    if not files:
+        return session
+    others: list[Receipt] = []
+    for path in files:
+        others += _read_calls(map(decode_line, lines_of(path)), [], str(path))[1]
+    others.sort(key=lambda receipt: receipt.time or "")
+    merged: list[Receipt] = []
+    #: The number of calls before each call of the session.
+    places: list[int] = []
+    waiting = deque(others)
+    for receipt in session.receipts:
+        while waiting and receipt.time and (waiting[0].time or "") < receipt.time:
+            merged.append(waiting.popleft())
+        places.append(len(merged))
+        merged.append(receipt)
+    places.append(len(merged) + len(waiting))
+    merged += waiting
+    asked = sum(receipt.tool in AGENT_TOOLS and not receipt.failed for receipt in session.receipts)
+    return msgspec.structs.replace(
+        session,
+        receipts=tuple(merged),
+        said=tuple(said._replace(calls=places[said.calls]) for said in session.said),
+        turn_ends=tuple(places[count] for count in session.turn_ends),
+        shown=tuple(shown._replace(calls=places[shown.calls]) for shown in session.shown),
+        has_subagents=len(files) >= asked,
+    )
+
+
+def _read_calls(
+    lines: Iterable[TranscriptLine | None], wanted: list[int], path: str
+) -> tuple[dict[int, int], tuple[Receipt, ...]]:
+    """Return the number of calls before each of the lines, and the calls. The text of a message is before its calls."""
+    readers: list[AgentCalls] = [reader_of(client, path) for client in CLIENTS]
+    waiting = iter(wanted)
+    next_wanted = next(waiting, -1)
+    counts: dict[int, int] = {}
+    for number, line in enumerate(lines):
+        if number == next_wanted:
+            counts[number] = sum(reader.count for reader in readers)
+            next_wanted = next(waiting, -1)
+        if line is not None:
+            any(reader.add(line) for reader in readers)
+    receipts = tuple(receipt for reader in readers for receipt in reader.receipts)
+    for number in wanted:
+        counts.setdefault(number, len(receipts))  # the file has become shorter
+    return counts, receipts
 
 
 def _of_database(path: Path) -> Iterator[Session]:
@@ -137,11 +423,13 @@ def _of_database(path: Path) -> Iterator[Session]:
         connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro{_locking(path)}", uri=True)
         try:
             for name, folder, _, created in connection.execute(_SESSIONS).fetchall():
-                session = _Session(str(path))
-                for line in _messages(connection, str(name), created):
-                    session.add(line)
-                if (read := session.result(str(name), str(folder))) is not None:
-                    yield read
+                session = _SpokenSession(str(folder))
+                messages = partial(_messages, connection, str(name), created)
+                for number, line in enumerate(messages()):
+                    spoken = SpokenLine(timestamp=line.timestamp, info=line.info, parts=line.parts) if line else None
+                    session.add(number, spoken)
+                if session.has_texts:
+                    yield session.with_calls(str(name), str(path), messages)
         finally:
             connection.close()
     except sqlite3.Error as error:

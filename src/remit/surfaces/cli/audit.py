@@ -19,7 +19,8 @@ def command(wanted: Audit) -> int:
     The transcripts of Claude Code, Codex, Copilot CLI and opencode on this machine are read, or the files and folders
     PATH. A statement about work that was done ("all tests pass", "I added tests/test_cart.py", "committed and pushed")
     is compared with the calls before it and with what they printed. Each contradiction is listed with its proof, the
-    worst first, then the numbers of each project and model.
+    worst first, then the numbers of each project and model. A statement that no call shows is only counted, because the
+    record may be partial; --unseen lists these too, after the others.
 
     Nothing is installed, sent or written. Secrets are removed from what is shown. The exit code is 1 if a statement is
     contradicted, otherwise 0.
@@ -28,6 +29,7 @@ def command(wanted: Audit) -> int:
     Examples:
       remit audit
       remit audit --since 30d --client claude-code
+      remit audit --unseen
       remit audit ~/.claude/projects/-home-me-shop --all
       remit audit session.jsonl --format json
       remit audit --format html > audit.html

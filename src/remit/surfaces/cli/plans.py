@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ from remit.orchestrate.plan_file import read_plan
 from remit.registry import api
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, escape_control, plain_lines
-from remit.reports.merge.html import merge_html
+from remit.reports.merge.html import merge_html, report_source
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.text import merge_text_lines
 from remit.reports.plans import (
@@ -56,6 +57,7 @@ from remit.store.database import Database
 from remit.store.plans import JobUsage
 from remit.surfaces.cli.jobs import is_served
 from remit.surfaces.cli.merge import with_dismissals
+from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
@@ -123,7 +125,7 @@ def write_reports(merged: Merge, root: Path, folder: Path, stem: str) -> dict[st
     workspace = open_sources(root).workspace
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     texts = {
-        "html": merge_html(merged, workspace),
+        "html": merge_html(merged, workspace, source=report_source(root, folder, datetime.now().astimezone())),
         "md": merge_markdown(merged, workspace),
         "json": format_json(merged),
     }
@@ -358,6 +360,7 @@ def answer_command(wanted: Answer) -> int:
     number, verb = wanted.question or 0, wanted.answer or ""
     if verb in ("skip", "text") and not wanted.why.strip():
         raise UsageError(f"{verb} needs --why")
+    require_person("remit answer")
     given = with_database(lambda database, settings: answer_question(database, settings, number, verb, wanted.why))
     if wanted.form == "json":
         shape = {"schema": given.schema, "escalation": number, "plan": given.plan, "answer": verb}

@@ -1,0 +1,121 @@
+"""The runs of a record that a statement may mean, and what they show together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from remit.evidence.find_runs import RunCommand, RunOutcome, read_outcome, run_outcome
+from remit.evidence.model import Check
+from remit.evidence.receipts import Receipt
+
+#: A longer command is shortened.
+MAX_COMMAND = 80
+
+
+class Ran:
+    """A run of the record."""
+
+    def __init__(self, receipt: Receipt, run: RunCommand | None, position: int) -> None:
+        self.receipt = receipt
+        self.run = run
+        self.position = position
+        self.output = receipt.output
+        #: The output was written to a file that no call showed.
+        self.is_hidden = bool(run and run.writes and not receipt.output)
+        self._outcomes: dict[Check, RunOutcome] = {}
+
+    def show(self, output: str) -> None:
+        """Add the content of the file with its output."""
+        self.output = f"{self.output or ''}\n{output}".strip("\n")
+        self.is_hidden = False
+        self._outcomes.clear()
+
+    def outcome(self, check: Check) -> RunOutcome:
+        """Return what it showed about a check."""
+        if check not in self._outcomes:
+            self._outcomes[check] = self._read(check)
+        return self._outcomes[check]
+
+    def _read(self, check: Check) -> RunOutcome:
+        receipt = self.receipt
+        if self.run is not None:
+            outcome = run_outcome(self.run, self.output, receipt.exit, check)
+            if outcome.passed is False and check == "types" and "build" in self.run.checks and self.run.is_indirect:
+                # A build fails for other reasons than types, unless it prints what a type checker prints.
+                return read_outcome(self.output or "", None, check, only_runners=True)
+            return outcome
+        if self.output and (shown := read_outcome(self.output, None, check)).passed is not None:
+            return shown
+        return RunOutcome(None if receipt.exit is None else receipt.exit == 0 and not receipt.failed)
+
+    @property
+    def command(self) -> str:
+        """The command line, shortened."""
+        line = " ".join(self.receipt.command.split())
+        return line if len(line) <= MAX_COMMAND else f"{line[: MAX_COMMAND - 1]}…"
+
+
+class RunHistory:
+    """The runs that a statement may mean, and what they show together. Each run is read once."""
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        #: The runs that have ended, and the last one whose end is not known.
+        self.runs: list[Ran] = []
+        self.pending: Ran | None = None
+        #: The numbers that they printed, the totals in order, and the last run with a number.
+        self.printed: set[int] = set()
+        self.totals: list[int] = []
+        self.last_counted: Ran | None = None
+        self.has_failed = False
+        #: Failed runs that no later run repeated.
+        self._failed: list[Ran] = []
+        self._read = 0
+
+    def add(self, runs: Iterable[Ran]) -> None:
+        """Add the next runs."""
+        for ran in runs:
+            if ran.receipt.pending:
+                self.pending = ran
+            else:
+                self.runs.append(ran)
+
+    def advance(self) -> None:
+        """Read the runs that were added."""
+        for ran in self.runs[self._read :]:
+            outcome = ran.outcome(self._check)
+            counts = dict(outcome.counts)
+            own = {counts[name] for name in ("passed", "total") if name in counts}
+            if {"passed", "failed"} <= counts.keys():
+                own.add(counts["passed"] + counts["failed"])
+            if own:
+                self.last_counted = ran
+                self.printed |= own
+                self.totals.append(max(own))
+            self._failed = [failed for failed in self._failed if not _covers(ran, failed)]
+            if outcome.passed is False:
+                self.has_failed = True
+                if self._may_stay_failed(ran):
+                    self._failed.append(ran)
+        self._read = len(self.runs)
+
+    def _may_stay_failed(self, ran: Ran) -> bool:
+        if ran.run is None or ran.run.is_part or self._check == "command":
+            return False
+        return not (self._check == "build" and "--noEmit" in ran.run.words)  # a type check that builds nothing
+
+    def unresolved(self, last_write: int) -> Ran | None:
+        """Return a failed run after which nothing was written and which was not repeated."""
+        if self._failed and self._failed[0].position <= last_write:
+            self._failed = [ran for ran in self._failed if ran.position > last_write]
+        first = next(iter(self._failed), None)
+        return first if first is not None and first is not self.runs[-1] else None
+
+
+def _covers(later: Ran, failed: Ran) -> bool:
+    """Return whether a later run repeats a failed one or runs more."""
+    if later.run is None or failed.run is None:
+        return True
+    if later.run.words == failed.run.words or later.run.is_indirect or failed.run.is_indirect:
+        return True
+    return not later.run.is_part and not set(later.run.runners).isdisjoint(failed.run.runners)
