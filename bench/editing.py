@@ -13,7 +13,7 @@ from measure import Bench, ratio
 
 from remit.checking import check_text
 from remit.evidence.sources import open_sources
-from remit.surfaces.lsp.live_documents import UNDATED, Checkout, Snapshot
+from remit.surfaces.lsp.live_documents import UNDATED, Checkout, DocumentText
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 _LINES = 2_000
@@ -56,8 +56,8 @@ def _against_a_check() -> float:
     root, text = _document()
     path = str(root / "docs.md")
     checkout, sources = Checkout(root), open_sources(root)
-    before = checkout.check(Snapshot(path, text))
-    edited = Snapshot(path, _edited(text, 9))
+    before = checkout.check(DocumentText(path, text))
+    edited = DocumentText(path, _edited(text, 9))
 
     def whole() -> None:
         check_text(edited.text, path, UNDATED, sources)
@@ -67,7 +67,7 @@ def _against_a_check() -> float:
 
 def _over_the_protocol() -> float:
     """Milliseconds from an edit to its diagnostics, in the real process, with the delay before a check."""
-    from support.language_client import LanguageClient
+    from support.language_client import LanguageClient  # type: ignore[import-not-found,unused-ignore]
 
     root, text = _document()
     taken = []

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 #: Seconds to wait for a message.
 PATIENCE = 30.0
-#: What the client announces, unless a test says otherwise.
+#: What the client announces, in every test.
 CAPABILITIES: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-16"]},
     "workspace": {

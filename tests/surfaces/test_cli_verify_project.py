@@ -63,7 +63,7 @@ def test_a_stale_instruction_names_the_commit_that_made_it_false(remit: Remit, p
     commit(project, "Rename carts to baskets")
     ran = remit("verify")
     assert ran.code == 1
-    assert "changed in" in ran.out
+    assert "renamed in" in ran.out
     assert '"Rename carts to baskets"; now at src/basket.py:4' in ran.words
     assert "2 documents, 2 with failures" in ran.out
 

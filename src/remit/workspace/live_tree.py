@@ -59,7 +59,7 @@ class LiveTree(WorkTree):
         return bool(changed or folders or lists_files)
 
     def _stamp(self, path: str) -> _Stamp | None:
-        """Return the stamp of a file or folder; None: there is none. Nothing is opened."""
+        """Return the stamp of a file or folder; None if nothing is there. Nothing is opened."""
         try:
             about = os.stat(os.path.join(self.folder, path))
         except (OSError, ValueError):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from remit.surfaces.lsp.claim_views import code_span, plain_text
-from remit.surfaces.lsp.live_documents import Answer, Checkout, Snapshot
+from remit.surfaces.lsp.live_documents import CheckedText, Checkout, DocumentText
 from remit.workspace.files import Absent, SourceFile
 from remit.workspace.live_tree import LiveTree
 
@@ -26,7 +26,7 @@ TYPED = (
 )
 
 
-def claims(answer: Answer) -> list[tuple[object, ...]]:
+def claims(answer: CheckedText) -> list[tuple[object, ...]]:
     return sorted((one.at, one.kind, one.text, one.fails) for one in answer.checked)
 
 
@@ -35,13 +35,13 @@ def test_a_part_has_the_claims_that_the_whole_text_has(page: str) -> None:
     path = ROOT / "docs" / page
     lines = path.read_text(encoding="utf-8").split("\n")
     checkout, chance = Checkout(ROOT), random.Random(page)
-    answer = checkout.check(Snapshot(str(path), "\n".join(lines)))
+    answer = checkout.check(DocumentText(str(path), "\n".join(lines)))
     for _ in range(12):
         at, typed = chance.randrange(len(lines)), chance.choice(TYPED)
         removed = chance.choice((0, 0, 0, 1, 3))
         if any("```" in line for line in lines[at : at + removed]):
             removed = 0
-        snapshot = Snapshot(str(path), "\n".join([*lines[:at], typed, *lines[at + removed :]]))
+        snapshot = DocumentText(str(path), "\n".join([*lines[:at], typed, *lines[at + removed :]]))
         quick, whole = checkout.check_edited(snapshot, answer), checkout.check(snapshot)
         assert claims(quick) == claims(whole), f"line {at + 1}: {typed}"
     checkout.close()
@@ -52,8 +52,8 @@ def test_what_changes_how_later_lines_are_read_is_noticed(typed: str, tmp_path: 
     (tmp_path / "a.py").write_text("a = 1\n")
     checkout, path = Checkout(tmp_path), str(tmp_path / "a.md")
     before = ["# A", "", *(f"Line {number}.\n" for number in range(200)), "`a.py:1` and `a.py:9`"]
-    answer = checkout.check(Snapshot(path, "\n".join(before)))
-    after = Snapshot(path, "\n".join([*before[:2], typed, *before[2:]]))
+    answer = checkout.check(DocumentText(path, "\n".join(before)))
+    after = DocumentText(path, "\n".join([*before[:2], typed, *before[2:]]))
     assert claims(checkout.check_edited(after, answer)) == claims(checkout.check(after))
 
 

@@ -17,7 +17,7 @@ from remit.evidence.model import Checked, Evidence, Reliability, format_location
 from remit.lazy import lazy_pattern
 from remit.reports.accusations import cited_text, found_text, message_of, rule_of, why_text
 from remit.reports.layout import escape_control, shorten_text
-from remit.surfaces.lsp.live_documents import Answer, Excerpt
+from remit.surfaces.lsp.live_documents import CheckedText, Excerpt
 from remit.workspace.languages import OTHER, language_of
 
 SEVERITIES: dict[Reliability, types.DiagnosticSeverity] = {
@@ -33,7 +33,7 @@ _MARKUP = lazy_pattern(r"([\\`*_{}\[\]()<>#+!|~&])")
 _TICKS = lazy_pattern(r"`+")
 
 
-class Shown(NamedTuple):
+class MarkedClaim(NamedTuple):
     """A claim, its words for people, and its lines in the editor: indices of lines, and characters in them."""
 
     checked: Checked
@@ -55,9 +55,9 @@ class Ranges:
         self._lines = lines
         self._encoding = encoding
 
-    def range_of(self, shown: Shown) -> types.Range:
+    def range_of(self, marked: MarkedClaim) -> types.Range:
         """Return the range of a claim."""
-        return types.Range(self._position(shown.first, shown.start), self._position(shown.last, shown.end))
+        return types.Range(self._position(marked.first, marked.start), self._position(marked.last, marked.end))
 
     def whole_line(self, line: int) -> types.Range:
         """Return the range of a line without its line end."""
@@ -87,7 +87,7 @@ class Ranges:
         return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def shown_claims(answer: Answer, *, only_accused: bool = False) -> Iterator[Shown]:
+def shown_claims(answer: CheckedText, *, only_accused: bool = False) -> Iterator[MarkedClaim]:
     """Yield the claims of a document with their lines. Equal words of a line are distinguished by their order."""
     searched: dict[tuple[int, str], int] = {}
     for checked in answer.checked:
@@ -100,18 +100,18 @@ def shown_claims(answer: Answer, *, only_accused: bool = False) -> Iterator[Show
         line = answer.lines[index]
         if checked.kind == "quote" and checked.claim.segment.kind == "code":
             last = min(len(answer.lines) - 1, index + checked.code.count("\n") + 2)
-            yield Shown(checked, listed[0], index, 0, last, len(answer.lines[last]))
+            yield MarkedClaim(checked, listed[0], index, 0, last, len(answer.lines[last]))
             continue
         start = line.find(text, searched.get((checked.at, text), 0)) if text else -1
         start = line.find(text) if start < 0 and text else start  # the claims of a list have the same words
         if start < 0:
-            yield Shown(checked, listed[0], index, len(line) - len(line.lstrip()), index, len(line))
+            yield MarkedClaim(checked, listed[0], index, len(line) - len(line.lstrip()), index, len(line))
             continue
         searched[checked.at, text] = start + len(text)
-        yield Shown(checked, listed[0], index, start, index, start + len(text))
+        yield MarkedClaim(checked, listed[0], index, start, index, start + len(text))
 
 
-def diagnostics_of(answer: Answer, root: Path, encoding: str) -> list[types.Diagnostic]:
+def diagnostics_of(answer: CheckedText, root: Path, encoding: str) -> list[types.Diagnostic]:
     """Return what an editor marks: the accused claims. The severity is the reliability."""
     if answer.problem:
         start = types.Range(types.Position(0, 0), types.Position(0, 0))
@@ -119,19 +119,19 @@ def diagnostics_of(answer: Answer, root: Path, encoding: str) -> list[types.Diag
         return [types.Diagnostic(start, answer.problem, severity, code="unreadable", source="remit")]
     ranges = Ranges(answer.lines, encoding)
     found: list[types.Diagnostic] = []
-    for shown in shown_claims(answer, only_accused=True):
-        reliability = shown.entry.reliability
+    for marked in shown_claims(answer, only_accused=True):
+        reliability = marked.entry.reliability
         if reliability is None or len(found) == _MAX_DIAGNOSTICS:
             continue
-        message = escape_control(shorten_text(message_of(shown.entry), _MAX_MESSAGE))
+        message = escape_control(shorten_text(message_of(marked.entry), _MAX_MESSAGE))
         found.append(
             types.Diagnostic(
-                ranges.range_of(shown),
+                ranges.range_of(marked),
                 message if reliability != "look" else f"worth a look: {message}",
                 SEVERITIES[reliability],
-                code=rule_of(shown.entry),
+                code=rule_of(marked.entry),
                 source="remit",
-                related_information=_related(shown.entry, root),
+                related_information=_related(marked.entry, root),
             )
         )
     return found
@@ -146,9 +146,9 @@ def _related(entry: ClaimEntry, root: Path) -> list[types.DiagnosticRelatedInfor
     return [types.DiagnosticRelatedInformation(location, escape_control(format_location(entry.found)))]
 
 
-def hover_text(shown: Shown, excerpt: Excerpt | None) -> str:
+def hover_text(marked: MarkedClaim, excerpt: Excerpt | None) -> str:
     """Return the outcome of a claim and the code that it cites, as Markdown."""
-    entry = shown.entry
+    entry = marked.entry
     reliability = f" ({entry.reliability})" if entry.reliability is not None else ""
     parts = [f"**{entry.outcome}**{reliability} {code_span(cited_text(entry))}"]
     found = found_text(entry)

@@ -25,14 +25,14 @@ from pygls.uris import to_fs_path
 import remit as package
 from remit.reports.layout import escape_control
 from remit.surfaces.lsp.claim_views import (
+    MarkedClaim,
     Ranges,
-    Shown,
     diagnostics_of,
     hover_text,
     lens_title,
     shown_claims,
 )
-from remit.surfaces.lsp.live_documents import Answer, Checkout, Dates, Snapshot, checkout_of
+from remit.surfaces.lsp.live_documents import CheckedText, Checkout, Dates, DocumentText, checkout_of
 
 #: Seconds after an edit until the part around it is checked, and until the whole document is.
 EDIT_SECONDS = 0.02
@@ -63,16 +63,16 @@ class _Document:
         self.version: int | None = None
         #: The number of the text: it counts the edits.
         self.edition = 0
-        self.answer: Answer | None = None
+        self.answer: CheckedText | None = None
         #: The number of the text that the answer is about.
         self.answered = 0
         self.dates = Dates()
         self.timers: dict[str, asyncio.TimerHandle] = {}
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> DocumentText:
         """The text as it is now."""
-        return Snapshot(self.path, self.text)
+        return DocumentText(self.path, self.text)
 
     def schedule(self, name: str, seconds: float, call: Callable[[], None]) -> None:
         """Call a function after a time, instead of the one that is scheduled under this name."""
@@ -116,7 +116,7 @@ class _Protocol(LanguageServerProtocol):
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Return a message as an object. The client of a request would wait for its answer."""
         try:
-            return super().structure_message(data)  # type: ignore[no-untyped-call]
+            return super().structure_message(data)
         except JsonRpcException as error:
             number = data.get("id")
             if "method" in data and isinstance(number, int | str):
@@ -219,17 +219,17 @@ class RemitServer(LanguageServer):
 
     async def hover(self, document: _Document, position: types.Position) -> types.Hover | None:
         """Return the outcome of the claim at a position, and the code that it cites."""
-        shown = self.claim_at(document, position)
-        if shown is None or document.answer is None:
+        marked = self.claim_at(document, position)
+        if marked is None or document.answer is None:
             return None
-        excerpt = await self._quick.ask(document.root, lambda checkout: checkout.excerpt(shown.checked, before=1))
-        content = types.MarkupContent(types.MarkupKind.Markdown, hover_text(shown, excerpt))
-        return types.Hover(content, Ranges(document.answer.lines, self.encoding).range_of(shown))
+        excerpt = await self._quick.ask(document.root, lambda checkout: checkout.excerpt(marked.checked, before=1))
+        content = types.MarkupContent(types.MarkupKind.Markdown, hover_text(marked, excerpt))
+        return types.Hover(content, Ranges(document.answer.lines, self.encoding).range_of(marked))
 
     async def definition(self, document: _Document, position: types.Position) -> types.Location | None:
         """Return the cited line of the claim at a position, or its place today."""
-        shown = self.claim_at(document, position)
-        place = await self._quick.ask(document.root, lambda one: one.place(shown.checked)) if shown else None
+        marked = self.claim_at(document, position)
+        place = await self._quick.ask(document.root, lambda one: one.place(marked.checked)) if marked else None
         if place is None:
             return None
         start = types.Position(place[1] - 1, 0)
@@ -242,21 +242,21 @@ class RemitServer(LanguageServer):
         ranges = Ranges(document.answer.lines, self.encoding)
         return [
             types.CodeLens(
-                ranges.range_of(shown),
-                types.Command(title, EXPLAIN, arguments=[document.uri, shown.first, shown.start]),
+                ranges.range_of(marked),
+                types.Command(title, EXPLAIN, arguments=[document.uri, marked.first, marked.start]),
             )
-            for shown in shown_claims(document.answer)
-            if (title := lens_title(shown.checked))
+            for marked in shown_claims(document.answer)
+            if (title := lens_title(marked.checked))
         ]
 
-    def claim_at(self, document: _Document, position: types.Position) -> Shown | None:
+    def claim_at(self, document: _Document, position: types.Position) -> MarkedClaim | None:
         """Return the claim at a position."""
         if document.answer is None:
             return None
         character = Ranges(document.answer.lines, self.encoding).character(position)
-        claims = [shown for shown in shown_claims(document.answer) if shown.has(position.line, character)]
+        claims = [marked for marked in shown_claims(document.answer) if marked.has(position.line, character)]
         # An accusation comes first: the place and the name in it may have the same words.
-        return min(claims, key=lambda shown: shown.entry.reliability is None, default=None)
+        return min(claims, key=lambda marked: marked.entry.reliability is None, default=None)
 
     @property
     def encoding(self) -> str:
@@ -314,7 +314,7 @@ class RemitServer(LanguageServer):
                 self._take(document, document.edition, document.answer)
             self._refresh_lenses()
 
-    def _take(self, document: _Document, edition: int, found: Answer | None) -> None:
+    def _take(self, document: _Document, edition: int, found: CheckedText | None) -> None:
         """Publish an answer, if the document is still open and has still the same text."""
         if found is None or document.edition != edition or self.documents.get(document.uri) is not document:
             return
@@ -425,9 +425,9 @@ def _add_requests(server: RemitServer) -> None:
     @server.command(EXPLAIN)
     async def explain(uri: str, line: int, character: int) -> None:
         document = server.documents.get(uri)
-        shown = server.claim_at(document, types.Position(line, character)) if document is not None else None
-        if shown is not None:
-            text = escape_control(f"{shown.entry.text}: {shown.entry.why}")
+        marked = server.claim_at(document, types.Position(line, character)) if document is not None else None
+        if marked is not None:
+            text = escape_control(f"{marked.entry.text}: {marked.entry.why}")
             server.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))
 
 

@@ -44,7 +44,7 @@ _MARKS = ("<!--", "-->", "```", "~~~")
 _Key = tuple[str, str, str, int | None, int | None, str, str]
 
 
-class Snapshot(NamedTuple):
+class DocumentText(NamedTuple):
     """The text of a document at one moment."""
 
     path: str
@@ -56,7 +56,7 @@ class Snapshot(NamedTuple):
         return self.text.replace("\r\n", "\n").replace("\r", " ").split("\n")
 
 
-class Answer(NamedTuple):
+class CheckedText(NamedTuple):
     """The claims of a text, in document order."""
 
     lines: list[str]
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     problem: str = ""
 
 
-class Edit(NamedTuple):
+class LineCorrection(NamedTuple):
     """A line of a document and what it should be."""
 
     line: int
@@ -92,15 +92,15 @@ class Checkout:
         self._tree = LiveTree(root)
         self._sources = Sources(workspace=self._tree)
 
-    def check(self, snapshot: Snapshot, options: Options = UNDATED) -> Answer:
+    def check(self, snapshot: DocumentText, options: Options = UNDATED) -> CheckedText:
         """Check a whole text."""
         problem = self._problem(snapshot)
         if problem:
-            return Answer(snapshot.lines, [], problem=problem)
+            return CheckedText(snapshot.lines, [], problem=problem)
         evidence = self._verdict(snapshot, snapshot.text, options).evidence
-        return Answer(snapshot.lines, evidence.checked, evidence.is_strict)
+        return CheckedText(snapshot.lines, evidence.checked, evidence.is_strict)
 
-    def check_saved(self, snapshot: Snapshot) -> Answer | None:
+    def check_saved(self, snapshot: DocumentText) -> CheckedText | None:
         """Check a text as it is on disk, with the history; None if it differs from the file."""
         self._refresh(lists_files=True)
         file = self._tree.read(snapshot.path)
@@ -108,7 +108,7 @@ class Checkout:
             return None
         return self.check(snapshot, OPTIONS)
 
-    def check_edited(self, snapshot: Snapshot, before: Answer) -> Answer:
+    def check_edited(self, snapshot: DocumentText, before: CheckedText) -> CheckedText:
         """Check the part around an edit; `before` has the claims of the text before it."""
         lines = snapshot.lines
         part = _changed_part(before.lines, lines)
@@ -122,9 +122,9 @@ class Checkout:
         if evidence.is_strict != before.is_strict:
             return self.check(snapshot)
         inside = [one for one in evidence.checked if part.first < one.at <= part.last]
-        return Answer(lines, sorted([*moved, *inside], key=lambda one: one.at), before.is_strict)
+        return CheckedText(lines, sorted([*moved, *inside], key=lambda one: one.at), before.is_strict)
 
-    def corrections(self, snapshot: Snapshot, first: int, last: int, dates: Dates) -> list[Edit]:
+    def corrections(self, snapshot: DocumentText, first: int, last: int, dates: Dates) -> list[LineCorrection]:
         """Return the corrections of the lines from `first` to `last`, counted from 1."""
         lines = snapshot.lines
         if self._problem(snapshot) or not 1 <= first <= last:
@@ -140,13 +140,13 @@ class Checkout:
             line = f":{fix.target.line}" if fix.target.line is not None else ""
             targets.setdefault(fix.line, []).append(f"{fix.target.path}{line}")
         return [
-            Edit(number, lines[number - 1], corrected[number - 1], tuple(dict.fromkeys(names)))
+            LineCorrection(number, lines[number - 1], corrected[number - 1], tuple(dict.fromkeys(names)))
             for number, names in sorted(targets.items())
             if first <= number <= last
         ]
 
     def excerpt(self, checked: Checked, *, before: int = 0, limit: int = 8) -> Excerpt | None:
-        """Return the lines that a claim cites, or where they were found; None if there are none to show."""
+        """Return the lines that a claim cites, or where they were found; None if nothing can be shown."""
         self._refresh()
         path, line, last = ("", None, None) if checked.is_elsewhere else cited_place(checked)
         workspace = self._sources.at(checked.commit) if checked.commit is not None else self._tree
@@ -168,17 +168,17 @@ class Checkout:
         """End the git processes."""
         self._sources.close()
 
-    def _verdict(self, snapshot: Snapshot, text: str, options: Options) -> Verdict:
+    def _verdict(self, snapshot: DocumentText, text: str, options: Options) -> Verdict:
         self._refresh()
         return check_text(text, snapshot.path, options, self._sources)[0]
 
     def _refresh(self, *, lists_files: bool = False) -> None:
         if self._tree.refresh(lists_files=lists_files):
-            self._sources.close_commits()
+            self._sources.end_processes()
             self._sources = Sources(workspace=self._tree)
 
     @staticmethod
-    def _problem(snapshot: Snapshot) -> str:
+    def _problem(snapshot: DocumentText) -> str:
         size = len(snapshot.text.encode("utf-8", "replace"))
         return f"not verified: the text is larger than {MAX_BYTES >> 20} MiB" if size > MAX_BYTES else ""
 
@@ -203,7 +203,7 @@ class Dates:
 def checkout_of(path: str, folders: Sequence[str]) -> Path | None:
     """Return the root of the checkout of a document.
 
-    None: it has none, is outside the folders that the editor has open, is no Markdown file, or is excluded.
+    None: it has no checkout, is outside the folders that the editor has open, or is excluded.
     """
     with suppress(OSError, ValueError, RemitError):
         file = Path(path)
