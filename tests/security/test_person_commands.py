@@ -16,7 +16,8 @@ from remit.surfaces.cli.person import require_person
 
 LINES = [
     *("remit doctor --confirm", "remit doctor --format json --confirm", "remit tokens add me --role operator"),
-    *("remit answer 4 skip --why x", "remit dismiss SEC-001 --why x", "remit restore SEC-001", "remit gate trust"),
+    *("remit plan answer 4 skip --why x", "remit answer 4 retry"),
+    *("remit dismiss SEC-001 --why x", "remit restore SEC-001", "remit gate trust"),
     *("remit publish github report.json --pr 12", "python3 -m remit tokens list", "cd src && remit dismiss A --why b"),
     'python3 -c \'import subprocess; subprocess.run(["remit", "dismiss", "A", "--why", "b"])\'',
 ]

@@ -220,3 +220,11 @@ def test_a_folder_that_a_program_writes_is_not_outdated_for_certain(remit: Remit
     commit(project, "Ignore what is built")
     claim = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"][0]
     assert (claim["outcome"], claim["reliability"]) == ("outdated", "look")
+
+
+def test_a_file_after_a_target_of_make_is_its_argument(remit: Remit, project: Path) -> None:
+    write(project, "Makefile", "test:\n\techo\n")
+    write(project, "AGENTS.md", "Run `make test tests/test_a.py::test_b`, then `make test none`.\n")
+    claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]
+    commands = [(claim["name"], claim["outcome"]) for claim in claims if claim["kind"] == "command"]
+    assert commands == [("test", "exists"), ("test", "exists"), ("none", "mismatch")]

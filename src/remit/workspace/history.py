@@ -202,7 +202,7 @@ class History:
 
     @cached_property
     def _written(self) -> dict[str, list[str]]:
-        """The commits that changed each document, if there are many: then one pass is cheaper than one for each."""
+        """The commits that changed each document; for fewer than four, one pass for all is not cheaper."""
         if not _FEW_DOCUMENTS <= len(self.documents) <= _MAX_DOCUMENTS:
             return {}
         return commits_of(self._repository, self.documents, self._limit)
