@@ -190,7 +190,7 @@ class RemitServer(LanguageServer):
 
     def _check_open(self) -> None:
         for document in self.documents.values():
-            document.schedule("pause", 0, lambda document=document: self._start(self._check_all(document)))  # type: ignore[misc]
+            document.schedule("pause", 0, lambda document=document: self._start(self._check_all(document)))  # type: ignore[misc,unused-ignore]
             self.check_saved(document)
 
     async def corrections(self, document: _Document, wanted: types.Range) -> list[types.CodeAction]:
@@ -271,7 +271,7 @@ class RemitServer(LanguageServer):
 
     def shutdown(self) -> None:
         """End the threads."""
-        super().shutdown()  # type: ignore[no-untyped-call]
+        super().shutdown()  # type: ignore[no-untyped-call,unused-ignore]
         self._quick.close()
         self._thorough.close()
 
