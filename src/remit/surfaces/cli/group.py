@@ -259,6 +259,8 @@ def _rows(name: str) -> list[tuple[str, str]]:
         command = remit.get_command(click.Context(remit), name)
     except ModuleNotFoundError:  # it needs an extra
         return rows
+    if isinstance(command, LazyCommands):
+        return [*rows, *((f"  {name} {inner}", line) for inner, (_, line) in command.table.items())]
     if isinstance(command, click.Group):
         context = click.Context(command)
         for inner in command.list_commands(context):
