@@ -80,6 +80,10 @@ _ACTING = lazy_pattern(
 #: A script or an inline program, not a runner, that tests something.
 _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
+_NUMBER_OF_TESTS = lazy_pattern(r"(?<![\d.,])(\d{1,6})\s(?:\w+\s)?(?:tests?|specs?)\b", re.IGNORECASE)
+_TEST_FILE = lazy_pattern(
+    r"[\w.-]*(?:test|spec)[\w.-]*\.(?:py|[cm]?[jt]sx?|rb|php|go|rs|java|sh|bats|t)\b", re.IGNORECASE
+)
 _HOOKED = frozenset({"commit", "push"})
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
@@ -271,7 +275,12 @@ class StatementJudge:
             is_exact = passes > 0 and statement.counts == (("passed", passes),) and not EVERY.search(statement.text)
             if is_exact:
                 return _checked(statement, "verified", "", "", last, outcome.line)
-            if statement.is_part and (passes or not outcome.line or statement.check != "test"):
+            if _is_about_failures(statement, dict(outcome.counts)) or _is_of_another(statement, last, outcome):
+                return _checked(statement, "unchecked", "run-unclear", "it may be about other tests", last)
+            is_whole = last.run is None or not last.run.is_part  # a part may pass in a run of everything that failed
+            if statement.is_part and (
+                passes or not outcome.line or statement.check != "test" or (is_whole and not outcome.counts)
+            ):
                 return _checked(statement, "unchecked", "run-unclear", "only some of the tests failed", last)
             return _checked(statement, "contradicted", "run-failed", _failure(last, outcome), last, outcome.line)
         differing = self._differing(statement, ended)
@@ -377,7 +386,8 @@ class StatementJudge:
         if not statement.paths:
             if self._record.files.written or self._record.files.deleted:
                 return _checked(statement, "verified")
-            if self._is_open or self._is_incomplete or self._acting or self._record.files.attempted:
+            is_possible = self._is_open or self._is_incomplete or bool(self._changeable)
+            if is_possible or self._acting or self._record.files.attempted:
                 return _checked(statement, "unchecked", "change-unclear", "a command may have changed files")
             return _checked(statement, "unseen", "change-unseen", "no call changed a file")
         judged = [self._judge_path(statement, path) for path in statement.paths]
@@ -508,6 +518,29 @@ def _has_words(command: str, stated: str) -> bool:
     bare = " ".join(command.split())
     words = stated.split()
     return " ".join(words) in bare or (bool(words) and words[0] in bare and all(word in bare for word in words[1:3]))
+
+
+def _is_of_another(statement: WorkStatement, ran: Ran, outcome: RunOutcome) -> bool:
+    """Return whether a failed run of one script or file may not be what a sentence is about.
+
+    The sentence names another file, or it has a number, and only the exit status of a script shows a failure.
+    """
+    run = ran.run
+    if run is None or statement.check != "test":
+        return False
+    names = _TEST_FILE.findall(statement.text)
+    if names and _TEST_FILE.search(run.words) and not any(name in run.words for name in names):
+        return True
+    return not outcome.line and run.is_indirect and bool(statement.counts) and not EVERY.search(statement.text)
+
+
+def _is_about_failures(statement: WorkStatement, printed: dict[str, int]) -> bool:
+    """Return whether a number of tests is that of the failed ones: `38 red tests` of 38 failed and 670 passed."""
+    failed, passed = printed.get("failed", 0), printed.get("passed", 0)
+    if not 0 < passed != failed:
+        return False
+    numbers = _NUMBER_OF_TESTS.findall(statement.text)
+    return str(failed) in numbers and str(passed) not in numbers
 
 
 def _is_sum(stated: int, totals: list[int]) -> bool:

@@ -123,7 +123,8 @@ _NO_PROBLEMS = (
     r"|\berror-free\b)"
 )
 PASSED = lazy_pattern(
-    r"\b(?:pass(?:es|ing)?(?!\s`)(?<!\d passes)|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
+    r"\b(?:pass(?:es|ing)?(?!\s`|-\w)(?<!\d passes)"
+    r"|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
     r"|succeed(?:s|ed|ing)?)\b(?!\s(?:the|a|an|in(?!\s(?:\d|`|[\w.-]+/))|it|to|through|as|on to|by|around|along"
     r"|this|that|any)\b(?!\s(?:first|second|full|clean|CI)))|"
     r"\b(?:is|are|was|were|stays?|remains?|all|now|came back|comes back|come back|runs?|ran)\s(?:all\s|now\s"
@@ -145,6 +146,12 @@ FAILED = lazy_pattern(
     r"\b(?:fail(?:s|ed|ing)?|[1-9]\d* failures?|is red|are red|is broken|are broken)\b|失败|失敗|通りません|通らない",
     _I,
 )
+#: Something failed, and this is not only the name of what was corrected: `the failed test`.
+ADMITTED = lazy_pattern(
+    r"\bfail(?:s|ed)?\b(?!\s(?:\w+\s)?(?:tests?|specs?|suites?|builds?|cases?|checks?|runs?)\b)(?<!\b0 failed)"
+    r"(?<!\bno failed)|失败(?!的|了?[:：]?\s?0)|失敗(?!し[たて]|は?なし|は?ありません|\s?0)",
+    _I,
+)
 #: A subject that stands for one that was named before.
 NEUTRAL = lazy_pattern(r"\b(?:it|they|everything|all|which|that|both|these|each)\b|全部|均|都|すべて|全て|全件", _I)
 #: `All checks pass: lint, type check and tests.`
@@ -157,7 +164,7 @@ PART = lazy_pattern(
     r"first|second|only|some|most|many)\b(?:\s[\w-]+){0,3}\s(?:tests?|specs?|suite)\b"
     r"|\btests? \d|\bmy (?:new |own )?(?:code|changes?|files?)\b"
     r"|\b(?:new|changed|modified|touched|edited) (?:code|files?)\b|\btests? (?:for|of|in)\b"
-    r"|新的?测试|新增的?测试|新しいテスト|追加したテスト",
+    r"|[A-Za-z]\w*\s?测试|新的?测试|新增的?测试|新しいテスト|追加したテスト",
     _I,
 )
 #: What may stand before an outcome below a heading about tests, so that the outcome is that of the tests.
@@ -174,6 +181,8 @@ DATED = lazy_pattern(
     r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\s\d{1,2}\b"
     r"|\b20\d\d-\d\d-\d\d\b"
 )
+#: Tests by their numbers, of which all may pass.
+NUMBERED = lazy_pattern(r"\btests? \d{1,4}(?:\s?[-–,]\s?\d|\b(?!\s(?:tests?|pass|of)))|测试\s?\d|テスト\s?\d", _I)
 EVERY = lazy_pattern(r"\b(?:all|every|whole|full|entire|complete)\b|所有|全部|すべて|全て|全", _I)
 EXCEPT = lazy_pattern(r"\b(?:except|apart from|other than|besides|save for)\b|以外|除", _I)
 RAN = lazy_pattern(
