@@ -22,7 +22,7 @@ from remit.evidence.find_runs import (
     read_outcome,
 )
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
-from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord
+from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord, may_act
 from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory
 from remit.evidence.statement_words import EVERY, SUBJECT
 from remit.lazy import lazy_pattern
@@ -71,12 +71,6 @@ _MAX_HISTORIES = 500
 _GIVEN = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md", "copilot-instructions.md"})
 #: The tools that start another agent.
 AGENT_TOOLS = ("Agent", "Task", "spawn_agent")
-#: Tools of other servers that may write files or run programs.
-_ACTING = lazy_pattern(
-    r"write|edit|create|update|patch|file|exec|run|shell|terminal|command|test|build|apply|replace|insert"
-    r"|commit|push|"
-    r"bash|python|repl|notebook|deploy|delete|move|rename",
-)
 #: A script or an inline program, not a runner, that tests something.
 _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
@@ -84,6 +78,15 @@ _NUMBER_OF_TESTS = lazy_pattern(r"(?<![\d.,])(\d{1,6})\s(?:\w+\s)?(?:tests?|spec
 _TEST_FILE = lazy_pattern(
     r"[\w.-]*(?:test|spec)[\w.-]*\.(?:py|[cm]?[jt]sx?|rb|php|go|rs|java|sh|bats|t)\b", re.IGNORECASE
 )
+_CODE = lazy_pattern(r"`[^`]{0,300}`")
+#: Tests with a word before them, which may name some of them: `the stress tests`.
+_MODIFIED = lazy_pattern(
+    r"(?<![\w-])(?!(?:all|the|our|my|any|these|those|existing|remaining|other|of|your|full|entire|whole|complete|and|both|every"
+    r"|each|test|running|ran|run|that|now|no)\b)[A-Za-z][\w-]*\s(?:tests?|specs?|suites?)\b",
+    re.IGNORECASE,
+)
+#: Commands that show the outcome of checks on a server.
+_ELSEWHERE = lazy_pattern(r"\bgh (?:pr checks|run|workflow)\b|\bglab ci\b")
 _HOOKED = frozenset({"commit", "push"})
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
@@ -123,6 +126,7 @@ class StatementJudge:
         self._shown_logs = 0
         #: How many runs were searched for the outcome of another check.
         self._shown_until: dict[Check, int] = {}
+        self._shown_by: dict[Check, set[str]] = {}
         #: What the commands did with git, and the names in them: all, and those in commands that may write.
         self._commits = GitActs()
         self._pushes = GitActs()
@@ -135,6 +139,9 @@ class StatementJudge:
         self._delegated = False
         #: Whether a script without a runner may have tested something, or a person showed the output of a run.
         self._is_tested = False
+        self._tested_at = 0
+        #: When the outcome of checks elsewhere was shown.
+        self._ci_at = 0
         #: Whether a commit or a push ran checks.
         self._has_hooks = False
         self._acting: list[str] = []
@@ -177,7 +184,7 @@ class StatementJudge:
             self._add_command(receipt, position)
         elif receipt.action == "edit" and not receipt.failed:
             self._last_write = position
-        elif receipt.action == "other" and receipt.tool.startswith("mcp__") and _ACTING.search(receipt.tool.lower()):
+        elif receipt.action == "other" and may_act(receipt):
             self._acting.append(str(receipt.arguments)[:2_000])
         if receipt.action == "read" and receipt.path and receipt.output:
             self._show_log(receipt.path, receipt.output)
@@ -193,6 +200,8 @@ class StatementJudge:
             self._add_run(ran)
             for name in run.writes:
                 self._logs[name.rsplit("/", 1)[-1]] = ran
+        if _ELSEWHERE.search(receipt.command):
+            self._ci_at = position
         is_reading = only_reads(receipt.command)
         if receipt.output and self._logs:
             for name, _ in shell_reads(receipt.command):
@@ -206,10 +215,12 @@ class StatementJudge:
     def _add_action(self, receipt: Receipt, names: list[str], position: int, *, has_runs: bool) -> None:
         """Add a command that does more than show something."""
         output = receipt.output or ""
-        if not has_runs and read_outcome(output).counts:
+        shown = read_outcome(output, only_runners=True) if not has_runs and output else RunOutcome(None)
+        if shown.counts or shown.passed:
             self._add_run(Ran(receipt, None, position))  # a script that prints the summary of a runner
-        if not has_runs and (_TESTING.search(receipt.command) or _TESTED.search(output)):
-            self._is_tested = self._is_tested or is_program(receipt.command)
+        is_test = _TESTING.search(receipt.command) is not None or _TESTED.search(output) is not None
+        if not has_runs and is_test and is_program(receipt.command):
+            self._is_tested, self._tested_at = True, position
         self._is_open = self._is_open or (receipt.exit in (0, None) and is_open_ended(receipt.command))
         verbs = git_verbs(receipt.command) if "git" in receipt.command else ()
         if not has_runs and not (verbs and set(verbs) <= {"add", "commit", "push", "status", "diff"}):
@@ -275,7 +286,8 @@ class StatementJudge:
             is_exact = passes > 0 and statement.counts == (("passed", passes),) and not EVERY.search(statement.text)
             if is_exact:
                 return _checked(statement, "verified", "", "", last, outcome.line)
-            if _is_about_failures(statement, dict(outcome.counts)) or _is_of_another(statement, last, outcome):
+            is_other = self._may_be_of_another(statement, ended, last) or _is_of_another(statement, last, outcome)
+            if is_other or _is_about_failures(statement, dict(outcome.counts)):
                 return _checked(statement, "unchecked", "run-unclear", "it may be about other tests", last)
             is_whole = last.run is None or not last.run.is_part  # a part may pass in a run of everything that failed
             if statement.is_part and (
@@ -286,7 +298,7 @@ class StatementJudge:
         differing = self._differing(statement, ended)
         if differing is not None:
             return differing
-        if outcome.passed is None:
+        if outcome.passed is None and not last.is_silence:
             is_filtered = "grep" in last.receipt.command  # nothing that was searched for is an outcome, too
             if last.receipt.output is not None and not (last.output or "").strip() and not is_filtered:
                 why = f"`{last.command}` showed no outcome"
@@ -295,6 +307,18 @@ class StatementJudge:
                 statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last
             )
         return _checked(statement, "verified", "", "", last, outcome.line)
+
+    def _may_be_of_another(self, statement: WorkStatement, ended: RunHistory, last: Ran) -> bool:
+        """Return whether another run may be meant than the last one, which failed."""
+        words = last.run.words if last.run is not None else ""
+        if last.run is not None and last.run.is_indirect and self._tested_at > last.position:
+            return True
+        if (statement.check == "build" and "--noEmit" in words) or self._ci_at > last.position:
+            return True
+        is_by_the_way = statement.check in _SHOWN and statement.check.removesuffix("s") not in words
+        if is_by_the_way and last.run is not None and last.run.is_indirect and ended.passing - {words}:
+            return True  # `npm run lint` failed, and `npm run typecheck` did not
+        return bool(ended.passing - {words}) and _MODIFIED.search(_CODE.sub("", statement.text)) is not None
 
     def _judge_failure(
         self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
@@ -355,7 +379,9 @@ class StatementJudge:
             for ran in self._ran[self._shown_until.get(check, 0) :]:
                 if ran.run is None or not ran.run.is_indirect or check in ran.run.checks or not ran.output:
                     continue
-                if read_outcome(ran.output, None, check, only_runners=True).line:
+                shown_by = self._shown_by.setdefault(check, set())
+                if ran.run.words in shown_by or read_outcome(ran.output, None, check, only_runners=True).line:
+                    shown_by.add(ran.run.words)
                     runs.append(Ran(ran.receipt, None, ran.position))
                     extra = True
             self._shown_until[check] = len(self._ran)
@@ -370,7 +396,7 @@ class StatementJudge:
         ran = ended.last_counted
         if stated is None or ran is None or stated in ended.printed or _is_sum(stated, ended.totals):
             return None
-        if statement.is_part and stated < max(ended.printed):
+        if (statement.is_part and stated < max(ended.printed)) or ran.has_own_counts:
             return None
         outcome = ran.outcome(statement.check)
         why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"

@@ -51,7 +51,8 @@ _RATIO = lazy_pattern(r"(?<![\w/.])(\d{1,6}(?:,\d{3})*)\s?/\s?(\d{1,6}(?:,\d{3})
 _NUMBER_OF = lazy_pattern(
     r"(?<![\w.,/-])(\d{1,3}(?:,\d{3})+|\d{1,7})\s?(?:(?:unit|integration|existing|total|of the|regression|e2e"
     r"|go|rust)\s)?"
-    r"(?:tests?|specs?|test cases|checks|个测试|项测试|条测试|个用例|件のテスト|個のテスト|件|個)",
+    r"(?:tests?(?!\s(?:suites?|files?|cases?|classes|modules))"
+    r"|specs?|test cases|checks|个测试|项测试|条测试|个用例|件のテスト|個のテスト|件|個)",
     re.IGNORECASE,
 )
 _NUMBER_AFTER = lazy_pattern(
