@@ -45,7 +45,7 @@ CHECKS = {
 SMOKE_TESTS = (
     ["--version"],
     ["check", str(ROOT / "examples/results/review-security.md"), "--repo", str(ROOT)],
-    ["rules"],
+    ["dev", "rules"],
 )
 
 #: The tests of the inner loop: no database, no other processes, no inputs at a limit. tests/conftest.py sets the marks.

@@ -23,10 +23,9 @@ from remit.dispatch import worker as worker_module
 from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Submission, insert
 from remit.dispatch.worker import Worker
-from remit.registry.api import allow_list, configured_defaults
+from remit.registry.api import allow_list, configured_defaults, resolve_request
 from remit.registry.lookup import load_registry
 from remit.registry.model import Brief, JobRequest
-from remit.registry.resolve import resolve_request
 from remit.store import jobs
 from remit.store.database import OPTIONS, Database, open_database
 from remit.store.workers import register

@@ -82,6 +82,8 @@ _MANY_CASES = 12
 _PARTS_OF_LONG_TESTS = 3
 #: Tests that always run all their cases: a kill at each step of a job.
 _NOT_ROTATING = ("tests/dispatch/crash/", "tests/orchestrate/test_killed_driver.py")
+#: A test with a case for each provider of models runs one of them.
+_PROVIDER_CASE = re.compile(r"\[.*\b(?:anthropic|openai)\b")
 #: The number of the part that tests with the mark `rotating` run; without it they run all their cases.
 _PART = os.environ.get("REMIT_TEST_PART", "")
 #: Where a run notes how many tests did not run, by reason; tools/all_tests.py reads it.
@@ -150,6 +152,8 @@ def _turns(item: pytest.Item, cases: int) -> int:
     """Return in how many parts the cases of a test are run."""
     if mark := item.get_closest_marker("rotating"):
         return int(mark.args[0])
+    if _PROVIDER_CASE.search(item.nodeid):
+        return 2
     is_long = item.get_closest_marker("slow") or cases >= _MANY_CASES
     return _PARTS_OF_LONG_TESTS if is_long and not item.nodeid.startswith(_NOT_ROTATING) else 1
 
@@ -201,10 +205,14 @@ def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Non
         yield
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
     """Spare the garbage collector what lives until the end: the tests and their imports."""
+    gc.disable()
+    yield
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _note_program(event: str, arguments: tuple[object, ...]) -> None:

@@ -45,8 +45,8 @@ def main(arguments: list[str]) -> int:
     os.environ["REMIT_TEST_PART"] = "" if options.all else str(options.part)
     LAST_FAILED.unlink(missing_ok=True)
     COUNTS.unlink(missing_ok=True)
-    # Two processes more than processors, since many tests wait. Each has a database server, so there is a limit.
-    processes = min((os.cpu_count() or 1) + 2, 12)
+    # One process more than processors, since many tests wait. Each collects all tests and starts a database server.
+    processes = min((os.cpu_count() or 1) + 1, 12)
     code = run_pytest("--numprocesses", str(processes), *WHOLE_MODULES, *BY_NAME, *PLAIN_ASSERTS, "--quiet", *others)
     not_run = describe_not_run()
     NOT_RUN.parent.mkdir(exist_ok=True)

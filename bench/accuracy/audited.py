@@ -2,9 +2,9 @@
 
     python bench/accuracy/audited.py
 
-A row is a statement of a public transcript that the audit called contradicted or unseen, judged by reading its session, or a
-statement that a script planted into a copy of such a transcript. No row has text of a transcript: only words of fixed
-lists and hashes.
+A row is a statement of a public transcript that the audit called contradicted or unseen, judged by reading its
+session, or a statement that a script planted into a copy of such a transcript. No row has text of a transcript: only
+words of fixed lists and hashes.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ def plant(folder: Path, into: Path, seed: int, number: int) -> list[Plant]:
 
 
 def outcome_of(planted: Plant) -> AuditStatement | None:
-    """Return what the audit says about a planted statement; None if it does not read it."""
+    """Return the outcome of a planted statement; None if it does not read it."""
     size = planted.path.stat().st_size
     found = audit([TranscriptFile(planted.path, 0.0, size)], outcomes=ALL_OUTCOMES).statements
     bare = _bare(planted.text)

@@ -22,6 +22,7 @@ from remit.evidence.model import ChangeClaim, Checked
 from remit.evidence.receipts import Receipt, Transcript
 from remit.evidence.sources import open_sources
 from remit.failure_policy import BLOCKER
+from remit.lazy import lazy_pattern
 from remit.rules.base import Violation
 from remit.workspace.files import SourceFile, WorkTree
 
@@ -30,6 +31,10 @@ _WITHHOLDING = frozenset({*(PROFILES["claims"].only or ()), "agent-mismatch", "s
 #: A result with a lower score, in percent, is to be reviewed.
 _LOW_SCORE = 60
 _MAX_BLOCKERS = 5
+_SENTENCE = lazy_pattern(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]?")
+#: Characters of an Uncertainty section that are searched for questions, and of the questions.
+_MAX_UNCERTAINTY = 10_000
+_MAX_QUESTION = 300
 _FROM_BEST_TO_WORST = ("accept", "revise", "reject")
 #: Lines of partial output that are handed on.
 _MAX_PARTIAL_LINES = 100
@@ -71,7 +76,9 @@ class ReportJudgement(msgspec.Struct, frozen=True):
         for verdict in self.verdicts:
             result, score = verdict.document.result, verdict.confidence.claimed
             reasons += ["its status is PARTIAL"] if result.status == "PARTIAL" else []
-            reasons += [f"its confidence is {score:g}"] if score is not None and score < _LOW_SCORE else []
+            if score is not None and score < _LOW_SCORE:
+                asked = " ".join(_question(result.uncertainty).split())
+                reasons.append(f"its confidence is {score:g}" + (f"; it asks: {asked}" if asked else ""))
             blockers = [one.text for one in result.blockers if not is_none_text(one.text)]
             reasons += [f"{BLOCKER}: {text}" for text in blockers[:_MAX_BLOCKERS]]
         return list(dict.fromkeys(reasons))
@@ -163,6 +170,12 @@ def claims_with_code(verdicts: Sequence[Verdict], repo: str | os.PathLike[str]) 
         where = None if reference.found is None else {"path": reference.found.path, "line": reference.found.line}
         found.append({**entry, "found": where, "code": code})
     return found
+
+
+def _question(uncertainty: str) -> str:
+    """Return the sentences of an Uncertainty section that are questions."""
+    sentences = _SENTENCE.findall(uncertainty[:_MAX_UNCERTAINTY])
+    return " ".join(one.strip() for one in sentences if one.endswith(("?", "？")))[:_MAX_QUESTION]
 
 
 def _excerpt(file: SourceFile, line: int | None, end_line: int | None) -> dict[str, Any] | None:

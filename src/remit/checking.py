@@ -161,7 +161,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
         strict=options.strict or options.requires_form,
     )
     evidence = gather(document, kind, sources, path, asked) if document.has_text else Evidence()
-    sources.close_commits()  # not every caller closes its sources
+    sources.end_processes()  # not every caller closes its sources
     case = Case(
         document=document,
         kind=kind,

@@ -158,7 +158,8 @@ class _TruthFinder:
         if reference.is_quote_location:
             quotes = [quote for quote in self._quotes if quote.found == found and quote.outcome == "relocated"]
             return found if quotes and all(_occurs_once(quote, file) for quote in quotes) else None
-        only = reference.symbol and self._names.locations(file, reference.symbol) == [found.line]
+        # A line that only mentions the name may be any of them: a name moves to its definition.
+        only = reference.symbol and self._names.definition_lines(file, reference.symbol) == [found.line]
         return found if only else None
 
     def _same_path(self, reference: Checked, found: Location) -> Location | None:

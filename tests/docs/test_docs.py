@@ -36,7 +36,7 @@ from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, pro
 from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
 from remit.orchestrate.plan_file import read_plan
-from remit.registry import fields, frontmatter, plugin_root, plugins, resolve, tools
+from remit.registry import api, fields, frontmatter, plugin_root, plugins, tools
 from remit.registry.fields import SPELLINGS
 from remit.registry.model import POLICIES, RUNNERS, Brief, JobRequest
 from remit.registry.models import INHERIT, TABLE
@@ -90,7 +90,9 @@ def all_commands() -> dict[str, click.Command]:
     found = {}
     for name in COMMANDS:
         found[name] = own = command(name)
-        found |= {f"{name} {sub}": one for sub, one in own.commands.items()} if isinstance(own, click.Group) else {}
+        context = click.Context(own)
+        for sub in own.list_commands(context) if isinstance(own, click.Group) else ():
+            found[f"{name} {sub}"] = own.get_command(context, sub)
     return found
 
 
@@ -111,6 +113,7 @@ def test_no_option_is_documented_that_does_not_exist() -> None:
     known = {option for own in all_commands().values() for parameter in own.params for option in parameter.opts}
     known |= {"--help", "--version", "--strict", "--check", "--jobs", "--long"}
     known |= {"--git", "--hard", "--isolated", "--output-format", "--port", "--stdio"}  # of other programs
+    known |= {"--allowed-tools", "--allow-tools"}  # of version 0.1
     known |= {"--documents", "--src", "--tree"}  # of the benchmark
     known |= {"--bare", "--plugin-dir", "--pure", "--scope", "--trust-folder"}  # of clients
     for text in (one for one in PAGES if one.name.startswith("docs/") or one.name == "README.md"):
@@ -213,7 +216,7 @@ def test_every_field_of_a_job_and_of_a_brief_is_documented() -> None:
         ("values in the frontmatter", f"{frontmatter.MAX_VALUES:,}"),
         ("values inside values", f"{frontmatter.MAX_DEPTH}"),
         ("fields of frontmatter that is read field by field", f"{frontmatter.MAX_REPAIRED:,}"),
-        ("text put in for variables", f"{resolve.MAX_FILLED:,} characters"),
+        ("text put in for variables", f"{api.MAX_FILLED:,} characters"),
     ],
 )
 def test_limits_of_definitions_are_those_of_the_code(what: str, limit: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from remit.checking import Options, check_text
 from remit.evidence.claims import ClaimEntry, claims_of
+from remit.evidence.model import Location
 from remit.evidence.sources import open_sources
 
 CART = """class Cart:
@@ -73,8 +74,32 @@ def test_a_claim_that_held_in_a_renamed_file_is_outdated(verify: Verify, place: 
         pytest.param("`shop/util.py:1`:\n```python\nmade_up(by, nobody)\n```", id="an invented quote"),
     ],
 )
-def test_a_claim_that_never_held_in_a_renamed_file_is_not_called_true(verify: Verify, place: str) -> None:
-    assert {entry.outcome for entry in verify(f"See {place}.\n")} == {"missing-file"}
+def test_a_claim_that_never_held_in_a_renamed_file_is_outdated_and_not_called_true(verify: Verify, place: str) -> None:
+    for entry in verify(f"See {place}.\n"):
+        assert (entry.outcome, entry.reliability, entry.fails) == ("outdated", "certain", True)
+        assert entry.then is not None
+        assert entry.then.date
+        assert entry.found == Location("shop/cart.py")
+        assert "without what is stated, renamed in" in entry.why
+        assert "true in" not in entry.why
+
+
+def test_a_file_that_was_removed_is_outdated_in_a_text_and_missing_in_a_result(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    for name in ("gone.py", "kept.py"):
+        (tmp_path / name).write_text(CART, encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Start")
+    git(tmp_path, "rm", "-q", "gone.py")
+    git(tmp_path, "commit", "-qm", "Remove")
+    text = b"See `gone.py:6`, `gone.py:900` and `ghost()` in `gone.py:1`.\n"
+    for strict, outcome in ((False, "outdated"), (True, "missing-file")):
+        options = Options(profile="claims", with_history=True, strict=strict)
+        (verdict,) = check_text(text, "-", options, open_sources(tmp_path))
+        entries = claims_of(verdict.evidence)
+        assert [(entry.outcome, entry.fails) for entry in entries] == [(outcome, True)] * 3
+        assert [bool(entry.then) for entry in entries] == [not strict] * 3
+        assert all("removed in" in entry.why for entry in entries) is not strict
 
 
 def test_an_outdated_name_points_to_where_the_name_is_today(verify: Verify) -> None:

@@ -247,9 +247,33 @@ def test_a_quote_too_large_to_compare_is_unchecked_and_the_next_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token_match, "MAX_COST", 200)
-    (tmp_path / "a.py").write_text("\n".join(f"name{number} = {number}" for number in range(20)), encoding="utf-8")
-    body = "a.py:3:\n```python\nother = 1\nother = 2\nother = 3\n```\n\na.py:3:\n```python\nx\n```"
+    (tmp_path / "a.py").write_text("\n".join(f"other = {number}" for number in range(20)), encoding="utf-8")
+    body = "a.py:3:\n```python\nother = 1\nother = 9\nother = 5\n```\n\na.py:3:\n```python\nx\n```"
     assert [quote.outcome for quote in evidence_of(body, tmp_path).quotes] == ["unchecked", "mismatch"]
+
+
+def test_a_file_without_the_names_of_a_quote_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_match, "MAX_COST", 0)
+    (tmp_path / "a.py").write_text("total = 1\nlimit = 2\n", encoding="utf-8")
+    body = "a.py:1:\n```python\nlimit = 2; total = 1\n```\n\na.py:1:\n```python\ntotal = 12; limit = 2\n```"
+    assert [quote.outcome for quote in evidence_of(body, tmp_path).quotes] == ["mismatch", "mismatch"]
+
+
+@pytest.mark.parametrize("start", ["", "/*\n", "<!--\n"])
+def test_the_lines_around_a_place_are_compared_before_the_file(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    split: list[int] = []
+    create = token_match.FileTokens.__init__
+
+    def counted(tokens: token_match.FileTokens, text: str, path: str, first: int, **options: bool) -> None:
+        split.append(text.count("\n") + 1)
+        create(tokens, text, path, first, **options)
+
+    monkeypatch.setattr(token_match.FileTokens, "__init__", counted)
+    lines = [*start.splitlines(), *(f"name{number} = {number}" for number in range(1_000))]
+    found = look("name500 = 500  // the first\nname501 = 501", lines, 501 + start.count("\n"), path="a.ts")
+    is_comment = start == "/*\n"
+    assert (found.place, found.match) == (("nowhere", None) if is_comment else ("cited", "annotated"))
+    assert (max(split) == len(lines)) is is_comment
 
 
 @pytest.mark.slow

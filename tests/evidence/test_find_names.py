@@ -119,8 +119,8 @@ def test_of_two_definitions_the_one_of_the_named_class_is_meant(tmp_path: Path) 
     assert names.facts(file, "Cart.total", 80, None).line == 6
     assert names.facts(file, "Order.total", 80, None).line == 28
     assert names.facts(file, "Basket.total", 80, None).line == 28
-    assert names.locations(file, "total") == [6, 28]
-    assert names.locations(file, "Cart.total") == [6]
+    assert names.definition_lines(file, "total") == [6, 28]
+    assert names.definition_lines(file, "Cart.total") == [6]
     go = "package a\nfunc (c *Cart) Total() {}\nfunc (o *Order) Total() {}\n" + "// x\n" * 40
     assert names.facts(source(go, "a.go"), "Cart.Total", 40, None).line == 2
     assert names.facts(source(go, "a.go"), "Order.Total", 40, None).line == 3
@@ -224,7 +224,8 @@ def test_many_names_of_one_file_are_found_in_one_pass(tmp_path: Path, monkeypatc
     monkeypatch.setattr(find_names, "occurrences", lambda file, name: calls.append(name) or occurrences(file, name))
     names = finder(tmp_path)
     names.prepare(f"Cart.name{number}" for number in range(100))
-    assert [names.locations(file, f"name{number}") for number in range(100)] == expected
+    facts = [names.facts(file, f"name{number}", 1, None) for number in range(10, 100)]
+    assert [[one.line] for one in facts] == expected[10:]
     assert len(calls) == find_names._FEW
 
 
@@ -330,7 +331,7 @@ def test_many_names_that_are_nowhere_are_searched_in_one_pass(tmp_path: Path, mo
     assert [names.is_anywhere(f"gone{number}") for number in range(10)] == [False] * 10
     assert (names.is_anywhere("first"), names.is_anywhere("last")) == (True, True)
     assert len(searched) == 3
-    assert [names.is_anywhere(f"other{number}") for number in range(6)] == [False] * 3 + [None] * 3
+    assert [names.is_anywhere(f"other{number}") for number in range(6)] == [False] * 6
 
 
 def test_the_files_of_a_commit_are_searched_too(tmp_path: Path) -> None:

@@ -231,6 +231,60 @@ def test_check_lists_statements_as_claims(tmp_path: Path) -> None:
     assert [one["rule"] for one in result["violations"]] == ["change-unseen"]
 
 
+FAILED = bash("pytest -q", 1, "FAILED tests/test_a.py::test_x\n1 failed, 47 passed in 0.91s")
+PASSED = bash("pytest -q", 0, "47 passed, 1 skipped in 0.91s")
+PART = bash("pytest -q tests/test_a.py", 0, "12 passed in 0.91s")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "47 of the 48 tests pass.",
+        "47 of 48 tests pass.",
+        "47 out of 48 unit tests passed.",
+        "47/48 tests pass.",
+        "All but one of the 48 tests pass.",
+        "2 of the 3 bugs are gone; 47 of the 48 tests pass.",
+    ],
+)
+@pytest.mark.parametrize("run", [FAILED, PASSED], ids=["failed", "skipped"])
+def test_a_share_of_the_tests_is_compared_with_what_was_printed(text: str, run: Receipt) -> None:
+    assert outcome(text, run)[0] == "verified"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["46 of the 48 tests pass.", "47 of 49 tests pass.", "All but two of the 48 tests pass.", "48/48 tests pass."],
+)
+def test_another_share_of_the_tests_is_contradicted(text: str) -> None:
+    found, why = outcome(text, FAILED)
+    assert found == "contradicted"
+    assert "`1 failed, 47 passed in 0.91s`" in why
+
+
+def test_a_run_of_a_part_does_not_show_that_all_tests_pass() -> None:
+    (one,) = checked("All tests pass.", PART)
+    assert (one.outcome, one.reason) == ("unchecked", "run-part")
+    assert one.why == "only a part of the tests ran: `pytest -q tests/test_a.py`"
+    whole = bash("pytest -q", 0, "48 passed in 2.00s")
+    for runs in ((whole, PART), (PART, whole)):
+        assert outcome("All tests pass.", *runs)[0] == "verified"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All 12 tests pass.",
+        "All tests in test_a.py pass.",
+        "All tests of the cart pass.",
+        "`pytest tests/test_a.py`: all tests pass.",
+        "The tests pass.",
+    ],
+)
+def test_a_run_of_a_part_shows_what_is_stated_about_a_part(text: str) -> None:
+    assert outcome(text, PART)[0] == "verified"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "part",

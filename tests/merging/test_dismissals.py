@@ -32,6 +32,8 @@ from remit.merging.previous import reports_of
 from remit.surfaces.cli import main
 from remit.workspace.files import WorkTree
 
+pytestmark = pytest.mark.usefixtures("terminal")
+
 CODE = "first = 1\nquery = 'SELECT ' + text\nrun(query)\nlast = 4\n"
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from remit.merging.grouping import group_findings
 from remit.merging.merge import merge_reports, row_order
-from remit.merging.model import SCALE, Merge, MergeSettings, Report, ReportedFinding, ReportedStatement
+from remit.merging.model import SCALE, Conflict, Merge, MergeSettings, Report, ReportedFinding, ReportedStatement
 from remit.merging.previous import reports_of
 
 DEFAULT = MergeSettings()
@@ -497,3 +497,16 @@ def test_scores_stay_between_0_and_100_and_counts_add_up(given_reports: list[Rep
     assert counts.findings == counts.critical + counts.important + counts.minor + counts.unrated
     assert counts.dropped == len(outcome.dropped)
     assert outcome.counts.inputs == len(outcome.agents)
+
+
+def test_a_conflict_of_an_agent_with_itself_names_the_finding_that_its_own_was_merged_into() -> None:
+    doubtful = row("qa-engineer", score=70.0, name="QA-001", title="A race")
+    better = row("security-auditor", score=95.0, name="SEC-007", title="A race")
+    own = Conflict("self", "QA-001", ("qa-engineer",), "qa-engineer: two statements")
+    made = [
+        msgspec.structs.replace(report("qa-engineer", doubtful), conflicts=(own,)),
+        report("security-auditor", better),
+    ]
+    merged = merge_reports(made, MergeSettings())
+    assert [one.id for one in merged.findings] == ["SEC-007"]
+    assert [(one.kind, one.finding) for one in merged.conflicts] == [("self", "SEC-007")]

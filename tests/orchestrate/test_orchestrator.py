@@ -12,8 +12,7 @@ from support.running import Fleet, Play, tools
 from remit.gate.rules import RULES
 from remit.gate.settings import GateSettings
 from remit.orchestrate.answers import give_answer
-from remit.orchestrate.gate_session import cited_files
-from remit.orchestrate.orchestrator import build_orchestrator
+from remit.orchestrate.orchestrator import build_orchestrator, cited_files
 from remit.orchestrate.orchestrator_tools import TOOLS, orchestrator_prompt
 from remit.orchestrate.progress_file import read_progress
 from remit.registry.model import ORCHESTRATOR
@@ -165,7 +164,7 @@ async def test_a_question_waits_and_its_answer_continues_the_same_conversation(p
         [question] = await plans.escalations(fleet.database, is_open=True)
         assert question.reason == "Which database?"
         told = await give_answer(fleet.database, question.id, "text", "SQLite")
-        assert f"`remit logs -f {job.id}`" in told.next_action
+        assert f"`remit jobs logs -f {job.id}`" in told.next_action
         assert await plans.escalations(fleet.database, is_open=True) == []
         async with fleet.working(6, runners={ORCHESTRATOR: build_orchestrator()}):
             after = await fleet.reached(job.id, "finished")

@@ -24,6 +24,8 @@ PATCH = (
     "@@ -1,2 +1,4 @@ start\n value_1 = 1\n-old\n+value_2 = 2\n+value_3 = 3\n value_4 = 4\n"
     "@@ -20 +20,2 @@\n+value_20\n value_21\n\\ No newline at end of file"
 )
+
+pytestmark = pytest.mark.usefixtures("terminal")
 Finding = tuple[str, int | None, str]
 
 

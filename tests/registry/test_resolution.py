@@ -16,8 +16,8 @@ from remit import JobRequest, resolve
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.errors import ConfigurationError, UsageError
+from remit.registry.api import RequestRefused
 from remit.registry.models import TABLE
-from remit.registry.resolve import RequestRefused
 from remit.registry.tools import ALIASES, CATALOGUE, OFFERED, AllowList, find_tool
 from remit.reports.agents import brief_schema
 from remit.rules.instructions import instructions

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from importlib.resources import files
+from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
 
 from remit.merging.model import AgentReport, Conflict, Merge
 from remit.reports.merge import html as page
-from remit.reports.merge.html import merge_html
+from remit.reports.merge.html import ReportSource, merge_html, report_source
+from remit.workspace import git
+
+AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+MADE = datetime(2026, 3, 9, 15, 30, tzinfo=UTC)
 
 VOID = {"meta", "input", "rect"}
 TAGS = {
@@ -24,7 +32,7 @@ TAGS = {
 ATTRIBUTES = {
     *("lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "role", "scope", "type", "value"),
     *("aria-labelledby", "aria-label", "aria-hidden", "aria-pressed", "hidden", "open", "tabindex", "autocomplete"),
-    *("data-action", "data-severity", "data-agents", "data-flags", "data-label"),
+    *("data-action", "data-severity", "data-agents", "data-flags", "data-label", "data-band"),
     *("viewbox", "preserveaspectratio", "width", "height"),
 }
 
@@ -80,8 +88,94 @@ def test_no_words_of_an_agent_become_a_tag_an_attribute_or_an_address(merge: Mer
 
 
 @given(merges())
-def test_the_same_merge_gives_the_same_bytes(merge: Merge) -> None:
+def test_the_same_merge_and_source_give_the_same_bytes(merge: Merge) -> None:
+    source = ReportSource("shop", "commit 0123456789", "2026-03-09 15:30", "../shop")
+
     assert merge_html(merge).encode() == merge_html(merge).encode()
+    assert merge_html(merge, source=source).encode() == merge_html(merge, source=source).encode()
+
+
+@given(merges())
+def test_no_words_of_an_agent_leave_the_address_of_the_code(merge: Merge) -> None:
+    tree = Tree(
+        merge_html(merge, sources().workspace, source=ReportSource("shop", "", "", "https://host/blob/abc", "-L"))
+    )
+
+    links = [value for value in tree.values("href") if not value.startswith("#")]
+    assert all(re.fullmatch(r"https://host/blob/abc/[\w.~/%-]+(#L\d+(-L\d+)?)?", link) for link in links)
+    assert tree.tags.count("script") == 1
+
+
+def test_a_report_names_its_project_its_commit_and_its_date() -> None:
+    source = ReportSource("shop & sons", "commit 0123456789", "2026-03-09 15:30")
+    text = merge_html(merge_of(finding()), source=source)
+
+    assert "<title>Review of shop &amp; sons: 1 finding</title>" in text
+    assert "<h1>Review of shop &amp; sons</h1>" in text
+    assert '<p class="quiet">commit 0123456789 · 2026-03-09 15:30</p>' in text
+
+
+@pytest.mark.parametrize(
+    ("remote", "is_pushed", "address", "between"),
+    [
+        ("https://github.com/owner/shop.git", True, "https://github.com/owner/shop/blob/{commit}", "-L"),
+        ("git@gitlab.com:group/sub/shop.git", True, "https://gitlab.com/group/sub/shop/-/blob/{commit}", "-"),
+        ("https://user:secret@github.com/owner/shop", True, "https://github.com/owner/shop/blob/{commit}", "-L"),
+        ("https://github.com/owner/shop.git", False, "../my%20shop", ""),
+        ("https://example.com/owner/shop.git", True, "../my%20shop", ""),
+        ("", False, "../my%20shop", ""),
+    ],
+)
+def test_code_is_linked_where_the_commit_is(
+    remote: str, is_pushed: bool, address: str, between: str, tmp_path: Path
+) -> None:
+    root, folder = tmp_path / "my shop", tmp_path / "reports"
+    root.mkdir()
+    (root / "cart.py").write_text("total = 1\n", encoding="utf-8")
+    steps = [["init", "--quiet"], ["add", "."], [*AUTHOR, "commit", "--quiet", "--message", "The shop"]]
+    steps += [["remote", "add", "origin", remote]] if remote else []
+    steps += [["update-ref", "refs/remotes/origin/main", "HEAD"]] if is_pushed else []
+    for arguments in steps:
+        subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True)
+    commit = git.head(root) or ""
+    source = report_source(root, folder, MADE)
+
+    assert source == ("my shop", f"commit {commit[:10]}", "2026-03-09 15:30", address.format(commit=commit), between)
+    (root / "cart.py").write_text("total = 2\n", encoding="utf-8")
+    assert report_source(root, None, MADE).commit == f"commit {commit[:10]} and changes"
+    assert report_source(root, None, MADE).address == ("" if not between else source.address)
+
+
+def test_a_folder_without_git_has_no_commit(tmp_path: Path) -> None:
+    assert report_source(tmp_path, tmp_path, MADE) == (tmp_path.name, "", "2026-03-09 15:30", ".", "")
+
+
+@pytest.mark.parametrize(
+    ("between", "line", "end_line", "link"),
+    [
+        ("-L", 12, 18, "#L12-L18"),
+        ("-", 12, 18, "#L12-18"),
+        ("-L", 12, 12, "#L12"),
+        ("-L", None, None, ""),
+        ("", 12, 18, ""),
+    ],
+)
+def test_a_link_leads_to_the_lines(between: str, line: int | None, end_line: int | None, link: str) -> None:
+    source = ReportSource("shop", "", "", "base", between)
+    found = msgspec.structs.replace(finding(), path="a b/c#d.py", line=line, end_line=end_line)
+
+    assert source.link(found) == f"base/a%20b/c%23d.py{link}"
+    for path in (None, "/etc/passwd", "../other.py"):
+        assert source.link(msgspec.structs.replace(found, path=path)) == ""
+
+
+def test_the_findings_of_each_severity_are_a_group_with_their_number() -> None:
+    rows = [finding("QA-1", severity="critical"), *(finding(f"QA-{n}", severity="minor") for n in (2, 3))]
+    text = merge_html(merge_of(*rows))
+
+    bands = re.findall(r'<p class="band" data-band="(\w+)">(\w+) <span class="quiet">(\d+)</span></p>', text)
+    assert bands == [("critical", "Critical", "1"), ("minor", "Minor", "2")]
+    assert text.index('data-band="minor"') < text.index('id="finding-2"')
 
 
 def test_the_policy_allows_nothing_but_the_two_parts_of_the_page() -> None:
@@ -97,7 +191,7 @@ def test_headings_come_in_order() -> None:
     conflict = Conflict("score", "QA-001", ("a", "b"), "far apart")
     merge = merge_of(finding(), dropped=(finding(reason="unsure"),), conflicts=(conflict,))
     levels = [int(tag[1]) for tag in seen(merge).tags if re.fullmatch("h[1-6]", tag)]
-    assert levels == [1, 2, 2, 2, 3, 2, 2]
+    assert levels == [1, 2, 3, 2, 2, 2, 2]
 
 
 def test_every_control_has_a_label_and_every_id_is_unique() -> None:
@@ -163,11 +257,12 @@ def test_a_closed_card_shows_failed_evidence_and_dispute() -> None:
     assert '<li class="chip bad">Evidence failed: there is no such file</li>' in text
 
 
-def test_conflicts_come_before_findings_and_lead_to_their_card() -> None:
+def test_conflicts_come_after_the_findings_and_lead_to_their_card() -> None:
     conflict = Conflict("score", "QA-002", ("b",), "far apart")
     merge = merge_of(finding("QA-001"), finding("QA-002", agents=("b",)), conflicts=(conflict,))
     text = merge_html(merge)
-    assert text.index('<a class="subject" href="#finding-2">QA-002</a>') < text.index('id="findings"')
+    assert text.index('<a class="subject" href="#finding-2">QA-002</a>') > text.index('id="finding-2"')
+    assert '<dt><a href="#conflicts">Conflicts</a></dt>' in text
 
 
 def test_dropped_findings_are_folded_away_with_their_reasons() -> None:
@@ -252,11 +347,11 @@ def test_the_edges_of_controls_can_be_seen(scheme: int) -> None:
 MANY = tuple(AgentReport(f"agent-{number}", "SUCCESS", "accept") for number in range(120))
 
 
-def test_a_report_of_many_inputs_starts_with_findings() -> None:
+def test_a_report_starts_with_findings() -> None:
     shown = merge_html(merge_of(finding(), agents=MANY))
     assert shown.index('id="findings-title"') < shown.index("Agents (120)") < shown.index("agent-119")
     few = merge_html(merge_of(finding(), agents=MANY[:12]))
-    assert few.index("agents-title") < few.index('id="findings-title"')
+    assert few.index('id="findings-title"') < few.index("agents-title")
 
 
 def test_ten_thousand_findings_are_cards_and_closed_pages() -> None:

@@ -79,6 +79,17 @@ def test_what_fails_comes_first_then_what_is_likely_and_then_what_is_worth_a_loo
     ]
 
 
+@pytest.mark.parametrize("columns", [80, 140])
+def test_on_a_terminal_each_group_has_a_heading(sources: Sources, columns: int) -> None:
+    lines = shown(checked(sources, MIXED), columns)
+    assert [line for line in lines if line.endswith(")") and not line.startswith((" ", "a.md"))] == [
+        *("wrong (2)", "likely wrong (1)", "worth a look (2)"),
+    ]
+    assert lines[0] == "wrong (2)"
+    assert max(map(len, lines)) <= columns
+    assert sum(line.startswith("a.md:") for line in lines) == 5
+
+
 def test_the_order_is_by_reliability_over_all_texts(sources: Sources) -> None:
     first = checked(sources, "`lib/ghost.ts` and `src/app/cart.py:2-33`\n", "one.md")
     second = checked(sources, "`src/app/prices.py:80`\n", "two.md")
@@ -198,7 +209,8 @@ def test_reasons_and_code_are_wrapped_to_the_terminal(sources: Sources, columns:
 
 def test_a_terminal_shows_the_line_of_the_quote_above_the_line_of_the_code(sources: Sources) -> None:
     lines = shown(checked(sources, f"`src/app/cart.py:31`:\n{TOTAL.replace('sum', 'max')}"), 80)
-    assert lines[2:4] == [
+    assert lines[0] == "wrong (1)"
+    assert lines[3:5] == [
         "    - return max(line.price for line in cart.lines)",
         "    + return sum(line.price for line in cart.lines)",
     ]

@@ -119,11 +119,9 @@ def test_a_client_folder_that_is_a_link_is_watched_where_it_leads(shop: ScratchP
 @pytest.mark.parametrize(
     ("script", "name"),
     [
-        ("cp scripts/test.sh .git/hooks/pre-commit", ".git/hooks/pre-commit"),
         ("git config core.hooksPath scripts/hooks", ".git/config"),
         ("git config alias.st '!make evil'", ".git/config"),
         ("echo '* filter=x' > .git/info/attributes", ".git/info/attributes"),
-        ("echo '{}' > .mcp.json", ".mcp.json"),
     ],
 )
 def test_the_person_reads_that_a_subagent_changed_what_runs_next(shop: ScratchProject, script: str, name: str) -> None:
@@ -133,11 +131,41 @@ def test_the_person_reads_that_a_subagent_changed_what_runs_next(shop: ScratchPr
 
 
 def test_the_person_reads_it_before_an_edit_by_a_tool(shop: ScratchProject) -> None:
-    for name in (".mcp.json", ".git/hooks/pre-push"):
-        edit = {"file_path": str(shop.path / name), "content": "x"}
-        first = shop.hook("PreToolUse", "Write", edit, f"toolu_{name[-4:]}", **WRITER)
-        assert decision_of(first) == "allow"
-        assert f"{name} decides what runs next" in told_person(first)
+    name = ".git/info/attributes"
+    edit = {"file_path": str(shop.path / name), "content": "x"}
+    first = shop.hook("PreToolUse", "Write", edit, "toolu_1", **WRITER)
+    assert decision_of(first) == "allow"
+    assert f"{name} decides what runs next" in told_person(first)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".mcp.json", ".git/hooks/pre-push", ".github/workflows/ci.yml", ".vscode/tasks.json", "app/.cursor/mcp.json"],
+)
+def test_only_a_person_changes_what_runs_next(shop: ScratchProject, name: str) -> None:
+    edit = {"file_path": str(shop.path / name), "content": "x"}
+    assert decision_of(shop.hook("PreToolUse", "Write", edit, "toolu_e", **WRITER)) == "deny"
+    assert name in hide(shop, f"mkdir -p $(dirname {name}); echo x > {name}", **WRITER)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(".remit/claude-code/plugin/hooks/hooks.json", ".remit/codex/instructions.md"),
+        *(".remit/gate/session.json", ".remit/gate/more/session.json", ".remit/opencode/a.js"),
+    ],
+)
+def test_files_in_the_folders_of_remit_are_reported(shop: ScratchProject, name: str) -> None:
+    assert name in hide(shop, f"mkdir -p $(dirname {name}); echo x > {name}", **WRITER)
+
+
+def test_a_report_names_code_first_and_the_log_names_every_file(shop: ScratchProject) -> None:
+    script = "git init -q other; for i in 1 2 3 4 5 6 7 8 9; do echo x > other/.git/hooks/h$i; done; echo x > z.py"
+    told = hide(shop, script)
+    assert "z.py" in told, "hooks of git do not hide the code"
+    (entry,) = shop.state.changes[-1:]
+    assert {"z.py", *(f"other/.git/hooks/h{number}" for number in range(1, 10))} <= set(entry.paths)
+    assert not any(path.endswith(".sample") for path in entry.paths)
 
 
 def test_remotes_and_branches_are_ordinary_settings_of_git(shop: ScratchProject) -> None:

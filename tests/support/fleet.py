@@ -14,6 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 from support.commands import ForkServer, Process
 from support.model_process import RemoteServer
+from support.terminal import is_of_a_person, opened_terminal
 from support.waiting import until
 
 from remit.configuration import load
@@ -87,8 +88,10 @@ class Fleet:
     def start(self, *arguments: str, **environment: str) -> Process:
         """Start a command of remit."""
         output = (self.folder / f"output-{len(self.processes) + 1}").open("w+b")
-        with Path(os.devnull).open("rb") as nothing:
-            streams = (nothing.fileno(), output.fileno(), output.fileno())
+        with contextlib.ExitStack() as stack:
+            nothing = stack.enter_context(Path(os.devnull).open("rb"))
+            source = stack.enter_context(opened_terminal()) if is_of_a_person(arguments) else nothing.fileno()
+            streams = (source, output.fileno(), output.fileno())
             process = self._source.start(arguments, {**self.environment, **environment}, self.project, streams)
         self.processes.append(process.keep(output, None))
         return process

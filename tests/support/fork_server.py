@@ -21,6 +21,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+import model_server
+
 import remit
 from remit.dispatch import failpoints
 from remit.dispatch.model_client import build_model
@@ -94,6 +96,10 @@ def _become(order: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
         if order.get("is_new_session"):
             os.setsid()
         _use_streams(streams)
+        if order.get("is_model_server"):
+            sys.argv = ["model_server.py", *order["words"]]
+            model_server.main()
+            return
         os.environ.clear()
         os.environ.update(order["environment"])
         time.tzset()

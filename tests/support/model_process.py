@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import urllib.request
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from support.commands import CAN_FORK, Process, fork_server
 from support.waiting import PATIENCE
 
 _PROGRAM = Path(__file__).with_name("model_server.py")
@@ -54,11 +56,21 @@ def model_process(script: Mapping[str, Any], folder: Path) -> Iterator[RemoteSer
     """Serve the script, which is written into the folder, until the block is left."""
     path = folder / "model-script.json"
     path.write_text(json.dumps(script), encoding="utf-8")
-    with subprocess.Popen([sys.executable, _PROGRAM, path], stdout=subprocess.PIPE, text=True) as process:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, encoding="ascii") as ports, _started(path, writer) as process:
         try:
-            assert process.stdout is not None
-            port = process.stdout.readline().strip()
+            os.close(writer)
+            port = ports.readline().strip()
             assert port, "the model server did not start"
             yield RemoteServer(f"http://127.0.0.1:{port}", process.pid)
         finally:
             process.kill()
+
+
+def _started(script: Path, output: int) -> Process | subprocess.Popen[bytes]:
+    """Start the server; it prints its port."""
+    if not CAN_FORK:
+        return subprocess.Popen([sys.executable, _PROGRAM, script], stdout=output)
+    with Path(os.devnull).open("r+b") as nothing:
+        streams = (nothing.fileno(), output, 2)
+        return fork_server().start([str(script)], os.environ, script.parent, streams, is_model_server=True)

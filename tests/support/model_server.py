@@ -27,7 +27,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-if __name__ == "__main__":
+# Also for `fork_server`, which imports this module from its own folder.
+if __name__ in {"__main__", "model_server"}:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the folder of the package `support`
 
 from support.script import RELEASE, Failure, Script, Turn, Unscripted

@@ -22,12 +22,24 @@ _TEMPLATE = "migrated"
 _SAFETY = ("fsync", "full_page_writes", "synchronous_commit")
 
 
+class _Administered(EmbeddedServer):
+    """A server whose superuser may connect: tests make databases and roles."""
+
+    role = "remit"
+
+    def _access(self) -> str:
+        return "local all all trust\n"
+
+    def _is_unlimited(self) -> bool:
+        return False
+
+
 class Postgres:
     """A server in a folder, used as a server that a user has set up."""
 
     def __init__(self, folder: Path, *, is_safe: bool = False) -> None:
         self.folder = folder
-        self._embedded = EmbeddedServer(folder)
+        self._embedded = _Administered(folder)
         self._embedded.open()
         self._numbers = itertools.count(1)
         if not is_safe:

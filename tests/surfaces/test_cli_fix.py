@@ -207,6 +207,50 @@ def outcomes(remit: Remit) -> list[dict[str, str]]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        pytest.param(3, "`is_open()` in `src/app/till.py:3`", id="the file only mentions the name"),
+        pytest.param(40, "`is_open()` in `src/app/till.py:40`", id="a line far from the only mention"),
+    ],
+)
+def test_a_name_does_not_move_to_a_line_that_only_mentions_it(
+    line: int, after: str, remit: Remit, project: Path
+) -> None:
+    lines = ['"""The till.', *[""] * 18, "`is_open` is in another file.", '"""', *["x = 1"] * 30]
+    (project / "src/app/till.py").write_text("\n".join(lines))
+    ran, text = fixed(remit, project, f"`is_open()` in `src/app/till.py:{line}`\n")
+    assert (text.decode(), ran.code) == (f"{after}\n", 1)
+    assert "fixed" not in ran.out
+
+
+def test_a_name_whose_definition_was_removed_does_not_move_to_a_docstring(remit: Remit, project: Path) -> None:
+    till = project / "src/app/till.py"
+    body = ["def is_open():", "    return True", *["x = 1"] * 30]
+    till.write_text("\n".join(['"""The till."""', *[""] * 19, *body]))
+    (project / "page.md").write_text("`is_open()` in `src/app/till.py:21`\n")
+    commit(project)
+    till.write_text("\n".join(['"""The till.', "", "`is_open` was here.", '"""', *[""] * 30, *body[2:]]))
+    commit(project)
+    for _ in range(2):
+        ran = remit("verify", "page.md", "--fix", "--write")
+        assert (project / "page.md").read_text() == "`is_open()` in `src/app/till.py:21`\n"
+        assert ran.lines[0].startswith("page.md:1  outdated  ")
+
+
+def test_a_name_moves_to_its_definition_and_stays_there(remit: Remit, project: Path) -> None:
+    till = project / "src/app/till.py"
+    body = ["def is_open():", "    return True"]
+    till.write_text("\n".join(['"""The till."""', *[""] * 19, *body]))
+    (project / "page.md").write_text("`is_open()` in `src/app/till.py:21`\n")
+    commit(project)
+    till.write_text("\n".join(['"""The till. See `is_open`."""', *[""] * 9, "# is_open", *[""] * 39, *body]))
+    commit(project)
+    for runs in ("fixed", "verified"):
+        remit("verify", "page.md", "--fix", "--write")
+        assert (project / "page.md").read_text() == "`is_open()` in `src/app/till.py:51`\n", runs
+
+
 def test_a_second_run_changes_nothing_of_what_moved(remit: Remit, project: Path) -> None:
     file = moved(project, "`src/app/cart.py:31` (total), `cart.py:4` and `src/app/none.py:1`\n")
     remit("verify", "docs/page.md", "--fix", "--write")

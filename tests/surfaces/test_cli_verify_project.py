@@ -63,7 +63,7 @@ def test_a_stale_instruction_names_the_commit_that_made_it_false(remit: Remit, p
     commit(project, "Rename carts to baskets")
     ran = remit("verify")
     assert ran.code == 1
-    assert "changed in" in ran.out
+    assert "renamed in" in ran.out
     assert '"Rename carts to baskets"; now at src/basket.py:4' in ran.words
     assert "2 documents, 2 with failures" in ran.out
 
@@ -200,3 +200,31 @@ def test_the_badge_has_the_shape_of_an_endpoint(
     write(project, "AGENTS.md", text)
     badge = remit("verify", "AGENTS.md", "--format", "badge").json
     assert badge == {"schemaVersion": 1, "label": "AGENTS.md", "message": message, "color": color}
+
+
+def test_a_command_of_the_root_below_a_changed_folder_is_not_accused(remit: Remit, project: Path) -> None:
+    write(project, "package.json", '{"scripts": {"pack": "x"}}')
+    write(project, "apps/desk/package.json", '{"scripts": {"build": "x"}}')
+    write(project, "AGENTS.md", "```bash\ncd apps/desk\nnpm run build\n\nnpm run pack\nnpm run none\n```\n")
+    claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]
+    assert [claim["outcome"] for claim in claims] == ["exists", "unchecked", "mismatch"]
+
+
+def test_a_folder_that_a_program_writes_is_not_outdated_for_certain(remit: Remit, project: Path) -> None:
+    write(project, "web/main.ts", "x\n")
+    write(project, "web/dist/stub.txt", "x\n")
+    write(project, "AGENTS.md", "The client is embedded via `web/dist/`.\n")
+    commit(project, "Add a stub")
+    git(project, "rm", "-q", "web/dist/stub.txt")
+    write(project, ".gitignore", "web/dist/\n")
+    commit(project, "Ignore what is built")
+    claim = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"][0]
+    assert (claim["outcome"], claim["reliability"]) == ("outdated", "look")
+
+
+def test_a_file_after_a_target_of_make_is_its_argument(remit: Remit, project: Path) -> None:
+    write(project, "Makefile", "test:\n\techo\n")
+    write(project, "AGENTS.md", "Run `make test tests/test_a.py::test_b`, then `make test none`.\n")
+    claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]
+    commands = [(claim["name"], claim["outcome"]) for claim in claims if claim["kind"] == "command"]
+    assert commands == [("test", "exists"), ("test", "exists"), ("none", "mismatch")]

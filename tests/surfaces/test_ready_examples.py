@@ -15,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from support.commands import CommandLine, write_program
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -23,10 +24,13 @@ import npm_clients  # noqa: E402 (in the folder of the tools)
 pytestmark = pytest.mark.process
 
 REVIEWS = "examples/reviews/inputs"
-REMIT = [sys.executable, "-c", "import sys; sys.argv[0] = 'remit'; from remit.surfaces.cli import main; main()"]
+REMIT = ["remit"]
 
 
 def run(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    if command[:1] == REMIT:
+        done = CommandLine(folder, variables)(*command[1:])
+        return subprocess.CompletedProcess(command, done.code, done.out, done.err)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **variables}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -52,9 +56,7 @@ def test_the_steps_of_the_workflow_run(project: Path) -> None:
     assert len(remit) == 3
     programs = project / "bin"
     programs.mkdir()
-    script = programs / "remit"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{REMIT[2]}" "$@"\n', encoding="utf-8")
-    script.chmod(0o755)
+    write_program(programs / "remit")
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
     codes = [run(["sh", "-c", step], project, PATH=path, BASE="HEAD").returncode for step in remit]
     assert codes == [0, 0, 0]  # nothing has changed since HEAD, so nothing fails
@@ -260,7 +262,7 @@ def test_the_merge_of_the_reviews_keeps_the_claims_and_why_evidence_failed(revie
     said = {opinion["id"]: opinion for finding in reviews["all"] for opinion in finding["opinions"]}
     moved = said["SEC-004"]
     assert (moved["claimed_line"], moved["line"], moved["claimed_confidence"], moved["confidence"]) == (44, 31, 94, 84)
-    assert moved["flags"] == ["relocated", "revise"]
+    assert moved["flags"] == ["quote-verified", "relocated", "revise"]
     assert [[name, said[name]["evidence"]] for name, _, _ in told("failed")] == [
         [name, why] for name, _, why in told("failed")
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -291,6 +292,12 @@ def source(path: str, text: str) -> SourceFile:
     return SourceFile(path, text.encode())
 
 
+def all_definitions(file: SourceFile, *, can_parse: bool = True) -> dict[str, list[SourceDefinition]]:
+    """Return the definitions of all names of a file."""
+    names = {*re.findall(r"[\w$]+", file.text), *re.findall(r"\w+", file.text)}
+    return find_definitions(file, names, can_parse=can_parse)
+
+
 def listed(by_name: dict[str, list[SourceDefinition]]) -> list[str]:
     every = sorted({(one.line, one.name, one.last_line) for named in by_name.values() for one in named})
     return [f"{name} {line}-{last}" for line, name, last in every]
@@ -300,7 +307,7 @@ def listed(by_name: dict[str, list[SourceDefinition]]) -> list[str]:
 def test_a_grammar_finds_the_definitions_of_a_file(path: str) -> None:
     text, expected = SOURCES[path]
     assert len(text) <= MAX_DIRECT
-    found = listed(find_definitions(source(path, text)))
+    found = listed(all_definitions(source(path, text)))
     assert sorted(found) == sorted(expected)
 
 
@@ -313,67 +320,67 @@ def test_a_grammar_finds_the_definitions_of_a_file(path: str) -> None:
     ],
 )
 def test_patterns_find_the_functions_and_types_of_a_file(path: str, names: str) -> None:
-    found = find_definitions(source(path, SOURCES[path][0]), can_parse=False)
+    found = all_definitions(source(path, SOURCES[path][0]), can_parse=False)
     assert set(names.split()) <= found.keys()
 
 
 def test_decorators_belong_to_a_definition() -> None:
     text, _ = SOURCES["cart.py"]
-    (total,) = find_definitions(source("cart.py", text))["total"]
+    (total,) = all_definitions(source("cart.py", text))["total"]
     assert (total.first_line, total.line, total.last_line) == (6, 8, 10)
 
 
 @pytest.mark.parametrize(("path", "owner"), [("cart.go", "(c *Cart)"), ("cart.cpp", "shop Cart"), ("cart.js", "")])
 def test_a_definition_knows_its_owner_if_its_head_names_it(path: str, owner: str) -> None:
     name = "Total" if path == "cart.go" else "total"
-    named = find_definitions(source(path, SOURCES[path][0]))[name]
+    named = all_definitions(source(path, SOURCES[path][0]))[name]
     assert named[-1].owner == owner
 
 
 def test_an_extension_is_not_a_separate_definition() -> None:
     for path in ("cart.rs", "Cart.swift"):
-        first, second = find_definitions(source(path, SOURCES[path][0]))["Cart"]
+        first, second = all_definitions(source(path, SOURCES[path][0]))["Cart"]
         assert (first.is_extension, second.is_extension) == (False, True)
 
 
 def test_patterns_find_bodies_by_their_indentation() -> None:
     text = "class Cart:\n    def total(self):\n\n        return 1\n\n    x = 1\n\nend = 1\n"
-    found = find_definitions(source("cart.xyz", text))
+    found = all_definitions(source("cart.xyz", text))
     assert listed(found) == ["Cart 1-6", "total 2-4"]
     text = "local function total(a)\n{\n  return a\n}\nx = 1\nint\tsize(int a) {\n  if (a) {\n  }\n}\n"
-    assert listed(find_definitions(source("cart.xyz", text))) == ["total 1-4", "size 6-9"]
+    assert listed(all_definitions(source("cart.xyz", text))) == ["total 1-4", "size 6-9"]
 
 
 def test_what_is_nested_very_deeply_is_not_searched() -> None:
     text = "f(" * 300 + "function deep() {}" + ")" * 300 + "\nfunction flat() {}\n"
-    assert listed(find_definitions(source("a.js", text))) == ["flat 2-2"]
+    assert listed(all_definitions(source("a.js", text))) == ["flat 2-2"]
 
 
 def test_what_a_grammar_cannot_read_is_searched_with_patterns() -> None:
     text = "def total(:\n    pass ) (\n\n!!! class Cart ???\n"
-    assert parse_definitions("python", text.encode()).has_errors
-    assert "Cart" in find_definitions(source("cart.py", text))
+    assert parse_definitions("python", text.encode(), ["Cart"]).has_errors
+    assert "Cart" in all_definitions(source("cart.py", text))
 
 
 def test_a_grammar_that_is_not_installed_leaves_the_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(definitions._GRAMMARS, "python", ("nothing", "language", "py"))
     definitions._parser.cache_clear()
     try:
-        assert parse_definitions("python", b"def total(): pass\n").definitions == []
-        assert listed(find_definitions(source("cart.py", "def total(): pass\nMAX = 1\n"))) == ["total 1-1"]
+        assert parse_definitions("python", b"def total(): pass\n", ["total"]).definitions == []
+        assert listed(all_definitions(source("cart.py", "def total(): pass\nMAX = 1\n"))) == ["total 1-1"]
     finally:
         definitions._parser.cache_clear()
 
 
 def test_a_file_that_is_too_large_is_not_parsed() -> None:
     text = "def total(): pass\nMAX = 1\n" + "#" * MAX_PARSED
-    assert listed(find_definitions(source("cart.py", text))) == ["total 1-1"]
+    assert listed(all_definitions(source("cart.py", text))) == ["total 1-1"]
 
 
 @pytest.mark.process
 def test_a_larger_file_is_parsed_in_a_copy_of_the_process() -> None:
     text = "x = 1\n" * MAX_DIRECT + "def total():\n    return 1\n"
-    (total,) = find_definitions(source("cart.py", text))["total"]
+    (total,) = all_definitions(source("cart.py", text))["total"]
     assert (total.line, total.last_line) == (MAX_DIRECT + 1, MAX_DIRECT + 2)
 
 
@@ -386,14 +393,14 @@ def test_a_file_that_is_made_to_be_slow_is_searched_with_patterns(
 ) -> None:
     monkeypatch.setattr(definitions, "SECONDS", 0.3)
     started = time.monotonic()
-    assert listed(find_definitions(source(path, f"{text}\nclass Cart {{\n}}\n"))) == ["Cart 2-3"]
+    assert listed(all_definitions(source(path, f"{text}\nclass Cart {{\n}}\n"))) == ["Cart 2-3"]
     assert time.monotonic() - started < 10
 
 
 @pytest.mark.process
 def test_a_copy_that_crashes_leaves_the_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definitions, "parse_definitions", lambda *_: 1 // 0)
-    assert listed(find_definitions(source("cart.py", "def total(): pass\n" + "#\n" * MAX_DIRECT))) == ["total 1-1"]
+    assert listed(all_definitions(source("cart.py", "def total(): pass\n" + "#\n" * MAX_DIRECT))) == ["total 1-1"]
 
 
 @pytest.mark.parametrize(
@@ -408,5 +415,5 @@ def test_a_copy_that_crashes_leaves_the_patterns(monkeypatch: pytest.MonkeyPatch
 )
 def test_patterns_take_time_in_proportion_to_a_file(path: str, text: str) -> None:
     started = time.monotonic()
-    find_definitions(source(path, text))
+    all_definitions(source(path, text))
     assert time.monotonic() - started < 10

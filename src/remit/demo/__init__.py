@@ -1,1 +1,1 @@
-"""A scratch database with a week of work, so that a newcomer sees every page with content."""
+"""A recorded model, and the work on an example shop that it does: one review, or a week."""

@@ -52,7 +52,7 @@ def copy_shop(source: Path, root: Path) -> None:
 
 def recordings() -> tuple[Recording, ...]:
     """Return the recorded conversations of the review."""
-    return read_recordings(examples() / "recorded")
+    return read_recordings(examples() / "recorded/review")
 
 
 def recorded_plan(team: ReviewTeam, *, threshold: float, profile: str) -> Plan:

@@ -37,7 +37,7 @@ from remit.evidence.receipts import Receipt
 from remit.ledger.items import AgentVersion, ItemOrigin, NewItem
 from remit.ledger.ledger_entries import facts_of
 from remit.ledger.recorded_merge import items_of_report
-from remit.merging.inputs import report_of
+from remit.merging.adjust import report_of
 from remit.registry.model import Brief
 from remit.registry.tools import AllowList, find_tool
 from remit.secrets.scan import redact_all

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from remit.contract.findings import blocks, tables
 from remit.contract.headings import column_index
@@ -19,10 +18,8 @@ from remit.evidence.read_places import display_path
 from remit.evidence.receipts import ReceiptIndex
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
-
-if TYPE_CHECKING:
-    from remit.workspace.git import FileChangeStat
-    from remit.workspace.snapshot import Snapshot
+from remit.workspace.git import FileChangeStat, changes
+from remit.workspace.snapshot import Snapshot, difference
 
 _ADDED = lazy_pattern(r"\+\s?(\d{1,7})")
 _REMOVED = lazy_pattern(r"[-−–]\s?(\d{1,7})")
@@ -65,8 +62,6 @@ class ChangeChecker:
     @cached_property
     def _git(self) -> dict[str, FileChangeStat] | None:
         """The changes that git reports; None if git cannot report any."""
-        from remit.workspace.git import changes  # late import: few results need git for a claim
-
         return changes(self._workspace.folder) if isinstance(self._workspace, WorkTree) else None
 
     def claims(self, result: Result) -> list[ChangeClaim]:
@@ -109,8 +104,6 @@ class ChangeChecker:
     def _judge(self, path: str, verb: str) -> tuple[Outcome, str, bool | None]:
         """Return whether the change happened, by the snapshot, else by the receipts, else by git if it can."""
         if self._snapshot is not None:
-            from remit.workspace.snapshot import difference  # late imports, here and below: few checks have these
-
             state = difference(self._snapshot, self._workspace, path)
             happened = state == "created" or (state == "modified" and verb == "modified")
             return ("verified", "", False) if happened else ("mismatch", _SNAPSHOT_WHY[state], True)

@@ -198,6 +198,7 @@ _FIXED = {
     "anchor-missing": "no heading of the file has this anchor",
     "test-missing": "there is no such test",
     "commit-missing": "the repository has no such commit",
+    "commit-foreign": "the commit is not in the history of the checkout, and the text is not a document of it",
 }
 
 
@@ -219,6 +220,11 @@ def _of_file(checked: Checked) -> str:
         "several-files": f"several files end with this path: {', '.join(facts.candidates)}",
         "other-code-base": f"most references of this text are below {facts.elsewhere}/, which is not in this checkout",
         "other-repository": facts.elsewhere,
+        "large": "the file is too large to be read",
+        "binary": "the file is not text",
+        "special": "it is not a regular file",
+        "forbidden": "the file cannot be read",
+        "submodule": "it is in a submodule",
         "range-backwards": f"the range runs backwards from {claim.line} to {claim.end_line}",
     }
     return sentences.get(checked.reason) or _of_length(checked)
@@ -263,9 +269,14 @@ def _of_history(checked: Checked) -> str:
     then, found = checked.then, checked.found
     if then is None:
         return "it was true when it was written"
-    changed = f", changed in {then.changed_in[:9]}" if then.changed_in else ""
+    is_gone = checked.facts.state == "missing"
+    verb = "changed" if not is_gone else "renamed" if found is not None else "removed"
+    changed = f", {verb} in {then.changed_in[:9]}" if then.changed_in else ""
     if changed and then.subject:
         changed += f' "{then.subject[:_MAX_SUBJECT]}"'
+    if then.is_file_only:
+        today = f"; now {format_location(found)}" if found is not None else ""
+        return f"the file was in {then.commit[:9]} ({then.date[:10]}) without what is stated{changed}{today}"
     today = f"; now at {format_location(found)}" if found is not None else ""
     return f"true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
 

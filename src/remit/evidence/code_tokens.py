@@ -8,11 +8,11 @@ same tokens as the file it comes from. Every pattern is linear.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 
-from remit.evidence.quote_text import TYPOGRAPHY
+from remit.evidence.quote_text import INVISIBLE, TYPOGRAPHY
 from remit.lazy import lazy_pattern
+from remit.workspace.files import SourceFile
 
 #: A token that stands for omitted code: three dots inside a line, if they are not followed by a name (`...args`).
 ELLIPSIS = "…"
@@ -31,6 +31,14 @@ _MARKUP = r"<!--(?:[^-]++|-(?!->))*+(?:-->|\Z)"
 _HASKELL = r"\{-(?:[^-]++|-(?!\}))*+(?:-\}|\Z)"
 _POWERSHELL = r"<\#(?:[^#]++|\#(?!>))*+(?:\#>|\Z)"
 _LINE_START = r"(?m:^[ \t]*+(?:\#(?![\[!])|//|;|--(?!-))[^\n]*+)"
+#: The comments that may have several lines, and how they start and stop.
+_BLOCKS = {
+    _BLOCK: ("/*", "*/"),
+    _LONG_LUA: ("--[[", "]]"),
+    _MARKUP: ("<!--", "-->"),
+    _HASKELL: ("{-", "-}"),
+    _POWERSHELL: ("<#", "#>"),
+}
 
 
 def _endings(words: str, *patterns: str) -> dict[str, str]:
@@ -67,9 +75,12 @@ _SINGLE = r"'(?:[^'\\\n]++|\\.)*+'"
 #: In Rust an apostrophe also begins a lifetime.
 _CHARACTER = r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'"
 #: A backslash at the end of a line only continues the line.
-_LEXEME = r"(?P<dots>\.{3,}+|…)|\\[^\r\n]|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|(?!\\\r?\n)[^\s]"
-_WORD = lazy_pattern(rf"(?:{_LEXEME})")
-_NAME_FOLLOWS = lazy_pattern(r"[\w$\[({\"'`*&]")
+_LEXEME = r"\\[^\r\n]|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|(?!\\\r?\n)[^\s]"
+#: Tokens that cannot start anything else, and line ends.
+_PLAIN = r"[^\W\d][\w$]*+|[()\[\],=:\n]"
+_DOTS = r"\.{3,}+|…"
+_WORD = lazy_pattern(rf"{_DOTS}|{_LEXEME}")
+_NAME_FOLLOWS = r"(?=[\w$\[({\"'`*&])"
 #: In a string, `*` and `&` after dots are text, and not the start of a name: `*Error...*`.
 _NAME_IN_STRING = lazy_pattern(r"[\w$\[({\"'`]")
 #: A string of three quotation marks that starts a statement, after a colon, or at the beginning of an excerpt.
@@ -104,14 +115,44 @@ class CodeTokens:
         self.lines: list[int] = []
         #: The comments in order: the index of the line, and the text without white space.
         self.comments: list[tuple[int, str]] = []
-        text = text.translate(TYPOGRAPHY)
-        omits_semicolons = relaxed and may_omit_semicolons(path)
-        shown = _with_short_docstrings(text, path) if relaxed else text
-        for kind, word, line in _tokens(shown, path, one_mark=relaxed and has_two_quotation_marks(path)):
-            if kind:
-                self.comments.append((line, "".join(word.split())))
-                continue
-            if relaxed and word in _CLOSING and self._ends_with_comma(word, line):
+        if not text.isascii():
+            text = text.translate(TYPOGRAPHY)
+        if relaxed:
+            text = _with_short_docstrings(text, path)
+        self._split(text, path, one_mark=relaxed and has_two_quotation_marks(path))
+        if relaxed:
+            self._leave_out_marks(omits_semicolons=may_omit_semicolons(path))
+
+    def _split(self, text: str, path: str, *, one_mark: bool) -> None:
+        """Split a text. With `one_mark`, a plain string has double quotation marks."""
+        words, lines, comments, line = self.words, self.lines, self.comments, 0
+        if end := _orphan(text, path):
+            comments.append((0, "".join(text[:end].split())))
+            line = text.count("\n", 0, end)
+        for word, comment, string, spread, other in _pattern(language_of(path)).findall(text, end):
+            if word == "\n":
+                line += 1
+            elif word:
+                words.append(word)
+                lines.append(line)
+            elif comment:
+                comments.append((line, "".join(comment.split())))
+                line += comment.count("\n")
+            elif string:
+                inner = _words_of_string(string, one_mark=one_mark)
+                words += inner
+                lines += [line] * len(inner)
+                line += string.count("\n")
+            else:
+                words.append(other or (SPREAD if spread else ELLIPSIS))
+                lines.append(line)
+
+    def _leave_out_marks(self, *, omits_semicolons: bool) -> None:
+        """Leave out commas before a closing bracket, and semicolons at the ends of statements."""
+        words, lines = self.words, self.lines
+        self.words, self.lines = [], []
+        for word, line in zip(words, lines, strict=True):
+            if word in _CLOSING and self._ends_with_comma(word, line):
                 self.words.pop()
                 self.lines.pop()
             if not (omits_semicolons and word == ";"):
@@ -185,22 +226,22 @@ def is_name(word: str) -> bool:
 
 def may_omit_semicolons(path: str) -> bool:
     """Return whether a line break takes the place of a semicolon in the language of a file."""
-    return _ending(path) in _OPTIONAL_SEMICOLONS
+    return language_of(path) in _OPTIONAL_SEMICOLONS
 
 
 def has_two_quotation_marks(path: str) -> bool:
     """Return whether a string in single quotation marks is the same as in double ones in the language of a file."""
-    return _ending(path) in _TWO_MARKS
+    return language_of(path) in _TWO_MARKS
 
 
 def has_docstring(text: str, path: str) -> bool:
     """Return whether a text has a docstring: a string of three quotation marks that is a whole statement."""
-    return _ending(path) in _DOCUMENTED and bool(_DOCSTRING.search(text))
+    return language_of(path) in _DOCUMENTED and bool(_DOCSTRING.search(text))
 
 
 def _with_short_docstrings(text: str, path: str) -> str:
     """Return a text in which the lines of a docstring below its first one are comments."""
-    return _DOCSTRING.sub(_shortened, text) if _ending(path) in _DOCUMENTED else text
+    return _DOCSTRING.sub(_shortened, text) if language_of(path) in _DOCUMENTED else text
 
 
 def _shortened(found: re.Match[str]) -> str:
@@ -211,45 +252,27 @@ def _shortened(found: re.Match[str]) -> str:
     return f"{start}{mark}{first.rstrip()}{mark}" + "\n# " * removed + " ".join(rest.split()) * bool(removed)
 
 
-def _tokens(text: str, path: str, *, one_mark: bool = False) -> Iterator[tuple[bool, str, int]]:
-    """Yield for each token whether it is a comment, its text, and the index of its line.
-
-    With `one_mark`, a plain string has double quotation marks.
-    """
-    line, counted, start = 0, 0, 0
-    pattern = _pattern(_ending(path))
-    if (end := _orphan(text, path)) > 0:
-        yield True, text[:end], 0
-        start = end
-    for found in pattern.finditer(text, start):
-        line += text.count("\n", counted, found.start())
-        counted = found.start()
-        kind = found.lastgroup
-        if kind == "comment":
-            yield True, found[0], line
-        elif kind == "string":
-            inner = found[0]
-            mark = '"' if one_mark and _PLAIN_STRING.match(inner) else inner[0]
-            yield False, mark, line
-            end = len(inner) - 1
-            words = _WORD.finditer(inner, 1, end)
-            yield from ((False, _dots(word, inner, end, in_string=True), line) for word in words)
-            yield False, mark, line
-        else:
-            yield False, _dots(found, text, len(text)), line
+def _words_of_string(string: str, *, one_mark: bool) -> list[str]:
+    """Return the words of a string between its marks. With `one_mark`, a plain string has double quotation marks."""
+    mark = '"' if one_mark and _PLAIN_STRING.match(string) else string[0]
+    end = len(string) - 1
+    if "..." in string or "…" in string:
+        words = [_dots_in_string(found, string, end) for found in _WORD.finditer(string, 1, end)]
+    else:
+        words = _WORD.findall(string, 1, end)
+    return [mark, *words, mark]
 
 
-def _dots(found: re.Match[str], text: str, end: int, *, in_string: bool = False) -> str:
-    """Return a token. Dots stand for omitted code unless a name follows them, except at the start of a string."""
-    if found["dots"] is None:
+def _dots_in_string(found: re.Match[str], string: str, end: int) -> str:
+    """Return a word of a string. Dots stand for omitted code at its start, and if no name follows them."""
+    if not found[0].startswith(("...", "…")):
         return found[0]
-    follows = (_NAME_IN_STRING if in_string else _NAME_FOLLOWS).match(text, found.end(), end)
-    return SPREAD if follows and not (in_string and found.start() == 1) else ELLIPSIS
+    return SPREAD if _NAME_IN_STRING.match(string, found.end(), end) and found.start() != 1 else ELLIPSIS
 
 
 def _orphan(text: str, path: str) -> int:
     """Return the end of a block comment that began above an excerpt, or 0."""
-    if _BLOCK not in _comments(_ending(path)):
+    if _BLOCK not in _comments(language_of(path)):
         return 0
     end = _ORPHAN_END.search(text)
     if end is None or "/*" in text[: end.start() + 1]:
@@ -259,7 +282,31 @@ def _orphan(text: str, path: str) -> int:
     return end.end() if all(not line.strip() or line.lstrip().startswith("*") for line in lines) else 0
 
 
-def _ending(path: str) -> str:
+def begins_in_comment(file: SourceFile, line: int) -> bool:
+    """Return whether a line of a file may be inside of a comment that began above it."""
+    comments = _comments(language_of(file.path))
+    end = sum(map(len, file.lines[: line - 1])) + line - 1
+    return any(
+        pattern in comments and file.text.rfind(start, 0, end) > file.text.rfind(stop, 0, end)
+        for pattern, (start, stop) in _BLOCKS.items()
+    )
+
+
+def has_names(text: str, quote: QuoteTokens) -> bool:
+    """Return whether a text has the names and numbers of a quote in their order. Without them, it has not the quote."""
+    at = 0
+    for word in quote.words:
+        if not (word[0].isalnum() or word[0] == "_"):
+            continue
+        at = text.find(word, at)
+        if at < 0:  # a name with an invisible character is found as a token
+            return any(mark in text for mark in INVISIBLE)
+        at += len(word)
+    return True
+
+
+def language_of(path: str) -> str:
+    """Return the ending of a path, which decides what a comment is."""
     name = path.replace("\\", "/").rsplit("/", 1)[-1].lower()
     if name == "cmakelists.txt":
         return "cmake"
@@ -273,5 +320,11 @@ def _comments(ending: str) -> str:
 
 @cache
 def _pattern(ending: str) -> re.Pattern[str]:
+    """Return the pattern of one token: a word or a line end, a comment, a string, dots before a name, or another mark.
+
+    Dots that stand for omitted code match without a group.
+    """
     strings = f"{_STRING}|{_CHARACTER if ending == 'rs' else _SINGLE}"
-    return re.compile(rf"(?P<comment>{_comments(ending)})|(?P<string>{strings})|{_LEXEME}", re.DOTALL)
+    return re.compile(
+        rf"({_PLAIN})|({_comments(ending)})|({strings})|((?:{_DOTS}){_NAME_FOLLOWS})|{_DOTS}|({_LEXEME})", re.DOTALL
+    )

@@ -12,6 +12,7 @@ import msgspec
 
 from remit.evidence.model import WHOLE, Span
 from remit.lazy import lazy_pattern
+from remit.shell import command_list
 from remit.shell.programs.lists import LISTING, READERS
 
 #: Programs that show something and change nothing: their success proves nothing.
@@ -85,8 +86,6 @@ def simple_commands(command: str) -> tuple[ReceiptCommand, ...]:
 @lru_cache(1_024)
 def _read_line(command: str) -> tuple[bool, tuple[ReceiptCommand, ...]]:
     """Return whether all of a line can be read, and its commands."""
-    from remit.shell import command_list  # late import: few checks have receipts
-
     is_understood, simple_commands = command_list.read_line(command[:_MAX_COMMAND])
     return is_understood, tuple(
         ReceiptCommand(
@@ -101,8 +100,6 @@ def _read_line(command: str) -> tuple[bool, tuple[ReceiptCommand, ...]]:
 
 def join_folder(folder: str | None, name: str) -> str | None:
     """Return a name relative to where the line runs, or None if that is not known."""
-    from remit.shell import command_list  # late import: as above
-
     return command_list.join_folder(folder, name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from urllib.parse import unquote
 
 from remit.lazy import lazy_pattern
 
@@ -292,8 +293,6 @@ def resolve_written(path: str, exists: Exists) -> tuple[str, int]:
 
 
 def _unquoted(path: str) -> str:
-    from urllib.parse import unquote  # late import: slow, and such paths are rare
-
     return unquote(path)
 
 

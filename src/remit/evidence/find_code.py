@@ -15,7 +15,9 @@ import msgspec
 from remit.evidence.code_tokens import (
     CodeTokens,
     QuoteTokens,
+    begins_in_comment,
     has_docstring,
+    has_names,
     has_two_quotation_marks,
     may_omit_semicolons,
 )
@@ -23,7 +25,7 @@ from remit.evidence.find_names import REACH
 from remit.evidence.model import CodeFacts, Location, QuoteMatching
 from remit.evidence.quote_text import quote_readings, without_notes
 from remit.evidence.similarity import WindowMatcher, changed_tokens, first_difference
-from remit.evidence.token_match import FileTokens, TokenMatch, cost, find_tokens, is_too_large
+from remit.evidence.token_match import FileTokens, TokenMatch, TokenStore, cost, find_tokens, is_too_large
 from remit.lazy import lazy_pattern
 from remit.secrets.scan import MARK, redact
 from remit.workspace.files import Collapsed, SourceFile, Workspace
@@ -38,7 +40,9 @@ MAX_COMPARED = 20_000_000_000
 #: A larger file is compared by tokens only near the cited lines.
 _MAX_TOKENIZED = 1024 * 1024
 _NEAR_LINES = 2_000
-_MAX_TOKEN_FILES = 8
+_MAX_REDACTED_FILES = 8
+#: The lines above and below the cited ones that are compared before the whole file, besides those of the quote.
+_MARGIN = 40
 #: A span of up to this many characters is scanned even if the limit is reached.
 _GLANCE = 100_000
 #: So few lines and characters are searched without the rest of the file.
@@ -105,13 +109,13 @@ class _RedactedFile(SourceFile):
 class CodeFinder:
     """Finds the quotes of one document, within limits that a normal document does not reach."""
 
-    def __init__(self) -> None:
+    def __init__(self, tokens: TokenStore | None = None) -> None:
+        self._tokens = tokens if tokens is not None else TokenStore()
         self._guesses_left = MAX_GUESSED
         self._matcher = WindowMatcher()
         self._characters_left = MAX_SCANNED
         self._comparisons_left = MAX_COMPARED
         self._is_skipped = False
-        self._tokens: OrderedDict[tuple[str, int, bool, bool], FileTokens] = OrderedDict()
         self._redacted: OrderedDict[str, _RedactedFile] = OrderedDict()
 
     def look(self, text: str, file: SourceFile, line: int | None, end_line: int | None = None) -> CodeFacts:
@@ -144,7 +148,7 @@ class CodeFinder:
         found = self._redacted.get(file.path)
         if found is None:
             found = self._redacted[file.path] = _RedactedFile(file)
-            if len(self._redacted) > _MAX_TOKEN_FILES:
+            if len(self._redacted) > _MAX_REDACTED_FILES:
                 self._redacted.popitem(last=False)
         return found
 
@@ -234,7 +238,10 @@ class CodeFinder:
     def _by_tokens(
         self, quote: Quoted, file: SourceFile, readings: list[list[str]], cited: tuple[int, int] | None
     ) -> TokenMatch | None:
-        """Compare a quote token by token: with the lines around the cited ones, or with the whole file."""
+        """Compare a quote token by token: with the lines around the cited ones, then with the whole file.
+
+        The whole file is only split into tokens if it has the names of the quote in their order.
+        """
         around = cited or (quote.line or 1, quote.line or 1)
         reach = REACH if cited is not None else None
         has_marks = has_two_quotation_marks(file.path) and not _MARKS.isdisjoint(quote.text)
@@ -243,32 +250,37 @@ class CodeFinder:
             tokens = QuoteTokens(pieces, file.path, relaxed=relaxed)
             if relaxed and not (has_free_marks or _BRACKETS.intersection(tokens.words)):
                 continue
-            indexed = self._file_tokens(file, around, relaxed=relaxed)
-            if is_too_large(tokens, indexed):
-                self._is_skipped = True
+            if not has_names(file.text, tokens):
                 continue
-            self._comparisons_left -= cost(tokens, indexed)
-            if self._comparisons_left < 0:
-                return None
-            found = find_tokens(tokens, indexed, around, reach)
-            if found is not None:
-                quote.match = found.how if found.how != "same" else "whitespace"
-                return found
+            for indexed in self._file_tokens(file, quote, around, relaxed=relaxed, is_near=cited is not None):
+                if is_too_large(tokens, indexed):
+                    self._is_skipped = True
+                    continue
+                self._comparisons_left -= cost(tokens, indexed)
+                if self._comparisons_left < 0:
+                    return None
+                found = find_tokens(tokens, indexed, around, reach)
+                if found is not None:
+                    quote.match = found.how if found.how != "same" else "whitespace"
+                    return found
         return None
 
-    def _file_tokens(self, file: SourceFile, around: tuple[int, int], *, relaxed: bool) -> FileTokens:
-        """Return the tokens of a file, or those near some lines if the file is large."""
+    def _file_tokens(
+        self, file: SourceFile, quote: Quoted, around: tuple[int, int], *, relaxed: bool, is_near: bool
+    ) -> Iterator[FileTokens]:
+        """Yield the tokens near some lines if the quote may be near them, then those of the file.
+
+        Of a large file, only the tokens near the lines are compared.
+        """
         first, last = 1, len(file.lines)
         if len(file.text) > _MAX_TOKENIZED:
             first, last = max(1, around[0] - _NEAR_LINES), min(last, around[0] + _NEAR_LINES)
-        key = file.path, first, relaxed, isinstance(file, _RedactedFile)
-        found = self._tokens.get(key)
-        if found is None:
-            text = "\n".join(file.lines[first - 1 : last])
-            found = self._tokens[key] = FileTokens(text, file.path, first, relaxed=relaxed)
-            if len(self._tokens) > _MAX_TOKEN_FILES:
-                self._tokens.popitem(last=False)
-        return found
+        if is_near and quote.line is not None and not self._tokens.has(file, first, last, relaxed=relaxed):
+            margin = quote.text.count("\n") + _MARGIN
+            low, high = max(first, around[0] - margin), min(last, around[1] + margin)
+            if high - low < (last - first) // 2 and not begins_in_comment(file, low):
+                yield self._tokens.of(file, low, high, relaxed=relaxed)
+        yield self._tokens.of(file, first, last, relaxed=relaxed)
 
     def _hits(self, collapsed: Collapsed, pieces: list[str], low: int, high: int) -> Iterator[QuoteMatch]:
         """Yield the matches of the pieces in their order that touch the lines from `low` to `high`."""

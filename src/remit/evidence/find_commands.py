@@ -136,6 +136,8 @@ class CommandFinder:
         for path, declared in (*deciding, *others):
             if command.name in declared.names or (command.runner == "tox" and has_environment(declared, command.name)):
                 return CommandFacts(is_known=True, where=path)
+        if search.stated and folder and self._is_declared_above(search, tool, folder):
+            return _UNKNOWN  # a block that changes the folder once may mean the folder above later
         # A project that keeps its tool in one folder; a file further down is that of a sample or of another project.
         deciding = deciding or [pair for pair in others if pair[0].count("/") <= 1 and not _is_aside(pair[0])]
         if not deciding or folder is None or (search.stated and posixpath.dirname(deciding[0][0]) != folder):
@@ -163,6 +165,10 @@ class CommandFinder:
         files = [(path, declared) for path in paths if (declared := self._read(tool, path))]
         is_nearest = [posixpath.dirname(path) == posixpath.dirname(files[0][0]) for path, _ in files]
         return list(itertools.compress(files, is_nearest)) if search.stated else files
+
+    def _is_declared_above(self, search: _Search, tool: ToolFile, folder: str) -> bool:
+        above = self._deciding(msgspec.structs.replace(search, stated=""), tool, folder)
+        return any(search.command.name in declared.names for _, declared in above)
 
     def _everywhere(self, tool: ToolFile) -> _Files:
         """Return all files of a tool in the project."""

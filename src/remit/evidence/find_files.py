@@ -14,6 +14,7 @@ from typing import Literal
 from remit.evidence.file_names import has_known_ending
 from remit.evidence.model import Claim, Facts, Location, Resolved
 from remit.evidence.read_places import SYSTEM_FOLDERS
+from remit.evidence.similarity import similarity_to
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import folded_name, is_absolute, normalize_path
@@ -378,8 +379,6 @@ class SuggestionFinder:
 
 def _nearest(names: list[str], wanted: str) -> str | None:
     """Return the name most similar to `wanted`, if it is similar enough."""
-    from remit.evidence.similarity import similarity_to  # late: most files exist
-
     similarity = similarity_to(wanted, sum(map(len, names)))
     score, _, name = max(((similarity(name, 0.0), -at, name) for at, name in enumerate(names)), default=(0.0, 0, None))
     return name if score >= _NEAR_NAME / 100 else None

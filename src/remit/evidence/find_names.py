@@ -20,7 +20,7 @@ from typing import Literal
 from remit.evidence.file_names import is_source
 from remit.evidence.model import NameFacts
 from remit.lazy import lazy_pattern
-from remit.workspace.definitions import SEPARATOR, SourceDefinition, find_definitions
+from remit.workspace.definitions import SEPARATOR, ParsingProcess, SourceDefinition, defined_name, find_definitions
 from remit.workspace.file_index import ending_of
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 from remit.workspace.manifests import plain_name
@@ -36,8 +36,9 @@ _MAX_SEARCHED_FILES = 20_000
 _MAX_SEARCHED_FILE = 1024 * 1024
 _MAX_SEARCHED = 128 * 1024 * 1024
 _PIECE = 4 * 1024 * 1024
-#: After this many names that are nowhere, one pass looks for all other names of the document.
-_MAX_SINGLE = 60
+#: After this many names that are nowhere, all words are collected once.
+_MAX_SINGLE = 20
+_MAX_WORDS = 3_000_000
 #: Up to this many characters around a line are searched directly, and this many names of a file one by one.
 _SMALL = 20_000
 _FEW = 20
@@ -93,17 +94,29 @@ class NameFinder:
     `excluding` are paths that do not show that a name exists: the documents that are checked.
     """
 
-    def __init__(self, workspace: Workspace, *, searches_all: bool = True, excluding: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        searches_all: bool = True,
+        excluding: Collection[str] = (),
+        parsing: ParsingProcess | None = None,
+    ) -> None:
         self._workspace = workspace
         self._searches_all = searches_all
         self._files: OrderedDict[tuple[str, int], _FileNames] = OrderedDict()
         self._asked: set[str] = set()
+        #: The names and owners that definitions are searched for.
+        self._words: set[str] = set()
         self._search = _Search(workspace, excluding)
         self._seconds_left = _RUN_SECONDS
+        self._parsing = parsing if parsing is not None else ParsingProcess()
 
     def prepare(self, names: Iterable[str]) -> None:
         """Note the names that will be asked for: where there are many, one pass answers for all of them."""
-        self._asked.update(map(last_part, names))
+        for name in names:
+            self._asked.add(last_part(name))
+            self._words |= _defining_words(name)
 
     def facts(
         self, file: SourceFile, name: str, line: int | None, end_line: int | None, *, with_definitions: bool = True
@@ -120,6 +133,11 @@ class NameFinder:
         shown = [number for number, use in uses.items() if use == "named"] if uses else near
         if shown and not with_definitions:
             return NameFacts(is_near=True, line=_nearest(shown, line or 1))
+        # A line that reads like the definition needs no parser.
+        plain = [number for number in shown if not owner and defined_name(file.lines[number - 1]) == _bare(short, file)]
+        if line is not None and plain:
+            nearest = _nearest(plain, line)
+            return NameFacts(is_near=True, line=nearest, is_definition=True, definitions=tuple(plain))
         every = near or names.uses(short)
         if not every:
             return NameFacts(
@@ -143,24 +161,25 @@ class NameFinder:
         is_other = bool(near) and not (lines and bodies)
         return NameFacts(is_near=False, line=nearest, is_definition=bool(lines), definitions=lines, is_other=is_other)
 
-    def locations(self, file: SourceFile, name: str) -> list[int]:
-        """Return the lines that define a name; without any, the lines on which it occurs."""
-        uses = self._names(file).uses(last_part(name))
-        meant, _ = self._meant(file, name) if uses else ([], [])
-        return sorted({one.line for one in meant if not one.is_extension}) or uses
+    def definition_lines(self, file: SourceFile, name: str) -> list[int]:
+        """Return the lines that define a name."""
+        meant, _ = self._meant(file, name)
+        return sorted({one.line for one in meant if not one.is_extension})
 
-    def definitions(self, file: SourceFile) -> dict[str, list[SourceDefinition]]:
-        """Return the definitions of a file by name."""
+    def _definitions(self, file: SourceFile, name: str) -> dict[str, list[SourceDefinition]]:
+        """Return where a file defines a name and its owner. The file is parsed once for all names of the document."""
         names = self._names(file)
-        if names.definitions is None:
+        wanted = _defining_words(name)
+        if not wanted <= names.searched:
+            names.searched |= wanted | self._words
             started = time.monotonic()
-            names.definitions = find_definitions(file, can_parse=self._seconds_left > 0)
+            names.definitions = find_definitions(file, names.searched, self._parsing, can_parse=self._seconds_left > 0)
             self._seconds_left -= time.monotonic() - started
         return names.definitions
 
     def is_anywhere(self, name: str) -> bool | None:
         """Return whether a name occurs in the checkout, besides texts; None if not all of it could be searched."""
-        return self._search.has(last_part(name), self._asked) if self._searches_all else None
+        return self._search.has(last_part(name)) if self._searches_all else None
 
     def is_imported(self, file: SourceFile, name: str) -> bool:
         """Return whether a name is one of a dependency, of a module that the file imports, or of Python."""
@@ -198,7 +217,7 @@ class NameFinder:
 
         Without an owner in the file, every definition of the last part may be meant.
         """
-        definitions = self.definitions(file)
+        definitions = self._definitions(file, name)
         named, owner = definitions.get(_bare(last_part(name), file), []), _owner(name)
         named = [one for one in named if not owner or not one.owner or owner in _WORD.findall(one.owner)]
         bodies = definitions.get(owner, []) if owner else []
@@ -219,7 +238,9 @@ class _FileNames:
         self._names = names
         self._uses: dict[str, list[int]] = {}
         self.weight = len(file.text) + _WEIGHT
-        self.definitions: dict[str, list[SourceDefinition]] | None = None
+        #: The definitions of the names that were searched for.
+        self.definitions: dict[str, list[SourceDefinition]] = {}
+        self.searched: set[str] = set()
 
     def near(self, name: str, low: int, high: int) -> list[int]:
         """Return the lines from `low` to `high` on which a name occurs; they are searched alone if they are short."""
@@ -259,31 +280,37 @@ class _Search:
         self._pieces: list[bytes] = []
         self._unread: Iterator[bytes] | None = None
         self._is_complete = True
-        self._known: dict[str, bool] = {}
+        self._known: dict[str, bool | None] = {}
         self._missing = 0
 
-    def has(self, name: str, asked: Collection[str]) -> bool | None:
+    def has(self, name: str) -> bool | None:
         """Return whether a name occurs; None if it does not and there is more than what may be read."""
         if name not in self._known:
-            if self._missing >= _MAX_SINGLE and name in asked:
-                self._known |= self._have({one for one in asked if one not in self._known})
-            elif self._missing < _MAX_SINGLE * 2:
-                self._known[name] = self._has(name.strip("$?!").encode())
-                self._missing += not self._known[name]
-        return True if self._known.get(name) else False if self._is_complete and name in self._known else None
+            found = self._find(name.strip("$?!").encode())
+            self._missing += found is False
+            self._known[name] = found
+        found = self._known[name]
+        return found if found or self._is_complete else None
 
-    def _has(self, name: bytes) -> bool:
-        return bool(name) and any(_occurs(name, piece) for piece in self._all())
+    def _find(self, name: bytes) -> bool | None:
+        if not name:
+            return False
+        # A few names are searched for one by one, which reads only as far as the first of each.
+        if self._missing >= _MAX_SINGLE and _PLAIN_WORD.fullmatch(name):
+            return name in self._words if self._words is not None else None
+        if self._missing >= 2 * _MAX_SINGLE:
+            return None
+        return any(_occurs(name, piece) for piece in self._all())
 
-    def _have(self, names: set[str]) -> dict[str, bool]:
-        wanted = {name: name.strip("$?!").encode() for name in names}
-        plain = {word for word in wanted.values() if _PLAIN_WORD.fullmatch(word)}
-        others = set(wanted.values()) - plain
+    @cached_property
+    def _words(self) -> frozenset[bytes] | None:
+        """All words of all files; None if there are too many."""
         words: set[bytes] = set()
         for piece in self._all():
-            words |= plain & set(_PLAIN_WORD.findall(piece))
-            words |= {word for word in others - words if word and _occurs(word, piece)}
-        return {name: word in words for name, word in wanted.items()}
+            words.update(_PLAIN_WORD.findall(piece))
+            if len(words) > _MAX_WORDS:
+                return None
+        return frozenset(words)
 
     def _all(self) -> Iterator[bytes]:
         """Yield the pieces that were read, then read on."""
@@ -326,6 +353,12 @@ class _Search:
 def last_part(name: str) -> str:
     """Return the last part of a qualified name: `total` of `Cart.total`."""
     return SEPARATOR.split(name)[-1] or name
+
+
+def _defining_words(name: str) -> set[str]:
+    """Return the words that a definition of a name, or of its owner, may have as its name."""
+    short = last_part(name)
+    return {short.strip("$?!"), short.rstrip("?!"), _owner(name)} - {""}
 
 
 def _owner(name: str) -> str:

@@ -84,6 +84,10 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
     strict = asked.strict or _is_result(document, kind) or sources.receipts is not None
     permalinks = PermalinkReader(sources)
     read = _read_claims(document, kind, sources.workspace, permalinks, strict=strict)
+    if strict or path in ("", "-"):
+        foreign = list(_foreign_commits(document, read.claims, sources, asked.stated))
+        asked = replace(asked, stated=None) if any(claim.name == asked.stated for claim in foreign) else asked
+        read = replace(read, claims=sorted([*read.claims, *foreign], key=lambda claim: claim.at))
     evidence = Evidence(
         tool_calls=sources.receipts.count if sources.receipts is not None else None,
         receipts_problem=sources.receipts_problem,
@@ -183,6 +187,26 @@ def _read_claims(
     return _Read(every, headings, rows, surroundings, title)
 
 
+def _foreign_commits(
+    document: Document, claims: Sequence[Claim], sources: Sources, stated: str | None
+) -> Iterator[Claim]:
+    """Yield a claim for each commit that a text chose for its claims and that is not in the history of the checkout.
+
+    A text that is not a document of the checkout could otherwise cite any commit of the repository: that of a fork, or
+    one that its author just made.
+    """
+    if sources.commits is None or sources.has_rev:
+        return
+    chosen = {claim.commit: claim for claim in reversed(claims) if claim.commit and claim.kind != "commit"}
+    if stated is not None and stated not in chosen:
+        lines = document.whole_text.split("\n", 100)
+        at = next((number for number, line in enumerate(lines, 1) if stated[:7] in line.lower()), 1)
+        chosen[stated] = Claim("commit", stated, at, Segment("text", stated, at, None, None, 0))
+    for commit, claim in chosen.items():
+        if not sources.commits.is_in_history(commit):
+            yield Claim("commit", commit, claim.at, claim.segment, name=commit, notes=frozenset({"foreign"}))
+
+
 def _references(
     row: list[Segment], reader: PlaceReader, permalinks: PermalinkReader
 ) -> Iterator[tuple[Segment, list[Claim], list[Claim]]]:
@@ -244,7 +268,8 @@ def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequen
         past = workspace.read(name)
         own_text = past.text if isinstance(past, SourceFile) else text
     own = OwnText(name or "", own_text)
-    return Looker(workspace, folder, files, sources.name_finder(workspace), sources.command_finder(workspace), own)
+    names, commands = sources.name_finder(workspace), sources.command_finder(workspace)
+    return Looker(workspace, folder, files, names, commands, own, sources.tokens)
 
 
 def _judged(
@@ -263,8 +288,8 @@ def _judged(
     if not strict:
         accused = [at for at, one in enumerate(first) if one.reliability is not None]
         name = _document_name(sources.workspace, path)
-        if asked.with_history and accused:
-            dates = _claim_dates(document, sources, path, asked)
+        if asked.with_history and accused and sources.workspace is not None:
+            dates = _claim_dates(document, sources, sources.workspace, path, asked)
             chosen = [Accused(at, claims[at], facts[at]) for at in accused if claims[at].commit is None]
             is_of_record = is_record(name, read.title)
             for at, then in dates.ask(chosen).items():
@@ -312,15 +337,15 @@ def _document_name(workspace: Workspace | None, path: str) -> str:
     return workspace.normal(os.path.abspath(path)) or ""  # noqa: PTH100 (links stay as they are written)
 
 
-def _claim_dates(document: Document, sources: Sources, path: str, asked: Asked) -> ClaimDates:
+def _claim_dates(document: Document, sources: Sources, checkout: Workspace, path: str, asked: Asked) -> ClaimDates:
     """Return what dates the claims of a document by the history of the checkout."""
 
     def look(workspace: Workspace, claims: Sequence[Claim]) -> list[Facts]:
         looker = looker_for(workspace, sources, document.whole_text, claims, path)
         return looker.look(claims, in_other_files=False)
 
-    name = _document_name(sources.workspace, path)
-    return ClaimDates(sources.history, name or None, asked.stated, look)
+    name = _document_name(checkout, path)
+    return ClaimDates(checkout, sources.history, name or None, asked.stated, look)
 
 
 def _context(claim: Claim, facts: Facts, read: _Read, document: str) -> Context:

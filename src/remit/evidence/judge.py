@@ -65,6 +65,7 @@ Reason = Literal[
     "command-missing",
     "test-missing",
     "commit-missing",
+    "commit-foreign",
     "planned",
     "other-repository",
     "other-code-base",
@@ -120,7 +121,7 @@ def judge(
         outcome, found, last = "outdated", facts.then.found, None
     if outcome not in ACCUSING:
         return Judgement(outcome, reason=reason, found=found, found_end=last)
-    lowered = () if strict else tuple(signals)
+    lowered = () if strict or reason == "commit-foreign" else tuple(signals)
     reliability = "certain" if strict else _reliability(claim, reason, len(lowered))
     fails = RELIABILITIES.index(reliability) <= RELIABILITIES.index(least)
     return Judgement(outcome, reliability, reason, found, last, signals=lowered, fails=fails)
@@ -172,6 +173,8 @@ def _found(claim: Claim, facts: Facts) -> _Found:
 
 def _of_known(claim: Claim, facts: Facts) -> _Found:
     """Judge a command, a test or a commit."""
+    if "foreign" in claim.notes:
+        return _Found("mismatch", "commit-foreign")
     if facts.is_known is None:
         return _Found("unchecked", "cannot-be-known")
     if facts.is_known:

@@ -6,7 +6,7 @@ The record is read in order, and a judge can be asked between two calls: what is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -20,6 +20,14 @@ from remit.evidence.find_runs import (
     is_program,
     kept_output,
     read_outcome,
+)
+from remit.evidence.meant_tests import (
+    has_modifier,
+    is_about_all,
+    is_about_failures,
+    is_of_another,
+    is_sum,
+    shows_all,
 )
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
 from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord, may_act
@@ -37,6 +45,7 @@ Reason = Literal[
     "run-pending",
     "run-hidden",
     "run-unclear",
+    "run-part",
     "count-differs",
     "change-unseen",
     "change-undone",
@@ -65,6 +74,8 @@ _SHOWN: tuple[Check, ...] = ("lint", "types", "build")
 _MAX_NAMED = 20_000
 _MAX_SHOWN = 100_000
 _MAX_LINE = 200
+#: A statement about all tests, or about a share of them, is compared with at most this many runs, the last ones.
+_MAX_RUNS = 400
 #: Names of commands whose runs are remembered.
 _MAX_HISTORIES = 500
 #: Files that a client shows to the assistant without a call.
@@ -74,19 +85,10 @@ AGENT_TOOLS = ("Agent", "Task", "spawn_agent")
 #: A script or an inline program, not a runner, that tests something.
 _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
-_NUMBER_OF_TESTS = lazy_pattern(r"(?<![\d.,])(\d{1,6})\s(?:\w+\s)?(?:tests?|specs?)\b", re.IGNORECASE)
-_TEST_FILE = lazy_pattern(
-    r"[\w.-]*(?:test|spec)[\w.-]*\.(?:py|[cm]?[jt]sx?|rb|php|go|rs|java|sh|bats|t)\b", re.IGNORECASE
-)
-_CODE = lazy_pattern(r"`[^`]{0,300}`")
-#: Tests with a word before them, which may name some of them: `the stress tests`.
-_MODIFIED = lazy_pattern(
-    r"(?<![\w-])(?!(?:all|the|our|my|any|these|those|existing|remaining|other|of|your|full|entire|whole|complete|and|both|every"
-    r"|each|test|running|ran|run|that|now|no)\b)[A-Za-z][\w-]*\s(?:tests?|specs?|suites?)\b",
-    re.IGNORECASE,
-)
 #: Commands that show the outcome of checks on a server.
 _ELSEWHERE = lazy_pattern(r"\bgh (?:pr checks|run|workflow)\b|\bglab ci\b")
+#: Tests that neither passed nor failed, in the summary of a runner.
+_LEFT_OUT = lazy_pattern(r"(\d{1,6}) (?:skipped|ignored|pending|todo|xfailed|xpassed)")
 _HOOKED = frozenset({"commit", "push"})
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
@@ -254,6 +256,8 @@ class StatementJudge:
         if statement.passed is None:
             return _checked(statement, "verified", "", "", last)
         ran.advance()
+        if "total" in dict(statement.counts):
+            return self._judge_share(statement, ran.runs)
         outcome = last.outcome(statement.check)
         if not statement.passed:
             return self._judge_failure(statement, ran, last, outcome)
@@ -282,19 +286,7 @@ class StatementJudge:
         self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
     ) -> CheckedStatement:
         if outcome.passed is False:
-            passes = dict(outcome.counts).get("passed", 0)
-            is_exact = passes > 0 and statement.counts == (("passed", passes),) and not EVERY.search(statement.text)
-            if is_exact:
-                return _checked(statement, "verified", "", "", last, outcome.line)
-            is_other = self._may_be_of_another(statement, ended, last) or _is_of_another(statement, last, outcome)
-            if is_other or _is_about_failures(statement, dict(outcome.counts)):
-                return _checked(statement, "unchecked", "run-unclear", "it may be about other tests", last)
-            is_whole = last.run is None or not last.run.is_part  # a part may pass in a run of everything that failed
-            if statement.is_part and (
-                passes or not outcome.line or statement.check != "test" or (is_whole and not outcome.counts)
-            ):
-                return _checked(statement, "unchecked", "run-unclear", "only some of the tests failed", last)
-            return _checked(statement, "contradicted", "run-failed", _failure(last, outcome), last, outcome.line)
+            return self._judge_failed(statement, ended, last, outcome)
         differing = self._differing(statement, ended)
         if differing is not None:
             return differing
@@ -306,7 +298,28 @@ class StatementJudge:
             return _checked(
                 statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last
             )
+        if is_about_all(statement) and not any(shows_all(one, statement) for one in ended.runs[-_MAX_RUNS:]):
+            why = f"only a part of the tests ran: `{last.command}`"
+            return _checked(statement, "unchecked", "run-part", why, last, outcome.line)
         return _checked(statement, "verified", "", "", last, outcome.line)
+
+    def _judge_failed(
+        self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
+    ) -> CheckedStatement:
+        """Judge a statement that a run passed, which failed."""
+        passes = dict(outcome.counts).get("passed", 0)
+        is_exact = passes > 0 and statement.counts == (("passed", passes),) and not EVERY.search(statement.text)
+        if is_exact:
+            return _checked(statement, "verified", "", "", last, outcome.line)
+        is_other = self._may_be_of_another(statement, ended, last) or is_of_another(statement, last, outcome)
+        if is_other or is_about_failures(statement, dict(outcome.counts)):
+            return _checked(statement, "unchecked", "run-unclear", "it may be about other tests", last)
+        is_whole = last.run is None or not last.run.is_part  # a part may pass in a run of everything that failed
+        if statement.is_part and (
+            passes or not outcome.line or statement.check != "test" or (is_whole and not outcome.counts)
+        ):
+            return _checked(statement, "unchecked", "run-unclear", "only some of the tests failed", last)
+        return _checked(statement, "contradicted", "run-failed", _failure(last, outcome), last, outcome.line)
 
     def _may_be_of_another(self, statement: WorkStatement, ended: RunHistory, last: Ran) -> bool:
         """Return whether another run may be meant than the last one, which failed."""
@@ -318,7 +331,29 @@ class StatementJudge:
         is_by_the_way = statement.check in _SHOWN and statement.check.removesuffix("s") not in words
         if is_by_the_way and last.run is not None and last.run.is_indirect and ended.passing - {words}:
             return True  # `npm run lint` failed, and `npm run typecheck` did not
-        return bool(ended.passing - {words}) and _MODIFIED.search(_CODE.sub("", statement.text)) is not None
+        return bool(ended.passing - {words}) and has_modifier(statement)
+
+    def _judge_share(self, statement: WorkStatement, ended: Sequence[Ran]) -> CheckedStatement:
+        """Judge `47 of the 48 tests pass` by the counts that were printed."""
+        stated = dict(statement.counts)
+        outcomes = ((one, one.outcome(statement.check)) for one in ended[-_MAX_RUNS:])
+        counted = [(one, outcome) for one, outcome in outcomes if outcome.counts]
+        for ran, outcome in reversed(counted):
+            counts = dict(outcome.counts)
+            total = counts.pop("total", 0)
+            ended_tests = counts.get("passed", 0) + counts.get("failed", 0)
+            left_out = sum(int(found[1]) for found in _LEFT_OUT.finditer(outcome.line))
+            totals = {total, sum(counts.values()), ended_tests, ended_tests + left_out}
+            if counts.get("passed", 0) == stated["passed"] and stated["total"] in totals:
+                return _checked(statement, "verified", "", "", ran, outcome.line)
+        if not counted:
+            why = f"the outcome of `{ended[-1].command}` is not known"
+            return _checked(statement, "unchecked", "run-unclear", why, ended[-1])
+        ran, outcome = counted[-1]
+        if ran.has_own_counts:
+            return _checked(statement, "unchecked", "run-unclear", "it may be about other tests", ran)
+        why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
+        return _checked(statement, "contradicted", "count-differs", why, ran, outcome.line)
 
     def _judge_failure(
         self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
@@ -394,7 +429,7 @@ class StatementJudge:
         """Return the contradiction of a number of tests that no run printed."""
         stated = dict(statement.counts).get("passed")
         ran = ended.last_counted
-        if stated is None or ran is None or stated in ended.printed or _is_sum(stated, ended.totals):
+        if stated is None or ran is None or stated in ended.printed or is_sum(stated, ended.totals):
             return None
         if (statement.is_part and stated < max(ended.printed)) or ran.has_own_counts:
             return None
@@ -544,39 +579,6 @@ def _has_words(command: str, stated: str) -> bool:
     bare = " ".join(command.split())
     words = stated.split()
     return " ".join(words) in bare or (bool(words) and words[0] in bare and all(word in bare for word in words[1:3]))
-
-
-def _is_of_another(statement: WorkStatement, ran: Ran, outcome: RunOutcome) -> bool:
-    """Return whether a failed run of one script or file may not be what a sentence is about.
-
-    The sentence names another file, or it has a number, and only the exit status of a script shows a failure.
-    """
-    run = ran.run
-    if run is None or statement.check != "test":
-        return False
-    names = _TEST_FILE.findall(statement.text)
-    if names and _TEST_FILE.search(run.words) and not any(name in run.words for name in names):
-        return True
-    return not outcome.line and run.is_indirect and bool(statement.counts) and not EVERY.search(statement.text)
-
-
-def _is_about_failures(statement: WorkStatement, printed: dict[str, int]) -> bool:
-    """Return whether a number of tests is that of the failed ones: `38 red tests` of 38 failed and 670 passed."""
-    failed, passed = printed.get("failed", 0), printed.get("passed", 0)
-    if not 0 < passed != failed:
-        return False
-    numbers = _NUMBER_OF_TESTS.findall(statement.text)
-    return str(failed) in numbers and str(passed) not in numbers
-
-
-def _is_sum(stated: int, totals: list[int]) -> bool:
-    """Return whether a number is the sum of the last totals: a project may have several suites."""
-    total = 0
-    for number in reversed(totals[-12:]):
-        total += number
-        if total == stated:
-            return True
-    return len(totals) <= 60 and any(a + b == stated for at, a in enumerate(totals) for b in totals[at + 1 :])
 
 
 def _short(receipt: Receipt) -> str:

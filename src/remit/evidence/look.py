@@ -13,6 +13,7 @@ from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_files import FileFinder, other_code_base
 from remit.evidence.find_names import NameFinder
 from remit.evidence.model import REFERENCES, Claim, CodeFacts, Facts, Location, NameFacts, Place
+from remit.evidence.token_match import TokenStore
 from remit.workspace.files import SourceFile, Workspace
 
 #: Facts about a claim that cannot be looked up: there is no checkout.
@@ -39,6 +40,7 @@ class Looker:
         names: NameFinder,
         commands: CommandFinder,
         own: OwnText,
+        tokens: TokenStore,
     ) -> None:
         self._workspace = workspace
         #: The document's own folder in the checkout.
@@ -47,7 +49,7 @@ class Looker:
         self._names = names
         self._commands = commands
         self._own = own
-        self._code = CodeFinder()
+        self._code = CodeFinder(tokens)
 
     def look(
         self, claims: Sequence[Claim], document: str = "", *, strict: bool = True, in_other_files: bool = True

@@ -79,6 +79,7 @@ Note = Literal[
     "finding",  # the location of a quote is that of the finding with the same ID
     "inline",  # inline code after `Code match:`
     "hidden",  # the location has invisible characters
+    "foreign",  # a commit of the repository that is not in the history of the checkout
 ]
 
 
@@ -181,7 +182,7 @@ class CodeFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 class Then(msgspec.Struct, frozen=True):
-    """A commit at which a claim held, and what changed it."""
+    """A commit at which a claim held, or that has its file, and what changed it."""
 
     commit: str
     date: str
@@ -190,6 +191,8 @@ class Then(msgspec.Struct, frozen=True):
     found: Location | None = None
     #: The first line of the message of the commit that made it false.
     subject: str = ""
+    #: Whether only the file was there, without the line, the name or the quote of the claim.
+    is_file_only: bool = False
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):

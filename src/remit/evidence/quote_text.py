@@ -24,9 +24,8 @@ _NUMBERED = tuple(
 _DIFF_HEAD = lazy_pattern(r"(?:diff --git |index [0-9a-f]{4,}\.|--- \S|\+\+\+ \S|\\ No newline)")
 _HUNK = lazy_pattern(r"@@ .*")
 #: What editors and chat programs turn quotes and spaces into.
-TYPOGRAPHY = str.maketrans(
-    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "‚": "'", "\u200b": None, "\u2060": None, "\ufeff": None}
-)
+INVISIBLE = "\u200b\u2060\ufeff"
+TYPOGRAPHY = str.maketrans("“”„‘’‚", "\"\"\"'''", INVISIBLE)
 #: A note that an author adds at the end of a quoted line: `limit = 5  ← too low`, `- a rule  // ← hardcoded`.
 _NOTE = lazy_pattern(
     r"(?m)\s++(?:(?://+|#|--+|;|%|/\*+|<!--)\s*+[←⬅👈⚠❌✅✓✗🔴🟡🟢▲◀]|(?<=\s\s)(?:[←⬅👈◀]|<--+|<==+)(?=[\ufe0f\s]))[^\n]*+$"

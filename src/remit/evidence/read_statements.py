@@ -48,6 +48,14 @@ _USUAL_FILES = frozenset({"Dockerfile", "Makefile", "Gemfile", "Rakefile", "Proc
 _PROMPT = lazy_pattern(r"^\s*[$>%❯]\s+(\S.*)$", re.MULTILINE)
 _HASH = lazy_pattern(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
 _RATIO = lazy_pattern(r"(?<![\w/.])(\d{1,6}(?:,\d{3})*)\s?/\s?(\d{1,6}(?:,\d{3})*)(?![\w/])")
+#: `47 of the 48 tests`, `47/48 passed`, and `all but one of the 48 tests`.
+_SHARE = lazy_pattern(
+    r"(?<![\w.,/-])(?:(?P<but>all but|all except)\s)?(?P<first>\d{1,6}(?:,\d{3})*|one|two|three)"
+    r"(?:\s?/\s?|\s(?:out )?of\s(?:(?:the|our|its|all|these)\s)?)(?P<all>\d{1,6}(?:,\d{3})*)(?![\w/])"
+    r"(?=(?:\s[\w-]{1,20}){0,3}?\s(?:tests?|specs?|cases|checks|pass|passed|passing|green)\b)",
+    re.IGNORECASE,
+)
+_SMALL_NUMBERS = {"one": 1, "two": 2, "three": 3}
 _NUMBER_OF = lazy_pattern(
     r"(?<![\w.,/-])(\d{1,3}(?:,\d{3})+|\d{1,7})\s?(?:(?:unit|integration|existing|total|of the|regression|e2e"
     r"|go|rust)\s)?"
@@ -296,7 +304,12 @@ def _counts(masked: str, check: Check, *, passed: bool) -> tuple[tuple[str, int]
     if check != "test":
         return ()
     counts = {name: number for name, number in line_counts(masked).items() if name in ("passed", "failed")}
-    if ratio := _RATIO.search(masked):
+    if share := _share(masked):
+        passes, total = share
+        counts["passed"] = passes
+        if passes < total:
+            counts["total"] = total
+    elif ratio := _RATIO.search(masked):
         counts.setdefault("passed", _integer(ratio[1]))
     if passed and "passed" not in counts:
         number = _NUMBER_AFTER.search(masked) or _NUMBER_OF.search(masked) or _IN_BRACKETS.search(masked)
@@ -309,6 +322,17 @@ def _is_ratio_of_some(masked: str) -> bool:
     """Return whether a sentence states that some of the tests passed: `17/18`."""
     ratio = _RATIO.search(masked)
     return ratio is not None and _integer(ratio[1]) < _integer(ratio[2])
+
+
+def _share(masked: str) -> tuple[int, int] | None:
+    """Return how many tests of how many passed, if a sentence states it as a share: `47 of the 48 tests pass`."""
+    found = _SHARE.search(masked)
+    if found is None:
+        return None
+    first = _SMALL_NUMBERS.get(found["first"].lower()) or _integer(found["first"])
+    total = _integer(found["all"])
+    passes = total - first if found["but"] else first
+    return (passes, total) if 0 <= passes <= total else None
 
 
 def _integer(text: str) -> int:

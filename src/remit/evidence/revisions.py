@@ -10,23 +10,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 from msgspec.structs import replace
 
 from remit.evidence.document import Segment
 from remit.evidence.file_names import path_in_address
+from remit.evidence.find_names import last_part
 from remit.evidence.judge import HOLDING, judge
 from remit.evidence.model import REFERENCES, Claim, Facts, Location, Then
 from remit.evidence.read_commands import stated_commit
 from remit.evidence.sources import Sources
 from remit.lazy import lazy_pattern
-from remit.workspace.files import Workspace
+from remit.workspace.commit import Commits
+from remit.workspace.definitions import defined_name
+from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.history import PROBLEMS, Held, History
-
-if TYPE_CHECKING:
-    from remit.workspace.commit import Commits
 
 _LINK = lazy_pattern(
     r"https?://[\w.\-]{1,200}(?::\d{1,5})?((?:/[\w.\-~]{1,100}){1,10}?)(?:/-)?/(?:blob|blame|raw|src/(?:commit|branch))/"
@@ -70,8 +71,6 @@ def links_in(text: str) -> Iterator[Permalink]:
     """Yield the links of a text to files on a server, in order."""
     if not any(part in text for part in ("/blob/", "/blame/", "/raw/", "/src/")):
         return
-    from urllib.parse import unquote  # late import: few documents have permalinks
-
     for found in _LINK.finditer(text):
         repository, version, path, line, last = found.groups()
         address = found.group()
@@ -207,7 +206,10 @@ class Accused(NamedTuple):
 class ClaimDates:
     """Finds out which accused claims of a document held when they were written."""
 
-    def __init__(self, history: History, document: str | None, stated: str | None, look: LookIn) -> None:
+    def __init__(
+        self, workspace: Workspace, history: History, document: str | None, stated: str | None, look: LookIn
+    ) -> None:
+        self._workspace = workspace
         self._history = history
         #: The path of the document in the checkout; None: it is not in it.
         self._document = document
@@ -259,15 +261,23 @@ class ClaimDates:
         files = self._history.files_at(commit)
         if files is None:
             return []
-        past = self._look(files, [one.claim for one in accused])
+        changed = [one for one in accused if not self._is_unchanged(one, files)]
+        past = self._look(files, [one.claim for one in changed])
         holding = []
-        for one, facts in zip(accused, past, strict=True):
+        for one, facts in zip(changed, past, strict=True):
             if judge(one.claim, facts, strict=False).outcome in HOLDING:
-                line = _line_of(one.claim, facts)
-                is_place = one.claim.kind in (*REFERENCES, "quote")
-                path = facts.path or one.claim.path if is_place else ""
+                line = _line_of(one.claim, facts, files)
+                path = facts.path or one.claim.path if _is_located(one.claim) else ""
                 holding.append((one, Held(commit, path, line, one.claim.end_line)))
         return holding
+
+    def _is_unchanged(self, one: Accused, files: Workspace) -> bool:
+        """Return whether the file of a claim was the same at a commit: then the claim did not hold there either."""
+        facts = one.facts
+        if facts.state != "file" or facts.how != "written" or one.claim.others or not _is_located(one.claim):
+            return False
+        old, new = files.read(facts.path), self._workspace.read(facts.path)
+        return isinstance(old, SourceFile) and isinstance(new, SourceFile) and old.text == new.text
 
     def _then(self, one: Accused, held: Held, changed_in: str) -> Then:
         _, date = self._history.describe(held.commit)
@@ -281,16 +291,14 @@ class ClaimDates:
         code = one.facts.code
         if found is None and code is not None and code.place in ("file", "other"):
             found = code.found
-        if found is None and one.facts.name is not None and one.facts.name.line is not None:
-            found = Location(one.facts.path, one.facts.name.line)
+        name = one.facts.name
+        if found is None and name is not None and len(name.definitions) == 1:
+            found = Location(one.facts.path, name.definitions[0])
         subject = self._history.subject(changed_in) if changed_in else ""
         return Then(held.commit, date, changed_in=changed_in, subject=subject, found=found)
 
     def _removed(self, gone: Sequence[Accused], dates: dict[int, str]) -> dict[int, Then]:
-        """Return the claims on paths that the history has, and the checkout does not.
-
-        A line, a name or a quote must have been there before the path was removed.
-        """
+        """Return the claims on paths that the history has, and the checkout does not."""
         paths = {one.facts.path or one.claim.path: dates.get(one.at) for one in gone}
         removals = self._history.removed(paths, self._document or "") if paths else {}
         groups: dict[str, list[Accused]] = {}
@@ -300,19 +308,36 @@ class ClaimDates:
                 groups.setdefault(removal.last_commit, []).append(one)
         chosen = sorted(groups, key=lambda commit: -len(groups[commit]))[:_MAX_COMMITS]
         holding = [pair for commit in chosen for pair in self._holding(groups[commit], commit)]
+        lines = {one.at: held.line for one, held in holding}
         found: dict[int, Then] = {}
-        for one, held in holding:
+        for one in (one for members in groups.values() for one in members):
             removal = removals[one.facts.path or one.claim.path]
-            today = Location(removal.renamed_to, held.line) if removal.renamed_to else None
+            today = Location(removal.renamed_to, lines.get(one.at)) if removal.renamed_to else None
             _, date = self._history.describe(removal.last_commit)
             subject = self._history.subject(removal.commit) if removal.commit else ""
-            found[one.at] = Then(removal.last_commit, date, changed_in=removal.commit, subject=subject, found=today)
+            is_file_only = one.at not in lines
+            found[one.at] = Then(removal.last_commit, date, removal.commit, today, subject, is_file_only)
         return found
 
 
-def _line_of(claim: Claim, facts: Facts) -> int | None:
-    """Return the line at which the quote or the name of a claim was; the cited line if it has neither."""
+def _is_located(claim: Claim) -> bool:
+    """Return whether a claim is about a file."""
+    return claim.kind in REFERENCES or claim.kind == "quote"
+
+
+def _line_of(claim: Claim, facts: Facts, files: Workspace) -> int | None:
+    """Return the line of a claim that is followed: that of the quote or the cited one.
+
+    If the cited line does not have the name of the claim, that of its definition is followed.
+    """
     if facts.code is not None and facts.code.found is not None:
         return facts.code.found.line
-    is_named = facts.name is not None and claim.line is not None and claim.end_line is None
-    return facts.name.line if is_named and facts.name is not None and facts.name.line is not None else claim.line
+    name, line = facts.name, claim.line
+    file = files.read(facts.path)
+    if name is None or name.line is None or line is None or claim.end_line is not None or isinstance(file, Absent):
+        return line
+    short = last_part(claim.name)
+    if short in "".join(file.lines[line - 1 : line]):
+        return line
+    is_definition = name.is_definition or defined_name(file.lines[name.line - 1]) == short
+    return name.line if is_definition else line

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,17 +14,18 @@ import msgspec
 from remit.errors import UsageError
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_names import NameFinder
+from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex, Transcript, read_receipts
+from remit.evidence.token_match import TokenStore
+from remit.workspace.commit import Commit, Commits
+from remit.workspace.definitions import ParsingProcess
 from remit.workspace.files import Workspace, WorkTree
 from remit.workspace.history import History
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.safe_git import root_above
+from remit.workspace.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from remit.evidence.receipts import Receipt, ReceiptIndex, Transcript
-    from remit.workspace.commit import Commits
-    from remit.workspace.snapshot import Snapshot
 
 #: A repeated command is killed after this many seconds.
 RERUN_SECONDS = 600
@@ -44,8 +47,6 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def commits(self) -> Commits | None:
         """The commits of the repository that the workspace belongs to."""
-        from remit.workspace.commit import Commits  # late import: few documents name a commit
-
         return Commits(self.workspace.folder) if self.workspace is not None else None
 
     def at(self, commit: str | None) -> Workspace | None:
@@ -61,13 +62,25 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             raise UsageError("the history needs a checkout")
         return History(self.workspace)
 
+    @cached_property
+    def tokens(self) -> TokenStore:
+        """The tokens of files; all documents of a run share them."""
+        return TokenStore()
+
+    @cached_property
+    def parsing(self) -> ParsingProcess:
+        """The process that parses source files; all documents of a run share it."""
+        return ParsingProcess()
+
     def name_finder(self, workspace: Workspace) -> NameFinder:
         """Return what finds names in a tree of files; all documents of a run share it."""
         if workspace is not self.workspace:
-            return NameFinder(workspace, searches_all=False)  # the files of a commit are read one by one
+            return NameFinder(
+                workspace, searches_all=False, parsing=self.parsing
+            )  # the files of a commit are read one by one
         found: NameFinder | None = self.__dict__.get("names")
         if found is None:
-            found = self.__dict__["names"] = NameFinder(workspace)
+            found = self.__dict__["names"] = NameFinder(workspace, parsing=self.parsing)
         return found
 
     def command_finder(self, workspace: Workspace) -> CommandFinder:
@@ -79,9 +92,9 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             found = self.__dict__["commands"] = CommandFinder(workspace)
         return found
 
-    def close_commits(self) -> None:
-        """End the processes that read commits; they are started again when needed."""
-        for name in ("commits", "history"):
+    def end_processes(self) -> None:
+        """End the processes that read commits or parse files; they are started again when needed."""
+        for name in ("commits", "history", "parsing"):
             opened = self.__dict__.get(name)
             if opened is not None:
                 opened.close()
@@ -90,7 +103,7 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
         """Release open files and processes."""
         if self.workspace is not None:
             self.workspace.close()
-        self.close_commits()
+        self.end_processes()
 
 
 def open_sources(
@@ -119,8 +132,6 @@ def open_sources(
         if not transcript.is_known:
             problem = f"{transcript.name}: unknown transcript format"
     for path in receipts:
-        from remit.evidence.receipts import read_receipts  # late imports, here and below: few checks have receipts
-
         file = read_receipts(_bytes(path), str(path))
         calls.extend(msgspec.structs.replace(receipt, cwd=receipt.cwd or file.root) for receipt in file.receipts)
         snapshot = file.snapshot or snapshot
@@ -128,8 +139,6 @@ def open_sources(
     # A part of the calls proves nothing about the others, so one unknown transcript makes all receipts useless.
     index: ReceiptIndex | None = None
     if has_calls and not problem:
-        from remit.evidence.receipts import ReceiptIndex
-
         index = ReceiptIndex(calls, root, other_roots=_aliases(other_roots, workspace))
     return Sources(
         workspace=workspace,
@@ -147,8 +156,6 @@ def open_workspace(repo: str | os.PathLike[str], rev: str | None) -> Workspace:
         raise UsageError(f"{repo}: not a folder; --repo takes the root of a checkout")
     if rev is None:
         return WorkTree(repo)
-    from remit.workspace.commit import Commit  # late import: most checks use the working tree
-
     return Commit(repo, rev)
 
 
@@ -182,11 +189,6 @@ def _bytes(path: Path) -> bytes:
 
 def rerun_command(command: str, root: Path) -> Receipt:
     """Run a caller's command in the checkout and return a receipt of it. Only done on request."""
-    import signal  # late imports: rarely used
-    import subprocess
-
-    from remit.evidence.receipts import RERUN, Receipt
-
     process = subprocess.Popen(  # noqa: S602 (the caller passes the command line for this purpose)
         command,
         shell=True,

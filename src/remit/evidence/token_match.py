@@ -7,17 +7,21 @@ of one integer for each token of the quote, so the cost is linear in the quote f
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from typing import Literal
 
 import msgspec
 
-from remit.evidence.code_tokens import ELLIPSIS, CodeTokens, QuoteTokens, is_name
+from remit.evidence.code_tokens import ELLIPSIS, CodeTokens, QuoteTokens, is_name, language_of
+from remit.workspace.files import SourceFile
 
 How = Literal["same", "annotated", "condensed"]
 #: The limit of one search: the tokens of the quote times those of the file. It also bounds the memory (60 MB).
 MAX_COST = 400_000_000
+#: The tokens that are kept for further quotes.
+_MAX_KEPT = 1_000_000
 #: At most this many alignments are compared; the nearest to the cited lines are tried first.
 _MAX_ENDS = 16
 #: At most this many lines without names are moved to the block above them.
@@ -60,9 +64,9 @@ class FileTokens:
         self.first = first
         self._lines = text.split("\n")
         self.size = len(self.tokens)
-        self._positions: dict[str, list[int]] = {}
+        self._positions: defaultdict[str, list[int]] = defaultdict(list)
         for at, word in enumerate(self.tokens.words):
-            self._positions.setdefault(word, []).append(at)
+            self._positions[word].append(at)
         self._masks: dict[str, int] = {}
         lines = self.tokens.lines
         starts = [at for at in range(self.size) if at == 0 or lines[at - 1] != lines[at]]
@@ -97,6 +101,32 @@ class FileTokens:
     def line(self, at: int) -> int:
         """Return the number of the line of a token."""
         return self.first + self.tokens.lines[at]
+
+
+class TokenStore:
+    """The tokens of files, for all documents of a run. Versions of a file with the same text share them."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str, int, int, bool], FileTokens] = OrderedDict()
+        self._size = 0
+
+    def has(self, file: SourceFile, first: int, last: int, *, relaxed: bool) -> bool:
+        """Return whether the tokens of some lines are kept."""
+        return (file.text, language_of(file.path), first, last, relaxed) in self._kept
+
+    def of(self, file: SourceFile, first: int, last: int, *, relaxed: bool) -> FileTokens:
+        """Return the tokens of some lines of a file."""
+        key = file.text, language_of(file.path), first, last, relaxed
+        tokens = self._kept.get(key)
+        if tokens is not None:
+            self._kept.move_to_end(key)
+            return tokens
+        text = "\n".join(file.lines[first - 1 : last])
+        tokens = self._kept[key] = FileTokens(text, file.path, first, relaxed=relaxed)
+        self._size += tokens.size
+        while self._size > _MAX_KEPT and len(self._kept) > 1:
+            self._size -= self._kept.popitem(last=False)[1].size
+        return tokens
 
 
 def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], reach: int | None) -> TokenMatch | None:

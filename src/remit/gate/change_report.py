@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from remit.gate.work_tree import TreeRecord
 
 #: How many files the record of a change names, and how many a message.
-_MAX_KEPT = 200
+_MAX_KEPT = 1_000
 _MAX_NAMED = 6
 #: With more files than this, the patch has no new files: to make it would take longer than the client waits.
 _MAX_PATCHED = 1_000
@@ -40,7 +40,7 @@ def report_changes(event: CallEvent, changes: list[StatChange], outside: list[st
     entry, paths = _record(event, changes, before), _names(changes)
     if event.settings.mode == "verify":
         entry.decided = "allowed"
-        return Ruling(paths=tuple(paths[:8]))
+        return Ruling(paths=tuple(paths))
     state.record_exception("unannounced-change", tuple(paths or outside), state.updated)
     who = f"subagent {call.agent_type[:80]}" if call.agent_id else "orchestrator"
     revert = "No patch can restore it: look at the file"
@@ -54,7 +54,7 @@ def report_changes(event: CallEvent, changes: list[StatChange], outside: list[st
     if event.settings.mode == "strict":
         reason += ". Until then, no further write is allowed in this session"
     state.warn(reason)
-    return Ruling(1, "unannounced-change", reason, paths=tuple(paths[:8] or outside[:8]))
+    return Ruling(1, "unannounced-change", reason, paths=(*paths, *outside))
 
 
 def report_between(event: CallEvent, changes: list[StatChange], before: TreeRecord | None, when: str) -> Ruling:
@@ -65,10 +65,10 @@ def report_between(event: CallEvent, changes: list[StatChange], before: TreeReco
     entry = _record(event, changes, before)
     entry.decided = "offered"
     if event.settings.mode == "verify":
-        return Ruling(paths=tuple(entry.paths[:8]))
+        return Ruling(paths=tuple(entry.paths))
     revert = f". This reverts exactly this change: {entry.command}" if entry.command else ""
     reason = f"{named(_names(changes))} changed {when}. Tell the user{revert}"
-    return Ruling(2, "unannounced-change", reason, paths=tuple(entry.paths[:8]))
+    return Ruling(2, "unannounced-change", reason, paths=tuple(entry.paths))
 
 
 def _names(changes: list[StatChange]) -> list[str]:

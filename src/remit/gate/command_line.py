@@ -7,6 +7,7 @@ import os
 from remit.gate.delegations import judge_subagent_write, may_write
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import classify, is_guarded, locate
+from remit.gate.person_commands import commands_of_a_person
 from remit.gate.reads import ReadRequest, SearchRequest, judge_pattern, judge_reads, judge_search
 from remit.gate.reverse_patch import allowed_revert
 from remit.gate.ruling import Ruling, strictest
@@ -42,10 +43,19 @@ PACKAGE_MANAGERS = frozenset(
 )
 #: Commands that change the gate or report to it as a client does; with `?` the command is not known.
 _GATE_COMMANDS = ("remit install", "remit uninstall", "remit hook", "remit ?")
+#: Commands of a person that change guarded files.
+_CHANGING = ("remit dismiss", "remit restore", "remit gate trust")
 #: Programs that run tasks and scripts of the project, which may write anything.
 _TASKS = RUNNERS | INTERPRETERS | {TASK}
 #: In a line that is not understood, these words mean that it may do the same in another way.
-_GATE_PARTS = ("remit.gate", "remit.clients", "remit.surfaces", "remit.__main__", "hooks/entry.py")
+_GATE_PARTS = (
+    *("remit.gate", "remit.clients", "remit.surfaces", "remit.__main__", "hooks/entry.py"),
+    *("remit.unconfirmed", "remit.store", "remit.ledger", "remit.publishing"),
+)
+#: Programs that send commands to a database, which may run programs and change verdicts.
+_DATABASE_CLIENTS = frozenset({"psql", "pgcli", "usql", "pg_dump", "pg_restore", "createuser", "dropdb", "createdb"})
+#: Where the embedded database listens.
+_DATABASE_FOLDER = ".remit/postgres"
 
 
 def judge_command(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
@@ -58,7 +68,11 @@ def judge_command(call: ToolUse, state: SessionState, settings: GateSettings, pr
     rulings += judge_shell_writes(effects, call, settings, project)
     if effects.unknown:
         rulings.append(_not_understood(effects, settings))
-    rulings += _ask_person(call, effects)
+    asked = _ask_person(call, effects, settings)
+    always = [ruling for ruling in asked if ruling.asks_always]
+    if always and not settings.may("deny"):  # a denial would have no effect, and hide the question
+        return _with_grant(always[0], call, effects, [], settings)
+    rulings += asked
     reads: list[ReadRequest] = []
     for search in effects.searches:
         more_rulings, more_reads = judge_search(SearchRequest(*search), call, settings, project)
@@ -98,7 +112,8 @@ def _with_grant(
         "git": effects.moves_checkout,
         "locks": any(program in PACKAGE_MANAGERS for program in effects.programs),
         "environment": any(program in _ENVIRONMENTS for program in effects.programs),
-        "remit": any(program in effects.programs for program in (*_GATE_COMMANDS, "remit gate trust")),
+        "remit": any(program in effects.programs for program in (*_GATE_COMMANDS, *_CHANGING)),
+        "person": ", ".join(_person_commands(call, effects)),
         "declares": "remit gate declare" in effects.programs or (effects.unknown and "declare" in call.text("command")),
     }
 
@@ -143,6 +158,23 @@ def _change_of_the_gate(program: str) -> Ruling:
     return ruling
 
 
+def _word_of_a_person(program: str) -> Ruling:
+    reason = f"`{program}` is for a person: it confirms, decides or publishes. May the agent run it for you?"
+    ruling = Ruling(2, "guarded-state", reason)
+    ruling.asks_person = ruling.asks_always = True
+    return ruling
+
+
+def _change_of_the_database(program: str) -> Ruling:
+    reason = (
+        f"`{program}` sends commands to a database, which the gate does not understand: they can run programs, and "
+        "change what Remit has stored. May the agent run it?"
+    )
+    ruling = Ruling(2, "guarded-state", reason)
+    ruling.asks_person = ruling.asks_always = True
+    return ruling
+
+
 def _not_understood(effects: Effects, settings: GateSettings) -> Ruling:
     agent = settings.agent("backend")
     reason = (
@@ -179,8 +211,9 @@ def _expanded(
 def judge_subagent_command(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     """Judge a subagent's command line by the files that other subagents write and by the files of Remit."""
     effects = read_command(call.text("command"), call.cwd or project)
-    asked = _ask_person(call, effects)
+    asked = _ask_person(call, effects, settings)
     if asked:
+        asked.sort(key=lambda ruling: not ruling.asks_always)
         return _with_grant(asked[0], call, effects, [], settings)
     revert = _reverted(call, state, project)
     if revert is not None:
@@ -197,14 +230,20 @@ def judge_subagent_command(call: ToolUse, state: SessionState, settings: GateSet
     return _with_grant(judge_subagent_write(call, state, names), call, effects, names, settings)
 
 
-def _ask_person(call: ToolUse, effects: Effects) -> list[Ruling]:
+def _ask_person(call: ToolUse, effects: Effects, settings: GateSettings) -> list[Ruling]:
     """Return the rulings for commands of Remit that need a person's consent."""
     text = call.text("command")
     asked = [_change_of_the_gate(program) for program in _GATE_COMMANDS if program in effects.programs]
     if "remit gate declare" in effects.programs or (effects.unknown and "gate" in text and "declare" in text):
         asked.append(_declaration())
-    if "remit gate trust" in effects.programs or (effects.unknown and "gate" in text and "trust" in text):
-        asked.append(_change_of_the_gate("remit gate trust"))
+    asked += [_word_of_a_person(program) for program in _person_commands(call, effects)]
+    clients = [program for program in effects.programs if program in _DATABASE_CLIENTS]
+    if clients and effects.unknown and (settings.may("deny") or _DATABASE_FOLDER in text):
+        asked.append(_change_of_the_database(clients[0]))
     if effects.unknown and any(part in text for part in _GATE_PARTS):
         asked.append(_change_of_the_gate("a part of remit"))
     return asked
+
+
+def _person_commands(call: ToolUse, effects: Effects) -> list[str]:
+    return commands_of_a_person(effects.programs, call.text("command"), is_understood=not effects.unknown)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 EDITING = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 READING = ("Read", "NotebookRead")
+#: Paths that the log has of one decision.
+_MAX_LOGGED = 200
 #: Tools that change no file of the project themselves. What a background command does is compared anyway.
 _HARMLESS_TEXT = """
     LS Agent Task TaskCreate TaskUpdate TaskGet TaskList TaskOutput TaskStop TodoRead TodoWrite AskUserQuestion
@@ -197,7 +199,8 @@ def _answer(
     exempt = _exempt(ruling, settings) if ruling.level in (1, 2) else None
     level = 0 if exempt else ruling.level
     answer = _ANSWERS.get(settings.mode, _ANSWERS["standard"])[level]
-    answer = "ask" if ruling.asks_person and not exempt else answer
+    if ruling.asks_person and not exempt:
+        answer, has_effect = "ask", has_effect or (ruling.asks_always and not after)
     answer = "warn" if after and answer == "ask" else answer
     if answer != "deny" and ruling.apply is not None:
         ruling.apply(state)
@@ -247,7 +250,7 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
         would=decision.would,
         rule=decision.rule,
         reason=redacted(decision.reason.removesuffix(ruling.detail)[: 2 * MAX_NAME_LENGTH]),
-        paths=[redacted(path[:MAX_NAME_LENGTH]) for path in ruling.paths[:8]],
+        paths=[redacted(path[:MAX_NAME_LENGTH]) for path in ruling.paths[:_MAX_LOGGED]],
         lines=ruling.lines,
         exception=decision.exception,
         delegate_to=decision.delegate_to,

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import time
 
+from remit.deciding_files import SAMPLE
 from remit.gate import file_versions, ignore_rules, work_tree
 from remit.gate.change_report import mark_reverted, named, report_changes
-from remit.gate.git_settings import CONFIG, decides_what_runs, settings_digest
+from remit.gate.git_settings import CONFIG, decides_what_git_runs, settings_digest
 from remit.gate.guarded import is_guarded_name, is_instruction, remit_table_digest
 from remit.gate.guarded_outside import changed_outside
 from remit.gate.leftover_processes import left_running
@@ -81,7 +82,7 @@ def judge_effects(event: CallEvent, record: CallRecord | None, *, is_reset: bool
     is_table_changed = record.table != remit_table_digest(project)
     left = protected_changes(changes, state, event.settings, is_table_changed=is_table_changed, with_folders=True)
     left = file_versions.without_rewritten(folder, project, before.copies, before.head, left)
-    deciding = [change for change in left if decides_what_runs(change.path)]
+    deciding = [change for change in left if decides_what_git_runs(change.path)]
     locked = [change for change in left if _is_locked(change.path, event.own)]
     left, moved = unexplained(left, event)
     names = [] if event.own.remit else changed_outside(folder, project, record.outside, record.at)
@@ -90,7 +91,7 @@ def judge_effects(event: CallEvent, record: CallRecord | None, *, is_reset: bool
         names += _without_permission(linked, event)
     is_output = _is_task(event, is_recorded=writer is not None) and all(map(_is_in_output_folder, left))
     if names or (left and not is_output):
-        return _with_declarations(report_changes(event, left, names, before), event)
+        return _with_declarations(report_changes(event, first_code(left, event.settings), names, before), event)
     others = ([change for change in some if change not in moved] for some in (deciding, locked))
     ruling = _note(moved, left, *others)
     if unseen:
@@ -110,6 +111,17 @@ def _with_declarations(ruling: Ruling, event: CallEvent) -> Ruling:
         ruling.reason += f". {text}"
         return ruling
     return Ruling(2, "declare", f"{text}. {ruling.reason}".rstrip(". "))
+
+
+def first_code(changes: list[StatChange], settings: GateSettings) -> list[StatChange]:
+    """Return changes in the order in which they matter: code and guarded files, tests and specifications, git's own."""
+
+    def rank(change: StatChange) -> int:
+        if change.path.startswith(".git/") or "/.git/" in change.path:
+            return 2
+        return 0 if _class_of(change.path, settings, is_table_changed=True) in ("code", "guarded") else 1
+
+    return sorted(changes, key=rank)
 
 
 def _judged_changes(changes: list[StatChange], before: TreeRecord, event: CallEvent) -> tuple[list[StatChange], int]:
@@ -231,7 +243,8 @@ def protected_changes(
 def _is_output(change: StatChange) -> bool:
     path = change.path
     name = os.path.basename(path)
-    return change.is_new and (name in _OUTPUT or path.endswith(_OUTPUT_ENDINGS))
+    is_sample = path.endswith(SAMPLE) and os.path.dirname(path).endswith(".git/hooks")
+    return change.is_new and (is_sample or name in _OUTPUT or path.endswith(_OUTPUT_ENDINGS))
 
 
 def _is_in_output_folder(change: StatChange) -> bool:

@@ -58,12 +58,6 @@ def _is_plain(section: str, line: str) -> bool:
     return section in _PLAIN_SECTIONS or key.strip().lower() in _PLAIN_KEYS.get(section, ())
 
 
-#: Where clients list MCP servers, which they start.
-_SERVER_FILES = (".mcp.json", ".github/mcp.json", "opencode.json", "opencode.jsonc")
-
-
-def decides_what_runs(name: str) -> bool:
-    """Return whether programs run because of a file of a project: git's hooks and settings, servers of the client."""
-    if name == CONFIG or name in _SERVER_FILES:
-        return True
-    return name.startswith(".git/hooks/") or name.endswith("/.git/info/attributes") or name == ".git/info/attributes"
+def decides_what_git_runs(name: str) -> bool:
+    """Return whether git runs programs because of a file that ordinary commands of git write, too."""
+    return name in (CONFIG, ".git/info/attributes") or name.endswith("/.git/info/attributes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from remit.deciding_files import deciding_parts
 from remit.gate.record_store import state_folder
 from remit.globs import is_glob, part_matches
 
@@ -55,25 +56,15 @@ def reaches(name: str, guarded: str, *, whole: bool = True) -> bool:
 
 def is_guarded_name(name: str, settings: GateSettings) -> bool:
     """Return whether a file of the project, by its real name, is guarded."""
-    names = {name, deciding_part(name)}
+    names = {name, *deciding_parts(name)}
     return any(reaches(n, one, whole=False) for n in names for one in settings.guarded if not one.startswith("/"))
-
-
-def deciding_part(name: str) -> str:
-    """Return a file's name in the folder that it decides for: `a/.claude/settings.json` is `.claude/settings.json`."""
-    parts = name.split("/")
-    lower = [part.lower() for part in parts]
-    if lower[-1] == "remit.toml":
-        return parts[-1]
-    at = max((at for at, part in enumerate(lower) if part == ".claude"), default=0)
-    return "/".join(parts[at:])
 
 
 def is_instruction(name: str) -> bool:
     """Return whether the next session of a client obeys this file: `CLAUDE.md`, `AGENTS.md`, rules and styles."""
-    part = deciding_part(name).lower()
-    is_memory = part.rpartition("/")[2] in ("claude.md", "claude.local.md", "agents.md")
-    return is_memory or part.startswith((".claude/rules/", ".claude/output-styles/"))
+    parts = [part.lower() for part in (name, *deciding_parts(name))]
+    is_memory = parts[0].rpartition("/")[2] in ("claude.md", "claude.local.md", "agents.md")
+    return is_memory or any(part.startswith((".claude/rules/", ".claude/output-styles/")) for part in parts)
 
 
 def is_guarded_outside(real: str, project: str, *, whole: bool) -> bool:

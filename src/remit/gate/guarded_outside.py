@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from remit.deciding_files import FILES
 from remit.gate.file_versions import read_bytes
 from remit.gate.guarded import PACKAGE, RECORDS, is_within, state_file, user_folder, user_rules
 from remit.gate.record_store import digest_of, open_store
@@ -27,7 +28,12 @@ _FILES = (
     *("plugins/installed_plugins.json", "plugins/known_marketplaces.json"),
 )
 #: Files of a project that may be links to files elsewhere.
-_LINKED = ("remit.toml", "pyproject.toml", ".mcp.json", ".claude/settings.json", ".claude/settings.local.json")
+_LINKED = (*FILES, "pyproject.toml", *(".claude/settings.json", ".claude/settings.local.json"))
+#: Folders of the data folder with what clients load or run.
+_INSTALLED = ("claude-code", "codex", "copilot", "opencode")
+#: Entries of the gate's folder that the gate writes itself. Of those in folders, only known files are compared.
+_OWN = "seal"
+_WRITTEN_ONCE = ("reverts", "results")
 #: The user's settings of git, below the folder for settings; the first is in the home folder.
 _OF_GIT = ("config", "attributes")
 _MAX_FILES = 2_000
@@ -45,14 +51,16 @@ def outside_files(folder: str, project: str) -> OutsideFiles:
     clients = _client_folders(project)
     for path in _named_files(folder, project, clients):
         _add(found, path)
+    data = os.path.dirname(folder)
     waiting = [f"{base}/{name}" for base in clients for name in _FOLDERS]
+    waiting += [folder, *(f"{data}/{name}" for name in _INSTALLED)]
     while waiting and len(found) < _MAX_FILES:
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    else:
+                    elif entry.path != f"{folder}/{_OWN}":
                         _add(found, entry.path)
         except OSError:
             continue
@@ -63,11 +71,13 @@ def outside_files(folder: str, project: str) -> OutsideFiles:
 def changed_outside(folder: str, project: str, before: OutsideFiles, at: float) -> list[str]:
     """Return the guarded files outside the work tree that changed: against a record, or in the package since a time."""
     after = outside_files(folder, project)
-    own = state_file()
+    own, kept = state_file(), tuple(f"{folder}/{name}/" for name in _WRITTEN_ONCE)
     names = [
         path
         for path in before.keys() | after.keys()
-        if before.get(path) != after.get(path) and (path != own or _is_decided_otherwise(before.get(own), after))
+        if before.get(path) != after.get(path)
+        and (path != own or _is_decided_otherwise(before.get(own), after))
+        and not (path.startswith(kept) and (path not in before or path not in after))  # a hook wrote or removed it
     ]
     waiting = [] if is_within(PACKAGE, os.path.realpath(project)) else [PACKAGE]
     since = int((at - 0.01) * 1e9)

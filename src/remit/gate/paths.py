@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from remit.gate.guarded import deciding_part, is_guarded_outside, reaches
+from remit.deciding_files import deciding_parts
+from remit.gate.guarded import is_guarded_outside, reaches
 from remit.globs import MAX_PATH_LENGTH, expand_braces, matches_glob
 
 TYPE_CHECKING = False
@@ -99,7 +100,7 @@ def is_guarded(target: ProjectPath, settings: GateSettings, project: str, *, who
     """
     names: dict[str, None] = {}
     if target.inside:
-        names = dict.fromkeys(one for name in expand_braces(target.name) for one in (name, deciding_part(name)))
+        names = dict.fromkeys(one for name in expand_braces(target.name) for one in (name, *deciding_parts(name)))
     for folder in settings.guarded:
         if folder.startswith("/"):
             # The folder may be reached through a link.

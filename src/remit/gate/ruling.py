@@ -18,6 +18,7 @@ class Ruling:
 
     __slots__ = (
         "apply",
+        "asks_always",
         "asks_person",
         "delegate_to",
         "detail",
@@ -54,8 +55,10 @@ class Ruling:
         self.lines = lines
         self.apply = apply
         self.observed: Callable[[SessionState], None] | None = None
-        #: Whether a person is asked, in every mode.
+        #: Whether a person is asked, where the mode may stop a call.
         self.asks_person = False
+        #: ... and in modes that ask about nothing else.
+        self.asks_always = False
         #: Added to the reason for the caller. It may be content of the call and is not stored.
         self.detail = ""
         #: Whether a person reads the reason of an allowed call, too, not only the model.

@@ -237,6 +237,8 @@ class Writer(StateEntry):
     environment: bool = False
     remit: bool = False
     declares: bool = False
+    #: The commands of a person that it runs, with commas between them: the client asks about them.
+    person: str = ""
 
 
 class Process(StateEntry):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from remit.deciding_files import DECIDING
 from remit.errors import ConfigurationError, did_you_mean
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES
 from remit.gate.rules import FIRM, RULES
@@ -60,20 +61,11 @@ PATHS: dict[str, tuple[str, ...]] = {
     "prose": ("**/*.md", "docs/**"),
 }
 #: Files and folders that only a person or Remit itself changes: the gate's records, its hooks and the embedded
-#: database, the settings, and what the client runs or loads.
+#: database, and what decides what runs next.
 GUARDED: tuple[str, ...] = (
-    ".remit/gate",
-    ".remit/claude-code",
-    ".remit/postgres",
-    "remit.toml",
-    ".claude/settings*.json",
-    ".claude/agents",
-    ".claude/commands",
-    ".claude/skills",
-    ".claude/hooks",
-    *(".remit/codex", ".codex/hooks.json", ".codex/config.toml", ".codex/agents"),
-    *(".remit/copilot", ".github/hooks", ".github/agents"),
-    *(".remit/opencode", ".opencode/plugins", ".opencode/agents"),
+    *(".remit/gate", ".remit/postgres"),
+    *(".remit/claude-code", ".remit/codex", ".remit/copilot", ".remit/opencode"),
+    *DECIDING,
 )
 #: Kind of work -> the agent that it is delegated to.
 AGENTS: dict[str, str] = {

@@ -335,7 +335,7 @@ def _judge_between_calls(event: CallEvent) -> Ruling:
     names = ", ".join(f"{process.number} ({process.name})" for entry in entries for process in entry.processes)
     who = f"processes of an earlier call were running: {names}" if names else "a background command may run"
     when = f"between two calls, while {who}. It changed the file, or a person did"
-    return report_between(event, left, last, when)
+    return report_between(event, effects.first_code(left, event.settings), last, when)
 
 
 def _still_running(entry: BackgroundCall) -> list[Process]:

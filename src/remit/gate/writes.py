@@ -7,7 +7,7 @@ import stat
 
 from remit.gate.delegations import has_failed_twice, judge_subagent_write, may_write
 from remit.gate.file_versions import has_committed, ignoring_rules
-from remit.gate.git_settings import decides_what_runs
+from remit.gate.git_settings import decides_what_git_runs
 from remit.gate.guarded import is_instruction, lines_about_remit
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.paths import ProjectPath, classify, is_guarded, locate, read_text
@@ -74,7 +74,7 @@ def judge_subagent_edit(call: ToolUse, state: SessionState, settings: GateSettin
     if is_guarded(target, settings, project) or _changes_settings(call, target):
         return judge_write(target.name[:MAX_NAME_LENGTH], "guarded", settings)
     ruling = judge_subagent_write(call, state, [target.name])
-    if not ruling.reason and target.inside and decides_what_runs(target.name):
+    if not ruling.reason and target.inside and decides_what_git_runs(target.name):
         ruling.level, ruling.reason = 3, f"{target.name} decides what runs next; a subagent changes it"
         ruling.tells_person = True
     elif not ruling.reason and not may_write(call, settings):

@@ -10,7 +10,7 @@ import hashlib
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -25,10 +25,12 @@ from remit.contract.render import free_text
 from remit.evidence.claims import explain
 from remit.evidence.model import OUTCOMES, Checked, Outcome
 from remit.merging.collect import collect_sections, looks_for_issues
+from remit.merging.content import combine_sections
 from remit.merging.model import (
     CONFLICT_KINDS,
     MERGED_AGENT,
     PARTIAL,
+    QUOTED,
     Conflict,
     Opinion,
     Report,
@@ -37,8 +39,12 @@ from remit.merging.model import (
 )
 from remit.workspace.files import SourceFile, Workspace
 
+#: From best to worst.
+_VERDICTS = (None, "accept", "revise", "reject")
 UNSCORED = 70.0
 QUOTE_LOST = "the quoted code does not exist there"
+#: The outcomes of evidence that holds.
+_HOLDING: frozenset[Outcome] = frozenset({"verified", "exists", "abbreviated", "relocated"})
 _PENALTY: dict[Outcome, float] = {"relocated": 10.0}
 _FAILED: frozenset[Outcome] = frozenset({"missing-file", "out-of-range", "outside", "mismatch"})
 _FAILED_PENALTY = 20.0
@@ -175,6 +181,8 @@ def _reported_finding(
     score = min(100.0, max(0.0, stated - penalty(outcomes)))
     moved = reference is not None and (path, line) != (reference.file, reference.line)
     flags = {*finding.flags, *_marks(verdict, outcomes, unscored=unscored)}
+    if quotes and all(quote.outcome in _HOLDING for quote in quotes):
+        flags.add(QUOTED)
     return ReportedFinding(
         opinion=Opinion(
             agent=agent,
@@ -234,7 +242,7 @@ def is_verified(outcomes: list[Outcome]) -> bool | None:
     """Return whether the evidence holds; None if nothing could be checked."""
     if any(outcome in _FAILED for outcome in outcomes):
         return False
-    return True if any(outcome in ("verified", "exists", "abbreviated", "relocated") for outcome in outcomes) else None
+    return True if any(outcome in _HOLDING for outcome in outcomes) else None
 
 
 def _final_location(reference: Checked | None, quotes: list[Checked]) -> tuple[str | None, int | None, int | None]:
@@ -317,3 +325,33 @@ def _conflicts(verdict: Verdict) -> Iterator[Conflict]:
             kind, (about, agents, why) = row.cells[0], map(plain_text, row.cells[1:])
             name = about.partition(":")[0]
             yield Conflict(kind, name if name in names else about, tuple(sorted(agents.split(", "))), why)
+
+
+def report_of(verdicts: Sequence[Verdict], sender: str, workspace: Workspace | None) -> Report:
+    """Return what one subagent sent, after it was judged, as one report under its sender's name."""
+    return _one_voice([build_report(verdict, workspace, sender=sender) for verdict in verdicts])
+
+
+def _one_voice(reports: Sequence[Report]) -> Report:
+    """Combine the results of one sender: every part that is a list is concatenated, so that nothing is lost."""
+    first, *others = reports
+    if not others:
+        return first
+    lists = {
+        name: tuple(item for report in reports for item in getattr(report, name))
+        for name in Report.__struct_fields__
+        if isinstance(getattr(first, name), tuple)
+    }
+    return msgspec.structs.replace(
+        first,
+        status=max((report.status for report in reports), key=_rank),
+        verdict=max((report.verdict for report in reports), key=_VERDICTS.index),
+        confidence=min((report.confidence for report in reports if report.confidence is not None), default=None),
+        looked=any(report.looked for report in reports),
+        sections=combine_sections(report.sections for report in reports),
+        **lists,
+    )
+
+
+def _rank(status: str) -> int:
+    return STATUSES.index(status) if status in STATUSES else len(STATUSES)

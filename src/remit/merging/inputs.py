@@ -11,12 +11,11 @@ from remit.checking import Options, Verdict, check_text
 from remit.contract.model import STATUSES
 from remit.errors import shorten_error
 from remit.evidence.sources import Sources
-from remit.merging.adjust import build_report
-from remit.merging.content import AgentError, combine_sections
+from remit.merging.adjust import build_report, report_of
+from remit.merging.content import AgentError
 from remit.merging.model import Merge, Report
 from remit.merging.previous import read_merge, reports_of
 from remit.merging.sarif.read import read_sarif
-from remit.workspace.files import Workspace
 
 #: Enough of a JSON file to recognise its format.
 _PEEK = 65536
@@ -24,8 +23,6 @@ _PEEK = 65536
 _DOCUMENTS = (".md", ".markdown", ".txt")
 #: The most characters of the reason why an agent failed.
 MAX_ERROR = 600
-#: From best to worst.
-_VERDICTS = (None, "accept", "revise", "reject")
 
 
 class Input(NamedTuple):
@@ -76,11 +73,6 @@ def read_report(data: bytes, sender: str, options: Options, sources: Sources, de
     return report_of(verdicts, sender, sources.workspace)
 
 
-def report_of(verdicts: Sequence[Verdict], sender: str, workspace: Workspace | None) -> Report:
-    """Return what one subagent sent, after it was judged, as one report under its sender's name."""
-    return _one_voice([build_report(verdict, workspace, sender=sender) for verdict in verdicts])
-
-
 def failed_report(agent: str, error: str = "", options: Sequence[str] = ()) -> Report:
     """Return the report of an agent that sent nothing, or nothing that can be read, with the reason if it is known."""
     return with_error(Report(agent=agent, status=STATUSES[-1], verdict=None), error, options)
@@ -93,28 +85,3 @@ def with_error(report: Report, error: str, options: Sequence[str] = ()) -> Repor
     message = shorten_error(" ".join(error.split()), MAX_ERROR)
     errors = (AgentError(agent=report.agent, type="RunFailed", message=message, recovery_options=tuple(options)),)
     return msgspec.structs.replace(report, sections=msgspec.structs.replace(report.sections, errors=errors))
-
-
-def _one_voice(reports: Sequence[Report]) -> Report:
-    """Combine the results of one sender: every part that is a list is concatenated, so that nothing is lost."""
-    first, *others = reports
-    if not others:
-        return first
-    lists = {
-        name: tuple(item for report in reports for item in getattr(report, name))
-        for name in Report.__struct_fields__
-        if isinstance(getattr(first, name), tuple)
-    }
-    return msgspec.structs.replace(
-        first,
-        status=max((report.status for report in reports), key=_rank),
-        verdict=max((report.verdict for report in reports), key=_VERDICTS.index),
-        confidence=min((report.confidence for report in reports if report.confidence is not None), default=None),
-        looked=any(report.looked for report in reports),
-        sections=combine_sections(report.sections for report in reports),
-        **lists,
-    )
-
-
-def _rank(status: str) -> int:
-    return STATUSES.index(status) if status in STATUSES else len(STATUSES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from itertools import compress
 from operator import is_
 
@@ -76,7 +76,8 @@ def _merge_rows(
     answered = len({report.agent for report in reports if report.status not in ("FAILED", *NOT_COUNTED)})
     statements = [statement for report in reports for statement in report.statements]
     conflicts = [*compliance_conflicts(statements), *(conflict for report in reports for conflict in report.conflicts)]
-    checks = _Checks(denials(statements), has_earlier=bool(earlier))
+    own = {(agent, one.finding) for one in conflicts if one.kind == "self" for agent in one.agents}
+    checks = _Checks(denials(statements), own, has_earlier=bool(earlier))
     for rows in drafts.row_batches():
         grouped = group_by_mark(rows, row_order) if is_one_merge else group_findings(rows, row_order, settings.window)
         start = drafts.count
@@ -96,6 +97,7 @@ def _merge_rows(
     for at, disputes in checks.disputes.items():
         name = drafts.id_of(at)
         conflicts += [msgspec.structs.replace(conflict, finding=name) for conflict in disputes]
+    conflicts = [_renamed(one, checks, drafts) for one in conflicts]
     conflicts += renamed_conflicts(earlier, {mark: drafts.id_of(at) for mark, at in checks.marks.items()})
     decision = _decision(reports, conflicts, earlier)
     sections = combine_sections([*(r.sections for r in reports), *(merge.sections for merge in earlier)])
@@ -105,11 +107,20 @@ def _merge_rows(
     return with_coverage(merged, reviews[0]) if len(reviews) == 1 else merged
 
 
+def _renamed(conflict: Conflict, checks: _Checks, drafts: StoredDrafts) -> Conflict:
+    """Return a conflict of an agent with itself under the name that its finding has in the merge."""
+    at = checks.own_at.get((conflict.agents[0], conflict.finding)) if conflict.kind == "self" else None
+    return conflict if at is None else msgspec.structs.replace(conflict, finding=drafts.id_of(at))
+
+
 class _Checks:
     """Finds the conflicts about findings, before they have their final ids: they are known by their numbers."""
 
-    def __init__(self, denied: Denials, *, has_earlier: bool) -> None:
+    def __init__(self, denied: Denials, own: Set[tuple[str, str]], *, has_earlier: bool) -> None:
         self._denied = denied
+        #: The findings, by agent and name, about which an agent contradicts itself; and their numbers.
+        self._own = own
+        self.own_at: dict[tuple[str, str], int] = {}
         self._has_earlier = has_earlier
         self.disputes: dict[int, list[Conflict]] = {}
         #: The findings that have a finding of an earlier merge, by its mark.
@@ -119,6 +130,9 @@ class _Checks:
         """Return a finding, with a flag if there is a conflict about it."""
         if self._has_earlier:
             self.marks.update((row.fingerprint, at) for row in members if row.is_merged)
+        if self._own:
+            names = ((row.opinion.agent, row.opinion.id or row.opinion.title) for row in members)
+            self.own_at.update((name, at) for name in names if name in self._own)
         found: list[Conflict] = []
         if len(finding.opinions) > 1 and not (members[0].fingerprint and is_settled(members)):
             unscored = unscored_agents(members) if "unscored" in finding.flags else frozenset()
@@ -134,7 +148,7 @@ class _Checks:
         self, findings: list[MergedFinding], rows: Sequence[ReportedFinding], start: int
     ) -> list[MergedFinding]:
         """Return findings of a single row each, whose numbers begin with `start`."""
-        if not self._denied and not self._has_earlier:
+        if not self._denied and not self._has_earlier and not self._own:
             return findings
         numbered = enumerate(zip(findings, rows, strict=True), start)
         return [self.checked(finding, (row,), at) for at, (finding, row) in numbered]

@@ -69,6 +69,10 @@ class Member(msgspec.Struct, frozen=True, gc=False, order=True):
     line: int | msgspec.UnsetType | None = msgspec.UNSET
 
 
+#: The flag of an opinion whose quoted code was compared with the file, and is there.
+QUOTED = "quote-verified"
+
+
 class ReportedFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One agent's finding, adjusted by its evidence, before it is grouped with others."""
 

@@ -221,8 +221,10 @@ def _checked(folders: Folders, wanted: Check | Verify, options: Options) -> Chec
     root = folders.folder(wanted.repo or ".")
     text = folders.text(wanted.text, wanted.path)
     sources = open_sources(root, rev=wanted.rev)
+    # A text that was sent is not a document of the checkout, under any name.
+    path = "-" if wanted.text is not None else wanted.path
     try:
-        verdicts = check_text(text, wanted.path, options, sources)
+        verdicts = [replace(one, path=wanted.path) for one in check_text(text, path, options, sources)]
     finally:
         sources.close()
     emit_verdicts(verdicts)

@@ -1,36 +1,282 @@
-"""Delegate from Python code: one subagent, several, or a plan. The work survives a crash."""
+"""Delegate from Python code: one subagent, several, or a plan that is driven phase by phase. The work survives a crash.
+
+Every decision is made from the stored rows. A driver may die at any moment: the jobs continue without it, and the next
+driver resumes the plan where it is.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from remit.aio import run_with_keepalive
+from remit.contract.feedback import neutralize
 from remit.dispatch.models import need_key
 from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
+from remit.dispatch.telemetry import open_telemetry
 from remit.errors import UsageError
-from remit.merging.merge import with_coverage
+from remit.ledger.items import ItemOrigin, NewItem
+from remit.ledger.ledger_entries import LedgerEntry
+from remit.ledger.recorded_merge import record_of
+from remit.merging.merge import CLARIFY_BELOW, with_coverage
 from remit.merging.model import Merge
-from remit.orchestrate.answers import owner_of
+from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers, owner_of
 from remit.orchestrate.coverage import review_coverage
-from remit.orchestrate.driver import Driver
-from remit.orchestrate.phase import whole_plan
+from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, has_no_result, render_inputs, whole_plan
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
+from remit.orchestrate.progress import KeyFacts, ProgressRecorder
 from remit.orchestrate.remote import RemoteServer
 from remit.orchestrate.review import reviewed_scope
-from remit.orchestrate.steps import ChangeCallback, PlanContext, SpareQueue
+from remit.orchestrate.steps import ChangeCallback, DelegationStepper, PlanContext, SpareQueue
 from remit.registry.api import resolve
 from remit.registry.model import digest_of
-from remit.store import plans
+from remit.store import jobs, ledger, plans
 from remit.store.database import Database, open_database
-from remit.store.plans import Delegation, Escalation, PhaseRow, PlanRow
+from remit.store.events import JobEndListener
+from remit.store.ledger import learned_note
+from remit.store.plans import Delegation, Escalation, PhaseRow, PlanLease, PlanRow, PlanState
+
+log = logging.getLogger("remit.plan")
+_POLL_SECONDS = 0.1
+_MAX_QUESTION = 300
+#: A driver that does not renew its lease for this share of `takeover_seconds` loses it.
+_LEASE_SHARE = 0.6
+
+
+class Driver:
+    """Drives one plan to its end, or to a question that only a person can answer."""
+
+    def __init__(self, context: PlanContext, plan: int, spec: Plan) -> None:
+        self._context = context
+        self._database = context.database
+        self._plan = plan
+        self._spec = spec
+        #: The scope of a review. It ends with a report even if every reviewer failed, and only `--record` adds items.
+        self._scope = reviewed_scope(spec)
+        self._lease = PlanLease(context.database, plan, str(uuid.uuid4()))
+        self._timeout = context.settings.takeover_seconds * _LEASE_SHARE
+        self._recorder = ProgressRecorder(context.settings.data, context.workspace, plan, spec.name, context.owner)
+        self._plan_reader: PlanReader | None = None
+
+    async def run(self) -> PlanState:
+        """Continue the plan and return its state: finished, waiting or cancelled."""
+        await self._acquire()
+        try:
+            return await run_with_keepalive(self._drive(), self._lease.renew, self._timeout / 4)
+        except UsageError:
+            if (await plans.get_plan(self._database, self._plan)).state != "cancelled":
+                raise
+            # Another process cancelled it, so this one has lost the lease. It may have submitted a job since then.
+            await jobs.cancel_plan(self._database, self._plan, "a person cancelled the plan")
+            return "cancelled"
+        finally:
+            await self._lease.release()
+            if (telemetry := open_telemetry()) is not None:
+                await telemetry.plan_ended(self._database, self._plan)
+
+    async def _acquire(self) -> None:
+        """Acquire the lease once the last driver stops renewing it. Raise UsageError if another driver is alive."""
+        holder = None
+        while not await self._lease.acquire(self._timeout):
+            last = await self._lease.holder()
+            if holder is None:
+                log.warning(
+                    "plan %s was driven by another process; waiting to see if that process is alive", self._plan
+                )
+            elif last != holder:
+                raise UsageError(f"plan {self._plan} is already driven by another process")
+            holder = last
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _drive(self) -> PlanState:
+        await self._lease.set_state("running")
+        async with JobEndListener(self._database) as listener:
+            stepper = DelegationStepper(self._context, self._lease, self._plan, self._spec, self._recorder, listener)
+            await stepper.open()
+            rows = await plans.phases_of(self._database, self._plan, whole=False)
+            for row, spec in zip(rows, self._spec.phases, strict=True):
+                stopped = None if row.state == "finished" else await self._phase(row, spec, stepper)
+                if stopped is None and await self._ends_with(row, spec):
+                    break
+                if stopped is not None:
+                    await self._stop(stopped, spec, row.number)
+                    await self._notify()
+                    return stopped
+        decisions = {row.decision for row in rows}
+        outcome = next((one for one in ("retry", "review") if one in decisions), "continue")
+        await self._lease.set_state("finished", outcome)
+        await self._recorder.finished(outcome)
+        await self._notify()
+        return "finished"
+
+    async def _ends_with(self, row: PhaseRow, spec: PhaseSpec) -> bool:
+        """Return whether every delegation of a finished phase failed, so that a later phase has nothing to work on."""
+        if self._scope is None:
+            return False
+        return has_no_result(spec, await plans.delegations_of(self._database, self._plan, [row.number], whole=False))
+
+    async def _stop(self, state: PlanState, spec: PhaseSpec, number: int) -> None:
+        """Store that the plan waits for a person, or is cancelled together with its jobs."""
+        if state == "cancelled":
+            await jobs.cancel_plan(self._database, self._plan, "a person cancelled the plan")
+        else:
+            await self._lease.set_state(state)
+        delegations = await plans.delegations_of(self._database, self._plan, [number], whole=False)
+        questions = [one for one in await plans.escalations(self._database, self._plan) if one.answer is None]
+        await self._recorder.stopped(state, spec.name, delegations, questions)
+
+    async def _phase(self, row: PhaseRow, spec: PhaseSpec, stepper: DelegationStepper) -> PlanState | None:
+        """Run one phase. Return None to continue with the next phase, else the state of the plan."""
+        if row.state == "waiting":
+            row.state = "running"
+            await self._lease.save_phase(row)
+            await plans.note(self._database, self._plan, "phase", f"{spec.name} begins")
+        await self._recorder.phase(spec.name)
+        applied = await apply_answers(self._database, self._lease, self._plan, row)
+        if applied.is_cancelled:
+            return "cancelled"
+        rendered: list[tuple[str, ...]] = []
+
+        async def inputs() -> tuple[str, ...]:
+            if not rendered:
+                folder = self._context.settings.data / "results" / f"plan-{self._plan}"
+                reader = await self._reader()
+                rendered.append(await render_inputs(self._database, await self._inputs(spec), folder, reader))
+            return rendered[0]
+
+        delegations = await stepper.settle(row.number, spec, inputs, applied.texts)
+        if any(one.state == "escalated" for one in delegations):
+            await self._ask_again(delegations)
+            return "waiting"
+        # A failure that is not critical never blocks: the plan goes on, unless its author wants to be asked.
+        if spec.on_review == "ask" and has_no_result(spec, delegations) and not applied.is_skipped:
+            await self._ask(row, f"every delegation of {spec.name} failed")
+            return "waiting"
+        return await self._decide(row, spec, delegations, is_skipped=applied.is_skipped)
+
+    async def _ask(self, row: PhaseRow, why: str) -> None:
+        """Ask a person about a phase."""
+        last = "; only skip or cancel is possible" if row.round >= MAX_ROUNDS else ""
+        reason = f"{why} (round {row.round} of {MAX_ROUNDS}{last})"
+        await plans.escalate(self._database, self._plan, row.number, None, reason)
+
+    async def _ask_again(self, delegations: list[Delegation]) -> None:
+        """Ask again about delegations whose answer had no effect, so that each waiting one has an open question."""
+        for one in delegations:
+            if one.state == "escalated":
+                reason = f"{one.name}: {one.error}; it was tried {one.retries + 1} times of {MAX_TRIES}"
+                await plans.escalate(self._database, self._plan, one.phase, one.id, reason)
+
+    async def _decide(
+        self, row: PhaseRow, spec: PhaseSpec, delegations: list[Delegation], *, is_skipped: bool
+    ) -> PlanState | None:
+        """Merge the results of a phase and store the decision."""
+        inputs = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
+        merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy)
+        merging.note = await learned_note(self._database) if merging.needs_note else None
+        facts = KeyFacts()
+        async for batch in delegation_batches(self._database, [*inputs, *delegations]):
+            await asyncio.to_thread(merging.add, batch)
+            await asyncio.to_thread(facts.add, batch)
+        merged = await self._covered(await asyncio.to_thread(merging.merged), spec, delegations)
+        row.decision, row.merge = merged.decision, msgspec.to_builtins(merged)
+        entries, items = await self._record(row, merged)
+        why = review_reason(merged)
+        if why and not is_skipped:
+            if self._asks(spec):
+                await self._lease.save_phase(row, entries, items)  # so that the person who is asked sees the results
+                row.merge = None
+                await self._ask(row, f"a person has to review the results of {spec.name}: {why}")
+                return "waiting"
+            if spec.on_review is None:
+                await self._report_unreviewed(spec, why)
+        row.state = "finished"
+        await self._lease.save_phase(row, entries, items)
+        row.merge = None
+        await plans.note(self._database, self._plan, "merge", f"{spec.name}: {merged.status}, {merged.decision}")
+        await self._recorder.merged(spec.name, merged.decision, delegations, facts)
+        await self._notify()
+        return None
+
+    async def _report_unreviewed(self, spec: PhaseSpec, why: str) -> None:
+        """Report that no person has reviewed the results of a phase."""
+        is_last = spec is self._spec.phases[-1]
+        if not is_last:
+            note = f"{spec.name}: {why}; no person has reviewed this, and the plan continues"
+            await plans.note(self._database, self._plan, "review", note)
+        await self._recorder.unreviewed(spec.name, why, "is finished" if is_last else "went on")
+
+    async def _covered(self, merged: Merge, spec: PhaseSpec, delegations: list[Delegation]) -> Merge:
+        """Return the merge of a review's last phase with what was read, which may change its status and decision."""
+        if self._scope is None or not (spec is self._spec.phases[-1] or has_no_result(spec, delegations)):
+            return merged
+        every = await plans.delegations_of(self._database, self._plan, whole=False)
+        return with_coverage(merged, await review_coverage(self._database, every, self._context.workspace, self._scope))
+
+    async def _record(self, row: PhaseRow, merged: Merge) -> tuple[list[LedgerEntry], list[NewItem]]:
+        """Return the ledger's entry of a finished phase, and the items that people decide."""
+        versions = await ledger.versions_in_plan(self._database, self._plan)
+        key = f"plan-{self._plan}-{row.number}-{row.round}"
+        origin = ItemOrigin("plan", plan=self._plan)
+        recorded = await asyncio.to_thread(record_of, merged, origin, self._context.workspace, versions, key)
+        return [recorded.entry], recorded.items if self._scope is None else []
+
+    def _asks(self, spec: PhaseSpec) -> bool:
+        """Return whether a person is asked before the plan continues after a phase that needs a review."""
+        is_last = spec is self._spec.phases[-1]
+        return spec.on_review == "ask" or (spec.on_review is None and self._context.can_ask and not is_last)
+
+    async def _reader(self) -> PlanReader:
+        if self._plan_reader is None:
+            self._plan_reader = await asyncio.to_thread(PlanReader, self._spec, self._context.workspace)
+        return self._plan_reader
+
+    async def _inputs(self, spec: PhaseSpec) -> list[Delegation]:
+        """Return the delegations of the phases that are inputs of a phase, without their results."""
+        numbers = {one.name: number for number, one in enumerate(self._spec.phases)}
+        phases = [numbers[name] for name in spec.inputs]
+        return await plans.delegations_of(self._database, self._plan, phases, whole=False)
+
+    async def _notify(self) -> None:
+        if self._context.on_change is not None:
+            await self._context.on_change()
+
+
+def review_reason(merged: Merge) -> str:
+    """Return why a person should review a merge, also one in which other results failed; "" for no reason."""
+    partial = sorted({one.agent for one in merged.agents if one.status == "PARTIAL"})
+    reasons = [f"{', '.join(partial)} reported PARTIAL"] if partial else []
+    if merged.conflicts:
+        number = len(merged.conflicts)
+        reasons.append(f"{number} conflict{'s' * (number != 1)}")
+    unsure = [
+        one
+        for one in merged.agents
+        if one.status != "FAILED" and one.confidence is not None and one.confidence < CLARIFY_BELOW
+    ]
+    if unsure:
+        scores = ", ".join(sorted({f"{one.agent} {one.confidence:g}" for one in unsure}))
+        questions = [text for one in unsure if (text := _question_of(merged, one.agent))]
+        asked = f": {' '.join(dict.fromkeys(questions))}" if questions else ""
+        reasons.append(f"a confidence under {CLARIFY_BELOW:g} ({scores}){asked}")
+    return "; ".join(reasons) or ("the results need a review" if merged.decision == "review" else "")
+
+
+def _question_of(merged: Merge, agent: str) -> str:
+    """Return the question that an uncertain agent asks, on one line, or ""."""
+    notes = [note.text for note in merged.sections.notes if note.agent == agent and note.heading == "Uncertainty"]
+    lines = [line.strip().lstrip("-*• ") for text in notes for line in text.split("\n")]
+    return next((neutralize(line[:_MAX_QUESTION]) for line in lines if "?" in line or "？" in line), "")
 
 
 class PlanResult(NamedTuple):
@@ -171,8 +417,8 @@ async def check_drivable(database: Database, plan: int) -> PlanRow:
     row = await plans.get_plan(database, plan)
     if (owner := owner_of(row)) is not None and owner.is_question:
         raise UsageError(
-            f"plan {plan} is a question of job {owner.job}: list it with `remit escalations`, "
-            "answer it with `remit answer ID …`"
+            f"plan {plan} is a question of job {owner.job}: list it with `remit plan questions`, "
+            "answer it with `remit plan answer ID …`"
         )
     return row
 

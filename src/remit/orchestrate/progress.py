@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,10 @@ from remit.orchestrate.progress_file import (
     open_questions,
     progress_path,
     read_progress,
+    record_event,
     replace_warning,
     set_blockers,
+    set_delegations,
     set_work,
     update_progress,
 )
@@ -86,17 +87,9 @@ class ProgressRecorder:
     async def _write(
         self, action: str, result: str, change: Callable[[dict[str, Any]], None] | None = None, /, **more: Any
     ) -> None:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        entry = {"timestamp": now, "action": action, "status": result, "plan": self._plan, **more}
-
-        def write(progress: dict[str, Any]) -> None:
-            progress["workspaceId"] = progress["workspaceId"] or f"plan-{self._plan}"
-            progress["project"] = progress["project"] or self._workspace.name
-            progress["log"].append(entry)
-            if change is not None:
-                change(progress)
-
-        await asyncio.to_thread(update_progress, self._file, write)
+        event = {"action": action, "status": result, "plan": self._plan, **more}
+        names = {"workspace": f"plan-{self._plan}", "project": self._workspace.name}
+        await asyncio.to_thread(record_event, self._file, event, *([change] if change else ()), **names)
 
     def _set(self, progress: dict[str, Any], **fields: Any) -> None:
         set_work(progress, self._key, name=self._name, **fields)
@@ -104,8 +97,8 @@ class ProgressRecorder:
     @property
     def _resume(self) -> str:
         if self._owner is not None:
-            return f"Follow the orchestrator with `remit logs -f {self._owner}`; `remit worker` continues it"
-        return f"Run `remit plan --resume {self._plan}`"
+            return f"Follow the orchestrator with `remit jobs logs -f {self._owner}`; `remit worker` continues it"
+        return f"Run `remit plan run --resume {self._plan}`"
 
     async def phase(self, name: str) -> None:
         """Record that a phase begins."""
@@ -122,7 +115,7 @@ class ProgressRecorder:
         """Record the decision, the delegations and the key facts of a finished phase."""
 
         def change(progress: dict[str, Any]) -> None:
-            _set_delegations(progress, self._plan, name, delegations)
+            _set_phase(progress, self._plan, name, delegations)
             add_facts(progress, "keyFiles", facts.files)
             add_facts(progress, "decisions", [*facts.decisions, f"{self._key}, phase {name}: {decision}"])
             next_action = f"Read the merged results of {name} (`remit merge --plan {self._plan}`), then continue: "
@@ -174,7 +167,7 @@ class ProgressRecorder:
         """Record that the plan waits for a person, or is cancelled."""
 
         def change(progress: dict[str, Any]) -> None:
-            _set_delegations(progress, self._plan, phase, delegations)
+            _set_phase(progress, self._plan, phase, delegations)
             if state == "waiting":
                 self._set(
                     progress, status="blocked", nextAction=_answer_text(self._key), questions=_questions(questions)
@@ -200,9 +193,9 @@ class ProgressRecorder:
 
 async def record_orchestrator(data: Path, job: int, outcome: str, questions: Sequence[Escalation]) -> None:
     """Record how the turn of an orchestrator ended: with open questions, completed, or otherwise."""
+    key = f"job {job}"
 
     def change(progress: dict[str, Any]) -> None:
-        key = f"job {job}"
         if questions:
             set_work(progress, key, status="blocked", nextAction=_answer_text(key), questions=_questions(questions))
         elif outcome == "completed":
@@ -210,12 +203,11 @@ async def record_orchestrator(data: Path, job: int, outcome: str, questions: Seq
             if not entry.get("isRecorded"):
                 set_work(progress, key, nextAction=f"Nothing is open; read the answer with `remit jobs show {job}`")
         else:
-            next_action = f"The orchestrator ended with {outcome}: `remit retry {job}` continues it"
+            next_action = f"The orchestrator ended with {outcome}: `remit jobs retry {job}` continues it"
             set_work(progress, key, status="blocked", nextAction=next_action, questions=[])
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        progress["log"].append({"timestamp": now, "action": key, "status": "waiting" if questions else outcome})
 
-    await asyncio.to_thread(update_progress, progress_path(data), change)
+    event = {"action": key, "status": "waiting" if questions else outcome}
+    await asyncio.to_thread(record_event, progress_path(data), event, change)
 
 
 async def record_answer(data: Path, question: int, next_action: str) -> None:
@@ -234,7 +226,7 @@ async def refresh_questions(database: Database, data: Path) -> None:
         if plan.state == "cancelled":
             await record_cancelled(data, one["work"])
         elif asked.answer is not None:
-            resume = f"`remit logs -f {owner.job}`" if owner else f"`remit plan --resume {plan.id}`"
+            resume = f"`remit jobs logs -f {owner.job}`" if owner else f"`remit plan run --resume {plan.id}`"
             await record_answer(data, asked.id, f"Question {asked.id} was answered; continue with {resume}")
 
 
@@ -257,7 +249,7 @@ async def _update_existing(data: Path, change: Callable[[dict[str, Any]], None])
 
 
 def _answer_text(key: str) -> str:
-    return f"Answer the questions of {key}: `remit escalations`, then `remit answer ID …`"
+    return f"Answer the questions of {key}: `remit plan questions`, then `remit plan answer ID …`"
 
 
 def _questions(questions: Sequence[Escalation]) -> list[dict[str, Any]]:
@@ -268,18 +260,11 @@ def _where(plan: int, phase: str, one: Delegation) -> str:
     return f"plan {plan}, {phase}, {one.name}"
 
 
-def _set_delegations(progress: dict[str, Any], plan: int, phase: str, delegations: Sequence[Delegation]) -> None:
+def _set_phase(progress: dict[str, Any], plan: int, phase: str, delegations: Sequence[Delegation]) -> None:
     """Set the entries of the delegations of a phase."""
     entries = [
-        {"plan": plan, "phase": phase, "name": one.name, "agent": one.agent}
-        | {"state": one.state, "verdict": one.verdict, "job": one.job}
-        for one in delegations
+        {"plan": plan, "phase": phase, "name": delegation.name, "agent": delegation.agent}
+        | {"state": delegation.state, "verdict": delegation.verdict, "job": delegation.job}
+        for delegation in delegations
     ]
-    updated = [_key(one) for one in entries]
-    kept = [one for one in progress["delegations"] if _key(one) not in updated]
-    progress["delegations"] = kept + entries
-
-
-def _key(one: Any) -> Any:
-    """Return what identifies the delegation of an entry."""
-    return [one.get(name) for name in ("plan", "phase", "name")] if isinstance(one, dict) else one
+    set_delegations(progress, entries, keys=("plan", "phase", "name"))

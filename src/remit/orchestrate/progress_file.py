@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -111,6 +111,35 @@ def update_progress(file: Path, change: Callable[[dict[str, Any]], None]) -> dic
             progress[key] = progress[key][-MAX_LOG:]
         _replace(file, json.dumps(progress, indent=2, ensure_ascii=False) + "\n")
     return progress
+
+
+def record_event(
+    file: Path,
+    event: Mapping[str, Any],
+    *changes: Callable[[dict[str, Any]], None],
+    workspace: str = "",
+    project: str = "",
+) -> None:
+    """Add an event to the log of the progress file, now, and apply the changes that belong to it."""
+
+    def write(progress: dict[str, Any]) -> None:
+        progress["workspaceId"] = progress["workspaceId"] or workspace
+        progress["project"] = progress["project"] or project
+        progress["log"].append({"timestamp": now_text(), **event})
+        for change in changes:
+            change(progress)
+
+    update_progress(file, write)
+
+
+def set_delegations(progress: dict[str, Any], entries: list[dict[str, Any]], *, keys: Sequence[str]) -> None:
+    """Set the entries of delegations; those with the same values of `keys` are replaced."""
+
+    def key_of(entry: Any) -> Any:
+        return [entry.get(key) for key in keys] if isinstance(entry, dict) else entry
+
+    replaced = [key_of(entry) for entry in entries]
+    progress["delegations"] = [entry for entry in progress["delegations"] if key_of(entry) not in replaced] + entries
 
 
 def _read_or_rename(file: Path) -> dict[str, Any]:

@@ -210,7 +210,8 @@ def _history_fields(facts: Facts) -> Fields:
     changed = f"; changed in {then.changed_in[:12]}" if then.changed_in else ""
     today = f"; now at {format_location(then.found)}" if then.found is not None else ""
     record = "; the text is a record of its day" if facts.is_of_record else ""
-    yield "history", f"true in {then.commit[:12]} ({then.date[:10]}){changed}{today}{record}"
+    verb = "only the file was in" if then.is_file_only else "true in"
+    yield "history", f"{verb} {then.commit[:12]} ({then.date[:10]}){changed}{today}{record}"
 
 
 def _judgement_fields(judgement: Judgement, why: str) -> Fields:

@@ -68,6 +68,8 @@ class Entry(NamedTuple):
         return self._replace(why=self.why.partition("; the quote has")[0]).truth if self.difference else self.truth
 
 
+#: The heading of the first group on a terminal.
+_CERTAIN = "wrong"
 #: The heading with `--strict`: what is worth a look fails, too.
 _STRICT = "worth a look, failing"
 
@@ -155,8 +157,9 @@ def verify_lines(
     for fix in fixes:
         yield from _entry(Entry(fix.path, fix.line, "fixed", "green", fix.old, found=fix.new), columns)
     for number, group in enumerate(groups_of(verdicts, only, every=every)):
-        if group.heading and (number or group.heading != "other claims"):
-            yield [Piece(f"{group.heading} ({len(group.entries):,})", "bold")]
+        heading = group.heading or (_CERTAIN if columns is not None else "")
+        if heading and (number or heading != "other claims"):
+            yield [Piece(f"{heading} ({len(group.entries):,})", "bold")]
         shown = group.entries if every or columns is None else group.entries[:_MAX_SHOWN]
         for entry in shown:
             yield from _entry(entry, columns)

@@ -18,6 +18,8 @@ _INDENT = "  "
 _MARGIN = 6
 #: A reason is cut after this many columns; it may contain long lines of code.
 _MAX_WHY = 400
+#: Of a change, at most this many claims of a document that are worth a look are listed; else they are only counted.
+_MAX_LOOK = 5
 _BADGE_NAMES = 2
 
 
@@ -47,10 +49,10 @@ def project_lines(
     if looked:
         yield [Piece(f"worth a look ({sum(len(document.look) for document in looked):,})", "bold")]
         for document in looked:
-            yield from (_row(document.path, entry, columns, is_dim=True) for entry in _listed_claims(document, since))
-            hidden = len(document.look) - len(_listed_claims(document, since))
-            if hidden:
-                count = format_count(hidden, "claim")
+            listed = document.look[:_MAX_LOOK] if since else []
+            yield from (_row(document.path, entry, columns, is_dim=True) for entry in listed)
+            if hidden := len(document.look) - len(listed):
+                count = format_count(hidden, "more claim" if listed else "claim")
                 yield [Piece(f"{_INDENT}{escape_control(document.path)}: {count}", "dim")]
     yield from _summary(verdicts, documents, columns, root, since)
 
@@ -59,11 +61,6 @@ def _document(verdict: Verdict, only: Reliability) -> _Document:
     claims = [entry for entry in claims_of(verdict.evidence) if is_shown(entry, only)]
     failing = sorted((entry for entry in claims if entry.fails), key=lambda e: (e.outcome != "outdated", e.at))
     return _Document(verdict.path, failing, [entry for entry in claims if not entry.fails])
-
-
-def _listed_claims(document: _Document, since: str) -> list[ClaimEntry]:
-    """Return what is listed: of all documents, what is worth a look is only counted."""
-    return document.look if since else []
 
 
 def _failing(document: _Document, columns: int | None) -> Iterator[Line]:

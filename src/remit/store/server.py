@@ -31,9 +31,15 @@ _PORT = 5432
 _LOG_BYTES = 8_192
 #: A log line with the reason why the server ended or did not start.
 _CAUSE = re.compile(r"\b(?:FATAL|PANIC): ")
+_MAX_PRINTED = 100_000
 _DISK_FULL = "No space left on device"
 _START_SECONDS = 60
 _INCLUDE = "include 'remit.conf'"
+#: The account that makes the data folder. It may do everything, also run programs, so nothing connects as it.
+_MAKER = "remit"
+#: The statements that give the tables an owner without other rights, and the file that states that they have run.
+_LIMITS = Path(__file__).with_name("sql") / "limit_rights.sql"
+_LIMITED = "limited"
 #: A process id that Linux never assigns.
 _NO_PROCESS = 2**22 + 1
 _OPTIONS = {
@@ -63,7 +69,13 @@ def _fits(folder: Path) -> bool:
 
 
 class EmbeddedServer:
-    """The server of one data folder, used by this process."""
+    """The server of one data folder, used by this process.
+
+    Remit connects as the owner of its tables, which is not a superuser: the socket does not lead to other programs.
+    """
+
+    #: The only role that the server lets in.
+    role = "remit_owner"
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -85,7 +97,7 @@ class EmbeddedServer:
     @property
     def address(self) -> str:
         """Return the address to connect to."""
-        return f"postgresql://remit@/postgres?host={quote(str(self.socket_folder), safe='')}&port={_PORT}"
+        return f"postgresql://{self.role}@/postgres?host={quote(str(self.socket_folder), safe='')}&port={_PORT}"
 
     def open(self) -> str:
         """Start the server if it is not running, and return its address. Raises EnvironmentBroken."""
@@ -96,6 +108,8 @@ class EmbeddedServer:
                 lock_descriptor(self._users.fileno(), is_shared=True)  # waits while another process stops the server
             with (self._folder / "starting").open("ab") as starting:
                 lock_descriptor(starting.fileno())
+                if self.is_listening() and self._is_unlimited():  # an earlier version started it
+                    self._control("stop", "-m", "fast")
                 if not self.is_listening():
                     self._start(starting)
         except (OSError, EnvironmentBroken) as error:
@@ -152,13 +166,15 @@ class EmbeddedServer:
     def _start(self, starting: IO[bytes]) -> None:
         if not (self._folder / "made").exists():
             shutil.rmtree(self._data, ignore_errors=True)  # left by an interrupted initdb
-            arguments = ("-D", self._data.name, "-U", "remit", "-E", "UTF8", "--locale=C", "--auth=trust")
+            arguments = ("-D", self._data.name, "-U", _MAKER, "-E", "UTF8", "--locale=C", "--auth=trust")
             # initdb inherits the lock: if this process is killed, the next command waits until initdb has ended.
             self._run("initdb", *arguments, inherited=(starting.fileno(),))
             (self._folder / "made").touch()
         self._data.chmod(0o700)  # the server refuses a folder that a copy or a restore has opened to others
         self._make_private(self.socket_folder)
         self._configure()
+        if self._is_unlimited():
+            self._limit()
         for pause in (0.3, 0.7, 1.5, None):
             self._clear_stale_pid()
             try:
@@ -178,10 +194,30 @@ class EmbeddedServer:
         quoted = folder.replace("\\", "\\\\").replace("'", "''")
         lines = [*(f"{name} = {value}" for name, value in _OPTIONS.items()), f"unix_socket_directories = '{quoted}'"]
         (self._data / "remit.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (self._data / "pg_hba.conf").write_text(self._access(), encoding="utf-8")
         own = self._data / "postgresql.conf"
         text = own.read_text(encoding="utf-8")
         if _INCLUDE not in text:
             own.write_text(f"{text}\n{_INCLUDE}\n", encoding="utf-8")
+
+    def _access(self) -> str:
+        """Return who may connect."""
+        return f"local all {self.role} trust\nlocal all all reject\n"
+
+    def _is_unlimited(self) -> bool:
+        """Return whether the tables may still belong to a superuser."""
+        return not (self._folder / _LIMITED).exists()
+
+    def _limit(self) -> None:
+        """Give the tables an owner without other rights. The server must not run."""
+        self._clear_stale_pid()
+        with _LIMITS.open("rb") as statements:
+            arguments = ("--single", "-j", "-D", self._data.name, "postgres")
+            printed = self._run("postgres", *arguments, source=statements.fileno())
+        if "ERROR:" in printed:
+            reason = " ".join(printed[printed.index("ERROR:") :].split())[:300]
+            raise EnvironmentBroken(f"the embedded database in {self._folder} cannot limit its own rights: {reason}")
+        (self._folder / _LIMITED).touch()
 
     def _clear_stale_pid(self) -> None:
         """Replace the process id of a zombie server, which PostgreSQL would take for a running one.
@@ -198,7 +234,9 @@ class EmbeddedServer:
     def _control(self, verb: str, *arguments: str) -> None:
         self._run("pg_ctl", verb, "-w", "-s", "-D", self._data.name, *arguments)
 
-    def _run(self, program: str, *arguments: str, inherited: tuple[int, ...] = ()) -> None:
+    def _run(
+        self, program: str, *arguments: str, inherited: tuple[int, ...] = (), source: int = subprocess.DEVNULL
+    ) -> str:
         command = [*_without_root(self._folder), str(binaries() / program), *arguments]
         # Output goes to a file: the server inherits the output of pg_ctl, and a pipe would never end.
         with tempfile.TemporaryFile() as output:
@@ -206,7 +244,7 @@ class EmbeddedServer:
                 done = subprocess.run(
                     command,
                     cwd=self._folder,  # so that the names in the arguments are short and safe for a shell
-                    stdin=subprocess.DEVNULL,
+                    stdin=source,
                     stdout=output,
                     stderr=output,
                     check=False,
@@ -215,10 +253,11 @@ class EmbeddedServer:
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise EnvironmentBroken(f"the embedded database cannot be started: {error}") from error
-            if done.returncode == 0 or (program == "pg_ctl" and arguments[0] == "stop"):
-                return
             output.seek(0)
-            error_text = output.read(4000).decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
+            printed = output.read(_MAX_PRINTED).decode("utf-8", "replace")
+            if done.returncode == 0 or (program == "pg_ctl" and arguments[0] == "stop"):
+                return printed
+            error_text = printed.strip()[:4000] or f"exit code {done.returncode}"
         reason = f"{program}: {' '.join(error_text.split())}); {self._logged_cause()}"
         free_space = "free disk space, " if _DISK_FULL in reason else ""
         raise EnvironmentBroken(

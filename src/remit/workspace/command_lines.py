@@ -21,6 +21,7 @@ _PYTHON = lazy_pattern(r"py(?:thon(?:\d(?:\.\d{1,2})?)?)?")
 _NAME = lazy_pattern(r"[A-Za-z0-9_][\w.:+/\-]{0,99}")
 #: `make X`, `make TARGET`, `test:...`, `test:xxx`, `build-`: part of the name is to be filled in.
 _BLANK = lazy_pattern(r"[A-Z][A-Z_\-]*+$|.*(?:\.\.|\bxxx?\b|[.:\-/_]$)|(?:path/to|your|my)[/_\-]")
+_FILE_SIGN = lazy_pattern(r"[/.]|::")
 #: More names in one command are not read.
 _MAX_NAMES = 20
 
@@ -216,7 +217,9 @@ def _targets(tool: Literal["make", "just", "task"], rest: list[str]) -> list[Too
     """Read the targets of make and task, which may be several, and the recipe of just, which may have arguments."""
     read = _arguments(tool, rest)
     names = [word for word in read.words if "=" not in word and not word.isdecimal()]
-    return [ToolCommand(tool, name, read.folder, read.file) for name in (names[:1] if tool == "just" else names)]
+    # A file after the first target is meant as its argument: `make test tests/test_app.py`.
+    later = [name for name in names[1:] if tool != "just" and not _FILE_SIGN.search(name)]
+    return [ToolCommand(tool, name, read.folder, read.file) for name in (*names[:1], *later)]
 
 
 def _environment_run(tool: Literal["uv", "poetry"], rest: list[str]) -> list[ToolCommand]:

@@ -173,6 +173,7 @@ class Commits:
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._root = os.path.realpath(root)
         self._opened: dict[str, Commit | None] = {}
+        self._in_history: dict[str, bool] = {}
 
     @cached_property
     def _top(self) -> str | None:
@@ -209,6 +210,17 @@ class Commits:
         if inner not in self._opened:
             self._opened[inner] = Commit(self._root, found.id)
         return self._opened[inner]
+
+    def is_in_history(self, commit: str) -> bool:
+        """Return whether a commit is the one that is checked out, or one of those before it."""
+        if commit not in self._in_history:
+            asked = self._top is not None and len(self._in_history) < MAX_COMMITS
+            arguments = ("merge-base", "--is-ancestor", "--end-of-options", commit, "HEAD")
+            try:
+                self._in_history[commit] = asked and run_git(self._top or "", *arguments) is not None
+            except GitLimitReached:
+                self._in_history[commit] = False
+        return self._in_history[commit]
 
     def close(self) -> None:
         """End the git processes."""

@@ -7,15 +7,20 @@ files are parsed in a copy of the process, which is killed when its time is over
 from __future__ import annotations
 
 import gc
+import math
 import os
-import selectors
+import re
+import select
 import signal
+import struct
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import suppress
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from contextlib import closing, suppress
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
@@ -36,13 +41,25 @@ SECONDS = 2.0
 _MAX_DEFINITIONS = 20_000
 _MAX_LINE = 1_000
 _CHUNK = 65_536
+#: The length of a message, before it.
+_HEAD = struct.Struct("!I")
+_MAX_OPEN = 65_536
+
+#: Up to this many names are searched for one by one.
+_FEW = 20
 
 SEPARATOR = lazy_pattern(r"\.|::|#|->|\\")
 _WORD = lazy_pattern(r"[\w$]+")
+_BYTES = re.compile(rb"[\w$\x80-\xff]+")
 _DEFINED = lazy_pattern(
     r"(?:\b(?:def|defp|defmodule|defmacro|class|function\*?|func|fn|fun|interface|type|struct|enum|trait|protocol|const|"
     r"let|var|val|module|namespace|object|record|sub|proc|typealias|macro_rules!|CREATE\s+(?:TABLE|FUNCTION|VIEW))|"
     r"#\s?define)\s+(?:\([^)\n]{0,80}\)\s*)?(?:\w{1,80}\.){0,5}([\w$]+)"
+)
+#: A line that cannot be anything else: `export async function total(`, `class Cart:`, `fn total<T>(`.
+_PLAINLY_DEFINED = lazy_pattern(
+    r"\s{0,80}(?:(?:abstract|async|data|declare|default|export|final|internal|open|override|private|protected|pub|public|"
+    r"sealed|static)\s{1,8}){0,6}(?:class|def|enum|fn|fun|func|function|interface|struct|trait)\s{1,8}([\w$]{1,200})\s?[(<:{]"
 )
 #: A method without a keyword: `public int total(Cart cart) {`, `async total() {`, `void Cart::total()`.
 _METHOD = lazy_pattern(
@@ -150,110 +167,191 @@ _MAX_DEPTH = 400
 _MAX_CHILDREN = 200
 
 
-def find_definitions(file: SourceFile, *, can_parse: bool = True) -> dict[str, list[SourceDefinition]]:
-    """Return the definitions of a file by name. Without `can_parse`, patterns are used for all files."""
+def find_definitions(
+    file: SourceFile, names: Collection[str], parsing: ParsingProcess | None = None, *, can_parse: bool = True
+) -> dict[str, list[SourceDefinition]]:
+    """Return where a file defines some names. Without `can_parse`, patterns are used for all files.
+
+    Larger files are parsed in the process `parsing`, or in one that is ended afterwards.
+    """
     language = _LANGUAGES.get(ending_of(file.path))
     parsed: Parsed | None = None
     if language is not None and can_parse and len(file.text) <= MAX_PARSED:
         is_component = ending_of(file.path) in ("vue", "svelte")
         text = _OUTSIDE_SCRIPT.sub(lambda found: "\n" * found[0].count("\n"), file.text) if is_component else file.text
-        parsed = _parsed(language, text.encode("utf-8", "replace"))
+        parsed = _parsed(language, text.encode("utf-8", "replace"), names, parsing)
     by_name: dict[str, list[SourceDefinition]] = {}
     for definition in parsed.definitions if parsed is not None else ():
         by_name.setdefault(definition.name, []).append(definition)
     if parsed is None or parsed.has_errors:
         known = frozenset(by_name)
         for definition in _patterned(file):
-            if definition.name not in known:
+            if definition.name in names and definition.name not in known:
                 by_name.setdefault(definition.name, []).append(definition)
     return by_name
 
 
-def _parsed(language: str, data: bytes) -> Parsed | None:
+def _parsed(language: str, data: bytes, names: Collection[str], parsing: ParsingProcess | None) -> Parsed | None:
     """Return the definitions of a source text; None if it cannot be parsed, or not in time."""
     if _parser(language) is None:
         return None
     if len(data) <= MAX_DIRECT:
-        return parse_definitions(language, data)
-    return _parsed_apart(language, data) if hasattr(os, "fork") else None
+        return parse_definitions(language, data, names)
+    if not hasattr(os, "fork"):
+        return None
+    if parsing is not None:
+        return parsing.parse(language, data, names)
+    with closing(ParsingProcess()) as own:
+        return own.parse(language, data, names)
 
 
-def _parsed_apart(language: str, data: bytes) -> Parsed | None:
-    """Parse in a copy of this process; None if it did not end in time or has crashed."""
-    readable, writable = os.pipe()
+class ParsingProcess:
+    """A copy of this process that parses one text after another. It is killed when one takes too long.
+
+    It starts with the first text, and again after it was killed. It ends with this process, or when it is closed.
+    """
+
+    def __init__(self) -> None:
+        #: Its process id, where texts are written, and where answers are read.
+        self._running: tuple[int, int, int] | None = None
+
+    def parse(self, language: str, data: bytes, names: Collection[str]) -> Parsed | None:
+        """Return where a source text defines some names; None if that takes too long or the copy crashes."""
+        text = msgspec.msgpack.encode((language, data, list(names)))
+        for _ in range(2):  # a copy that was killed meanwhile is started again
+            try:
+                output = self._ask(text)
+            except OSError:
+                self.close()
+                continue
+            try:
+                return msgspec.msgpack.decode(output, type=Parsed)
+            except msgspec.MsgspecError:
+                self.close()
+                break
+        return None
+
+    def close(self) -> None:
+        """End the copy; it is started again when it is needed."""
+        if self._running is not None:
+            process, *pipes = self._running
+            self._running = None
+            for pipe in pipes:
+                os.close(pipe)
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+
+    __del__ = close
+
+    def _ask(self, text: bytes) -> bytes:
+        """Send a text and return the answer; a part of it if it does not come in time."""
+        if self._running is None:
+            self._running = _start_copy()
+        _, texts, answers = self._running
+        _write(texts, _HEAD.pack(len(text)) + text)
+        deadline = time.monotonic() + SECONDS
+        head = _read(answers, _HEAD.size, deadline)
+        return _read(answers, _HEAD.unpack(head)[0], deadline) if len(head) == _HEAD.size else b""
+
+
+def _start_copy() -> tuple[int, int, int]:
+    """Start a copy of this process; return its id and the ends of two pipes, for texts and for answers."""
+    theirs, texts = os.pipe()
+    answers, given = os.pipe()
     try:
         with warnings.catch_warnings():
             # The copy only parses and writes: it needs no lock of another thread, and it is killed if it hangs.
             warnings.simplefilter("ignore", DeprecationWarning)
             process = os.fork()
     except OSError:
-        os.close(readable)
-        os.close(writable)
-        return None
-    if not process:  # pragma: no cover (in the copy)
-        _parse_and_end(language, data, writable)
-    os.close(writable)
-    try:
-        output = _read_in_time(readable)
+        os.close(texts)
+        os.close(answers)
+        raise
+    else:
+        if not process:  # pragma: no cover (in the copy)
+            _answer_all(theirs, given)
+        return process, texts, answers
     finally:
-        os.close(readable)
-        with suppress(OSError):
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
-    try:
-        return msgspec.msgpack.decode(output, type=Parsed)
-    except msgspec.MsgspecError:
-        return None
+        os.close(theirs)
+        os.close(given)
 
 
-def _parse_and_end(language: str, data: bytes, writable: int) -> NoReturn:  # pragma: no cover (in the copy)
+def _answer_all(texts: int, answers: int) -> NoReturn:  # pragma: no cover (in the copy)
+    """Answer one text after another until the other side closes the pipe."""
     try:
         gc.disable()  # nothing of the process that was copied is finalized
-        output = msgspec.msgpack.encode(parse_definitions(language, data))
-        while output:
-            output = output[os.write(writable, output) :]
+        for first, last in pairwise((2, *sorted((texts, answers)), _MAX_OPEN)):
+            os.closerange(first + 1, last)  # its files and locks are not held
+        while len(head := _read(texts, _HEAD.size)) == _HEAD.size:
+            text = msgspec.msgpack.decode(_read(texts, _HEAD.unpack(head)[0]), type=tuple[str, bytes, list[str]])
+            output = msgspec.msgpack.encode(parse_definitions(*text))
+            _write(answers, _HEAD.pack(len(output)) + output)
     finally:
         os._exit(0)
 
 
-def _read_in_time(readable: int) -> bytes:
-    """Return all bytes of a pipe, or those that have arrived when the time is over."""
-    deadline = time.monotonic() + SECONDS
-    parts: list[bytes] = []
-    with selectors.DefaultSelector() as selector:
-        selector.register(readable, selectors.EVENT_READ)
-        while (left := deadline - time.monotonic()) > 0 and selector.select(left):
-            part = os.read(readable, _CHUNK)
-            if not part:
+def _write(pipe: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _read(pipe: int, size: int, deadline: float = math.inf) -> bytes:
+    """Return `size` bytes of a pipe, or those that have arrived when it is closed or the time is over."""
+    parts = bytearray()
+    while len(parts) < size:
+        if deadline < math.inf:
+            poll = select.poll()
+            poll.register(pipe, select.POLLIN)
+            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
                 break
-            parts.append(part)
-    return b"".join(parts)
+        part = os.read(pipe, min(_CHUNK, size - len(parts)))
+        if not part:
+            break
+        parts += part
+    return bytes(parts)
 
 
-def parse_definitions(language: str, data: bytes) -> Parsed:
-    """Return the definitions of a source text. A text that is made to be slow may take very long."""
+def parse_definitions(language: str, data: bytes, names: Collection[str]) -> Parsed:
+    """Return where a source text defines some names. A text that is made to be slow may take very long."""
     parser = _parser(language)
     if parser is None:
         return Parsed([], has_errors=True)
     root = parser.parse(data).root_node
     definitions: list[SourceDefinition] = []
-    for node, parent, is_local in _walk(root):
+    for node, parent, is_local in _walk(root, _occurrences(data, names)):
         kind = node.type
         if kind in _DEFINING and (kind not in _VARIABLES or not is_local or _has_function_value(node)):
-            names = _name_nodes(node)
+            nodes = _name_nodes(node)
         elif kind == "call" and language == "ruby":
-            names = _defined_arguments(node, data)
+            nodes = _defined_arguments(node, data)
         else:
             continue
         around = parent if parent is not None and parent.type in _WRAPPERS else node
-        definitions += filter(None, (_definition(node, around, name, data) for name in names))
+        named = (_definition(node, around, name, data) for name in nodes)
+        definitions += (one for one in named if one is not None and one.name in names)
         if len(definitions) > _MAX_DEFINITIONS:
             break
     return Parsed(definitions, root.has_error)
 
 
-def _walk(root: Node) -> Iterator[tuple[Node, Node | None, bool]]:
-    """Yield each named node with its parent, and whether it is inside of a function."""
+def _occurrences(data: bytes, names: Collection[str]) -> list[int]:
+    """Return where names may occur in a text, in order."""
+    wanted = {name.encode("utf-8", "replace") for name in names if name}
+    if len(wanted) > _FEW:
+        words = _BYTES.finditer(data)
+        return [found.start() for found in words if found[0] in wanted or found[0].lstrip(b"$") in wanted]
+    positions: set[int] = set()
+    for name in wanted:
+        at = data.find(name)
+        while at >= 0:
+            positions.add(at)
+            at = data.find(name, at + len(name))
+    return sorted(positions)
+
+
+def _walk(root: Node, positions: list[int]) -> Iterator[tuple[Node, Node | None, bool]]:
+    """Yield each named node around one of the positions with its parent, and whether it is inside of a function."""
     cursor = root.walk()
     path: list[Node] = []
     functions: list[int] = []
@@ -261,13 +359,15 @@ def _walk(root: Node) -> Iterator[tuple[Node, Node | None, bool]]:
         depth = len(path)
         while functions and functions[-1] >= depth:
             functions.pop()
-        if node.is_named:
-            yield node, path[-1] if path else None, bool(functions)
-            if node.type in _FUNCTIONS:
-                functions.append(depth)
-        if depth < _MAX_DEPTH and cursor.goto_first_child():
-            path.append(node)
-            continue
+        following = bisect_left(positions, node.start_byte)
+        if following < len(positions) and positions[following] < node.end_byte:
+            if node.is_named:
+                yield node, path[-1] if path else None, bool(functions)
+                if node.type in _FUNCTIONS:
+                    functions.append(depth)
+            if depth < _MAX_DEPTH and cursor.goto_first_child():
+                path.append(node)
+                continue
         while not cursor.goto_next_sibling():
             if not path:
                 return
@@ -366,6 +466,12 @@ def _patterned(file: SourceFile) -> Iterator[SourceDefinition]:
         previous = number
     for line, _, names in still_open:
         yield from (SourceDefinition(name.lstrip("$"), line, line, previous) for name in names)
+
+
+def defined_name(line: str) -> str:
+    """Return the name that a line plainly defines, as a function or a type; empty if it does not, or may not."""
+    found = _PLAINLY_DEFINED.match(line[:_MAX_LINE])
+    return found[1] if found else ""
 
 
 def _names_defined(line: str) -> list[str]:

@@ -135,10 +135,13 @@ def ignored_paths(root: str | os.PathLike[str], paths: Iterable[str]) -> frozens
         return frozenset()
     try:
         with within_limit(process, _IGNORE_SECONDS, "check-ignore"), process:
-            printed, _ = process.communicate("\0".join(listed).encode("utf-8", "surrogateescape"))
+            # A pattern such as `dist/` matches a folder, and a path that does not exist is one if it ends with a slash.
+            asked = [form for path in listed for form in (path, f"{path.rstrip('/')}/")]
+            printed, _ = process.communicate("\0".join(asked).encode("utf-8", "surrogateescape"))
     except GitLimitReached:
         return frozenset()
-    return frozenset(decode_output(path) for path in printed.split(b"\0") if path)
+    names = {decode_output(path) for path in printed.split(b"\0") if path}
+    return frozenset(path for path in listed if path in names or f"{path.rstrip('/')}/" in names)
 
 
 def main_branch(root: Path) -> str | None:

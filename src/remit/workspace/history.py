@@ -10,7 +10,7 @@ import difflib
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -24,6 +24,7 @@ from remit.workspace.history_git import (
     CommitWindow,
     Mainline,
     blame,
+    commits_of,
     open_repository,
     read_mainline,
     removed_paths,
@@ -51,6 +52,8 @@ _MAX_COMMITS = 32
 #: A file is followed through at most this many renames.
 _MAX_RENAMES = 8
 _MAX_IN_FOLDER = 1_000
+#: For fewer documents, each is asked for alone. Git's command line has room for this many.
+_FEW_DOCUMENTS, _MAX_DOCUMENTS = 4, 5_000
 _SHORT_ID = 7
 #: Larger differences are not aligned, and lines without an anchor only in small gaps.
 _MAX_ALIGNED = 100_000
@@ -100,6 +103,8 @@ class History:
         self._removals: dict[tuple[str, str], Removal | None] = {}
         self._removed_files: dict[str, Removal] = {}
         self._alignments: dict[tuple[str, str, str], dict[int, int]] = {}
+        #: The paths of the documents whose lines may be asked for, if they are known in advance.
+        self.documents: Sequence[str] = ()
 
     @property
     def problem(self) -> Problem:
@@ -180,8 +185,27 @@ class History:
         self.prepare(has_missing_paths=False)
         numbers = align_lines(written.lines, committed.lines)
         known = {line: numbers[line - 1] + 1 for line in lines if line - 1 in numbers}
-        blamed = blame(self._repository, path, sorted(set(known.values())), self._limit) if known else {}
+        blamed = self._blamed(path, sorted(set(known.values()))) if known else {}
         return {line: blamed[number] for line, number in known.items() if number in blamed}
+
+    def _blamed(self, path: str, lines: list[int]) -> dict[int, str]:
+        """Return the commit that last changed each line of a file of the newest commit."""
+        commits = self._written.get(path, [])
+        head = self._repository.head
+        newest = ""
+        if commits:
+            last, now = self._objects.ids([(commits[0], self._from_top(path)), (head, self._from_top(path))])
+            newest = commits[0] if last is not None and last == now else ""
+        if newest and len(commits) == 1:
+            return dict.fromkeys(lines, newest)
+        return blame(self._repository, path, lines, self._limit, newest)
+
+    @cached_property
+    def _written(self) -> dict[str, list[str]]:
+        """The commits that changed each document; for fewer than four, one pass for all is not cheaper."""
+        if not _FEW_DOCUMENTS <= len(self.documents) <= _MAX_DOCUMENTS:
+            return {}
+        return commits_of(self._repository, self.documents, self._limit)
 
     def files_at(self, commit: str) -> Workspace | None:
         """Return the files of a commit, given by its id; None if the repository does not have it."""

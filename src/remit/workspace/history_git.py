@@ -154,8 +154,34 @@ def read_mainline(repository: Repository, limit: TimeLimit) -> Mainline:
     return Mainline(repository.head, {row[:size]: row[size + 1 :] for row in rows})
 
 
-def blame(repository: Repository, path: str, lines: Sequence[int], limit: TimeLimit) -> dict[int, str]:
-    """Return the commit that last changed each line of a file of the newest commit. The lines must exist."""
+def commits_of(repository: Repository, paths: Sequence[str], limit: TimeLimit) -> dict[str, list[str]]:
+    """Return the commits that changed each path, the newest first, in one pass over the history.
+
+    Empty if it takes too long, or the history is too large.
+    """
+    wanted = [f"{repository.prefix}{path}" for path in paths]
+    options = ("-z", "--format=%H", "--name-only", "--no-renames", repository.head, "--", *wanted)
+    printed, is_complete = _collect(repository.top, limit, "--literal-pathspecs", "log", *options)
+    commits: dict[str, list[str]] = {}
+    if not is_complete:
+        return commits
+    words = decode_output(printed).split("\0")
+    commit = ""
+    for word, after in pairwise(words):
+        if after.startswith("\n"):
+            commit = word
+        else:
+            commits.setdefault(word.removeprefix("\n").removeprefix(repository.prefix), []).append(commit)
+    return commits
+
+
+def blame(
+    repository: Repository, path: str, lines: Sequence[int], limit: TimeLimit, newest: str = ""
+) -> dict[int, str]:
+    """Return the commit that last changed each line of a file of the newest commit. The lines must exist.
+
+    `newest` is a commit that has the same file, from which the history is read.
+    """
     ranges = list(_ranges(sorted(lines)))
     limits = [f"-L{first},{last}" for first, last in ranges] if len(ranges) <= _MAX_RANGES else []
     listed, _ = _collect(repository.top, limit, *SWITCHABLE)  # it fails if nothing is listed
@@ -164,7 +190,7 @@ def blame(repository: Repository, path: str, lines: Sequence[int], limit: TimeLi
     except GitLimitReached:
         limit.note("failed")
         return {}
-    options = ("--incremental", "--no-textconv", *limits, repository.head, "--", f"{repository.prefix}{path}")
+    options = ("--incremental", "--no-textconv", *limits, newest or repository.head, "--", f"{repository.prefix}{path}")
     printed, is_complete = _collect(repository.top, limit, "blame", *options, settings=settings)
     if not is_complete:
         limit.note("partial" if repository.is_partial else "failed")

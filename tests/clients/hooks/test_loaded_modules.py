@@ -17,7 +17,7 @@ def names_of(text: str) -> frozenset[str]:
 
 #: What every call needs.
 _ALWAYS = names_of("""
-    remit remit.errors remit.failure_policy remit.globs remit.lean_json
+    remit remit.deciding_files remit.errors remit.failure_policy remit.globs remit.lean_json
     remit.clients remit.clients.hooks remit.clients.hooks.compiled remit.clients.hooks.events
     remit.clients.hooks.payload remit.clients.hooks.project remit.clients.hooks.responses
     remit.clients.hooks.before_call
@@ -31,7 +31,7 @@ _ALWAYS = names_of("""
 #: What a command line needs: the reader of shell syntax, and the record before the call.
 _COMMAND_LINE = names_of("""
     remit.gate.call_record remit.gate.command_line remit.gate.guarded_outside remit.gate.ignore_rules
-    remit.gate.leftover_processes remit.gate.linked_files
+    remit.gate.leftover_processes remit.gate.linked_files remit.gate.person_commands
 """)
 _TOO_SLOW = ("json", "re", "typing", "dataclasses", "enum", "pathlib", "subprocess", "hashlib", "datetime", "msgspec")
 

@@ -61,6 +61,19 @@ def test_a_report_with_only_faults_of_form_is_delivered_and_marked(client: Clien
     assert client.delegation(CALL) == "accepted"
     assert (client.kept[-1].outcome, client.kept[-1].verdict) == ("accepted", "accept")
     assert rule in [one["rule"] for one in client.kept[-1].violations]
+    (checked,) = json.loads(Path(client.kept[-1].check).read_text())["results"]
+    assert checked["verdict"] == "accept"
+    assert rule in [one["rule"] for one in checked["violations"]]
+
+
+def test_the_notice_about_a_low_score_has_the_question(client: Client) -> None:
+    question = "Is `app/store.py` shared by two services?"
+    low = GOOD.replace("verified_confidence: 88\ninferred_confidence: 82\ncombined_confidence: 85\n", "")
+    start, end = low.index("### Confidence\n"), low.index("### Verification Completed")
+    said = f"### Confidence\n40 - Little was read\n\n### Uncertainty\nThe store is odd. {question}\n\n"
+    low = low[:start] + said + low[end:]
+    done = client.run(CALL, AGENT, low, low)[-1]
+    assert f"its confidence is 40; it asks: {question}" in context_of(done)
 
 
 @pytest.mark.parametrize(

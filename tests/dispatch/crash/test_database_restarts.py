@@ -55,7 +55,7 @@ def test_a_job_continues_when_the_database_is_back(own: Postgres, fleet: MakeFle
 def test_many_jobs_survive_a_crash_of_the_database(own: Postgres, fleet: MakeFleet, model: Model) -> None:
     server = model(SCRIPT)
     team = fleet(server, own.database())
-    places = [workspace(team.folder / f"job-{number}") for number in range(12)]
+    places = [workspace(team.folder / f"job-{number}") for number in range(6)]
     wanted = [(f"go <{place.name}>", place, Queueing()) for place in places]
     jobs = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))
     team.environment["REMIT_TAKEOVER_SECONDS"] = "60"  # longer than a restart on a busy machine

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -46,16 +46,22 @@ def check_claims(claims: Sequence[Claim], tree: Path, *, kind: str = "generic") 
         lines += height + 3
     body = "\n\nAnd then\n".join(claim.text for claim in claims)
     evidence = evidence_of(body.replace("\n\nAnd then\n", "\n\n\n\n"), tree, kind=kind)
+    references, quotes = _by_line(evidence.references), _by_line(evidence.quotes)
     for first, end, claim in spans:
-        for of, labels, found in (
-            ("reference", claim.references, evidence.references),
-            ("quote", claim.quotes, evidence.quotes),
-        ):
-            actual = [actual_label(one) for one in found if first <= one.at < end]
+        for of, labels, checked in (("reference", claim.references, references), ("quote", claim.quotes, quotes)):
+            actual = [label for line in range(first, end) for label in checked.pop(line, ())]
             answers.extend(compare(of, claim.kind, labels, actual))
-    stray = [one for one in (*evidence.references, *evidence.quotes) if not any(f <= one.at < e for f, e, _ in spans)]
-    answers.extend(Answer("reference", "decoy", None, actual_label(one)) for one in stray)
+    for labels in (*references.values(), *quotes.values()):
+        answers.extend(Answer("reference", "decoy", None, label) for label in labels)
     return answers
+
+
+def _by_line(checked: Iterable[Checked]) -> dict[int, list[Label]]:
+    """Return the outcomes by the line of the document in which the claim is written."""
+    labels = defaultdict(list)
+    for claim in checked:
+        labels[claim.at].append(actual_label(claim))
+    return labels
 
 
 def compare(of: str, kind: str, labels: Sequence[Label], actual: Sequence[Label]) -> Iterable[Answer]:

@@ -108,6 +108,7 @@ def test_no_page_runs_or_loads_what_a_text_contains(visit: Visit, paths: list[st
     visitor.problems = [one for one in visitor.problems if "404" not in one]  # of /nothing
 
 
+@pytest.mark.rotating(1 if PICTURES else 2)
 @pytest.mark.parametrize(
     ("size", "colours"),
     [

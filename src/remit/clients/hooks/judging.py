@@ -8,7 +8,7 @@ import stat
 import msgspec
 
 from remit.acceptance import ReportJudgement, judge_report
-from remit.checking import Options
+from remit.checking import Options, Verdict
 from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.transcripts import split_agent
@@ -16,7 +16,7 @@ from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.kinds import slug
 from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.lazy import lazy_pattern
-from remit.merging.inputs import report_of
+from remit.merging.adjust import report_of
 from remit.reports.formats import check_json
 from remit.workspace import git
 from remit.workspace.files import WorkTree
@@ -59,7 +59,14 @@ def _emit(judged: ReportJudgement, agent_type: str) -> None:
 
 def check_document(judgement: ReportJudgement, context: ProjectContext) -> str:
     """Return the verdicts of a judgement as JSON in the shape `remit.check/1`."""
-    return check_json(list(judgement.verdicts), context.project)
+    return check_json(_decided(judgement), context.project)
+
+
+def _decided(judgement: ReportJudgement) -> list[Verdict]:
+    """Return the verdicts; those of an accepted report are accepted, also if only its form is wrong."""
+    if not judgement.is_accepted:
+        return list(judgement.verdicts)
+    return [msgspec.structs.replace(verdict, verdict="accept") for verdict in judgement.verdicts]
 
 
 def merge_document(judgement: ReportJudgement, context: ProjectContext, agent_type: str) -> str:

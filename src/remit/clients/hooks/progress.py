@@ -15,7 +15,14 @@ from remit.errors import RemitError
 from remit.failure_policy import BLOCKER, RETRY_FIRST, failure_note
 from remit.gate.delegation import Delegation
 from remit.gate.session import SessionState
-from remit.orchestrate.progress_file import add_facts, now_text, replace_warning, set_work, update_progress
+from remit.orchestrate.progress_file import (
+    add_facts,
+    now_text,
+    record_event,
+    replace_warning,
+    set_delegations,
+    set_work,
+)
 
 _CLIENT = "Claude Code"
 #: State of a delegation -> the verdict on its report.
@@ -44,7 +51,7 @@ def record_delegation(
     if entry is None:
         return
 
-    notes = [f"Agent {entry.agent}: {' '.join(one.split())} ({_where(state, key)})" for one in reviews]
+    notes = [f"Agent {entry.agent}: {' '.join(review.split())} ({_where(state, key)})" for review in reviews]
 
     def change(progress: dict[str, Any]) -> None:
         if entry.has_failed:
@@ -52,7 +59,7 @@ def record_delegation(
         if entry.state == "accepted":
             files = [f"{path}:{lines[0]}" for path, lines in state.cited.items() if lines]
             add_facts(progress, "keyFiles", files[-_MAX_FILES:])
-            progress["warnings"] += [one for one in notes if one not in progress["warnings"]]
+            progress["warnings"] += [note for note in notes if note not in progress["warnings"]]
 
     more = {"agent": entry.agent, **({"cause": cause} if entry.has_failed and cause else {})}
     blockers = [note for note, reason in zip(notes, reviews, strict=True) if reason.startswith(BLOCKER)]
@@ -67,7 +74,7 @@ def record_fallback(context: ProjectContext, state: SessionState) -> None:
 
         def change(progress: dict[str, Any], mark: str = mark, note: str = f"; {_INSTEAD}{files}") -> None:
             progress["warnings"] = [
-                _without_action(one) + note if mark in str(one) else one for one in progress["warnings"]
+                _without_action(warning) + note if mark in str(warning) else warning for warning in progress["warnings"]
             ]
 
         _write(
@@ -101,23 +108,22 @@ def _write(
     blockers: Sequence[str] = (),
     is_done: bool = False,
 ) -> None:
-    entry = {"timestamp": now_text(), "action": action, "status": result, "session": state.session, **(more or {})}
+    event = {"action": action, "status": result, "session": state.session, **(more or {})}
 
-    def write(progress: dict[str, Any]) -> None:
-        progress["workspaceId"] = progress["workspaceId"] or f"session-{_short(state)}"
-        progress["project"] = progress["project"] or Path(context.project).name
-        known = [one for one in progress["sessions"] if isinstance(one, dict) and one.get("id") == state.session]
-        if not known:
-            progress["sessions"].append({"id": state.session, "client": _CLIENT, "started": entry["timestamp"]})
-        progress["log"].append(entry)
-        _set_delegations(progress, state)
+    def set_session(progress: dict[str, Any]) -> None:
+        sessions = progress["sessions"]
+        if not any(isinstance(session, dict) and session.get("id") == state.session for session in sessions):
+            sessions.append({"id": state.session, "client": _CLIENT, "started": now_text()})
+        set_delegations(progress, _delegations(state), keys=("session",))
         if change is not None:
             change(progress)
         _complete_warnings(progress, state)
-        waiting = [one.agent for one in state.delegations.values() if one.is_open]
+        waiting = [delegation.agent for delegation in state.delegations.values() if delegation.is_open]
         is_open = bool(waiting) or not is_done
-        works = [one for one in progress.get("work") or () if isinstance(one, dict) and one.get("key") == _key(state)]
-        reported = [str(one) for work in works for one in work.get("blockers") or ()]
+        works = [
+            work for work in progress.get("work") or () if isinstance(work, dict) and work.get("key") == _key(state)
+        ]
+        reported = [str(blocker) for work in works for blocker in work.get("blockers") or ()]
         set_work(
             progress,
             _key(state),
@@ -129,26 +135,23 @@ def _write(
         )
 
     try:
-        update_progress(Path(context.progress), write)
+        names = {"workspace": f"session-{_short(state)}", "project": Path(context.project).name}
+        record_event(Path(context.progress), event, set_session, **names)
     except (RemitError, OSError) as error:
         state.warn(f"the progress file cannot be written: {type(error).__name__}")
 
 
-def _set_delegations(progress: dict[str, Any], state: SessionState) -> None:
-    others = [
-        one for one in progress["delegations"] if not (isinstance(one, dict) and one.get("session") == state.session)
-    ]
-    own = [
+def _delegations(state: SessionState) -> list[dict[str, Any]]:
+    return [
         {
             "session": state.session,
             "call": key,
-            "agent": one.agent,
-            "state": one.state,
-            "verdict": _VERDICTS.get(one.state),
+            "agent": delegation.agent,
+            "state": delegation.state,
+            "verdict": _VERDICTS.get(delegation.state),
         }
-        for key, one in state.delegations.items()
+        for key, delegation in state.delegations.items()
     ]
-    progress["delegations"] = others + own
 
 
 def _set_warning(progress: dict[str, Any], state: SessionState, key: str, cause: str) -> None:
@@ -160,7 +163,7 @@ def _set_warning(progress: dict[str, Any], state: SessionState, key: str, cause:
 
 def _complete_warnings(progress: dict[str, Any], state: SessionState) -> None:
     """Add warnings of failures that no event reported, and mark those as resolved whose retry was accepted."""
-    known = "\n".join(str(one) for one in progress["warnings"])
+    known = "\n".join(map(str, progress["warnings"]))
     for key, entry in state.delegations.items():
         if entry.has_failed and f" ({_where(state, key)}): " not in known:
             _set_warning(progress, state, key, "")
@@ -185,7 +188,7 @@ def _action(entry: Delegation) -> str:
 def _next_action(state: SessionState, waiting: list[str], *, is_done: bool) -> str:
     if waiting:
         return f"Wait for {', '.join(dict.fromkeys(waiting))}"
-    failed = [one.agent for one in state.delegations.values() if one.may_be_retried]
+    failed = [delegation.agent for delegation in state.delegations.values() if delegation.may_be_retried]
     if failed and not is_done:
         return f"Decide about {failed[-1]}, which failed: {RETRY_FIRST}, or go on without it"
     resume = f"`claude --resume {state.session}`"

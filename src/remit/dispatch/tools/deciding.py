@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from remit.configuration import settings_digests
+from remit.deciding_files import FILES, FOLDERS, PARTS
 
-#: Written by a job, these would decide what runs after it, with whose rights, or what is reported.
-DECIDING_FILES = frozenset(
-    {"remit.toml", ".mcp.json", ".remit-dismissals.toml", ".claude.json", ".envrc", "opencode.json", "opencode.jsonc"}
+#: What a job must not write, by its name: also the rest of `.claude`, which a client reads as memory, rules and styles.
+CLOSED_NAMES = frozenset({*FILES, *FOLDERS, ".claude"})
+#: The same by the names of a folder and of an entry in it. The folders of git are closed as a whole.
+CLOSED_PAIRS = frozenset(
+    (above, name) for above, _, name in (part.partition("/") for part in PARTS) if above not in (".claude", ".git")
 )
-DECIDING_FOLDERS = frozenset({".claude", ".claude-plugin", ".codex", ".gemini", ".cursor", ".opencode"})
-_DECIDING = DECIDING_FILES | DECIDING_FOLDERS
 #: May contain settings of Remit, among others.
 _PROJECT_FILE = "pyproject.toml"
 #: Entries of a workspace that are looked at. Those of the upper folders come first.
@@ -34,7 +36,9 @@ FolderIdentity = tuple[int, int]
 def decides_what_runs(path: str) -> bool:
     """Return whether a file decides what runs next: settings, hooks, MCP servers, definitions, dismissals."""
     parts = [_folded(part) for part in path.split("/")]
-    return parts[-1] in DECIDING_FILES or any(part in DECIDING_FOLDERS for part in parts[:-1])
+    if any(part in CLOSED_NAMES for part in parts[:-1]) or parts[-1] in FILES:
+        return True
+    return any(pair in CLOSED_PAIRS for pair in pairwise(parts))
 
 
 def _folded(name: str) -> str:
@@ -43,13 +47,18 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFKC", bare).casefold().rstrip(". ")
 
 
+def _is_closed_entry(name: str, above: str) -> bool:
+    own = _folded(name)
+    return own in CLOSED_NAMES or (_folded(above), own) in CLOSED_PAIRS
+
+
 def deciding_entries(root: Path) -> dict[str, FolderIdentity]:
     """Return the entries of a workspace that decide what runs next, by their paths relative to it.
 
     Each comes with the folder that contains it. In the sandbox an entry is read-only and cannot be replaced, but a
     folder above it can be.
     """
-    return {path: folder for path, folder in _search(root) if _folded(os.path.basename(path)) in _DECIDING}  # noqa: PTH119 (plain names)
+    return {path: folder for path, folder in _search(root) if os.path.basename(path) != _PROJECT_FILE}  # noqa: PTH119 (plain names)
 
 
 def watched_settings(root: Path) -> dict[str, str]:
@@ -67,12 +76,12 @@ def _search(root: Path) -> Iterator[tuple[str, FolderIdentity]]:
     folders, seen = [""], 0
     for folder in folders:  # grows
         try:
-            about = (root / folder).lstat()
+            about, above = (root / folder).lstat(), folder.rpartition("/")[2]
             with os.scandir(root / folder) as entries:
                 for entry in entries:
                     seen += 1
                     path = f"{folder}/{entry.name}" if folder else entry.name
-                    if entry.name == _PROJECT_FILE or _folded(entry.name) in _DECIDING:
+                    if entry.name == _PROJECT_FILE or _is_closed_entry(entry.name, above):
                         yield path, (about.st_dev, about.st_ino)
                     elif entry.name not in _NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
                         folders.append(path)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.dispatch.tools.confined import is_within
-from remit.dispatch.tools.deciding import DECIDING_FILES, DECIDING_FOLDERS
+from remit.dispatch.tools.deciding import CLOSED_NAMES, CLOSED_PAIRS
 from remit.workspace.git_folder import git_folders, linked_home
 from remit.workspace.safe_git import root_above
 
@@ -169,7 +169,7 @@ def sandbox_command(
     words += _git_outside(root)
     words += ["--ro-bind" if is_read_only else "--bind", str(root), str(root)]
     words += _git_inside(root)
-    for name in sorted({*DECIDING_FILES, *DECIDING_FOLDERS, *protected}):
+    for name in sorted({*CLOSED_NAMES, *map("/".join, CLOSED_PAIRS), *protected}):
         words += ["--ro-bind-try", f"{root}/{name}", f"{root}/{name}"]
     for name in hidden:
         words += [] if name in enclosing else _hide(name)

@@ -4,6 +4,7 @@
   if (!form) return;
   const entries = [...document.querySelectorAll("#findings [data-severity]")];
   const pages = [...document.querySelectorAll("#findings details.page")];
+  const bands = [...document.querySelectorAll("#findings [data-band]")];
   const shown = document.getElementById("shown");
   const boxes = [...form.querySelectorAll("input[name=severity]")];
   const { agent, flag, q } = form.elements;
@@ -25,6 +26,8 @@
       if (entry.hidden === fits) entry.hidden = !fits;
       number += fits ? 1 : 0;
     }
+    const left = new Set(entries.filter((entry) => !entry.hidden).map((entry) => entry.dataset.severity));
+    for (const band of bands) band.hidden = !left.has(band.dataset.band);
     // Pages are closed until a filter leaves something in them.
     const isFiltered = number !== entries.length;
     for (const page of pages) page.open = isFiltered && page.querySelector("tbody tr:not([hidden])") !== null;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control
@@ -24,9 +24,6 @@ from remit.reports.merge.parts import (
     shared_flags,
     truncate_text,
 )
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 _COMMAND = {"critical": "error", "important": "warning", "minor": "notice", "unrated": "notice"}
 #: The most characters of an annotation or a test case; the JSON form has the whole text.
@@ -118,8 +115,6 @@ def merge_junit(merge: Merge) -> str:
     An agent fails if it FAILED or broke the contract. Findings and conflicts always fail. A dropped finding is a
     skipped test. A language is skipped if some of its files were not reviewed, and fails if no file was reviewed.
     """
-    from xml.etree import ElementTree  # late: slow to load and seldom needed
-
     root = ElementTree.Element("testsuites")
     suites = {"agents": _agents, "findings": _findings, "conflicts": _conflicts}
     if merge.coverage:
@@ -133,23 +128,19 @@ def merge_junit(merge: Merge) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
 
 
-def _case(group: str, name: str) -> Element:
-    from xml.etree import ElementTree
-
+def _case(group: str, name: str) -> ElementTree.Element:
     return ElementTree.Element(
         "testcase", {"classname": escape_control(group), "name": escape_control(name) or "unnamed"}
     )
 
 
-def _with(case: Element, tag: str, attributes: dict[str, str], text: str) -> Element:
-    from xml.etree import ElementTree
-
+def _with(case: ElementTree.Element, tag: str, attributes: dict[str, str], text: str) -> ElementTree.Element:
     inner = ElementTree.SubElement(case, tag, {name: escape_control(value) for name, value in attributes.items()})
     inner.text = escape_control(text) or None
     return case
 
 
-def _coverage(merge: Merge) -> Iterator[Element]:
+def _coverage(merge: Merge) -> Iterator[ElementTree.Element]:
     for one in merge.coverage:
         text = coverage_text(one) if one.files else NOTHING_TO_REVIEW
         case = _case("coverage", one.language)
@@ -159,7 +150,7 @@ def _coverage(merge: Merge) -> Iterator[Element]:
             yield _with(case, "skipped", {"message": text}, "") if one.unread else _with(case, "system-out", {}, text)
 
 
-def _agents(merge: Merge) -> Iterator[Element]:
+def _agents(merge: Merge) -> Iterator[ElementTree.Element]:
     reasons: dict[str, list[str]] = {}
     for failure in failures_of(merge):
         reasons.setdefault(failure.agent, []).append(failure.text)
@@ -174,7 +165,7 @@ def _agents(merge: Merge) -> Iterator[Element]:
             yield _with(case, "system-out", {}, words)
 
 
-def _findings(merge: Merge) -> Iterator[Element]:
+def _findings(merge: Merge) -> Iterator[ElementTree.Element]:
     agents = answered_agents(merge)
     for finding in merge.findings:
         severity = severity_of(finding)
@@ -187,14 +178,14 @@ def _findings(merge: Merge) -> Iterator[Element]:
         yield _with(case, "skipped", {"message": truncate_text(reason, MAX_TITLE) or "dropped"}, "")
 
 
-def _conflicts(merge: Merge) -> Iterator[Element]:
+def _conflicts(merge: Merge) -> Iterator[ElementTree.Element]:
     for conflict in merge.conflicts:
         case = _case("conflicts", f"{conflict.kind}: {truncate_text(conflict.finding, MAX_TITLE)}")
         why = truncate_text(conflict.why, _MAX_MESSAGE)
         yield _with(case, "failure", {"type": f"{conflict.kind} conflict", "message": why}, "")
 
 
-def _unique(cases: Iterator[Element]) -> Iterator[Element]:
+def _unique(cases: Iterator[ElementTree.Element]) -> Iterator[ElementTree.Element]:
     """Make names unique: JUnit readers treat two cases with one name as one case that ran twice."""
     taken: set[tuple[str, str]] = set()
     times: Counter[tuple[str, str]] = Counter()
@@ -207,7 +198,7 @@ def _unique(cases: Iterator[Element]) -> Iterator[Element]:
         yield case
 
 
-def _count(parent: Element, cases: list[Element]) -> None:
+def _count(parent: ElementTree.Element, cases: list[ElementTree.Element]) -> None:
     parent.set("tests", str(len(cases)))
     parent.set("failures", str(sum(case.find("failure") is not None for case in cases)))
     parent.set("skipped", str(sum(case.find("skipped") is not None for case in cases)))

@@ -2,17 +2,21 @@
 
 The templates in `reports/html` escape every value. The content security policy allows the style and the script of this
 package by their hashes and nothing else, so text of an agent has no effect even if it were not escaped. The same merge
-always gives the same bytes.
+and source always give the same bytes.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterable
+from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,7 +24,7 @@ from markupsafe import Markup
 
 from remit.contract.findings import Severity
 from remit.merging.drafts import severities_of
-from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
+from remit.merging.model import QUOTED, Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
 from remit.reports.merge.decision import contract_status, decision_text
 from remit.reports.merge.groups import no_findings_text, section_groups
@@ -31,6 +35,7 @@ from remit.reports.merge.parts import (
     Subjects,
     agreement,
     answered_agents,
+    evidence_kind,
     evidence_state,
     excerpt,
     join_words,
@@ -44,7 +49,9 @@ from remit.reports.merge.parts import (
     shared_flags,
     truncate_text,
 )
+from remit.workspace import git
 from remit.workspace.files import Workspace
+from remit.workspace.safe_git import run_git
 
 TITLE = "Review findings"
 #: The most findings that are shown in full, and the most characters of them; the rest are rows of a table.
@@ -68,12 +75,17 @@ _MAX_ENTRIES = 200
 _MAX_LINES = 200
 #: Longer text is folded: tools repeat the explanation of a rule in each of its results.
 _MAX_OPEN = 300
+#: Hosts that show a file of a commit: the address between repository and commit, and the mark of the last line.
+_HOSTS = {"github.com": ("blob", "-L"), "gitlab.com": ("-/blob", "-")}
+#: Characters of a commit that are shown.
+_SHOWN_COMMIT = 10
 _STATUS_CHIPS = {"SUCCESS": "good", "PARTIAL": "warn", "FAILED": "bad"}
 _VERDICT_CHIPS = {"accept": "good", "revise": "warn", "reject": "bad"}
 _EVIDENCE_CHIPS = {True: "good", False: "bad", None: ""}
 _LEGEND = {
     "Confidence": "0 to 100, after the evidence was checked and the agents' scores were combined",
-    "Location exists": "the cited location exists, and the quoted code, if any; this does not make the finding true",
+    "Quote verified": "the quoted code was compared with the file, and is there; this does not make the finding true",
+    "Location exists": "the cited location exists, and no code was quoted; this does not make the finding true",
     "Evidence failed": "the location, or what was quoted from it, does not exist",
     "Unchecked": "it could not be checked: there was no checkout, or the file cannot be read",
     "agreed, confirmed": "two agents, or three or more, report it",
@@ -85,6 +97,61 @@ _LEGEND = {
     "tool": "a program's findings, which are not checked against the contract",
     "Dropped": "not counted, each with its reason; a critical finding is never dropped for low confidence",
 }
+
+
+class ReportSource(NamedTuple):
+    """What a report is about: the project, its commit and when the report was made; and where its code is."""
+
+    project: str
+    commit: str
+    date: str
+    #: The beginning of the address of each file; empty if the page cannot link to files.
+    address: str = ""
+    #: What is between the lines of an address on a host; empty if the address is that of a file on this machine.
+    between_lines: str = ""
+
+    def link(self, finding: MergedFinding) -> str:
+        """Return the address of the code of a finding; empty without one."""
+        if not self.address or not finding.path or finding.path.startswith(("/", "..")):
+            return ""
+        address = f"{self.address}/{quote(finding.path, safe='/', errors='replace')}"
+        if not self.between_lines or not finding.line:
+            return address
+        last = finding.end_line if finding.end_line and finding.end_line != finding.line else None
+        return f"{address}#L{finding.line}{f'{self.between_lines}{last}' if last else ''}"
+
+
+def report_source(root: Path, folder: Path | None, date: datetime) -> ReportSource:
+    """Return what a report about a checkout states about it; `folder` is where the page is written.
+
+    The page links to the host of the repository if it has the commit, and else to the files next to the page.
+    """
+    root = root.resolve()
+    commit = git.head(root) or ""
+    shown = f"commit {commit[:_SHOWN_COMMIT]}" if commit else ""
+    if commit and git.changes(root):
+        shown += " and changes"
+    host = _host_address(root, commit) if commit else None
+    if host is not None:
+        address, between = host
+    else:
+        address, between = ("" if folder is None else _relative(root, folder)), ""
+    return ReportSource(root.name, shown, f"{date:%Y-%m-%d %H:%M}", address, between)
+
+
+def _host_address(root: Path, commit: str) -> tuple[str, str] | None:
+    parts = urlsplit(git.remote_address(root) or "")
+    if parts.hostname not in _HOSTS or not run_git(root, "branch", "--remotes", "--contains", commit):
+        return None
+    infix, between = _HOSTS[parts.hostname]
+    return f"https://{parts.hostname}/{parts.path.strip('/').removesuffix('.git')}/{infix}/{commit}", between
+
+
+def _relative(root: Path, folder: Path) -> str:
+    try:
+        return quote(os.path.relpath(root, folder.resolve()).replace(os.sep, "/"), safe="/", errors="replace")
+    except ValueError:  # another drive
+        return ""
 
 
 class _ShownConflict(NamedTuple):
@@ -107,10 +174,14 @@ class _ShownOpinion(NamedTuple):
     is_long: bool
 
 
-def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TITLE) -> str:
-    """Return the page. With a checkout it shows the cited lines."""
+def merge_html(
+    merge: Merge, workspace: Workspace | None = None, title: str = TITLE, source: ReportSource | None = None
+) -> str:
+    """Return the page. With a checkout it shows the cited lines; with a source, what they are lines of."""
+    if source is not None:
+        title = f"Review of {source.project}"
     style, script = _asset("merge.css"), _asset("merge.js")
-    cards = _cards(merge, workspace)
+    cards = _cards(merge, workspace, source)
     agents, flags = _filter_options(merge.findings)
     kept, dropped = severities_of(merge.findings), severities_of(merge.dropped)
     rest = merge.findings[len(cards) :]
@@ -120,6 +191,8 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
         .render(
             merge=merge,
             title=_short(title) or TITLE,
+            about=" · ".join(filter(None, source[1:3])) if source is not None else "",
+            number=format_count(len(merge.findings), "finding"),
             policy=_policy(style, script),
             # Files of this package, named in the policy by their hashes.
             style=Markup(style),  # noqa: S704
@@ -130,7 +203,8 @@ def merge_html(merge: Merge, workspace: Workspace | None = None, title: str = TI
             present=[name for name, number in _named(kept).items() if number],
             agent_options=agents,
             flag_options=flags,
-            cards=cards,
+            cards=[card for _, card in cards],
+            bands=_bands(merge, cards),
             rest=rest,
             groups=section_groups(merge),
             no_findings=no_findings_text(merge),
@@ -206,7 +280,7 @@ def _json_names(names: Iterable[str]) -> str:
 
 
 def _filter_flags(finding: MergedFinding) -> tuple[str, ...]:
-    return (*finding.flags, EVIDENCE[finding.verified])
+    return (*(flag for flag in finding.flags if flag != QUOTED), evidence_kind(finding))
 
 
 def _filter_options(findings: Iterable[MergedFinding]) -> tuple[list[str], list[str]]:
@@ -249,13 +323,24 @@ def _conflicts(merge: Merge) -> list[_ShownConflict]:
     return shown
 
 
-def _cards(merge: Merge, workspace: Workspace | None) -> list[Markup]:
+def _bands(merge: Merge, cards: list[tuple[str, Markup]]) -> dict[int, tuple[str, int]]:
+    """Return the severities with the number of their findings, by the position of their first card."""
+    numbers = _named(severities_of(merge.findings))
+    first: dict[str, int] = {}
+    for position, (severity, _) in enumerate(cards):
+        first.setdefault(severity, position)
+    return {position: (severity, numbers[severity]) for severity, position in first.items()}
+
+
+def _cards(merge: Merge, workspace: Workspace | None, source: ReportSource | None) -> list[tuple[str, Markup]]:
     """Render findings in full until there are too many of them, or too much text."""
     template = _environment().get_template("card.html")
-    agents, size, cards = answered_agents(merge), 0, []
+    agents, size = answered_agents(merge), 0
+    cards: list[tuple[str, Markup]] = []
     for number, finding in enumerate(merge.findings[:MAX_CARDS], 1):
-        card = template.render(_card_values(finding, number, agents, workspace))
-        cards.append(Markup(card))  # noqa: S704 - rendered with autoescape
+        values = _card_values(finding, number, agents, workspace)
+        card = template.render(values, link=source.link(finding) if source is not None else "")
+        cards.append((values["severity"], Markup(card)))  # noqa: S704 - rendered with autoescape
         size += len(card)
         if size > MAX_TEXT:
             break

@@ -75,6 +75,8 @@ _BOX_WORDS = {
     "no_invented_paths": "a location whose evidence failed is not cited",
     "evidence_documented": "each finding names its location and the agents that report it",
 }
+#: The box about paths in a merge without a checkout.
+_NOT_CHECKED = "the merge added no path; those of the agents were not checked, as there was no checkout"
 NOTHING_FOUND = 70.0
 #: A score of at least the first needs a justification; one below the second needs an uncertainty.
 _JUSTIFY_FROM = 85
@@ -312,12 +314,11 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
 
 
 def _checklist(merge: Merge, *, is_checked: bool) -> Iterator[Tick]:
-    """Yield the boxes. Without a checkout, the locations count as real only if the merge has checked all of them."""
+    """Yield the boxes. Those of the merge itself are true; without a checkout, one states that it was not checked."""
     outcomes = [one.verified for one in merge.findings]
     outcomes += [one.outcome not in ("unchecked", *FAILED_OUTCOMES) for one in merge.sections.references]
-    for key, text in _BOX_WORDS.items():
-        is_known = is_checked or all(outcomes)
-        yield Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=key != "no_invented_paths" or is_known)
+    words = _BOX_WORDS if is_checked or all(outcomes) else {**_BOX_WORDS, "no_invented_paths": _NOT_CHECKED}
+    yield from (Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in words.items())
 
 
 def _counts(entries: list[MarkdownEntry]) -> Iterator[Count]:

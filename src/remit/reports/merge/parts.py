@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from remit.merging.conflicts import name_of
 from remit.merging.model import (
     NOT_COUNTED,
+    QUOTED,
     SCALE,
     Conflict,
     Merge,
@@ -29,6 +30,7 @@ MAX_WHY = 120
 MAX_CITED = 12
 MAX_COLUMNS = 240
 EVIDENCE = {True: "location exists", False: "evidence failed", None: "unchecked"}
+_QUOTE = "quote verified"
 #: Display text of flags that need one.
 _FLAGS = {"unscored": "no score given"}
 #: The most characters of an opinion's details that are read.
@@ -96,10 +98,16 @@ def opinions_by_score(finding: MergedFinding) -> list[Opinion]:
     return sorted(finding.opinions, key=lambda opinion: (-opinion.confidence, opinion.agent, opinion.id))
 
 
+def evidence_kind(finding: MergedFinding) -> str:
+    """Return what is known about the evidence: a quote that was compared is more than a location that exists."""
+    is_quoted = finding.verified is True and any(QUOTED in opinion.flags for opinion in finding.opinions)
+    return _QUOTE if is_quoted else EVIDENCE[finding.verified]
+
+
 def evidence_state(finding: MergedFinding) -> str:
     """Return the state of the evidence, with the reason if it failed."""
     if finding.verified is not False:
-        return EVIDENCE[finding.verified]
+        return evidence_kind(finding)
     why = next((opinion.evidence for opinion in opinions_by_score(finding) if opinion.evidence), "")
     return EVIDENCE[finding.verified] + (f": {truncate_text(why, MAX_WHY)}" if why else "")
 
@@ -119,7 +127,8 @@ def notes_of(opinion: Opinion, finding: MergedFinding) -> list[str]:
     claimed += f" with {score(opinion.claimed_confidence)}" if opinion.claimed_confidence is not None else ""
     failed = f"evidence failed: {truncate_text(opinion.evidence, MAX_WHY)}" if opinion.evidence else ""
     is_stated = len(finding.opinions) == 1 and finding.verified is False
-    flags = [_FLAGS.get(flag, flag) for flag in opinion.flags if not (flag == "relocated" and location)]
+    hidden = {QUOTED, "relocated"} if location else {QUOTED}
+    flags = [_FLAGS.get(flag, flag) for flag in opinion.flags if flag not in hidden]
     return [note for note in (f"claimed{claimed}" if claimed else "", "" if is_stated else failed, *flags) if note]
 
 

@@ -21,11 +21,20 @@ _PATH = lazy_pattern(r"[\w-]/[\w.-]*\.\w")
 _CITING = ("execution_flow", "pattern_analysis")
 
 
+def _unchecked(references: Iterable[Checked], case: Case) -> Iterator[Fault]:
+    """Yield the references that the checkout cannot show. Without a checkout, none can be checked."""
+    for reference in references if case.evidence.has_repository else ():
+        if reference.outcome == "unchecked":
+            text = f"{reference.display_text} cannot be checked: {explain(reference)}"
+            yield Fault(line=reference.at, message=text)
+
+
 class FindingWithoutReference(Rule):
     """A row of a table with locations, an issue, a flow, patterns or prose have no location.
 
-    A statement without a location cannot be checked. The same is true of a location in another repository. One location
-    is enough for a flow, for patterns, and for the Findings of a generic result.
+    A statement without a location cannot be checked. The same is true of a location in another repository, or in a
+    file that is too large or not text; each location of a finding has to be one that can be checked. One location is
+    enough for a flow, for patterns, and for the Findings of a generic result.
     """
 
     name = "finding-without-reference"
@@ -78,14 +87,11 @@ class FindingWithoutReference(Rule):
                 references = cited.get(row.line, ())
                 if not references and not is_none_row(row) and not case.found_nothing:
                     yield Fault(line=row.line, message=f"a row of {section} does not name a file")
-                elif references and all(reference.is_elsewhere for reference in references):
-                    yield Fault(
-                        line=row.line,
-                        message=f"{references[0].display_text} cannot be checked: {explain(references[0])}",
-                    )
+                yield from _unchecked(references, case)
         for issue, references in issue_references(case):
             if not references:
                 yield Fault(line=issue.line, message=f"the issue {issue.title[:60]!r} does not name a file")
+            yield from _unchecked(references, case)
         for block in _vague_blocks(case):
             message = f"the block {block.heading} does not name a file"
             yield Fault(line=block.line, message=message, mark=block.heading, level="L2")

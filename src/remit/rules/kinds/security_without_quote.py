@@ -18,7 +18,7 @@ class SecurityWithoutQuote(Rule):
     """A security finding does not quote the code.
 
     Security findings cause expensive work. They need the code itself as evidence, in addition to its location: at
-    least one statement, from at most five lines away.
+    least one statement, from at most five lines away. Quoted comments prove nothing.
     """
 
     name = "security-without-quote"
@@ -93,7 +93,7 @@ def _is_quoted(references: list[Checked], case: Case) -> bool:
     return any(
         _is_within_reach(reference, location, quote.code.count("\n"))
         for quote in case.evidence.quotes
-        if has_statement(quote.code)
+        if not (quote.outcome == "unchecked" and case.evidence.has_repository) and has_statement(quote.code)
         for location in (Location(quote.path, quote.line), quote.found)
         if location is not None
         for reference in references

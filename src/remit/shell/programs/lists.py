@@ -70,6 +70,8 @@ _HARMLESS_TEXT = """
 """
 HARMLESS = frozenset(_HARMLESS_TEXT.split())
 
+#: Programs that send commands to a database: it may run programs, and write files.
+DATABASE_CLIENTS = frozenset({"psql", "mysql"})
 #: Harmless programs that may write a file of the project with one of these words.
 MOVING: dict[str, tuple[str, ...]] = {
     "aws": ("cp", "sync", "mv", "get-object"),
@@ -77,7 +79,6 @@ MOVING: dict[str, tuple[str, ...]] = {
     "az": ("download", "download-batch", "copy", "sync"),
     "gh": ("download", "clone"),
     "cmake": ("-E", "-P"),
-    "psql": ("-o", "--output"),
     "ssh": ("localhost", "127.0.0.1", "::1"),
     "tree": ("-o",),
 }

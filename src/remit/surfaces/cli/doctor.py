@@ -25,6 +25,7 @@ from remit.reports.doctor import health_lines, settings_lines
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece
 from remit.surfaces.cli.group import remit
+from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import SlowNotice, columns, form_option, print_lines, print_text
 from remit.unconfirmed import confirm
 
@@ -52,6 +53,7 @@ def doctor_command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
       REMIT_PROFILE=v1 remit doctor --format json
     """
     if is_confirmed:
+        require_person("remit doctor --confirm", "operator")
         for path in confirm(Path.cwd(), settings_digests(Path.cwd())):
             click.echo(f"confirmed: {path}", err=True)
     settings = load()

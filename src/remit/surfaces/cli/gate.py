@@ -33,6 +33,7 @@ from remit.reports.gate import (
     why_shape,
 )
 from remit.surfaces.cli.files import read_file
+from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, print_answer
 from remit.unconfirmed import confirm
 
@@ -170,6 +171,7 @@ def trust(session: str, form: str) -> int:
       remit gate trust
       remit gate trust --session 5b1e --format json
     """
+    require_person("remit gate trust", "operator")
     confirm(
         Path.cwd(), settings_digests(Path.cwd())
     )  # also what changed while a job ran, which is otherwise not even loaded

@@ -42,12 +42,13 @@ from remit.reports.attestation import document_subject, merge_policy, merge_prop
 from remit.reports.formats import merge_json_parts
 from remit.reports.layout import format_count, plain_lines
 from remit.reports.merge.annotations import github_commands, merge_junit
-from remit.reports.merge.html import merge_html
+from remit.reports.merge.html import merge_html, report_source
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.sarif import Profile, sarif_parts
 from remit.reports.merge.text import merge_text_lines
 from remit.surfaces.cli.attesting import Documents, commit_of, write_statement
 from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
+from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, operation_options, path_of, print_lines, print_parts
 from remit.surfaces.cli.store import with_database
 from remit.workspace import git
@@ -68,7 +69,7 @@ def write_merge(
     if form == "text" and output is None:
         print_lines(merge_text_lines(merged, columns(), sources.workspace))
         return
-    parts = _parts(merged, form, sources, sarif_profile)
+    parts = _parts(merged, form, sources, sarif_profile, output)
     if output is None:
         print_parts(parts)
         return
@@ -94,7 +95,7 @@ def _write_file(parts: Iterator[str], output: Path) -> None:
             raise
 
 
-def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -> Iterator[str]:
+def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile, output: Path | None) -> Iterator[str]:
     """Yield the text in parts: with very many findings, all of it does not fit in memory."""
     workspace = sources.workspace
     if form == "text":
@@ -103,7 +104,10 @@ def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile) -
     elif form == "json":
         yield from merge_json_parts(merged)
     elif form == "html":
-        yield merge_html(merged, workspace)
+        folder = output.parent if output is not None else None
+        date = datetime.datetime.now().astimezone()
+        about = report_source(workspace.root, folder, date) if workspace is not None else None
+        yield merge_html(merged, workspace, source=about)
     elif form == "markdown":
         yield merge_markdown(merged, workspace)
     elif form == "sarif":
@@ -313,6 +317,7 @@ def dismiss_command(finding: str, why: str, source: Path | None, repo: Path | No
     """
     if not why.strip():
         raise UsageError("--why must not be empty")
+    require_person("remit dismiss")
     root = _checkout(repo)
     workspace = open_sources(root).workspace
     merged = apply_dismissals(_report(source, root), (), workspace)
@@ -340,6 +345,7 @@ def restore_command(name: str, repo: Path | None) -> int:
       remit restore SEC-001
       remit restore 3f2a9c1d04b7
     """
+    require_person("remit restore")
     root = _checkout(repo)
     entries = stored_dismissals(root)
     found = find_dismissals(entries, name)

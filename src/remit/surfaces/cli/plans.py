@@ -1,4 +1,4 @@
-"""`remit plan`, `answer` and `escalations`, and the progress of a plan. After Ctrl-C, a plan can be resumed."""
+"""`remit plan run`, `answer` and `questions`, and the progress of a plan. After Ctrl-C, a plan can be resumed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ from remit.orchestrate.plan_file import read_plan
 from remit.registry import api
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, escape_control, plain_lines
-from remit.reports.merge.html import merge_html
+from remit.reports.merge.html import merge_html, report_source
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.text import merge_text_lines
 from remit.reports.plans import (
@@ -56,6 +57,7 @@ from remit.store.database import Database
 from remit.store.plans import JobUsage
 from remit.surfaces.cli.jobs import is_served
 from remit.surfaces.cli.merge import with_dismissals
+from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
@@ -123,7 +125,7 @@ def write_reports(merged: Merge, root: Path, folder: Path, stem: str) -> dict[st
     workspace = open_sources(root).workspace
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     texts = {
-        "html": merge_html(merged, workspace),
+        "html": merge_html(merged, workspace, source=report_source(root, folder, datetime.now().astimezone())),
         "md": merge_markdown(merged, workspace),
         "json": format_json(merged),
     }
@@ -239,7 +241,7 @@ def _styled(lines: Iterable[Line]) -> Any:
 _SHOWN_SCOPES = 5
 
 
-@click.command("plan")
+@click.command("run")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current folder.")
 @click.option("--resume", type=int, metavar="ID", help="Continue this plan instead of reading a file.")
@@ -257,9 +259,9 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
 
     \b
     Examples:
-      remit plan review.toml
-      remit plan review.toml --dry-run
-      remit plan --resume 3
+      remit plan run review.toml
+      remit plan run review.toml --dry-run
+      remit plan run --resume 3
     """
     if (file is None) == (resume is None):
         raise UsageError("pass either a FILE or --resume ID")
@@ -336,7 +338,7 @@ def print_result(driven: DrivenPlan, form: str) -> int:
             click.echo(f"report: {driven.files['html']}\n        {driven.files['md']}", err=True)
         click.echo(next_step_text(found), err=True)
     if driven.stopped:
-        click.echo(f"remit: stopped; continue with `remit plan --resume {found.plan.id}`", err=True)
+        click.echo(f"remit: stopped; continue with `remit plan run --resume {found.plan.id}`", err=True)
         return 130
     return 0 if found.plan.state == "finished" and found.plan.outcome == "continue" else 1
 
@@ -351,13 +353,14 @@ def answer_command(wanted: Answer) -> int:
 
     \b
     Examples:
-      remit answer 4 retry
-      remit answer 4 skip --why "the module is going away"
-      remit answer 4 text --why "look in src/legacy instead"
+      remit plan answer 4 retry
+      remit plan answer 4 skip --why "the module is going away"
+      remit plan answer 4 text --why "look in src/legacy instead"
     """
     number, verb = wanted.question or 0, wanted.answer or ""
     if verb in ("skip", "text") and not wanted.why.strip():
         raise UsageError(f"{verb} needs --why")
+    require_person("remit plan answer")
     given = with_database(lambda database, settings: answer_question(database, settings, number, verb, wanted.why))
     if wanted.form == "json":
         shape = {"schema": given.schema, "escalation": number, "plan": given.plan, "answer": verb}
@@ -367,16 +370,16 @@ def answer_command(wanted: Answer) -> int:
     return 0
 
 
-@click.command("escalations")
+@click.command("questions")
 @click.option("--all", "is_all", is_flag=True, help="Include answered questions.")
 @form_option()
-def escalations_command(form: str, *, is_all: bool) -> int:
+def questions_command(form: str, *, is_all: bool) -> int:
     """List the open questions of plans and orchestrators. The exit code is 1 if a question is open.
 
     \b
     Examples:
-      remit escalations
-      remit escalations --format json
+      remit plan questions
+      remit plan questions --format json
     """
     found = with_database(lambda database, _: plans.escalations(database, is_open=not is_all))
     if form == "json":

@@ -16,6 +16,7 @@ from remit.publishing.github_api import DEFAULT_URL, DryRun, GitHub, GitHubError
 from remit.publishing.pull_request import Changes, PullRequest, PullRequestState, local_state, plan_changes
 from remit.reports.layout import format_count
 from remit.surfaces.cli.files import display_name, find_repository, read_file
+from remit.surfaces.cli.person import require_person
 from remit.workspace import git
 from remit.workspace.git import remote_address
 from remit.workspace.safe_git import decode_output, run_git
@@ -60,6 +61,8 @@ def github_command(report: str, **flags: Any) -> int:
     if flags["repository"] and not _REPOSITORY.fullmatch(flags["repository"]):
         raise UsageError(f"--repository must be OWNER/NAME: {flags['repository']!r}")
     is_dry_run = flags["dry_run"]
+    if not is_dry_run:
+        require_person("remit publish", variable="GITHUB_TOKEN", token=find_token(is_needed=False))
     number = flags["pr"] or _number_of_run()
     url = os.environ.get("GITHUB_API_URL") or DEFAULT_URL
     token = find_token(is_needed=not is_dry_run)

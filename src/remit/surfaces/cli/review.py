@@ -164,7 +164,7 @@ def _report(found: PlanResult, merged: Merge, root: Path, data: Path, options: d
     if options["record"]:
         record_merge(merged, "review", root, plan=found.plan.id)
     click.echo(f"report: {files['html']}\n        {files['md']}", err=True)
-    click.echo(f"jobs:   {job_summary(found)}; see `remit logs ID`", err=True)
+    click.echo(f"jobs:   {job_summary(found)}; see `remit jobs logs ID`", err=True)
     if options["is_opened"]:
         webbrowser.open(files["html"].as_uri())
 

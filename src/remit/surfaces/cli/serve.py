@@ -10,15 +10,15 @@ from typing import Any
 
 import click
 
-from remit.aio import cancel_and_wait
 from remit.clients.hooks.compiled import folder_of
-from remit.demo.week import beat_forever, fill_demo
+from remit.demo.week import fill_demo
 from remit.dispatch.settings import Settings, load_settings
 from remit.gate.record_store import remove_store
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control
 from remit.reports.ledger_shapes import AccessTokenShape, AccessTokensShape
 from remit.store.access import AccessToken, Role, add_token, list_tokens, revoke_token
 from remit.store.database import Database, open_database
+from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import form_option, print_answer, print_text
 from remit.surfaces.cli.store import user_name, with_database
 
@@ -33,7 +33,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--key", type=_FILE, metavar="FILE", help="The private key of the certificate.")
 @click.option("--behind-tls", "is_behind_tls", is_flag=True, help="A proxy in front of this server does HTTPS.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the browser.")
-@click.option("--demo", "is_demo", is_flag=True, help="Show a week of made-up work in a scratch database.")
+@click.option("--demo", "is_demo", is_flag=True, help="Show a week of recorded work in a scratch database.")
 def serve_command(*, is_opened: bool, is_demo: bool, **options: Any) -> int:
     """Start the dashboard and the API on this machine, and print a link that signs you in.
 
@@ -72,17 +72,14 @@ def serve_command(*, is_opened: bool, is_demo: bool, **options: Any) -> int:
 
 
 def _serve_demo(run: Callable[[Database, Settings, Path], Awaitable[None]]) -> None:
-    """Serve a week of made-up work. The database, the checkout and its digests are removed at the end."""
+    """Serve a week of recorded work. The database, the checkout and its digests are removed at the end."""
+    click.echo("playing a week of recorded work: a few seconds", err=True)
 
     async def work(folder: Path) -> None:
         settings = load_settings()._replace(database=None, data=folder / "data")
         async with open_database(None, settings.data) as database:
-            await fill_demo(database, folder / "shop")
-            beating = asyncio.create_task(beat_forever(database))
-            try:
-                await run(database, settings, folder / "shop")
-            finally:
-                await cancel_and_wait(beating)
+            await fill_demo(database, settings, folder / "shop")
+            await run(database, settings, folder / "shop")
 
     with tempfile.TemporaryDirectory(prefix="remit-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
@@ -120,6 +117,8 @@ def add(name: str, role: Role, days: float | None, form: str) -> int:
       remit tokens add alice --role reviewer
       remit tokens add ci --role operator --days 90 --format json
     """
+
+    require_person("remit tokens", "operator")
 
     async def work(database: Database, _: Settings) -> tuple[AccessToken, str]:
         return await add_token(database, name, role, days=days)
@@ -160,6 +159,7 @@ def revoke(token: int, form: str) -> int:
     Examples:
       remit tokens revoke 3
     """
+    require_person("remit tokens", "operator")
     name = with_database(lambda database, _: revoke_token(database, token))
     print_answer(
         form,

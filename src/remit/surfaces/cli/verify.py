@@ -84,6 +84,8 @@ def command(wanted: Verify) -> int:
     with ExitStack() as opened:
         transcripts = read_transcripts(map(Path, wanted.transcripts))
         sources = opened.enter_context(closing(open_sources(texts.root, rev=wanted.rev, transcripts=transcripts)))
+        if sources.workspace is not None and len(texts.files) > 1:
+            sources.history.documents = [texts.path_in_checkout(display_name(file)) for file in texts.files if file]
         affected = None
         if change is not None:
             affected = AffectedClaims(texts.root, change, options, sources, texts.path_in_checkout)

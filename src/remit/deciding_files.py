@@ -1,0 +1,38 @@
+"""Files of a project that decide what runs next: settings of Remit and of clients, hooks, servers, tasks.
+
+This is the only list. Neither the gate nor a job lets anybody but a person write these files, wherever in a project
+they are: a client that is started in a folder below obeys those of that folder.
+"""
+
+from __future__ import annotations
+
+#: Files, by their last name.
+FILES: tuple[str, ...] = (
+    *("remit.toml", ".remit-dismissals.toml", ".mcp.json", ".claude.json", ".envrc"),
+    *("opencode.json", "opencode.jsonc"),
+)
+#: Folders of clients, with everything in them.
+FOLDERS: tuple[str, ...] = (".claude-plugin", ".codex", ".cursor", ".gemini", ".opencode")
+#: Files and folders that decide, in a folder with others that do not.
+PARTS: tuple[str, ...] = (
+    *(".claude/settings*.json", ".claude/agents", ".claude/commands", ".claude/skills", ".claude/hooks"),
+    ".claude/plugins",
+    *(".github/hooks", ".github/agents", ".github/mcp.json", ".github/workflows"),
+    *(".vscode/mcp.json", ".vscode/tasks.json", ".vscode/settings.json"),
+    ".git/hooks",
+)
+#: Every entry, as a path from the folder that it decides for. The last name may have a wildcard.
+DECIDING: tuple[str, ...] = (*FILES, *FOLDERS, *PARTS)
+#: The first names of the entries that are not files.
+STARTS = frozenset({*FOLDERS, *(part.partition("/")[0] for part in PARTS)})
+#: Examples that git puts next to hooks, and that it does not run.
+SAMPLE = ".sample"
+
+
+def deciding_parts(name: str) -> list[str]:
+    """Return a path from each folder that it may decide for: `a/.claude/agents/b.md` is `.claude/agents/b.md`."""
+    parts = name.split("/")
+    found = ["/".join(parts[at:]) for at, part in enumerate(parts) if at and part.lower() in STARTS]
+    if len(parts) > 1 and parts[-1].lower() in FILES:
+        found.append(parts[-1])
+    return found

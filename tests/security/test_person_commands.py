@@ -1,0 +1,89 @@
+"""What only a person confirms, decides or publishes: a client asks in every mode, and elsewhere it needs a terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scratch_project import ScratchProject, decision_of
+
+from remit.errors import UsageError
+from remit.gate.person_commands import PERSON_COMMANDS
+from remit.surfaces.cli.person import require_person
+
+LINES = [
+    *("remit doctor --confirm", "remit doctor --format json --confirm", "remit tokens add me --role operator"),
+    *("remit plan answer 4 skip --why x", "remit answer 4 retry"),
+    *("remit dismiss SEC-001 --why x", "remit restore SEC-001", "remit gate trust"),
+    *("remit publish github report.json --pr 12", "python3 -m remit tokens list", "cd src && remit dismiss A --why b"),
+    'python3 -c \'import subprocess; subprocess.run(["remit", "dismiss", "A", "--why", "b"])\'',
+]
+
+
+@pytest.mark.parametrize("mode", ["verify", "standard", "strict", "observe"])
+@pytest.mark.parametrize(
+    "agent", [{}, {"agent_id": "a1", "agent_type": "backend-specialist"}], ids=["main", "subagent"]
+)
+def test_a_client_asks_before_an_agent_runs_a_command_of_a_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, agent: dict[str, str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shop = ScratchProject(tmp_path / "shop", {"mode": mode})
+    for line in LINES:
+        _, answer = shop.before(line, **agent)
+        assert decision_of(answer) == "ask", line
+    assert decision_of(shop.before("remit doctor", **agent)[1]) == "allow"
+
+
+def test_a_denial_of_the_rest_of_a_line_does_not_hide_the_question(shop: ScratchProject) -> None:
+    shop.compile({"mode": "verify"})
+    assert decision_of(shop.before("remit gate trust; cat src/*.py tests/*.py *.toml; bandit -r .")[1]) == "ask"
+
+
+@pytest.mark.parametrize("command", PERSON_COMMANDS)
+def test_a_command_of_a_person_needs_a_terminal_or_a_token(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("REMIT_SERVER_TOKEN", raising=False)
+    with pytest.raises(UsageError, match="is for a person: run it in a terminal"):
+        require_person(command)
+    monkeypatch.setattr("remit.surfaces.cli.person.has_terminal", lambda: True)
+    require_person(command)
+
+
+def test_a_question_that_a_client_asked_lets_exactly_this_command_run(
+    shop: ScratchProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop.path)
+    call, _ = shop.before("remit dismiss SEC-001 --why x")
+    require_person("remit dismiss")
+    with pytest.raises(UsageError):
+        require_person("remit gate trust")
+    shop.after(call, "remit dismiss SEC-001 --why x")
+    with pytest.raises(UsageError):
+        require_person("remit dismiss")
+
+
+@pytest.mark.process
+def test_a_program_without_a_terminal_confirms_nothing(tmp_path: Path) -> None:
+    own = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-m", "remit", "doctor", "--confirm"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "is for a person" in done.stderr
+
+
+@pytest.mark.parametrize("mode", ["standard", "strict"])
+@pytest.mark.parametrize(
+    "line", ["psql -h .remit/postgres -c 'select 1'", "psql -f a.sql", "psql < a.sql", "echo '\\! id' | psql shop"]
+)
+def test_a_client_asks_before_an_agent_sends_commands_to_a_database(shop: ScratchProject, line: str, mode: str) -> None:
+    shop.compile({"mode": mode})
+    assert decision_of(shop.before(line)[1]) == "ask"
