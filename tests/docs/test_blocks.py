@@ -312,6 +312,17 @@ def load_json(block: Block, _: Path) -> None:
         assert named is None, f"{block}: nothing knows the schema {named!r}"
 
 
+def load_lua(block: Block, folder: Path) -> None:
+    """Check that an editor can read a block of its configuration."""
+    if shutil.which("nvim") is None:
+        pytest.skip("needs Neovim (Debian: apt install neovim)")
+    script = folder / f"line-{block.line}.lua"
+    script.write_text(block.text, encoding="utf-8")
+    command = ["nvim", "--headless", "--clean", "-n", "-c", f"lua assert(loadfile({str(script)!r}))", "-c", "qall!"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert not ran.stderr, f"{block}: {ran.stderr}"
+
+
 def load_jsonl(block: Block, _: Path) -> None:
     for number, line in enumerate(block.text.splitlines(), block.line + 1):
         assert isinstance(json.loads(line), dict), f"{block.page}:{number}: not an object"
@@ -412,6 +423,7 @@ TESTERS: dict[str, Callable[[Block, Path], list[str] | None]] = {
     "python": run_python,
     "toml": load_toml,
     "json": load_json,
+    "lua": load_lua,
     "jsonl": load_jsonl,
     "markdown": check_markdown,
     "text": read_text,

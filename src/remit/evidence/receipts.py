@@ -19,6 +19,7 @@ from remit.evidence.commands import (
     shell_deletes,
     shell_reads,
     shell_writes,
+    start_reading,
     undone_changes,
 )
 from remit.evidence.model import WHOLE, Seen, Span
@@ -219,6 +220,7 @@ class ReceiptIndex(SessionRecord):
         self.touched: set[str] = set()
         self.edited: set[str] = set()
         self.runs: list[Receipt] = []
+        start_reading()
         for receipt in receipts:
             self.add(receipt)
 
