@@ -21,6 +21,7 @@ import click
 import jsonschema
 import psycopg
 import pytest
+import yaml
 from pages import ROOT, Block, Page, all_pages
 from support.commands import write_program
 from support.model_process import model_process
@@ -327,6 +328,13 @@ def load_lua(block: Block, folder: Path) -> None:
     assert not ran.stderr, f"{block}: {ran.stderr}"
 
 
+def load_yaml(block: Block, _: Path) -> None:
+    """Check that the hooks of a configuration of pre-commit exist."""
+    offered = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
+    (source,) = yaml.safe_load(block.text)["repos"]
+    assert {hook["id"] for hook in source["hooks"]} <= offered, str(block)
+
+
 def load_jsonl(block: Block, _: Path) -> None:
     for number, line in enumerate(block.text.splitlines(), block.line + 1):
         assert isinstance(json.loads(line), dict), f"{block.page}:{number}: not an object"
@@ -429,6 +437,7 @@ TESTERS: dict[str, Callable[[Block, Path], list[str] | None]] = {
     "json": load_json,
     "lua": load_lua,
     "jsonl": load_jsonl,
+    "yaml": load_yaml,
     "markdown": check_markdown,
     "text": read_text,
     "ini": read_unit,
