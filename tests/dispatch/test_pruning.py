@@ -204,7 +204,7 @@ async def test_long_outputs_are_removed_with_their_job(play: Play, tmp_path: Pat
         (fleet.project / "long.txt").write_text(f"{'x' * 99}\n" * 1_000, encoding="utf-8")
         data = tmp_path / "own"
         remit = Commands("", fleet.project, data, fleet.server.url)
-        ran = await asyncio.to_thread(remit, "run", "generic", "go", "--allowed-tools", "Grep", "--format", "json")
+        ran = await asyncio.to_thread(remit, "run", "generic", "go", "--tools", "Grep", "--format", "json")
         assert ran.json["outcome"] == "completed", ran
         [spilled] = (data / SPILL / "job-1").iterdir()
         assert len(spilled.read_text(encoding="utf-8")) > 99_000, "the complete output"

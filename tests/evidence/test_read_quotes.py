@@ -482,3 +482,29 @@ def test_a_comment_with_a_word_such_as_after_does_not_end_the_comparison(tmp_pat
     text = "`app.ts:1`\n```ts\n" + code.replace("close()", "open()") + "```\n"
     (quote,) = check_text(text, options=Options(profile="claims"), sources=open_sources(tmp_path))[0].evidence.quotes
     assert quote.outcome == "mismatch"
+
+
+# --- Inline code that a place contains, by the text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`a.py:2` contains `x = 1`.", ["verified"]),
+        ("`a.py:2` contains the line `x = 1`.", ["verified"]),
+        ("`a.py:2` still has: `x = 1`.", ["verified"]),
+        ("(`a.py:3`) reads `return sum(x.price for x in cart)`.", ["verified"]),
+        ("`a.py:2` contains `x = 2`.", ["mismatch"]),
+        ("`a.py:3` reads `return max(x.price for x in cart)`.", ["mismatch"]),
+        ("`a.py:2` no longer contains `x = 2`.", []),
+        ("`a.py:2` should contain `x = 2`.", []),
+        ("`a.py:2` has `two problems`.", []),
+        ("`a.py:1` contains `other()`.", []),
+        ("`a.py` contains `x = 2`.", []),
+        ("See `a.py:2`. The guide says `x = 2`.", []),
+    ],
+)
+def test_code_that_a_place_contains_by_the_text_is_compared(text: str, expected: list[str], tmp_path: Path) -> None:
+    code = "def total(cart):\n    x = 1  # first\n    return sum(x.price for x in cart)\n"
+    (tmp_path / "a.py").write_text(code, encoding="utf-8")
+    assert [quote.outcome for quote in evidence_of(text, tmp_path).quotes] == expected

@@ -67,7 +67,7 @@ def prepared(team: Fleet) -> Fleet:
 
 
 def start(team: Fleet, **environment: str) -> Process:
-    return team.start("plan", "plan.toml", "--format", "json", **environment)
+    return team.start("plan", "run", "plan.toml", "--format", "json", **environment)
 
 
 _JOB = re.compile(r"logs \d+")
@@ -226,7 +226,7 @@ def test_a_second_driver_is_refused(fleet: MakeFleet, model: Model, undisturbed:
     team = prepared(fleet(server))
     first = start(team)
     server.wait("held", waiting=3)
-    code, said = team.run("plan", "plan.toml")
+    code, said = team.run("plan", "run", "plan.toml")
     assert code == 2
     assert "remit: plan 1 is already driven by another process" in said
     assert first.is_alive

@@ -164,7 +164,7 @@ async def test_a_question_waits_and_its_answer_continues_the_same_conversation(p
         [question] = await plans.escalations(fleet.database, is_open=True)
         assert question.reason == "Which database?"
         told = await give_answer(fleet.database, question.id, "text", "SQLite")
-        assert f"`remit logs -f {job.id}`" in told.next_action
+        assert f"`remit jobs logs -f {job.id}`" in told.next_action
         assert await plans.escalations(fleet.database, is_open=True) == []
         async with fleet.working(6, runners={ORCHESTRATOR: build_orchestrator()}):
             after = await fleet.reached(job.id, "finished")

@@ -122,7 +122,7 @@ async def test_a_question_can_be_answered_but_not_resumed(play: Play) -> None:
         await orchestrated(fleet)
         [question] = await plans.escalations(fleet.database, is_open=True)
         with pytest.raises(
-            UsageError, match=f"plan {question.plan} is a question of job 1: list it with `remit escalations`"
+            UsageError, match=f"plan {question.plan} is a question of job 1: list it with `remit plan questions`"
         ):
             await api.drive_plan(fleet.database, fleet.settings, question.plan)
         assert await open_ones(fleet) == [question.id]

@@ -36,8 +36,8 @@ async def test_a_plan_shows_the_job_and_usage_of_each_delegation_with_hints(play
         assert (f"job {first}  " in text) == (columns > 20)
     assert "2 turns" in text
     assert "k tokens" in text
-    assert f"see `remit logs {first}` for events" in next_step_text(found)
-    assert "`remit progress`" in next_step_text(found)
+    assert f"see `remit jobs logs {first}` for events" in next_step_text(found)
+    assert "`remit plan progress`" in next_step_text(found)
     assert job_summary(found) == f"scout {first}, helper {second}"
 
 

@@ -228,7 +228,7 @@ def nasty(plugin: Write) -> Path:
         "show fields --plugin-path {}",
         "explain fields --plugin-path {}",
         "explain name --plugin-path {}",
-        "explain {escape} --plugin-path {} --allowed-tools {escape} --model {escape} --var {escape}=1",
+        "explain {escape} --plugin-path {} --tools {escape} --model {escape} --var {escape}=1",
         "explain fields --plugin-path {} --system {escape}",
         "explain {escape} --plugin-path {} --policy strict",
         "show {escape} --plugin-path {escape}:{}",

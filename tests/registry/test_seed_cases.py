@@ -42,7 +42,7 @@ def brief(request: pytest.FixtureRequest, plugin: Any, remit: Any, capsys: pytes
     def explain(name: str | None, **job: Any) -> dict[str, Any]:
         words = [name] if name is not None else []
         words += ["--system", job["system"]] if "system" in job else []
-        words += ["--allowed-tools", ",".join(job["allowed_tools"])] if "allowed_tools" in job else []
+        words += ["--tools", ",".join(job["allowed_tools"])] if "allowed_tools" in job else []
         ran = remit("agents", "explain", *words, "--plugin-path", str(folder), "--format", "json")
         assert ran.code == 0
         assert ran.err.startswith("[plugins] loaded 'house' v1.0.0 (2 subagents)\n")

@@ -99,12 +99,19 @@ def test_the_same_advice_is_given_once() -> None:
 # Width
 
 
+def is_location(line: str) -> bool:
+    """Return whether a line ends with a path, which is never cut."""
+    *label, word = line.split()
+    return "/" in word and len(" ".join(label)) < 40
+
+
 @pytest.mark.parametrize("columns", [80, 140])
 def test_no_line_is_wider_than_the_screen(columns: int) -> None:
     text = GOOD.replace("Tokens can be guessed |", "word " * 60 + "|").replace("Critical", "Severe " * 30)
     text = text.replace("`app/login.py:7`", f"`app/{'deep/' * 40}login.py:7`").replace("90 - every", "190 - every")
     wide = [line for line in shown(checked(text), columns)[1:] if display_width(line) > columns]
-    assert wide == []
+    assert [line for line in wide if not is_location(line)] == []
+    assert any(line.strip().endswith("login.py:7:") for line in wide), "a location is whole"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +124,7 @@ def test_no_line_is_wider_than_the_screen(columns: int) -> None:
 )
 def test_no_line_of_wide_text_is_wider_than_the_screen(edit: tuple[str, str]) -> None:
     text = GOOD.replace(*edit).replace("Critical |", "Severe |")
-    assert [line for line in shown(checked(text))[1:] if display_width(line) > 80] == []
+    assert [line for line in shown(checked(text))[1:] if display_width(line) > 80 and not is_location(line)] == []
 
 
 def test_a_long_line_of_wide_text_is_cut_around_the_mark() -> None:
@@ -302,3 +309,29 @@ def test_the_source_around_the_best_guess_is_shown() -> None:
     lines = shown(checked(GOOD.replace("app/session.py:10` | C", "app/sesion.py:10` | C")))
     assert "               → app/session.py:10" in lines
     assert "           >    10 │     token = str(random.randint(0, 10**9))" in lines
+
+
+def test_hard_rules_come_first_and_equal_violations_are_folded() -> None:
+    text = (
+        GOOD.replace("Critical |", "Severe |")
+        .replace("`app/login.py:7`", "`app/gone.py:7`")
+        .replace("90 - every", "190 - every")
+    )
+    verdicts = checked(text)
+    lines = [line.split() for line in shown(verdicts) if line.startswith(("  L1 ", "  L2 ", "  L3 "))]
+
+    levels = [words[0] for words in lines]
+    assert levels == sorted(levels)
+    assert {"L1", "L3"} & set(levels)
+    messages = {(one.rule, one.message) for verdict in verdicts for one in verdict.violations}
+    assert len(lines) == len(messages)
+
+
+def test_a_violation_that_is_repeated_names_all_its_lines() -> None:
+    again = "| login | `app/login.py:7`"
+    text = GOOD.replace("`app/session.py:10`", "`app/gone.py:7`").replace("`app/login.py:7`", "`app/gone.py:7`")
+    lines = [line for line in shown(checked(text, select="reference-missing-file")) if "reference-missing-file" in line]
+
+    assert again not in text
+    assert len(lines) == 1
+    assert re.search(r"  lines \d+, \d+", lines[0])

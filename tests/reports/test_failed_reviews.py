@@ -21,7 +21,7 @@ from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.sarif import merge_sarif
 from remit.reports.merge.text import merge_text_lines
 
-REASON, ADVICE = "ruff ended with code 2", "See what it wrote: `remit logs 7`"
+REASON, ADVICE = "ruff ended with code 2", "See what it wrote: `remit jobs logs 7`"
 FORMATS: dict[str, Callable[[Merge], str]] = {
     "text": lambda merge: plain_lines(merge_text_lines(merge, 300)),
     "json": format_json,

@@ -1,4 +1,4 @@
-"""`remit schema` describes what `remit ledger`, `remit calibration` and `remit tokens` print."""
+"""`remit dev schema` describes what `remit ledger`, `remit ledger calibration` and `remit tokens` print."""
 
 from __future__ import annotations
 

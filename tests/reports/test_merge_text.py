@@ -217,3 +217,18 @@ def test_dismissed_findings_have_their_own_list() -> None:
     quiet = finding("B608", flags=("dismissed",), reason="dismissed by Ada: a constant")
     text = written(merge_of(dropped=(quiet, finding("B311", reason="confidence 70 is under 80"))))
     assert text.index("Dismissed  1") < text.index("a constant") < text.index("Dropped  1") < text.index("under 80")
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_narrow_screen_or_a_pipe_keeps_locations_and_outcomes_whole(columns: int) -> None:
+    path = f"{'very-long-folder/' * 8}module_with_a_long_name.py"
+    one = finding(place=(path, 1234, 1240), verified=False, details="**Risk**: see `" + path + ":77` for more")
+    dropped = finding("QA-002", title="Another bug", place=(path, 7, None), reason="confidence 60 is under 80")
+    text = written(merge_of(one, dropped=(dropped,)), columns)
+
+    assert f"      {path}:1234-1240\n" in text
+    assert "evidence failed" in text
+    assert f"{path}:7:" in text
+    assert "confidence 60 is under 80" in " ".join(text.split())
+    assert "A bug" in text
+    assert "…" not in text

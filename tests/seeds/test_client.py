@@ -626,7 +626,7 @@ class TestProgress:
         client.ask("UserPromptSubmit", prompt="go")
         client.run(CALL, AGENT, GOOD)
         monkeypatch.chdir(client.project)
-        done = CliRunner().invoke(remit, ["progress"])
+        done = CliRunner().invoke(remit, ["plan", "progress"])
         assert done.exit_code == 0, done.output
         assert "prompt 1" in done.output
         assert "code-explorer accepted accept" in done.output

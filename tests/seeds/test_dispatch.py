@@ -33,7 +33,7 @@ def test_the_worker_that_claims_a_job_resolves_a_definition_that_its_submitter_l
     assert tools_of(place.model.requests[0]) == ["Grep", "Read"], "not the worker's whole list"
     job = place.shape("jobs", "show", "1")
     assert (job["agent"], job["definition"]["plugin"]) == ("nl-to-shell", "bag")
-    assert "resolved by its worker: definition nl-to-shell of plugin bag" in place("logs", "1").out
+    assert "resolved by its worker: definition nl-to-shell of plugin bag" in place("jobs", "logs", "1").out
 
     # The system prompt and the limits of the job still win, and the brief is pinned: a changed file has no effect.
     place("submit", "nl-to-shell", "task beta", "--system", "Only count.", "--max-tokens", "100000")
@@ -125,11 +125,11 @@ def test_retry_of_a_job_whose_result_was_revise_asks_for_the_correction(make_pla
     assert "agent-mismatch" in wrong.out, "an agent cannot sign as another"
     assert "You are Code Explorer." in place.systems("task alpha")[0], "it was told its name"
     assert place.shape("jobs", "show", "1")["verdict"] == "revise"
-    retried = place("retry", "1")
+    retried = place("jobs", "retry", "1")
     assert (retried.code, retried.out) == (0, "job 1 waits for a worker to correct its result\n")
     worker(place)
     assert place.shape("jobs", "show", "1")["verdict"] == "accept"
-    again = place("retry", "1")
+    again = place("jobs", "retry", "1")
     assert (again.code, "job 1 cannot be retried: it is completed" in again.err) == (2, True)
 
 
@@ -162,11 +162,11 @@ def test_the_linter_warns_of_tools_outside_the_list_of_the_worker(make_place: Ma
     place = make_place(alpha=DONE)
     text = "---\nname: fetcher\ntools: Read, WebFetch, mcp__x__y\n---\nFetch.\n"
     plugin = place.plugin("bag", fetcher=text)
-    ran = place("agents", "check", plugin, "--allow-tools", "Read")
+    ran = place("agents", "check", plugin, "--worker-tools", "Read")
     assert ran.code == 0
     shown = " ".join(ran.out.split())
     assert "the tool 'WebFetch' is not allowed by this worker; it is withheld" in shown
     assert "the tool 'mcp__x__y' is not allowed by this worker; it is withheld" in shown
     assert "1 with warnings" in shown
-    [found] = place.shape("agents", "check", plugin, "--allow-tools", "Read")["definitions"]
+    [found] = place.shape("agents", "check", plugin, "--worker-tools", "Read")["definitions"]
     assert (found["tools"], found["withheld"]) == (["Read"], ["WebFetch", "mcp__x__y"])

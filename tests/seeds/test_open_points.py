@@ -48,11 +48,11 @@ def plan(*steps: tuple[str, str, str]) -> str:
 def test_f9_a_lone_delegation_that_is_not_critical_fails_and_the_plan_goes_on(make: MakePlace) -> None:
     place = make(alpha=[CUT], beta=says(HELP))
     ran = place(
-        "plan", place.plan(plan(("planner", "task alpha", ""), ("helper", "task beta", 'inputs = ["phase 1"]')))
+        "plan", "run", place.plan(plan(("planner", "task alpha", ""), ("helper", "task beta", 'inputs = ["phase 1"]')))
     )
     assert "it is not critical, so the work goes on without it" in ran.err
     assert ran.code == 1, "the plan is finished with a gap"
-    assert place("escalations").out == "no open questions\n"
+    assert place("plan", "questions").out == "no open questions\n"
     assert place.progress["status"] == "completed"
     [told] = place.told("task beta")
     assert "Agent planner failed, results may be incomplete." in told
@@ -68,17 +68,17 @@ def test_f9_the_only_delegation_of_an_orchestrators_call_fails_and_the_orchestra
     ran = place("orchestrate", "price it")
     assert ran.code == 0, ran.err
     assert "The plan is missing." in ran.out
-    assert place("escalations").out == "no open questions\n"
+    assert place("plan", "questions").out == "no open questions\n"
 
 
 def test_f22_blockers_of_an_earlier_phase_stay_until_a_person_resolves_them(make: MakePlace) -> None:
     place = make(alpha=says(BLOCKED.replace("SUCCESS", "PARTIAL")), beta=says(HELP))
-    place("plan", place.plan(plan(("planner", "task alpha", ""), ("helper", "task beta", ""))))
+    place("plan", "run", place.plan(plan(("planner", "task alpha", ""), ("helper", "task beta", ""))))
     assert place.progress["resumptionContext"]["blockers"] == [LISTED]
-    assert LISTED in " ".join(place("progress").out.split())
-    unknown = place("progress", "--resolved", "no such thing")
+    assert LISTED in " ".join(place("plan", "progress").out.split())
+    unknown = place("plan", "progress", "--resolved", "no such thing")
     assert (unknown.code, "no reported blocker contains" in unknown.err) == (2, True)
-    resolved = place("progress", "--resolved", "price list")
+    resolved = place("plan", "progress", "--resolved", "price list")
     assert (resolved.code, resolved.err) == (0, f"resolved: {LISTED}\n")
     assert place.progress["resumptionContext"]["blockers"] == []
 
@@ -87,14 +87,14 @@ def test_a18_a_score_under_60_is_a_question_for_a_person(make: MakePlace) -> Non
     place = make(alpha=says(UNSURE), beta=says(HELP))
     reason = "a confidence under 60 (helper 40): Which currency do the prices have?"
     going_on = plan(("helper", "task alpha", ""), ("helper", "task beta", ""))
-    ran = place("plan", place.plan(going_on))
+    ran = place("plan", "run", place.plan(going_on))
     assert ran.code == 1
     assert f"phase 1: {reason}; no person has reviewed this, and the plan continues" in ran.err
     assert any(reason in one for one in place.progress["warnings"])
     asking = plan(("helper", "task alpha", 'on_review = "ask"'), ("helper", "task beta", ""))
-    stopped = place("plan", place.plan(asking))
+    stopped = place("plan", "run", place.plan(asking))
     assert stopped.code == 1
-    shown = place("progress")
+    shown = place("plan", "progress")
     assert shown.code == 1
     assert reason in " ".join(shown.out.split())
     assert len(place.told("task beta")) == 1, "the next phase waits for the answer"
@@ -102,7 +102,7 @@ def test_a18_a_score_under_60_is_a_question_for_a_person(make: MakePlace) -> Non
 
 def test_a18_a_score_under_60_at_the_end_of_a_plan_is_reported(make: MakePlace) -> None:
     place = make(alpha=says(UNSURE))
-    ran = place("plan", place.plan(plan(("helper", "task alpha", ""))))
+    ran = place("plan", "run", place.plan(plan(("helper", "task alpha", ""))))
     assert ran.code == 1
     [warning] = place.progress["warnings"]
     assert "a confidence under 60 (helper 40)" in warning

@@ -148,7 +148,7 @@ def test_n9_a_plan_with_a_rejected_result_decides_retry_and_exits_1(make_place: 
         f'[[phase.delegation]]\nagent = "{agent}"\ntask = "task {task}"\n'
         for agent, task in (tasks if second == "accepted" else tasks[:1])
     )
-    ran = place("plan", place.plan(text))
+    ran = place("plan", "run", place.plan(text))
     assert ran.code == 1
     if second == "accepted":
         assert "PARTIAL retry: code-explorer failed" in " ".join(ran.out.split())
@@ -169,7 +169,7 @@ def test_n1_a_plan_keeps_a_finding_on_a_secret_although_its_result_is_stored_wit
         f'[[phase]]\nname = "{task}"\n[[phase.delegation]]\nagent = "security-auditor"\ntask = "task {task}"\n'
         for task in ("alpha", "beta")
     )
-    ran = place("plan", place.plan(text))
+    ran = place("plan", "run", place.plan(text))
     found = json.loads(place("merge", "--plan", "1", "--format", "json").out)
     [finding] = [one for one in found["findings"] if one["title"] == "Hardcoded secret"]
     assert (finding["verified"], finding["confidence"]) == (True, 81.0), ran.err

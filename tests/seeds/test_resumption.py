@@ -76,48 +76,50 @@ def test_an_open_question_of_an_orchestrator_is_in_the_progress_file_and_the_exi
     assert "question 1" in ran.out
     assert "Which currency?" in ran.out
     # A plan that runs meanwhile does not hide the question.
-    assert place("plan", place.plan(PLAN.format(name="prices", task="task beta"))).code == 0
+    assert place("plan", "run", place.plan(PLAN.format(name="prices", task="task beta"))).code == 0
     assert place.progress["status"] == "blocked"
-    shown = place("progress")
+    shown = place("plan", "progress")
     assert shown.code == 1
     assert "question 1 (job 1): Which currency?" in shown.out
-    resumed = place("progress", "--resume")
+    resumed = place("plan", "progress", "--resume")
     assert (resumed.code, resumed.out) == (
         1,
-        "Answer the questions of job 1: `remit escalations`, then `remit answer ID …`\n",
+        "Answer the questions of job 1: `remit plan questions`, then `remit plan answer ID …`\n",
     )
     # The answer is given on another host: its progress file is in another folder.
-    assert place("answer", "1", "text", "--why", "euros", REMIT_DATA=str(place.folder / "other")).code == 0
+    assert place("plan", "answer", "1", "text", "--why", "euros", REMIT_DATA=str(place.folder / "other")).code == 0
     assert len(place.progress["work"][0]["questions"]) == 1, "this host does not know it yet"
-    assert place("progress").code == 0
+    assert place("plan", "progress").code == 0
     assert place.progress["status"] == "in_progress"
     assert place("worker", "--until-idle").code == 0
     assert place.progress["status"] == "completed"
-    assert place("progress", "--resume").out.startswith("Nothing is open")
+    assert place("plan", "progress", "--resume").out.startswith("Nothing is open")
 
 
 def test_cancelling_an_orchestrator_that_waits_closes_its_questions(make_place: MakePlace) -> None:
     asks = [call("Ask", question="Which currency?"), {"text": "I wait."}]
     place = make_place(You_are_an_orchestrator=asks)
     assert place("orchestrate", "price it").code == 1
-    assert place("cancel", "1").code == 0
-    assert place("escalations").out == "no open questions\n"
-    assert place("progress").code == 0
+    assert place("jobs", "cancel", "1").code == 0
+    assert place("plan", "questions").out == "no open questions\n"
+    assert place("plan", "progress").code == 0
 
 
 def test_the_progress_file_has_key_files_decisions_and_blockers_of_every_plan(make_place: MakePlace) -> None:
     place = make_place(beta=says(BLOCKED), gamma=[CUT])
     place.remit.environment["REMIT_PLUGIN_PATH"] = place.plugin("team", planner=PLANNER)
-    assert place("plan", place.plan(PLAN.format(name="prices", task="task beta"))).code == 0
+    assert place("plan", "run", place.plan(PLAN.format(name="prices", task="task beta"))).code == 0
     failing = PLAN.format(name="taxes", task="task gamma") + "critical = true\n"
-    assert place("plan", place.plan(failing)).code == 1
+    assert place("plan", "run", place.plan(failing)).code == 1
     context = place.progress["resumptionContext"]
     assert "app/login.py:7" in context["keyFiles"]
     assert any("keep the expiry time next to the user" in one for one in context["decisions"])
     assert "plan 1, phase design: continue" in context["decisions"]
     assert "planner: no price list (resolution: ask sales)" in context["blockers"]
     assert any(one.startswith("question 1 (plan 2): planner: it ended with truncated") for one in context["blockers"])
-    assert context["nextAction"] == "Answer the questions of plan 2: `remit escalations`, then `remit answer ID …`"
+    assert (
+        context["nextAction"] == "Answer the questions of plan 2: `remit plan questions`, then `remit plan answer ID …`"
+    )
     assert [(one["key"], one["status"]) for one in place.progress["work"]] == [
         ("plan 1", "completed"),
         ("plan 2", "blocked"),

@@ -116,7 +116,7 @@ class Fleet:
         return (await self.job(number)).state == state
 
     async def cancel(self, number: int) -> None:
-        """Cancel a job as `remit cancel` does."""
+        """Cancel a job as `remit jobs cancel` does."""
         await jobs.cancel(self.database, number)
 
     async def events(self, number: int) -> list[Event]:

@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterator, Sequence
 
 _BY_A_PERSON = ("answer", "dismiss", "publish", "restore", "tokens")
+_IN_GROUPS = (("gate", "trust"), ("plan", "answer"))
 
 
 def is_of_a_person(words: Sequence[str]) -> bool:
     """Return whether a command of remit needs a person at a terminal."""
-    return tuple(words[:2]) == ("gate", "trust") or "--confirm" in words or (bool(words) and words[0] in _BY_A_PERSON)
+    return tuple(words[:2]) in _IN_GROUPS or "--confirm" in words or (bool(words) and words[0] in _BY_A_PERSON)
 
 
 @contextlib.contextmanager

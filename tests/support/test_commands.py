@@ -18,11 +18,11 @@ pytestmark = pytest.mark.process
     "words",
     [
         ["--version"],
-        ["rules", "status-missing"],
+        ["dev", "rules", "status-missing"],
         ["check", "missing.md"],
         ["check", "--nonsense"],
-        ["prompt"],
-        ["schema"],
+        ["dev", "prompt"],
+        ["dev", "schema"],
     ],
     ids=" ".join,
 )

@@ -236,7 +236,7 @@ def test_explain_shows_prompt_tools_and_sources_in_about_ten_lines(remit: Remit)
 def test_explain_names_the_job_as_source_of_every_option(remit: Remit, folder: Write) -> None:
     path = folder("house", {"a.md": SCOUT.replace("Look around.", "Look at {{what}}.")})
     words = ["agents", "explain", "scout", "--plugin-path", str(path)]
-    own = ["--allowed-tools", "LS,Bash", "--model", "haiku", "--max-turns", "3", "--format", "json"]
+    own = ["--tools", "LS,Bash", "--model", "haiku", "--max-turns", "3", "--format", "json"]
     made = remit(*words, *own, "--var", "what=the=door").json
     assert (made["system"], made["system_from"]) == ("Look at the=door.", "definition")
     assert (made["tools"], made["tools_from"]) == (["LS", "Bash"], "job")
@@ -244,15 +244,15 @@ def test_explain_names_the_job_as_source_of_every_option(remit: Remit, folder: W
     assert (made["max_turns"], made["max_turns_from"]) == (3, "job")
     made = remit(*words, "--system", "", "--format", "json").json
     assert (made["system"], made["system_from"]) == ("", "job")
-    made = remit(*words, "--allow-tools", "Grep,brain_search", "--format", "json").json
+    made = remit(*words, "--worker-tools", "Grep,brain_search", "--format", "json").json
     assert (made["tools"], made["withheld"]) == (["Grep"], ["Read"])
-    made = remit(*words, "--allowed-tools", "", "--format", "json").json
+    made = remit(*words, "--tools", "", "--format", "json").json
     assert (made["tools"], made["tools_from"]) == ([], "job")
 
 
 def test_explain_as_json_is_a_brief_that_keeps_the_printed_schema(remit: Remit, folder: Write) -> None:
     path = folder("house", {"a.md": SCOUT})
-    schema = remit("schema", "brief").json
+    schema = remit("dev", "schema", "brief").json
     for name in ("scout", "code-explorer", "nobody"):
         made = remit("agents", "explain", name, "--plugin-path", str(path), "--format", "json").json
         jsonschema.validate(made, schema)
@@ -377,7 +377,7 @@ def test_check_as_json_has_the_fixed_shape_and_every_warning_names_its_file(remi
 def test_check_knows_the_tools_of_another_worker(remit: Remit, folder: Write) -> None:
     path = folder("house", {"a.md": "---\nname: a\nallowed_tools: [brain_search, Read]\n---\nb"})
     assert remit("agents", "check", str(path)).code == 1
-    ran = remit("agents", "check", str(path), "--allow-tools", "brain_search,Read", "--format", "json")
+    ran = remit("agents", "check", str(path), "--worker-tools", "brain_search,Read", "--format", "json")
     assert (ran.code, ran.json["definitions"][0]["tools"]) == (0, ["brain_search", "Read"])
 
 
@@ -507,7 +507,7 @@ def test_no_line_is_wider_than_the_screen(remit: Remit, folder: Write) -> None:
             str(path),
             "--system",
             "s" * 300,
-            "--allowed-tools",
+            "--tools",
             f"Read,{wide},{long * 3}",
         ],
     ):

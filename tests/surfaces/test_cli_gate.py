@@ -424,4 +424,4 @@ def test_alone_it_shows_its_commands(remit: Remit) -> None:
 
 
 def test_the_schema_of_a_decision_is_published(remit: Remit) -> None:
-    assert remit("schema", "decision").json == decision_schema()
+    assert remit("dev", "schema", "decision").json == decision_schema()

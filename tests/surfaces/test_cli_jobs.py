@@ -137,7 +137,7 @@ def test_a_worker_imports_the_sessions_that_hooks_record_in_its_project(address:
 
 
 def test_run_completes_in_this_process_where_no_worker_is_alive(remit: Commands, here: Here) -> None:
-    ran = remit("run", "generic", "be good", "--allowed-tools", "Read")
+    ran = remit("run", "generic", "be good", "--tools", "Read")
     assert (ran.code, "completed  accept" in ran.out) == (0, True), ran
     assert ran.out.startswith("job 1  generic  completed  accept\n")
     assert result("generic").strip() in ran.out
@@ -165,20 +165,20 @@ def test_run_completes_in_this_process_where_no_worker_is_alive(remit: Commands,
     # Every line of what is ours is within 80 columns; the result is shown as it was written.
     ours = here("jobs", "show", "1").out.partition("\n\n")[0].splitlines()
     table = here("jobs").out.splitlines()
-    assert max(map(len, [*ours, *table, *here("logs", "1").out.splitlines()])) <= 80
-    events = [json.loads(line) for line in here("logs", "1", "--format", "json").out.splitlines()]
+    assert max(map(len, [*ours, *table, *here("jobs", "logs", "1").out.splitlines()])) <= 80
+    events = [json.loads(line) for line in here("jobs", "logs", "1", "--format", "json").out.splitlines()]
     assert {event["schema"] for event in events} == {"remit.event/1"}
     assert [event["id"] for event in events] == sorted(event["id"] for event in events)
     assert (events[0]["kind"], events[-1]["kind"]) == ("resolved", "finished")
     # And a completed job can be neither retried nor cancelled.
     for verb, words in (("retry", "it is completed"), ("cancel", "is already finished (completed)")):
-        refused = here(verb, "1")
+        refused = here("jobs", verb, "1")
         assert refused.code == 2
         assert words in refused.err
 
 
 def test_run_as_json_prints_one_document_and_exits_1_if_it_is_not_accepted(remit: Commands) -> None:
-    ran = remit("run", "generic", "be bad", "--format", "json", "--allowed-tools", "Read")
+    ran = remit("run", "generic", "be bad", "--format", "json", "--tools", "Read")
     assert ran.code == 1
     assert set(ran.json) - MORE_KEYS == JOB_KEYS
     assert (ran.json["outcome"], ran.json["verdict"]) != ("completed", "accept")
@@ -188,7 +188,7 @@ def test_run_as_json_prints_one_document_and_exits_1_if_it_is_not_accepted(remit
 def test_text_of_a_model_is_printed_escaped(remit: Commands, here: Here) -> None:
     ran = remit("run", "generic", "be nasty")
     shown = here("jobs", "show", "1")
-    logs = here("logs", "1")
+    logs = here("jobs", "logs", "1")
     table = here("jobs", "list")
     assert (ran.code, shown.code, logs.code) == (1, 0, 0)
     for text in (ran.out, ran.err, shown.out, logs.out, table.out):
@@ -198,12 +198,12 @@ def test_text_of_a_model_is_printed_escaped(remit: Commands, here: Here) -> None
 
 
 def test_retry_goes_on_from_the_transcript(remit: Commands, here: Here, server: RemoteServer) -> None:
-    ran = remit("run", "generic", "fail once", "--allowed-tools", "Read")
+    ran = remit("run", "generic", "fail once", "--tools", "Read")
     assert ran.code == 1
     assert "error" in ran.out
     assert "\x1b" not in ran.out + ran.err
     assert "Let me look." in ran.out, "what it had said is shown"
-    again = here("retry", "1")
+    again = here("jobs", "retry", "1")
     assert (again.code, again.out) == (0, "job 1 waits for a worker\n")
     assert "no worker is alive, so the job will not start; start one with `remit worker`" in again.err
     worked = remit("worker", "--until-idle")
@@ -215,7 +215,7 @@ def test_retry_goes_on_from_the_transcript(remit: Commands, here: Here, server: 
 
 
 def test_submit_warns_without_a_worker_and_a_worker_takes_the_job(remit: Commands, here: Here) -> None:
-    asked = here("submit", "generic", "be bad", "--allowed-tools", "Read")
+    asked = here("submit", "generic", "be bad", "--tools", "Read")
     assert (asked.code, asked.out) == (0, "job 1 waits (generic)\n")
     assert "no worker is alive, so the job will not start; start one with `remit worker`" in asked.err
     job = here("submit", "generic", "be bad", "--key", "k", "--priority", "3", "--format", "json").json
@@ -223,11 +223,11 @@ def test_submit_warns_without_a_worker_and_a_worker_takes_the_job(remit: Command
     assert (job["state"], job["outcome"], job["started"], job["result"]) == ("queued", None, None, None)
     assert "already has this key" in here("submit", "generic", "be bad", "--key", "k").out
     assert len(here("jobs", "list", "--state", "queued", "--format", "json").json["jobs"]) == 2
-    assert here("cancel", "2").out == "job 2 is cancelled\n"
+    assert here("jobs", "cancel", "2").out == "job 2 is cancelled\n"
     assert here("jobs", "show", "2", "--format", "json").json["outcome"] == "cancelled"
     with working(remit):
         until(remit, "SELECT 1 FROM remit.jobs WHERE id = 1 AND state = 'finished'")
-        served = here("submit", "generic", "be bad", "--allowed-tools", "Read")
+        served = here("submit", "generic", "be bad", "--tools", "Read")
         assert served.err.count("no worker is alive") == 0
         until(remit, "SELECT 1 FROM remit.jobs WHERE id = 3 AND state = 'finished'")
 
@@ -236,12 +236,12 @@ def test_a_worker_of_another_queue_does_not_count(remit: Commands, here: Here) -
     with working(remit, "--queue", "nightly"):
         asked = here("submit", "generic", "be bad")
         assert "no worker is alive that takes the queue 'default', so the job will not start" in asked.err
-        ran = remit("run", "generic", "be bad", "--allowed-tools", "Read")
+        ran = remit("run", "generic", "be bad", "--tools", "Read")
         assert (ran.code, "It is fine." in ran.out) == (1, True)
 
 
 def test_a_living_worker_does_the_work_of_run(remit: Commands, server: RemoteServer) -> None:
-    with working(remit) as worker, remit.start("run", "generic", "gate", "--allowed-tools", "Read") as run:
+    with working(remit) as worker, remit.start("run", "generic", "gate", "--tools", "Read") as run:
         server.wait("gate")
         [(pid,)] = until(
             remit, "SELECT pid FROM remit.jobs JOIN remit.workers ON workers.id = jobs.worker WHERE state = 'running'"
@@ -253,8 +253,8 @@ def test_a_living_worker_does_the_work_of_run(remit: Commands, server: RemoteSer
 
 
 def test_run_with_the_key_of_a_waiting_job_runs_it(remit: Commands, here: Here) -> None:
-    here("submit", "generic", "be bad", "--key", "k", "--allowed-tools", "Read")
-    ran = remit("run", "generic", "be bad", "--key", "k", "--allowed-tools", "Read")
+    here("submit", "generic", "be bad", "--key", "k", "--tools", "Read")
+    ran = remit("run", "generic", "be bad", "--key", "k", "--tools", "Read")
     assert "job 1 already has this key; waiting for it" in ran.err
     assert "It is fine." in ran.out
 
@@ -263,12 +263,12 @@ def test_an_interrupt_without_a_terminal_leaves_the_job_to_a_worker(
     remit: Commands, here: Here, server: RemoteServer
 ) -> None:
     slow = {"REMIT_SHUTDOWN_SECONDS": str(10 * PATIENCE)}  # it must not take that long
-    with remit.start("run", "generic", "stall", "--allowed-tools", "Read", env=slow) as run:
+    with remit.start("run", "generic", "stall", "--tools", "Read", env=slow) as run:
         server.wait("stall")
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=PATIENCE)
     assert (run.returncode, out) == (130, "")
-    assert "job 1 is left in the queue; `remit worker` continues it, `remit logs -f 1` shows it" in err
+    assert "job 1 is left in the queue; `remit worker` continues it, `remit jobs logs -f 1` shows it" in err
     assert here("jobs", "show", "1", "--format", "json").json["state"] == "queued"
     server.open("stall")
     assert remit("worker", "--until-idle").code == 0
@@ -329,7 +329,7 @@ def asked(remit: Commands, server: RemoteServer, task: str, gate: str) -> Iterat
     """`remit run` on a terminal that was interrupted and asks what to do."""
     ours, theirs = pty.openpty()
     stdio = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
-    with remit.start("run", "generic", task, "--allowed-tools", "Read", **stdio) as run:
+    with remit.start("run", "generic", task, "--tools", "Read", **stdio) as run:
         os.close(theirs)
         server.wait(gate)
         run.send_signal(signal.SIGINT)
@@ -377,8 +377,8 @@ def test_a_run_that_is_terminated_leaves_its_job_at_once(
 
 
 def test_logs_that_follow_end_when_the_job_does(remit: Commands, here: Here, server: RemoteServer) -> None:
-    here("submit", "generic", "gate", "--allowed-tools", "Read")
-    with remit.start("logs", "-f", "1") as logs, working(remit):
+    here("submit", "generic", "gate", "--tools", "Read")
+    with remit.start("jobs", "logs", "-f", "1") as logs, working(remit):
         server.wait("gate")
         assert logs.poll() is None
         server.open("gate")
@@ -390,12 +390,12 @@ def test_logs_that_follow_end_when_the_job_does(remit: Commands, here: Here, ser
 
 def test_logs_that_follow_end_with_a_job_that_never_began(remit: Commands, here: Here) -> None:
     here("submit", "generic", "gate")
-    with remit.start("logs", "-f", "1") as logs:
+    with remit.start("jobs", "logs", "-f", "1") as logs:
         until(
             remit,
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN remit_events%'",
         )
-        here("cancel", "1")
+        here("jobs", "cancel", "1")
         assert logs.wait() == 0
 
 
@@ -405,7 +405,7 @@ def test_cancel_stops_a_running_job_within_a_second(remit: Commands, here: Here,
         server.wait("never")
         until(remit, "SELECT 1 FROM remit.events WHERE kind = 'text'")
         began = time.monotonic()
-        assert here("cancel", "1").code == 0
+        assert here("jobs", "cancel", "1").code == 0
         until(remit, "SELECT 1 FROM remit.jobs WHERE state = 'finished'")
         assert time.monotonic() - began < 10, "the command itself included, on a busy machine"
     job = here("jobs", "show", "1", "--format", "json").json
@@ -414,7 +414,7 @@ def test_cancel_stops_a_running_job_within_a_second(remit: Commands, here: Here,
 
 
 def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Here) -> None:
-    remit("run", "generic", "be good", "--allowed-tools", "Read")
+    remit("run", "generic", "be good", "--tools", "Read")
     here("submit", "generic", "be bad")
     assert here("jobs", "prune").out == "0 jobs removed\n"
     rows(remit, "UPDATE remit.jobs SET finished = finished - interval '31 days'")
@@ -431,9 +431,9 @@ def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Here) -> No
     ("words", "said"),
     [
         (("jobs", "show", "99"), "there is no job 99; `remit jobs list` shows all jobs"),
-        (("logs", "99"), "there is no job 99"),
-        (("cancel", "99"), "there is no job 99"),
-        (("retry", "99"), "there is no job 99"),
+        (("jobs", "logs", "99"), "there is no job 99"),
+        (("jobs", "cancel", "99"), "there is no job 99"),
+        (("jobs", "retry", "99"), "there is no job 99"),
         (("submit", "generic", "go", "--model", "my-model"), "write provider:model"),
         (("submit", "generic", " "), "the prompt of the job is empty"),
         (("submit", "generic", "go", "--repo", "/nowhere"), "the folder /nowhere does not exist"),
@@ -464,7 +464,7 @@ main()
 """
 COMMANDS = (
     *(("run", "a", "b"), ("submit", "a", "b"), ("jobs",), ("jobs", "show", "1"), ("jobs", "prune")),
-    *(("logs", "1"), ("cancel", "1"), ("retry", "1"), ("worker",)),
+    *(("jobs", "logs", "1"), ("jobs", "cancel", "1"), ("jobs", "retry", "1"), ("worker",)),
 )
 
 
@@ -484,8 +484,8 @@ def test_a_command_without_its_extra_names_what_to_install(tmp_path: Path) -> No
         with process:
             out, err = process.communicate(timeout=60)
         assert (process.returncode, out) == (3, ""), (words, err)
-        assert "this command needs the extra remit[run]" in err, words
-        assert "pip install 'remit[run]'" in err
+        assert "this command needs the extra `run`" in err, words
+        assert "[run]'" in err
         assert "Traceback" not in err
 
 
@@ -493,7 +493,7 @@ def test_on_the_embedded_database_run_needs_nothing_installed_but_python(tmp_pat
     """The whole of it: no address of a database, a new folder, one command."""
     commands = Commands("", sample_project(), tmp_path / "data", server.url)
     commands.is_fresh = True
-    ran = commands("run", "generic", "be good", "--allowed-tools", "Read")
+    ran = commands("run", "generic", "be good", "--tools", "Read")
     assert ran.code == 0, ran
     assert (tmp_path / "data" / "postgres").stat().st_mode & 0o077 == 0
     assert (tmp_path / "data" / ".gitignore").read_text(encoding="utf-8") == "*\n"

@@ -103,7 +103,7 @@ def test_the_export_has_verdicts_and_decided_opinions(run: Run, store: Store, tm
         run("ledger", "weights", "--format", "json")[1]
         == run("ledger", "weights", "--from", "ledger.jsonl", "--format", "json")[1]
     ), "the weights can be reproduced from the export"
-    shown = run("calibration", "--from", "ledger.jsonl")[1]
+    shown = run("ledger", "calibration", "--from", "ledger.jsonl")[1]
     assert "2 decisions, 100 % confirmed" in shown
     assert "a curve needs at least 50" in shown
 
@@ -129,22 +129,22 @@ def test_scorecards_and_their_comparison_are_printed(run: Run, store: Store, tmp
     (tmp_path / "faulty.md").write_text(result("review").replace(*FAULTY), encoding="utf-8")
     run("check", "faulty.md", "--record")
     store.rows("UPDATE remit.ledger SET definition = 'sha256:abc' WHERE verdict <> 'accept'")
-    out = run("ledger", "agents")[1]
-    shape = json.loads(run("ledger", "agents", "--format", "json")[1])
+    out = run("ledger", "cards")[1]
+    shape = json.loads(run("ledger", "cards", "--format", "json")[1])
 
     assert out.count("security-auditor") == 2
     assert [card["sums"]["results"] for card in shape["scorecards"]] == [1, 1]
     assert sorted(card["first_try_rate"] for card in shape["scorecards"]) == [0.0, 1.0]
-    compared = run("ledger", "agents", "security-auditor", "--compare")[1]
+    compared = run("ledger", "cards", "security-auditor", "--compare")[1]
     assert "accepted at first try" in compared
-    assert run("ledger", "agents", "--compare")[0] == 2
+    assert run("ledger", "cards", "--compare")[0] == 2
 
 
 def test_a_calibration_is_written_as_a_picture_and_as_json(run: Run, tmp_path: Path) -> None:
-    assert run("calibration", "--format", "svg", "--output", "c.svg")[0] == 0
+    assert run("ledger", "calibration", "--format", "svg", "--output", "c.svg")[0] == 0
     assert (tmp_path / "c.svg").read_text("utf-8").startswith("<svg ")
-    assert json.loads(run("calibration", "--format", "json")[1])["schema"] == "remit.calibration/1"
-    assert run("calibration", "--output", "c.txt")[0] == 0
+    assert json.loads(run("ledger", "calibration", "--format", "json")[1])["schema"] == "remit.calibration/1"
+    assert run("ledger", "calibration", "--output", "c.txt")[0] == 0
     assert "a curve needs at least 50" in (tmp_path / "c.txt").read_text("utf-8")
 
 

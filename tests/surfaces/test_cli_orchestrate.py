@@ -117,7 +117,7 @@ SHOWN = "The first phase\u241b[2J is over."
 def test_its_messages_are_shown_live_and_in_its_logs_and_escaped(begin: Begin) -> None:
     remit, _ = begin({ME: [TELL, {"text": "Done."}]})
     ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC)
-    for shown in (ran.err, remit("logs", "1").out):
+    for shown in (ran.err, remit("jobs", "logs", "1").out):
         lines = [line[9:] for line in shown.split("\n")]
         at = lines.index(SHOWN)
         assert lines[at : at + 3] == [SHOWN, "", "The second begins."]
@@ -160,7 +160,7 @@ def test_an_interrupt_leaves_the_job_to_a_worker_at_once(begin: Begin) -> None:
 def test_what_it_asks_is_answered_and_not_resumed(begin: Begin) -> None:
     remit, _ = begin({ME: [tools(("Ask", {"question": "Which database?"})), {"text": "I wait."}]})
     remit("orchestrate", "mend the leak", "--model", ANTHROPIC)
-    assert "question 1 (plan 1): Which database?" in remit("escalations").out
-    resumed = remit("plan", "--resume", "1")
+    assert "question 1 (plan 1): Which database?" in remit("plan", "questions").out
+    resumed = remit("plan", "run", "--resume", "1")
     assert (resumed.code, resumed.out) == (2, "")
-    assert "plan 1 is a question of job 1: list it with `remit escalations`" in resumed.err
+    assert "plan 1 is a question of job 1: list it with `remit plan questions`" in resumed.err

@@ -27,7 +27,7 @@ from remit.dispatch.settings import load_settings
 from remit.rules.catalog import NAMES, every_rule, find
 from remit.rules.examples import sample_text
 from remit.surfaces.cli import doctor, printing
-from remit.surfaces.cli.group import COMMANDS, GROUPS
+from remit.surfaces.cli.group import COMMANDS, FRONT, GROUPS, OLD_NAMES
 
 pytestmark = pytest.mark.process
 
@@ -92,7 +92,7 @@ def run_many(folder: Path, *lines: list[str], variables: Mapping[str, str] | Non
 @pytest.fixture(scope="session")
 def schemas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     words = ("schema", "schema result", "schema check")
-    answers = run_many(tmp_path_factory.mktemp("empty"), *(line.split() for line in words))
+    answers = run_many(tmp_path_factory.mktemp("empty"), *(["dev", *line.split()] for line in words))
     assert [ran.code for ran in answers] == [0, 0, 0]
     return {line: json.loads(ran.out) for line, ran in zip(words, answers, strict=True)}
 
@@ -101,7 +101,7 @@ def schemas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_the_list_of_rules_has_a_line_for_each_no_wider_than_the_screen(tmp_path: Path) -> None:
-    ran = run(tmp_path, "rules")
+    ran = run(tmp_path, "dev", "rules")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     for rule in every_rule():
@@ -113,11 +113,11 @@ def test_the_list_of_rules_has_a_line_for_each_no_wider_than_the_screen(tmp_path
 def test_a_rule_is_explained_by_its_name_and_by_its_code_alike(tmp_path: Path) -> None:
     name, code, small, typo, wild = run_many(
         tmp_path,
-        ["rules", "confidence-arithmetic"],
-        ["rules", "CNF005"],
-        ["rules", "cnf005"],
-        ["rules", "confidence-arithmetics"],
-        ["rules", "zzz"],
+        ["dev", "rules", "confidence-arithmetic"],
+        ["dev", "rules", "CNF005"],
+        ["dev", "rules", "cnf005"],
+        ["dev", "rules", "confidence-arithmetics"],
+        ["dev", "rules", "zzz"],
     )
     assert name.code == 0
     assert name.out == code.out == small.out
@@ -130,7 +130,9 @@ def test_a_rule_is_explained_by_its_name_and_by_its_code_alike(tmp_path: Path) -
 
 
 def test_rules_as_json_are_the_catalogue(tmp_path: Path) -> None:
-    every, one = run_many(tmp_path, ["rules", "--format", "json"], ["rules", "RES002", "--format", "json"])
+    every, one = run_many(
+        tmp_path, ["dev", "rules", "--format", "json"], ["dev", "rules", "RES002", "--format", "json"]
+    )
     report = json.loads(every.out)
     assert report["schema"] == "remit.rules/1"
     assert [rule["rule"] for rule in report["rules"]] == list(NAMES)
@@ -148,11 +150,13 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     folder = tmp_path_factory.mktemp("converted")
     for name in SAMPLES:
         (folder / f"{name}.md").write_text(sample_text(name), encoding="utf-8")
-    first = run_many(folder, *(["convert", f"{name}.md", "--to", form] for name in SAMPLES for form in ("md", "json")))
+    first = run_many(
+        folder, *(["dev", "convert", f"{name}.md", "--to", form] for name in SAMPLES for form in ("md", "json"))
+    )
     assert {(ran.code, ran.err) for ran in first} == {(0, "")}
     for name, ran in zip(SAMPLES, first[1::2], strict=True):
         (folder / f"{name}.json").write_text(ran.out, encoding="utf-8")
-    again = run_many(folder, *(["convert", f"{name}.json", "--to", "md"] for name in SAMPLES))
+    again = run_many(folder, *(["dev", "convert", f"{name}.json", "--to", "md"] for name in SAMPLES))
     rows = zip(first[::2], first[1::2], again, strict=True)
     return dict(zip(SAMPLES, ((a.out, b.out, c.out) for a, b, c in rows), strict=True))
 
@@ -175,10 +179,12 @@ def test_the_json_form_of_each_sample_keeps_the_printed_schema(
 
 def test_several_results_become_a_list_and_come_back_as_one_file(tmp_path: Path) -> None:
     (tmp_path / "two.md").write_text(sample_text("review") + "\n" + sample_text("error"), encoding="utf-8")
-    canonical, data = run_many(tmp_path, ["convert", "two.md", "--to", "md"], ["convert", "two.md", "--to", "json"])
+    canonical, data = run_many(
+        tmp_path, ["dev", "convert", "two.md", "--to", "md"], ["dev", "convert", "two.md", "--to", "json"]
+    )
     first, _ = json.loads(data.out)
     assert first["agent"] == "Security Auditor"
-    again = run(tmp_path, "convert", "-", "--to", "md", given=data.out.encode())
+    again = run(tmp_path, "dev", "convert", "-", "--to", "md", given=data.out.encode())
     assert (again.code, again.err) == (0, "")
     assert again.out == canonical.out
 
@@ -189,7 +195,9 @@ def test_a_file_without_a_result_is_refused_in_one_line_by_convert(tmp_path: Pat
     (tmp_path / "latin.md").write_bytes(b"## Caf\xe9 Result\n")
     (tmp_path / "empty.md").write_bytes(b"")
     names = ("chat.md", "other.json", "latin.md", "empty.md", "nosuch.md", ".")
-    for name, ran in zip(names, run_many(tmp_path, *(["convert", n, "--to", "json"] for n in names)), strict=True):
+    for name, ran in zip(
+        names, run_many(tmp_path, *(["dev", "convert", n, "--to", "json"] for n in names)), strict=True
+    ):
         assert (ran.code, ran.out) == (2, ""), name
         assert ran.err.startswith(f"remit: {name}: ")
         assert ran.err.count("\n") == 1
@@ -216,7 +224,7 @@ def test_the_report_on_every_example_keeps_the_printed_schema(schemas: dict[str,
 
 def test_the_prompt_of_every_kind_and_profile_names_only_rules_that_exist(tmp_path: Path) -> None:
     pairs = [(kind, profile) for kind in KINDS for profile in PROFILES]
-    answers = run_many(tmp_path, *(["prompt", "--kind", kind, "--profile", profile] for kind, profile in pairs))
+    answers = run_many(tmp_path, *(["dev", "prompt", "--kind", kind, "--profile", profile] for kind, profile in pairs))
     for (kind, profile), ran in zip(pairs, answers, strict=True):
         assert (ran.code, ran.err) == (0, ""), (kind, profile)
         rules = re.findall(r"^- ([a-z]+(?:-[a-z]+)+): ", ran.out.split("## Rules")[1].split("````")[0], re.MULTILINE)
@@ -227,7 +235,9 @@ def test_the_prompt_of_every_kind_and_profile_names_only_rules_that_exist(tmp_pa
 
 def test_a_prompt_is_for_the_configured_profile_and_an_unknown_kind_is_one_line(tmp_path: Path) -> None:
     variables = {"REMIT_PROFILE": "v1"}
-    data, typo = run_many(tmp_path, ["prompt", "--format", "json"], ["prompt", "--kind", "desing"], variables=variables)
+    data, typo = run_many(
+        tmp_path, ["dev", "prompt", "--format", "json"], ["dev", "prompt", "--kind", "desing"], variables=variables
+    )
     report = json.loads(data.out)
     assert list(report) == ["schema", "kind", "profile", "text"]
     assert (report["schema"], report["kind"], report["profile"]) == ("remit.prompt/1", "generic", "v1")
@@ -393,28 +403,75 @@ def test_the_version_is_printed(tmp_path: Path) -> None:
 
 
 def test_the_help_of_every_command_has_a_description_and_examples(tmp_path: Path) -> None:
-    pages = run_many(tmp_path, ["--help"], ["-h"], *([name, "--help"] for name in COMMANDS))
-    assert pages[0] == pages[1]
+    pages = run_many(tmp_path, ["--help"], ["-h"], ["help"], *([name, "--help"] for name in COMMANDS))
+    assert pages[0] == pages[1] == pages[2]
     for ran in pages:
         assert (ran.code, ran.err) == (0, "")
         assert "Examples:" in ran.out
-    for name, ran in zip(COMMANDS, pages[2:], strict=True):
-        assert f"  {name} " in pages[0].out
+    for name, ran in zip(COMMANDS, pages[3:], strict=True):
         assert f"remit {name}" in ran.out.split("Examples:")[1]
 
 
 def test_remit_alone_shows_its_help_and_ends_with_2(tmp_path: Path) -> None:
     ran = run(tmp_path)
     assert (ran.code, ran.out) == (2, "")
-    assert "Check and merge:" in ran.err
+    assert "Commands:" in ran.err
 
 
-def test_the_first_page_of_help_shows_every_group_with_an_example_in_80_columns(tmp_path: Path) -> None:
+def test_the_first_page_of_help_explains_six_commands_and_names_the_others_in_a_line_for_each_group(
+    tmp_path: Path,
+) -> None:
     page = run(tmp_path, "--help").out
     assert max(map(len, page.splitlines())) <= 80
-    examples = set(re.findall(r"^    remit (\S+)", page, re.MULTILINE))
+    assert len(page.splitlines()) <= 40
+    assert list(FRONT) == ["audit", "verify", "review", "install", "run", "serve"]
+    for name, (_, line) in FRONT.items():
+        assert re.search(rf"^  {name} +{re.escape(line)}$", page, re.MULTILINE), name
+        assert re.search(rf"^    remit {name}\b", page, re.MULTILINE), f"no example of {name}"
     for title, commands in GROUPS.items():
-        assert f"\n{title}:\n" in page
-        assert examples & set(commands), title
-        for name, (_, line) in commands.items():
-            assert re.search(rf"^  {name} +{re.escape(line)}$", page, re.MULTILINE), "a line each"
+        assert re.search(rf"^  {title} +{', '.join(commands)}$", page, re.MULTILINE), title
+    assert not [
+        name for name in OLD_NAMES if re.search(rf"^ .*\b{name}\b(?!\.)", page.split("Options:")[1], re.MULTILINE)
+    ]
+
+
+def test_help_all_lists_every_command_with_a_line(tmp_path: Path) -> None:
+    page = run(tmp_path, "help", "all").out
+    for name, (_, line) in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(line)}$", page, re.MULTILINE), name
+    for words in OLD_NAMES.values():
+        assert re.search(rf"^    {words} ", page, re.MULTILINE), words
+    for ran, wanted in zip(
+        run_many(tmp_path, ["help", "jobs", "logs"], ["help", "plan", "run"], ["help", "jbos"]),
+        ("Usage: remit jobs logs ", "Usage: remit plan run ", ""),
+        strict=True,
+    ):
+        assert ran.out.startswith(wanted)
+        assert (ran.code == 0) is bool(wanted)
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_NAMES.items())
+def test_a_name_of_version_0_1_works_and_prints_the_new_one(tmp_path: Path, old: str, new: str) -> None:
+    before, after = run_many(tmp_path, [old, "--help"], [*new.split(), "--help"])
+    assert (before.code, before.out) == (0, after.out)
+    assert before.err == f"remit: `remit {old}` is now `remit {new}`; the old name works until 0.3\n"
+    assert after.err == ""
+
+
+def test_old_forms_of_groups_and_options_work_and_print_the_new_ones(tmp_path: Path) -> None:
+    resumed, plan, cards, tools, known = run_many(
+        tmp_path,
+        ["plan", "--dry-run", "no.toml"],
+        ["plan", "no.toml"],
+        ["ledger", "agents", "--help"],
+        ["agents", "explain", "code-explorer", "--allowed-tools", "Read", "--allow-tools", "Read,Grep"],
+        ["plan", "--help"],
+    )
+    for ran in (resumed, plan):
+        assert ran.err.splitlines()[0].startswith("remit: `remit plan FILE` is now `remit plan run FILE`")
+        assert "no.toml: No such file or directory" in ran.err
+    assert cards.err.startswith("remit: `remit ledger agents` is now `remit ledger cards`")
+    assert "tools      Read  from the job" in tools.out
+    assert "`--allowed-tools` is now `--tools`" in tools.err
+    assert "`--allow-tools` is now `--worker-tools`" in tools.err
+    assert (known.code, known.err) == (0, "")

@@ -1,4 +1,4 @@
-"""`remit plan`, `escalations`, `answer` and `progress` as a person or a script meets them."""
+"""`remit plan` as a person or a script meets them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def narrow(text: str) -> None:
 
 
 def test_a_plan_runs_shows_its_shape_and_leaves_zero(place: Place) -> None:
-    ran = place.remit("plan", place.plan('name = "x"\n' + one_phase(GOOD, GOOD)), "--format", "json")
+    ran = place.remit("plan", "run", place.plan('name = "x"\n' + one_phase(GOOD, GOOD)), "--format", "json")
     found = json.loads(ran.out)
     assert ran.code == 0
     assert list(found) == PLAN_KEYS
@@ -103,48 +103,48 @@ def test_a_plan_runs_shows_its_shape_and_leaves_zero(place: Place) -> None:
     assert (found["escalations"], found["warnings"]) == ([], [])
     assert list(found["merge"]) == MERGE_KEYS
     assert found["merge"]["schema"] == "remit.merge/1"
-    assert "accept scout: job 1 was accepted" in ran.err, "who, what and why, where nothing can move"
+    assert "scout accepted: job 1 was accepted" in ran.err, "who, what and why, where nothing can move"
 
 
 def test_a_plan_that_waits_asks_and_goes_on_by_an_answer(place: Place) -> None:
     """From the first run to the end, as a person does it."""
-    ran = place.remit("plan", place.plan(CRITICAL))
+    ran = place.remit("plan", "run", place.plan(CRITICAL))
     assert ran.code == 1
     narrow(ran.out)
     assert "? sure" in ran.out
-    assert "remit answer 1 retry | skip --why … | cancel | text --why …" in ran.out
+    assert "remit plan answer 1 retry | skip --why … | cancel | text --why …" in ran.out
     assert not RAW.search(ran.err.replace("\n", ""))
 
-    listed = place.remit("escalations")
+    listed = place.remit("plan", "questions")
     narrow(listed.out)
     assert "question 1 (plan 1): sure: it ended with truncated" in " ".join(listed.out.split())
-    shape = place.shape("escalations")
+    shape = place.shape("plan", "questions")
     assert shape["schema"] == "remit.escalations/1"
     assert [(one["id"], one["plan"], one["agent"], one["answer"]) for one in shape["escalations"]] == [
         (1, 1, "scout", None)
     ]
     assert list(shape["escalations"][0]) == ["id", "plan", "agent", "reason", "answer", "words"]
 
-    progress = place.remit("progress")
+    progress = place.remit("plan", "progress")
     narrow(progress.out.split("\n", 1)[1])
     assert "blocked" in progress.out
     assert "Agent scout failed, results may be incomplete" in progress.out
-    assert place.remit("progress", "--resume").out == (
-        "Answer the questions of plan 1: `remit escalations`, then `remit answer ID …`\n"
+    assert place.remit("plan", "progress", "--resume").out == (
+        "Answer the questions of plan 1: `remit plan questions`, then `remit plan answer ID …`\n"
     )
 
-    answered = place.remit("answer", "1", "text", "--why", "try again")
-    assert (answered.code, answered.out) == (0, "answered; continue with `remit plan --resume 1`\n")
-    again = place.remit("plan", "--resume", "1")
+    answered = place.remit("plan", "answer", "1", "text", "--why", "try again")
+    assert (answered.code, answered.out) == (0, "answered; continue with `remit plan run --resume 1`\n")
+    again = place.remit("plan", "run", "--resume", "1")
     assert again.code == 1
     assert "question 2" in again.out
-    assert place.shape("answer", "2", "skip", "--why", "enough") == {
+    assert place.shape("plan", "answer", "2", "skip", "--why", "enough") == {
         "schema": "remit.answer/1",
         "escalation": 2,
         "plan": 1,
         "answer": "skip",
     }
-    end = place.remit("plan", "plan.toml", "--format", "json")
+    end = place.remit("plan", "run", "plan.toml", "--format", "json")
     found = json.loads(end.out)
     assert found["id"] == 1, "the same file goes on with the same plan"
     assert [one["state"] for part in found["phases"] for one in part["delegations"]] == [
@@ -153,8 +153,8 @@ def test_a_plan_that_waits_asks_and_goes_on_by_an_answer(place: Place) -> None:
     assert found["warnings"] == ["Agent scout failed, results may be incomplete"]
     assert [one["answer"] for one in found["escalations"]] == ["text", "skip"]
     assert end.code == 0
-    assert place.remit("escalations").out == "no open questions\n"
-    assert len(place.shape("escalations", "--all")["escalations"]) == 2
+    assert place.remit("plan", "questions").out == "no open questions\n"
+    assert len(place.shape("plan", "questions", "--all")["escalations"]) == 2
 
 
 def test_what_agents_say_never_reaches_the_terminal_raw() -> None:
@@ -200,14 +200,14 @@ def test_what_agents_say_never_reaches_the_terminal_raw() -> None:
 def test_a_dry_run_lists_the_delegations_and_dispatches_nothing(place: Place) -> None:
     text = f"name = {json.dumps(LONG)}\n" + one_phase(SURE, GOOD) + one_phase(GOOD, name="then")
     text = text.replace('name = "then"', 'name = "then"\ninputs = ["look"]')
-    ran = place.remit("plan", place.plan(text), "--dry-run")
+    ran = place.remit("plan", "run", place.plan(text), "--dry-run")
     assert ran.code == 0
     narrow(ran.out)
     assert "dry run" in ran.out
     assert "sure (scout)  critical" in ran.out
     assert "task bad" in ran.out
     assert " then  at most 5 in parallel  with the results of look\n" in ran.out
-    refused = place.remit("plan", place.plan(text), "--dry-run", "--format", "json")
+    refused = place.remit("plan", "run", place.plan(text), "--dry-run", "--format", "json")
     assert (refused.code, "a dry run has no JSON form" in refused.err) == (2, True)
     assert place.model.requests == []
     assert place.shape("jobs", "list")["jobs"] == []
@@ -215,14 +215,14 @@ def test_a_dry_run_lists_the_delegations_and_dispatches_nothing(place: Place) ->
 
 def test_a_plan_without_a_key_is_refused_before_it_starts(place: Place) -> None:
     del place.remit.environment["ANTHROPIC_API_KEY"]
-    refused = place.remit("plan", place.plan('name = "x"\n' + one_phase(GOOD)))
+    refused = place.remit("plan", "run", place.plan('name = "x"\n' + one_phase(GOOD)))
     assert (refused.code, "there is no key for anthropic: set ANTHROPIC_API_KEY" in refused.err) == (2, True)
     assert place.shape("jobs", "list")["jobs"] == []
 
 
 def test_a_scope_that_does_not_exist_is_reported(place: Place) -> None:
     text = 'name = "x"\n' + one_phase(GOOD).replace("task =", 'scope = ["gone.py", "src/**"]\ntask =', 1)
-    ran = place.remit("plan", place.plan(text), "--dry-run")
+    ran = place.remit("plan", "run", place.plan(text), "--dry-run")
     assert "the scope names what does not exist in" in ran.err
     assert "gone.py" in ran.err
     assert "src/**" not in ran.err
@@ -231,16 +231,19 @@ def test_a_scope_that_does_not_exist_is_reported(place: Place) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plan"], "pass either a FILE or --resume ID"),
-        (["plan", "plan.toml", "--resume", "1"], "pass either a FILE or --resume ID"),
-        (["plan", "nothing.toml"], "nothing.toml: No such file or directory"),
-        (["plan", "--resume", "99"], "there is no plan 99"),
-        (["plan", "unknown.toml"], "unknown.toml, line 5: there is no definition 'nobody'"),
-        (["plan", "cycle.toml"], "cycle.toml, line 3: the phase 'a' takes input from itself: 'a'"),
-        (["answer", "7", "retry"], "there is no open question 7; `remit escalations` lists the open questions"),
-        (["answer", "7", "skip"], "skip needs --why"),
-        (["answer", "7", "text", "--why", " "], "text needs --why"),
-        (["progress"], "there is no progress file here"),
+        (["plan", "run"], "pass either a FILE or --resume ID"),
+        (["plan", "run", "plan.toml", "--resume", "1"], "pass either a FILE or --resume ID"),
+        (["plan", "run", "nothing.toml"], "nothing.toml: No such file or directory"),
+        (["plan", "run", "--resume", "99"], "there is no plan 99"),
+        (["plan", "run", "unknown.toml"], "unknown.toml, line 5: there is no definition 'nobody'"),
+        (["plan", "run", "cycle.toml"], "cycle.toml, line 3: the phase 'a' takes input from itself: 'a'"),
+        (
+            ["plan", "answer", "7", "retry"],
+            "there is no open question 7; `remit plan questions` lists the open questions",
+        ),
+        (["plan", "answer", "7", "skip"], "skip needs --why"),
+        (["plan", "answer", "7", "text", "--why", " "], "text needs --why"),
+        (["plan", "progress"], "there is no progress file here"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_a_sentence(place: Place, words: list[str], said: str) -> None:
@@ -256,8 +259,8 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(place: Place, words: list[
 
 def test_new_begins_another_although_the_same_is_unfinished(place: Place) -> None:
     name = place.plan(CRITICAL)
-    assert place.shape("plan", name)["id"] == 1
-    assert place.shape("plan", name, "--new")["id"] == 2
+    assert place.shape("plan", "run", name)["id"] == 1
+    assert place.shape("plan", "run", name, "--new")["id"] == 2
 
 
 def test_progress_shows_an_older_tools_file(place: Place) -> None:
@@ -278,24 +281,24 @@ def test_progress_shows_an_older_tools_file(place: Place) -> None:
     file = place.remit.project / ".claude/workspaces/main/claude-progress.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(seed), encoding="utf-8")
-    ran = place.remit("progress")
+    ran = place.remit("plan", "progress")
     assert ran.code == 0
     narrow(ran.out.split("\n", 1)[1])
     assert "no key; no list; nobody answers" in ran.out
     assert "tax last; one currency" in ran.out
-    assert place.remit("progress", "--resume").out == f"Ask for the draft {LONG.strip()}\n"
-    shape = place.shape("progress")
+    assert place.remit("plan", "progress", "--resume").out == f"Ask for the draft {LONG.strip()}\n"
+    shape = place.shape("plan", "progress")
     assert (shape["schema"], shape["teamContext"]) == ("remit.progress/1", {"leader": "main"})
-    other = place.remit("progress", "--file", str(file), "--resume")
+    other = place.remit("plan", "progress", "--file", str(file), "--resume")
     assert other.code == 0
     for value in ('"x"', "{"):
         file.write_text(value, encoding="utf-8")
-        assert place.remit("progress").code == 2
+        assert place.remit("plan", "progress").code == 2
 
 
 @pytest.mark.parametrize("blockers", [None, "a word", 3, {"a": 1}, [None]])
 def test_progress_reads_files_of_older_tools(place: Place, blockers: Any) -> None:
     file = place.remit.project / "p.json"
     file.write_text(json.dumps({"blockers": blockers, "resumptionContext": {"blockers": blockers}}), encoding="utf-8")
-    ran = place.remit("progress", "--file", "p.json")
+    ran = place.remit("plan", "progress", "--file", "p.json")
     assert (ran.code, "Traceback" in ran.err) == (0, False), ran.err

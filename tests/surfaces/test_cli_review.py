@@ -238,9 +238,9 @@ def test_a_review_whose_reviewers_all_fail_is_a_report_and_the_next_one_is_new(s
     first = text.partition(" Agents ")[0]
     assert "could read a file; it ended with error: exit code 2: " in first, "the cause is in the first line"
     assert "TOML parse error" in text
-    assert "1. See what it wrote: `remit logs 1` 2. Remove the cause, and run it again" in text
+    assert "1. See what it wrote: `remit jobs logs 1` 2. Remove the cause, and run it again" in text
     assert "Python: 23 files, none reviewed" in text
-    assert "remit answer" not in ran.out + ran.err
+    assert "remit plan answer" not in ran.out + ran.err
     check = shop.remit("check", str(shop.reports / "review-1.md"), "--format", "json")
     assert json.loads(check.out)["results"][0]["verdict"] == "accept", check.out
 
@@ -248,7 +248,7 @@ def test_a_review_whose_reviewers_all_fail_is_a_report_and_the_next_one_is_new(s
     assert (again.code, again.out) == (1, "")
     merged = json.loads((shop.folder / "report.json").read_text(encoding="utf-8"))
     assert (merged["status"], merged["decision"]) == ("FAILED", "retry")
-    assert merged["sections"]["errors"][0]["recovery_options"][0] == "See what it wrote: `remit logs 2`"
+    assert merged["sections"]["errors"][0]["recovery_options"][0] == "See what it wrote: `remit jobs logs 2`"
     (shop.folder / "ruff.toml").unlink()
     assert shop.remit("review", "--agents", "ruff").code == 0
 
@@ -339,12 +339,12 @@ def test_a_review_that_was_killed_goes_on_when_it_is_run_again(shop: Shop) -> No
 
 def test_a_review_that_is_resumed_as_a_plan_states_what_was_read(shop: Shop) -> None:
     assert shop.remit("review", "--agents", "ruff", REMIT_STOP_AT="finished:1").code == -signal.SIGKILL
-    resumed = shop.remit("plan", "--resume", "1")
+    resumed = shop.remit("plan", "run", "--resume", "1")
     assert resumed.code == 0, resumed.err
     merged = json.loads((shop.reports / "plan-1.json").read_text(encoding="utf-8"))
     python = merged["coverage"][0]
     assert (python["language"], python["read_by"], python["unread"]) == ("Python", {"ruff": python["files"]}, 0)
-    shown = shop.remit("escalations")
+    shown = shop.remit("plan", "questions")
     assert shown.code == 0, "a review asks no question"
 
 

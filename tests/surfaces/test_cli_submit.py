@@ -74,7 +74,7 @@ def test_a_retry_without_a_database_fails_with_one_sentence(
 ) -> None:
     for name, value in remit.environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "argv", ["remit", "retry", "1"])
+    monkeypatch.setattr(sys, "argv", ["remit", "jobs", "retry", "1"])
 
     async def lost(*_: Any) -> None:
         raise psycopg.OperationalError("terminating connection")

@@ -96,13 +96,13 @@ def working(remit: Commands, *words: str) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.parametrize("command", ["run", "worker"])
 def test_no_library_advertises_on_the_terminal(remit: Commands, command: str) -> None:
     if command == "worker":
-        assert remit("submit", "generic", "be bad", "--allowed-tools", "Read").code == 0
+        assert remit("submit", "generic", "be bad", "--tools", "Read").code == 0
     remit.is_fresh = True
     if command == "worker":
         _, shown = on_terminal(remit, 80, "worker", "--until-idle")
         assert rows(remit, "SELECT turns > 0 FROM remit.jobs") == [(True,)], shown
     else:
-        _, shown = on_terminal(remit, 80, "run", "generic", "be bad", "--allowed-tools", "Read")
+        _, shown = on_terminal(remit, 80, "run", "generic", "be bad", "--tools", "Read")
         assert "turn 1" in shown
     for words in ("observability", "BANNER", "Logfire", "pydantic"):
         assert words not in shown
@@ -140,7 +140,7 @@ def test_lost_connections_are_not_reported_with_the_drivers_text(remit: Commands
     with working(remit) as worker:
         ours = "datname = current_database() AND application_name LIKE 'remit %'"
         rows(remit, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
-        remit("submit", "generic", "be bad", "--allowed-tools", "Read")
+        remit("submit", "generic", "be bad", "--tools", "Read")
         until(remit, "SELECT 1 FROM remit.jobs WHERE state = 'finished'")
         worker.send_signal(signal.SIGTERM)
         _, said = worker.communicate(timeout=PATIENCE)
@@ -155,12 +155,12 @@ def test_lost_connections_are_not_reported_with_the_drivers_text(remit: Commands
 def test_following_logs_report_at_once_that_no_worker_takes_the_job(remit: Commands, queue: str) -> None:
     remit("submit", "generic", "be bad", "--queue", queue)
     other = "default" if queue == "nightly" else "nightly"
-    with working(remit, "--queue", other), remit.start("logs", "-f", "1") as logs:
+    with working(remit, "--queue", other), remit.start("jobs", "logs", "-f", "1") as logs:
         until(
             remit,
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN remit_events%'",
         )
-        remit("cancel", "1")
+        remit("jobs", "cancel", "1")
         _, said = logs.communicate(timeout=PATIENCE)
     words = f"no worker takes the queue '{queue}', so job 1 will not start"
     assert said == f"remit: {words}; start one with `remit worker`\n"
@@ -169,7 +169,7 @@ def test_following_logs_report_at_once_that_no_worker_takes_the_job(remit: Comma
 def test_following_logs_report_that_no_worker_continues_the_job(remit: Commands) -> None:
     remit("submit", "generic", "be bad")
     rows(remit, "UPDATE remit.jobs SET state = 'running'")
-    with remit.start("logs", "-f", "1") as logs:
+    with remit.start("jobs", "logs", "-f", "1") as logs:
         until(
             remit,
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN remit_events%'",

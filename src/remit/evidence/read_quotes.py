@@ -27,6 +27,13 @@ from remit.workspace.files import Workspace
 from remit.workspace.languages import is_written_in
 
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
+#: What joins a place with the code that it has: `` `a.py:12` contains `x = 1` ``.
+_CONTAINS = lazy_pattern(
+    r"`?\)?\s(?:still\s)?(?:contains|reads|has|says)(?:\sthe\s(?:line|code|statement))?:?\s"
+    r"(`{1,2})(?!`)([^`\n]{3,300})\1(?!`)"
+)
+_SIGN_OF_CODE = lazy_pattern(r"[=(){}\[\];<>\"']")
+_ONLY_NAME = lazy_pattern(r"[\w$.:#>/\\-]{1,200}(?:\(\))?")
 #: What joins inline code with the location after it: `` `x = 1` (a/b.py:12) ``.
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
 #: Languages of fences that show programs at work, and the endings of files in these languages.
@@ -420,16 +427,35 @@ def _is_new_file(place: Claim, workspace: Workspace | None) -> bool:
 
 
 def inline_quotes(segment: Segment, above: list[Claim], own: list[Claim]) -> Iterator[Claim]:
-    """Yield the `Code match: ...` quotes of a line, each with the nearest reference on the line or above it."""
+    """Yield the quotes of a line: `Code match: ...` with the nearest reference, and the code after a place."""
     for start, end, text in _code_matches(segment.text):
         before = [place for place in own if place.start < start]
         after = next((place for place in own if place.start >= end), None)
         is_linked = after is not None and bool(_LINKED.match(segment.text[end : after.start][:20]))
         place = before[-1] if before else after if is_linked else above[-1] if above else None
         if place is not None and quote_readings(text):
-            notes: frozenset[Note] = frozenset({"inline"})
-            quote = replace(place, kind="quote", code=text, name="", notes=notes, label="")
-            yield replace(quote, at=segment.line, located_at=place.at)
+            yield _inline_quote(place, text, segment)
+    for place, text in _contained(segment.text, own):
+        if quote_readings(text):
+            yield _inline_quote(place, text, segment)
+
+
+def _inline_quote(place: Claim, text: str, segment: Segment) -> Claim:
+    notes: frozenset[Note] = frozenset({"inline"})
+    quote = replace(place, kind="quote", code=text, name="", notes=notes, label="")
+    return replace(quote, at=segment.line, located_at=place.at)
+
+
+def _contained(text: str, own: list[Claim]) -> Iterator[tuple[Claim, str]]:
+    """Yield each place with the code that the text states it has: `` `a.py:12` contains `x = 1` ``.
+
+    A name alone is a name, and not a quote.
+    """
+    for place in own:
+        found = _CONTAINS.match(text, place.end) if place.line is not None else None
+        code = found[2].strip() if found is not None else ""
+        if _SIGN_OF_CODE.search(code) and not _ONLY_NAME.fullmatch(code):
+            yield place, code
 
 
 def _code_matches(text: str) -> Iterator[tuple[int, int, str]]:

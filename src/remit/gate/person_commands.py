@@ -14,9 +14,11 @@ from remit.gate.session_store import list_sessions, read_session
 _LONGEST_CALL = 660.0
 #: The commands, by their first words.
 PERSON_COMMANDS: tuple[str, ...] = (
-    *("remit tokens", "remit answer", "remit dismiss", "remit restore", "remit publish"),
+    *("remit tokens", "remit plan answer", "remit dismiss", "remit restore", "remit publish"),
     *("remit doctor --confirm", "remit gate trust"),
 )
+#: The name that a command had in version 0.1.
+_OLD_NAMES = {"remit answer": "remit plan answer"}
 #: The last word of each, by which a line that is not understood may name it.
 _BY_WORD = {name.rpartition(" ")[2]: name for name in PERSON_COMMANDS}
 _FEW = 4
@@ -24,7 +26,10 @@ _FEW = 4
 
 def commands_of_a_person(programs: list[str], text: str, *, is_understood: bool) -> list[str]:
     """Return the commands of a person that a line runs, or may run if it is not understood."""
-    found = [name for name in PERSON_COMMANDS if any(one == name or one.startswith(f"{name} ") for one in programs)]
+    named = [
+        new if one == old or one.startswith(f"{old} ") else one for one in programs for old, new in _OLD_NAMES.items()
+    ]
+    found = [name for name in PERSON_COMMANDS if any(one == name or one.startswith(f"{name} ") for one in named)]
     return found or ([] if is_understood else _mentioned(text))
 
 

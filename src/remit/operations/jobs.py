@@ -57,7 +57,8 @@ class Run(TreeLimits, frozen=True, kw_only=True):
     model: Annotated[str | None, described("The model, as provider:model or a short name.")] = None
     system: Annotated[str | None, described("A system prompt instead of the definition's.")] = None
     allowed_tools: Annotated[
-        list[str] | None, described("Tools instead of the definition's.", metavar="NAMES", is_split=True)
+        list[str] | None,
+        described("Tools instead of the definition's.", option="--tools", metavar="NAMES", is_split=True),
     ] = None
     kind: Annotated[
         str | None,
@@ -93,7 +94,8 @@ class Run(TreeLimits, frozen=True, kw_only=True):
         str | None, described("Folders of definitions, separated as in PATH.", on=CLI, metavar="PATH")
     ] = None
     allow_tools: Annotated[
-        list[str] | None, described("The worker's tools.", on=CLI, metavar="NAMES", is_split=True)
+        list[str] | None,
+        described("The worker's tools.", on=CLI, option="--worker-tools", metavar="NAMES", is_split=True),
     ] = None
     queue: Annotated[str, described("The queue of the job.")] = "default"
     priority: Annotated[int, described("Higher comes first.")] = 0

@@ -121,7 +121,7 @@ async def give_answer(database: Database, escalation: int, verb: str, words: str
     owner = owner_of(await plans.get_plan(database, asked.plan)) if asked is not None else None
     if asked is None or owner is None:
         number = await plans.answer_escalation(database, escalation, verb, words)
-        return GivenAnswer(number, f"answered; continue with `remit plan --resume {number}`")
+        return GivenAnswer(number, f"answered; continue with `remit plan run --resume {number}`")
     await _refuse_if_over(database, owner.job)
     message = await next_message(database, owner.job, await _answer_message(database, asked, owner, verb, words))
     if await plans.answer_orchestrator(database, escalation, verb, words, message, is_all=owner.is_question) is None:
@@ -129,7 +129,7 @@ async def give_answer(database: Database, escalation: int, verb: str, words: str
         raise UsageError(f"job {owner.job} is not waiting for an answer yet; answer again when its turn has ended")
     return GivenAnswer(
         asked.plan,
-        f"answered; continue job {owner.job} with `remit worker`, and follow it with `remit logs -f {owner.job}`",
+        f"answered; continue job {owner.job} with `remit worker`, and follow it with `remit jobs logs -f {owner.job}`",
     )
 
 
@@ -150,5 +150,5 @@ async def _refuse_if_over(database: Database, job: int) -> None:
     if row["state"] == "finished" and row["outcome"] != "completed":
         raise UsageError(
             f"job {job} has ended ({row['outcome']}), so its questions cannot be answered; continue it with "
-            f"`remit retry {job}`, or start again with `remit orchestrate`"
+            f"`remit jobs retry {job}`, or start again with `remit orchestrate`"
         )

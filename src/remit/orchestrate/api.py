@@ -417,8 +417,8 @@ async def check_drivable(database: Database, plan: int) -> PlanRow:
     row = await plans.get_plan(database, plan)
     if (owner := owner_of(row)) is not None and owner.is_question:
         raise UsageError(
-            f"plan {plan} is a question of job {owner.job}: list it with `remit escalations`, "
-            "answer it with `remit answer ID …`"
+            f"plan {plan} is a question of job {owner.job}: list it with `remit plan questions`, "
+            "answer it with `remit plan answer ID …`"
         )
     return row
 

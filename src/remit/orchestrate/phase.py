@@ -103,7 +103,7 @@ class PlanReader:
 
 def recovery_options(one: Delegation) -> list[str]:
     """Return what a person can do after a delegation failed."""
-    log = [f"See what it wrote: `remit logs {one.job}`"] if one.job is not None else []
+    log = [f"See what it wrote: `remit jobs logs {one.job}`"] if one.job is not None else []
     is_slow = (one.error or "").startswith("it ended with timeout")
     limit = ["Give it a smaller scope, or more time: `timeout` in the plan"] if is_slow else []
     return [*log, *limit, "Remove the cause, and run it again"]

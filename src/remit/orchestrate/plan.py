@@ -1,4 +1,4 @@
-"""A plan as data: phases of delegations. `remit plan` reads it from a file, and Python code can build it."""
+"""A plan as data: phases of delegations. `remit plan run` reads it from a file, and Python code can build it."""
 
 from __future__ import annotations
 

@@ -97,8 +97,8 @@ class ProgressRecorder:
     @property
     def _resume(self) -> str:
         if self._owner is not None:
-            return f"Follow the orchestrator with `remit logs -f {self._owner}`; `remit worker` continues it"
-        return f"Run `remit plan --resume {self._plan}`"
+            return f"Follow the orchestrator with `remit jobs logs -f {self._owner}`; `remit worker` continues it"
+        return f"Run `remit plan run --resume {self._plan}`"
 
     async def phase(self, name: str) -> None:
         """Record that a phase begins."""
@@ -203,7 +203,7 @@ async def record_orchestrator(data: Path, job: int, outcome: str, questions: Seq
             if not entry.get("isRecorded"):
                 set_work(progress, key, nextAction=f"Nothing is open; read the answer with `remit jobs show {job}`")
         else:
-            next_action = f"The orchestrator ended with {outcome}: `remit retry {job}` continues it"
+            next_action = f"The orchestrator ended with {outcome}: `remit jobs retry {job}` continues it"
             set_work(progress, key, status="blocked", nextAction=next_action, questions=[])
 
     event = {"action": key, "status": "waiting" if questions else outcome}
@@ -226,7 +226,7 @@ async def refresh_questions(database: Database, data: Path) -> None:
         if plan.state == "cancelled":
             await record_cancelled(data, one["work"])
         elif asked.answer is not None:
-            resume = f"`remit logs -f {owner.job}`" if owner else f"`remit plan --resume {plan.id}`"
+            resume = f"`remit jobs logs -f {owner.job}`" if owner else f"`remit plan run --resume {plan.id}`"
             await record_answer(data, asked.id, f"Question {asked.id} was answered; continue with {resume}")
 
 
@@ -249,7 +249,7 @@ async def _update_existing(data: Path, change: Callable[[dict[str, Any]], None])
 
 
 def _answer_text(key: str) -> str:
-    return f"Answer the questions of {key}: `remit escalations`, then `remit answer ID …`"
+    return f"Answer the questions of {key}: `remit plan questions`, then `remit plan answer ID …`"
 
 
 def _questions(questions: Sequence[Escalation]) -> list[dict[str, Any]]:

@@ -130,9 +130,10 @@ def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = 
     if job.verdict is not None and (failure := failure_in(job.result)) is not None:
         for row in wrap_text(escape_control(failure.text), columns, 2):
             yield [Piece(row, "red")]
-    for one in violations if job.verdict != "accept" else ():
+    hardest_first = sorted(violations, key=lambda one: str(one.get("level")))
+    for one in hardest_first if job.verdict != "accept" else ():
         text = f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"
-        for number, row in enumerate(wrap_text(escape_control(text), columns - 2, 2)):
+        for number, row in enumerate(wrap_text(escape_control(text), columns - 2, 2, keeps_paths=True)):
             yield [Piece(row if number == 0 else f"  {row}", "yellow")]
     for row in wrap_text(usage_text(job), columns, 2):
         yield [Piece(row, "dim")]
@@ -166,7 +167,11 @@ def event_lines(event: Event, columns: int) -> Iterator[Line]:
     text, style = _event_text(event.kind, data)
     # The text of an orchestrator for the user keeps its lines.
     lines = text.split("\n") if event.kind == "told" else [text]
-    rows = [row for one in lines for row in wrap_text(escape_control(one), columns, len(at))] if text else []
+    rows = (
+        [row for one in lines for row in wrap_text(escape_control(one), columns, len(at), keeps_paths=True)]
+        if text
+        else []
+    )
     for number, row in enumerate(rows):
         yield [Piece(at if number == 0 else " " * len(at), "dim"), Piece(row[len(at) :], style)]
 

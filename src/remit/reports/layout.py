@@ -26,6 +26,8 @@ _OBEYED = lazy_pattern(rf"[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-
 
 #: A word with more characters for each column is split; a character with more marks is not a word.
 _MAX_COMBINED = 8
+#: A path of at most this many characters can be kept whole, even if it is wider than the screen.
+_MAX_PATH = 300
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -112,8 +114,8 @@ def _split_width(word: str, columns: int) -> list[str]:
     return [*parts, word[start:]]
 
 
-def wrap_text(text: str, columns: int, indent: int = 0) -> list[str]:
-    """Wrap a text at spaces to a number of columns."""
+def wrap_text(text: str, columns: int, indent: int = 0, *, keeps_paths: bool = False) -> list[str]:
+    """Wrap a text at spaces to a number of columns; with `keeps_paths`, a path that is wider has its own row."""
     room, margin = max(columns - indent, 20), " " * indent
     rows: list[str] = []
     row = ""
@@ -125,7 +127,8 @@ def wrap_text(text: str, columns: int, indent: int = 0) -> list[str]:
             continue
         if row:
             rows.append(row)
-        *full, row = _split_width(word, room)
+        is_path = keeps_paths and "/" in word and len(word) <= _MAX_PATH
+        *full, row = [word] if is_path else _split_width(word, room)
         rows += full
     return [margin + line for line in ([*rows, row] if row or not rows else rows)]
 

@@ -1,4 +1,4 @@
-"""The JSON shapes of `remit ledger`, `remit calibration` and `remit tokens` as types, and their schemas."""
+"""The JSON shapes of `remit ledger`, `remit ledger calibration` and `remit tokens` as types, and their schemas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OpinionLine(DecidedOpinion, frozen=True, kw_only=True):
 
 
 class ScorecardsShape(msgspec.Struct, kw_only=True):
-    """The scorecards of `remit ledger agents --format json`."""
+    """The scorecards of `remit ledger cards --format json`."""
 
     schema: Literal["remit.scorecards/1"] = "remit.scorecards/1"
     scorecards: list[ScorecardShape]
@@ -70,7 +70,7 @@ def export_line(entry: LedgerEntry | DecidedOpinion) -> bytes:
     return msgspec.json.encode({**first, **fields}) + b"\n"
 
 
-#: Name of `remit schema` -> the types of the shape: any of them.
+#: Name of `remit dev schema` -> the types of the shape: any of them.
 _SHAPES: dict[str, tuple[type, ...]] = {
     "ledger": (VerdictLine, OpinionLine),
     "scorecards": (ScorecardsShape,),

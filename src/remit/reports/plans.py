@@ -159,12 +159,11 @@ def next_step_text(found: PlanResult) -> str:
     """Return which commands show more about a plan and its jobs."""
     numbers = [one.job for one in found.delegations if one.job is not None]
     if not numbers:
-        return "see `remit progress`"
+        return "see `remit plan progress`"
     failed = [one.job for one in found.delegations if one.job and one.state in ("failed", "rejected", "escalated")]
     job = (failed or numbers)[0]
-    return (
-        f"see `remit logs {job}` for events, `remit jobs show {job}` for the result, `remit progress` for the progress"
-    )
+    shown = f"see `remit jobs logs {job}` for events, `remit jobs show {job}` for the result"
+    return f"{shown}, `remit plan progress` for the progress"
 
 
 def job_summary(found: PlanResult) -> str:
@@ -184,7 +183,7 @@ def _question_lines(one: Escalation, columns: int) -> Iterator[Line]:
     text = f"question {one.id} (plan {one.plan}): {escape_control(one.reason)}"
     for number, row in enumerate(wrap_text(text, columns - 2, 2)):
         yield [Piece(row if number == 0 else f"  {row}", "yellow")]
-    yield [Piece(f"    remit answer {one.id} retry | skip --why … | cancel | text --why …", "dim")]
+    yield [Piece(f"    remit plan answer {one.id} retry | skip --why … | cancel | text --why …", "dim")]
 
 
 def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:

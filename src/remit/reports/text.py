@@ -37,6 +37,8 @@ OUTCOME_STYLES: dict[Outcome, str] = {
     "mismatch": "bold red",
     "contradicted": "bold red",
 }
+#: Lines of one repeated violation that are listed.
+_MAX_LINES = 5
 #: Lines of source before and after a suggestion.
 _AROUND = 2
 
@@ -67,8 +69,8 @@ def _verdict(verdict: Verdict, columns: int) -> Iterator[Line]:
         yield [Piece(f"  {lines} not part of the result; only the claims there are checked", "dim")]
     reasons = {override.rule: override.reason for override in verdict.overrides}
     printed: set[str] = set()
-    for violation in verdict.violations:
-        yield from _violation(verdict, violation, columns)
+    for violation, numbers in _hardest_first(verdict.violations):
+        yield from _violation(verdict, violation, numbers, columns)
         excused = violation.rule in reasons and violation.level != "L1"
         advice = f"overridden: {reasons[violation.rule]}" if excused else f"→ {violation.help}"
         if advice not in printed:
@@ -106,13 +108,24 @@ def _dismissed(findings: Sequence[MergedFinding], columns: int) -> Iterator[Line
         yield from ([Piece(row, "dim")] for row in wrap_text(escape_control(head), columns, 4))
 
 
-def _violation(verdict: Verdict, violation: Violation, columns: int) -> Iterator[Line]:
+def _hardest_first(violations: Sequence[Violation]) -> list[tuple[Violation, list[int]]]:
+    """Return the violations with their lines, hard rules first. Those with one message are folded into the first."""
+    folded: dict[tuple[str, str], tuple[Violation, list[int]]] = {}
+    for violation in violations:
+        folded.setdefault((violation.rule, violation.message), (violation, []))[1].append(violation.line)
+    return sorted(folded.values(), key=lambda entry: entry[0].level)
+
+
+def _violation(verdict: Verdict, violation: Violation, lines: Sequence[int], columns: int) -> Iterator[Line]:
+    shown = ", ".join(map(str, lines[:_MAX_LINES])) + (
+        f" and {len(lines) - _MAX_LINES} more" * (len(lines) > _MAX_LINES)
+    )
     yield [
         Piece(f"  {violation.level} ", LEVEL_STYLES[violation.level]),
         Piece(violation.rule, "bold"),
-        Piece(f"  line {violation.line}", "dim"),
+        Piece(f"  {'line' if len(lines) == 1 else 'lines'} {shown}", "dim"),
     ]
-    for row in wrap_text(escape_control(violation.message), columns, 5):
+    for row in wrap_text(escape_control(violation.message), columns, 5, keeps_paths=True):
         yield [Piece(row)]
     yield from _source(verdict, violation, columns)
 
@@ -200,19 +213,23 @@ def _row(entry: ClaimEntry, columns: int) -> Iterator[Line]:
     """Yield a claim, its reason and what was found. What is only worth a look is dim."""
     is_dim = entry.reliability is not None and not entry.fails
     head = f"    line {entry.at:<4} "
-    margin, room = " " * (len(head) + 1), max(columns - len(head) - 2, 24)
+    margin = " " * (len(head) + 1)
     yield [
         Piece(head, "dim"),
         Piece(f"{entry.outcome:<13} ", "dim" if is_dim else OUTCOME_STYLES[entry.outcome]),
-        Piece(shorten_text(escape_control(cited_text(entry)), max(room - 13, 24)), "dim" if is_dim else ""),
+        Piece(escape_control(cited_text(entry)), "dim" if is_dim else ""),  # whole: it has the path and the line
     ]
     why = why_text(entry)
     if is_dim:
         why = f"worth a look: {why}"
-    for row in wrap_text(escape_control(why), columns, len(margin)) if why else ():
+    for row in wrap_text(escape_control(why), columns, len(margin), keeps_paths=True) if why else ():
         yield [Piece(row, "dim")]
     if found := found_text(entry):
-        yield [Piece(margin), Piece(shorten_text(f"→ {escape_control(found)}", room), "dim" if is_dim else "yellow")]
+        style = "dim" if is_dim else "yellow"
+        yield from (
+            [Piece(row, style)]
+            for row in wrap_text(f"→ {escape_control(found)}", columns, len(margin), keeps_paths=True)
+        )
 
 
 def _excerpt(found: Location, workspace: Workspace, columns: int) -> Iterator[Line]:

@@ -246,7 +246,7 @@ class _NotWaiting(Exception):
 async def _answer(connection: Connection, escalation: int, verb: str, words: str) -> int:
     found = await rows(connection, "plans.answer", escalation=escalation, answer=verb, words=to_storable(words))
     if not found:
-        raise UsageError(f"there is no open question {escalation}; `remit escalations` lists the open questions")
+        raise UsageError(f"there is no open question {escalation}; `remit plan questions` lists the open questions")
     return int(found[0]["plan"])
 
 

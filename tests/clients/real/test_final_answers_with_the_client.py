@@ -82,6 +82,6 @@ def test_another_subagent_is_sent_back_once_and_then_reported(stage: Stage) -> N
 
 
 def test_the_session_is_in_the_progress_file(stage: Stage) -> None:
-    shown = stage.remit("progress")
+    shown = stage.remit("plan", "progress")
     assert "Explore" in shown
     assert "Agent general-purpose failed, results may be incomplete" in " ".join(shown.split())

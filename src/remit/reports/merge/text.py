@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from remit.merging.model import Merge, MergedFinding, Opinion
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count, wrap_text
 from remit.reports.merge.decision import contract_status, decision_text
 from remit.reports.merge.groups import SectionEntry, no_findings_text, section_groups
 from remit.reports.merge.parts import (
@@ -55,6 +54,8 @@ _MAX_SOURCE = 3
 _MAX_PLACES = 10
 #: The characters of a fingerprint that are shown; `remit dismiss` accepts a part.
 _SHOWN_ID = 8
+#: A title has its own lines if less than this many columns are left next to the id.
+_MIN_TITLE = 24
 #: A longer id has its own line.
 _MAX_ID_WIDTH = 24
 _MARGIN = " " * 6
@@ -93,10 +94,10 @@ def _fit(text: str, room: int) -> str:
 
 
 def _wrapped(text: str, columns: int, margin: str) -> list[str]:
-    """Wrap text with a margin; wide characters take two columns."""
-    room = max(columns - len(margin), 20) * len(text) // max(display_width(text), 1) or 1
-    lines = textwrap.wrap(text, max(room, 10), break_on_hyphens=False)  # so that names can be copied
-    return [_fit(margin + line, columns) for line in lines] or [margin]
+    """Wrap text with a margin of spaces. No path is split, so that it can be copied."""
+    if display_width(margin + text) <= columns:
+        return [margin + text]
+    return wrap_text(text, columns, len(margin), keeps_paths=True)
 
 
 def _heading(words: str, note: str = "") -> Line:
@@ -129,7 +130,9 @@ def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
         what = escape_control(
             "  ".join(filter(None, [truncate_text(conflict.finding, MAX_TITLE), truncate_text(title, MAX_TITLE)]))
         )
-        yield [Piece(f"  {conflict.kind:<11}", "bold yellow"), Piece(_fit(what, columns - 13), "bold")]
+        first, *rest = _wrapped(what, columns, " " * 13)
+        yield [Piece(f"  {conflict.kind:<11}", "bold yellow"), Piece(first[13:], "bold")]
+        yield from ([Piece(row, "bold")] for row in rest)
         is_missing = finding is not None and finding.path and not names_location(conflict, finding)
         where = f" (at {location_of(finding)})" if finding is not None and is_missing else ""
         for row in _wrapped(escape_control(conflict.why + where), columns, " " * 13):
@@ -207,7 +210,8 @@ def _sides(sides: Sequence[tuple[str, str]], columns: int) -> Iterator[Line]:
 def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Workspace | None) -> Iterator[Line]:
     severity, name = severity_of(finding), escape_control(finding.id)
     head = f"  {severity:<10}{score(finding.confidence):>5}  "
-    is_long = display_width(name) > _MAX_ID_WIDTH  # then it has its own line: an id must not be cut
+    # Then the title has its own lines: an id must not be cut, and a title needs some columns.
+    is_long = display_width(name) > _MAX_ID_WIDTH or columns - len(head) - display_width(name) - 2 < _MIN_TITLE
     head += f"{name}  " if name and not is_long else ""
     rows = _wrapped(truncate_text(escape_control(finding.title), MAX_TITLE), columns, " " * display_width(head))
     first, *rest = ["", *rows] if is_long else rows
@@ -229,13 +233,15 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
         notes = " · ".join(map(escape_control, notes_of(opinion, finding)))
         is_short = notes and display_width(who) + 3 + display_width(notes) <= columns - 23
         who = f"{who} · {notes}" if is_short else who
+        first, *rest = _wrapped(who, columns, " " * 23)
         yield [
             Piece(f"{_MARGIN}{own:<10}", SEVERITY_STYLES[own]),
             Piece(f"{score(opinion.confidence):>5}  "),
-            Piece(_fit(who, columns - 23), "dim"),
+            Piece(first[23:], "dim"),
         ]
+        yield from ([Piece(row, "dim")] for row in rest)
         if notes and not is_short:
-            yield [Piece(" " * 23), Piece(_fit(notes, columns - 23), "dim")]
+            yield from ([Piece(row, "dim")] for row in _wrapped(notes, columns, " " * 23))
 
 
 def _other_places(entry: FoldedFinding, columns: int) -> Iterator[Line]:
@@ -275,12 +281,11 @@ def _labels(finding: MergedFinding, columns: int) -> Iterator[Line]:
 def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
     """Yield the location and the state of the evidence, on one line if they fit."""
     room = columns - len(_MARGIN)
-    location = (
-        [Piece(_fit(escape_control(location_of(finding)), room), "underline")]
-        if finding.path
-        else [Piece("no location", "dim")]
-    )
-    state = _fit(escape_control(evidence_state(finding)), room)
+    # Never cut: a reader of a pipe or a narrow screen needs the path, the line and the outcome.
+    location = [
+        Piece(escape_control(location_of(finding)), "underline") if finding.path else Piece("no location", "dim")
+    ]
+    state = escape_control(evidence_state(finding))
     notes = [
         f"#{escape_control(finding.fingerprint[:_SHOWN_ID])}" if finding.fingerprint else "",
         f"{agreement(finding, agents)} agents",
@@ -293,6 +298,10 @@ def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
         yield [Piece(_MARGIN), *location, Piece("   "), *rest]
         return
     yield [Piece(_MARGIN), *location]
+    if display_width(state) > room:
+        yield from ([Piece(row, _EVIDENCE_STYLES[finding.verified])] for row in _wrapped(state, columns, _MARGIN))
+        yield from ([Piece(_MARGIN + row, "dim")] for row in _joined([*filter(None, notes)], room))
+        return
     first, *more = _joined([state, *filter(None, notes)], room)
     yield [Piece(_MARGIN), Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(first[len(state) :], "dim")]
     yield from ([Piece(_MARGIN + row, "dim")] for row in more)
@@ -306,7 +315,7 @@ def _joined(notes: Sequence[str], room: int) -> list[str]:
         if display_width(longer) <= room:
             lines[-1] = longer
         else:
-            lines.append(_fit(note, room))
+            lines += wrap_text(note, room, keeps_paths=True)
     return lines
 
 
@@ -332,12 +341,12 @@ def _dropped_list(heading: str, findings: Sequence[MergedFinding], number: int, 
         words = "  ".join(
             filter(None, [escape_control(finding.id), truncate_text(escape_control(finding.title), MAX_TITLE)])
         )
-        yield [
-            Piece(f"  {severity_of(finding):<10}", SEVERITY_STYLES[severity_of(finding)]),
-            Piece(_fit(words, columns - 12)),
-        ]
+        first, *rest = _wrapped(words, columns, " " * 12)
+        severity = severity_of(finding)
+        yield [Piece(f"  {severity:<10}", SEVERITY_STYLES[severity]), Piece(first[12:])]
+        yield from ([Piece(row)] for row in rest)
         location = escape_control(location_of(finding)) or "no location"
-        for row in _wrapped(truncate_text(f"{location}: {reason}", 2 * MAX_TITLE), columns, " " * 12):
+        for row in _wrapped(f"{location}: {truncate_text(reason, 2 * MAX_TITLE)}", columns, " " * 12):
             yield [Piece(row, "dim")]
     if number > len(findings):
         yield [Piece(f"  and {number - len(findings):,} more", "dim")]

@@ -26,7 +26,9 @@ _PLUGINS = click.option(
     metavar="PATH",
     help="Folders of definitions, separated as in PATH, instead of the configured ones.",
 )
-_ALLOW = click.option("--allow-tools", metavar="NAMES", help="The tools that a worker allows, separated by commas.")
+_ALLOW = click.option(
+    "--worker-tools", "allow_tools", metavar="NAMES", help="The tools that a worker allows, separated by commas."
+)
 
 
 @click.group("agents", cls=ListFirst)
@@ -81,7 +83,7 @@ def show(name: str, plugin_path: str | None, form: str) -> int:
 @command.command("explain")
 @click.argument("name", required=False)
 @click.option("--system", help="The job's system prompt.")
-@click.option("--allowed-tools", metavar="NAMES", help="The job's tools, separated by commas.")
+@click.option("--tools", "allowed_tools", metavar="NAMES", help="The job's tools, separated by commas.")
 @click.option("--model", help="The job's model.")
 @click.option("--max-turns", type=int, help="The job's turn limit.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="The value of a variable in the body.")
@@ -101,7 +103,7 @@ def explain(name: str | None, **options: Any) -> int:
     \b
     Examples:
       remit agents explain security-auditor
-      remit agents explain security-auditor --allowed-tools Read,Grep --model opus
+      remit agents explain security-auditor --tools Read,Grep --model opus
       remit agents explain my-agent --plugin-path /srv/plugins/acme --policy strict --format json
     """
     configured = load()
@@ -133,7 +135,7 @@ def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
     \b
     Examples:
       remit agents check .claude/agents
-      remit agents check my-plugin --allow-tools Read,Grep,brain_search
+      remit agents check my-plugin --worker-tools Read,Grep,brain_search
       remit agents check .claude/agents --fix
     """
     allowed = _allowed(split_names(allow_tools) if allow_tools is not None else None)

@@ -1,4 +1,4 @@
-"""The commands on the contract: `remit rules`, `convert`, `prompt` and `schema`."""
+"""`remit dev`: the commands on the contract."""
 
 from __future__ import annotations
 
@@ -28,16 +28,29 @@ _OF_LEDGER = ("ledger", "scorecards", "weights", "calibration", "tokens")
 _NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan", *_OF_LEDGER]
 
 
-@click.command("rules")
+@click.group("dev")
+def dev_command() -> None:
+    """Show the rules, the instructions and the schemas that results follow, and convert results.
+
+    \b
+    Examples:
+      remit dev rules
+      remit dev prompt --kind review
+      remit dev schema result
+      remit dev convert answer.md --to json
+    """
+
+
+@dev_command.command("rules")
 @operation_options(ExplainRule)
 def rules_command(wanted: ExplainRule) -> int:
     """List the rules, or explain the rule with this NAME or code.
 
     \b
     Examples:
-      remit rules
-      remit rules confidence-arithmetic
-      remit rules --format json
+      remit dev rules
+      remit dev rules confidence-arithmetic
+      remit dev rules --format json
     """
     chosen = (find(wanted.name),) if wanted.name else every_rule()
     lines = rule_lines(chosen[0], columns()) if wanted.name else rule_list_lines(chosen, columns())
@@ -45,7 +58,7 @@ def rules_command(wanted: ExplainRule) -> int:
     return 0
 
 
-@click.command("convert")
+@dev_command.command("convert")
 @click.argument("file", metavar="FILE")
 @click.option("--to", "form", type=click.Choice(["md", "json"]), required=True, help="The format to write.")
 def convert_command(file: str, form: str) -> int:
@@ -55,8 +68,8 @@ def convert_command(file: str, form: str) -> int:
 
     \b
     Examples:
-      remit convert answer.md --to json
-      remit convert answer.json --to md > answer.md
+      remit dev convert answer.md --to json
+      remit dev convert answer.json --to md > answer.md
     """
     documents = parse(sys.stdin.buffer.read() if file == "-" else read_source(Path(file)))
     for document in documents:
@@ -74,7 +87,7 @@ def convert_command(file: str, form: str) -> int:
     return 0
 
 
-@click.command("prompt")
+@dev_command.command("prompt")
 @operation_options(Prompt)
 def prompt_command(wanted: Prompt) -> int:
     """Print the instructions that tell an agent how to write a result.
@@ -83,34 +96,34 @@ def prompt_command(wanted: Prompt) -> int:
 
     \b
     Examples:
-      remit prompt --kind review
-      remit prompt --kind exploration --profile v1
-      remit prompt --kind review --agent qa-engineer
+      remit dev prompt --kind review
+      remit dev prompt --kind exploration --profile v1
+      remit dev prompt --kind review --agent qa-engineer
     """
     shape = prompt_shape(wanted, load())
     print_answer(wanted.form, shape, shape.text)
     return 0
 
 
-@click.command("schema")
+@dev_command.command("schema")
 @click.argument("name", type=click.Choice(_NAMES), default="result")
 def schema_command(name: str) -> int:
     """Print the JSON Schema of a result or of a command's output.
 
     \b
     Examples:
-      remit schema result
-      remit schema brief
-      remit schema check
-      remit schema merge
-      remit schema decision
-      remit schema job
-      remit schema plan
-      remit schema ledger
-      remit schema scorecards
-      remit schema weights
-      remit schema calibration
-      remit schema tokens
+      remit dev schema result
+      remit dev schema brief
+      remit dev schema check
+      remit dev schema merge
+      remit dev schema decision
+      remit dev schema job
+      remit dev schema plan
+      remit dev schema ledger
+      remit dev schema scorecards
+      remit dev schema weights
+      remit dev schema calibration
+      remit dev schema tokens
     """
     schemas = {"result": result_schema, "brief": brief_schema, "check": check_schema, "merge": merge_schema}
     schemas["decision"] = decision_schema
@@ -122,7 +135,6 @@ def schema_command(name: str) -> int:
 
 
 def _run_schema(name: str) -> dict[str, Any]:
-    from remit.reports.jobs import job_schema
-    from remit.reports.plans import plan_schema
+    from remit.reports import jobs, plans  # late: they need the extra remit[run]
 
-    return job_schema() if name == "job" else plan_schema()
+    return jobs.job_schema() if name == "job" else plans.plan_schema()

@@ -3,85 +3,117 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
 
 import click
 
 import remit as package
 from remit.errors import UsageError, did_you_mean
 
-#: Heading in `remit --help` -> command -> (module and function, summary)
-GROUPS: dict[str, dict[str, tuple[str, str]]] = {
-    "Check and merge": {
-        "audit": ("audit.command", "List the untrue statements of your assistants."),
-        "demo": ("demo.command", "Review an example shop, and show what was false."),
-        "review": ("review.command", "Review a checkout and print one verified report."),
-        "verify": ("verify.command", "Check whether what a text states about the code is true."),
+Table = Mapping[str, tuple[str, str]]
+
+#: Command -> (module and function, summary). `remit --help` explains these.
+FRONT: Table = {
+    "audit": ("audit.command", "List the untrue statements of your assistants."),
+    "verify": ("verify.command", "Check whether what a text states about the code is true."),
+    "review": ("review.command", "Review a checkout and print one verified report."),
+    "install": ("clients.install_command", "Verify what a client's assistant and subagents say."),
+    "run": ("run.run_command", "Run a subagent on a task and wait for its result."),
+    "serve": ("serve.serve_command", "Start the dashboard and the API."),
+}
+#: Heading -> command -> (module and function, summary). `remit --help` names these, `remit help all` explains them.
+GROUPS: dict[str, Table] = {
+    "Results": {
         "check": ("check.command", "Check results against the contract and the checkout."),
         "merge": ("merge.merge_command", "Merge results and SARIF files into one report."),
         "dismiss": ("merge.dismiss_command", "Dismiss a finding with a reason that your team shares."),
         "restore": ("merge.restore_command", "Remove the dismissal of a finding."),
         "publish": ("publish.command", "Post a merge as a review of a pull request."),
-        "rules": ("contract.rules_command", "List the rules, or explain one."),
-        "convert": ("contract.convert_command", "Convert a result to canonical Markdown or JSON."),
-        "schema": ("contract.schema_command", "Print a JSON Schema of a result or of a command's output."),
+        "demo": ("demo.command", "Review an example shop, and show what was false."),
     },
-    "Definitions": {
+    "Agents": {
         "agents": ("agents.command", "Show and check subagent definitions."),
-        "prompt": ("contract.prompt_command", "Print the instructions on how to write a result."),
-    },
-    "Jobs": {
-        "run": ("run.run_command", "Run a subagent on a task and wait for its result."),
         "submit": ("jobs.submit_command", "Put a job into the queue."),
         "worker": ("worker.worker_command", "Run jobs from the queue."),
-        "jobs": ("jobs.jobs_command", "List and show jobs; remove old ones."),
-        "logs": ("jobs.logs_command", "Show the events of a job."),
-        "cancel": ("jobs.cancel_command", "Cancel a job or a plan."),
-        "retry": ("jobs.retry_command", "Continue a job, or let it correct its result."),
-    },
-    "Plans": {
-        "plan": ("plans.plan_command", "Run a plan: phases of delegations that survive a crash."),
+        "jobs": ("jobs.jobs_command", "List, show, follow, cancel and continue jobs."),
+        "plan": ("group.plan_command", "Run plans of delegations; show progress and questions."),
         "orchestrate": ("run.orchestrate_command", "Let a model do a task by delegating it."),
-        "escalations": ("plans.escalations_command", "List the open questions of plans."),
-        "answer": ("plans.answer_command", "Answer a question of a plan."),
-        "progress": ("progress.command", "Show the progress of the work and the next action."),
     },
-    "Claude Code": {
-        "install": ("clients.install_command", "Install the hooks, agents and commands."),
+    "Clients": {
         "uninstall": ("clients.uninstall_command", "Remove everything that install added."),
-        "gate": ("gate.command", "Show decisions of the gate, declare exceptions, test a call."),
-        "hook": ("clients.hook_command", "Handle a hook event; Claude Code runs it."),
+        "gate": ("gate.command", "Show decisions on calls, and test or permit a call."),
+        "hook": ("clients.hook_command", "Handle a hook event; a client runs it."),
+        "mcp": ("mcp.command", "Serve the checks to an assistant as an MCP server."),
+        "lsp": ("lsp.command", "Verify Markdown in an editor (language server)."),
     },
-    "Server": {
-        "serve": ("serve.serve_command", "Start the dashboard and the API."),
+    "Records": {
+        "ledger": ("ledger.ledger_command", "Show what the recorded verdicts state about agents."),
         "tokens": ("serve.tokens_command", "Manage who may use the server."),
-        "mcp": ("mcp.command", "Serve the contract to an assistant as an MCP server."),
-    },
-    "Ledger": {
-        "ledger": ("ledger.ledger_command", "Export the ledger; show scorecards and learned weights."),
-        "calibration": ("ledger.calibration_command", "Show how often findings with a score were confirmed."),
-    },
-    "Remit itself": {
         "db": ("worker.db_command", "Create the database roles of workers and submitters."),
+    },
+    "Setup": {
         "doctor": ("doctor.doctor_command", "Check the installation and show the effective settings."),
+        "dev": ("contract.dev_command", "Show rules, prompts and schemas; convert results."),
         "completion": ("doctor.completion_command", "Print the completion script of a shell."),
+        "help": ("group.help_command", "Explain a command, or all of them (`remit help all`)."),
     },
 }
-COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
+COMMANDS: Table = {**FRONT, **{name: about for group in GROUPS.values() for name, about in group.items()}}
+#: Commands of `remit plan`: see `COMMANDS`.
+PLAN: Table = {
+    "run": ("plans.plan_command", "Run the plan in a file, or continue one."),
+    "progress": ("progress.command", "Show the progress of the work and the next action."),
+    "questions": ("plans.questions_command", "List the open questions of plans."),
+    "answer": ("plans.answer_command", "Answer a question of a plan."),
+}
+#: A name of version 0.1 -> the words that replace it until 0.3.
+OLD_NAMES: dict[str, str] = {
+    **{name: f"jobs {name}" for name in ("logs", "cancel", "retry")},
+    "progress": "plan progress",
+    "escalations": "plan questions",
+    "answer": "plan answer",
+    "calibration": "ledger calibration",
+    **{name: f"dev {name}" for name in ("rules", "convert", "schema", "prompt")},
+}
+_LAST_VERSION = "0.3"
+#: An option of version 0.1 -> its name now, without dashes.
+_OLD_OPTIONS = {"allowed-tools": "tools", "allow-tools": "worker-tools"}
+#: Characters of the line about a command in a group.
+_MAX_LINE = 54
 
 
-class LazyGroup(click.Group):
-    """A command group that loads its commands when they run."""
+def name_again(old: str, new: str) -> None:
+    """Print that a command has another name now."""
+    click.echo(f"remit: `remit {old}` is now `remit {new}`; the old name works until {_LAST_VERSION}", err=True)
+
+
+def _option_name(name: str) -> str:
+    """Return the name that an option has now."""
+    new = _OLD_OPTIONS.get(name)
+    if new is None:
+        return name
+    click.echo(f"remit: `--{name}` is now `--{new}`; the old name works until {_LAST_VERSION}", err=True)
+    return new
+
+
+class LazyCommands(click.Group):
+    """A command group that loads its commands when they run, and suggests a similar command for an unknown one."""
+
+    #: The commands, and the words before them.
+    table: ClassVar[Table] = {}
+    prefix: ClassVar[str] = "remit"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order of the help page."""
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.table:
             return None
-        module, function = COMMANDS[cmd_name][0].split(".")
+        module, function = self.table[cmd_name][0].split(".")
         command: click.Command = getattr(importlib.import_module(f"remit.surfaces.cli.{module}"), function)
         return command
 
@@ -89,17 +121,55 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest a similar command for an unknown one."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = did_you_mean(args[0], COMMANDS) or "; see `remit --help`"
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            near = did_you_mean(args[0], self.table) or f"; see `{self.prefix} --help`"
             raise UsageError(f"there is no command {args[0]!r}{near}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands from the table, so that `--help` does not load them."""
-        width = max(map(len, COMMANDS))
-        for title, commands in GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl([(f"{name:<{width}}", line) for name, (_, line) in commands.items()])
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self.table.items()])
+
+
+class RemitCommands(LazyCommands):
+    """The commands of Remit. The names of version 0.1 lead to the commands that replace them."""
+
+    table = COMMANDS
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Replace an old name."""
+        if args and args[0] in OLD_NAMES:
+            new = OLD_NAMES[args[0]]
+            name_again(args[0], new)
+            args = [*new.split(), *args[1:]]
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in front, and the names of the others in one line for each group."""
+        width = max(map(len, (*FRONT, *GROUPS)))
+        with formatter.section("Commands"):
+            formatter.write_dl([(f"{name:<{width}}", line) for name, (_, line) in FRONT.items()])
+        with formatter.section("More commands (`remit help all` explains them)"):
+            formatter.write_dl([(f"{title:<{width}}", ", ".join(names)) for title, names in GROUPS.items()])
+
+
+class PlanCommands(LazyCommands):
+    """The commands of `remit plan`. A file or an option in place of a command runs a plan, as in version 0.1."""
+
+    table = PLAN
+    prefix = "remit plan"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert the command that version 0.1 did not have."""
+        first = args[0] if args else ""
+        is_option = first.startswith("-") and first not in ctx.help_option_names
+        if is_option or (first not in self.table and (Path(first).suffix or Path(first).is_file())):
+            name_again("plan FILE", "plan run FILE")
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
@@ -108,30 +178,93 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
         ctx.exit(0)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_SETTINGS = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 100,
+    "token_normalize_func": _option_name,
+}
+
+
+@click.group(cls=RemitCommands, context_settings=_SETTINGS)
 @click.option(
     "--version", is_flag=True, callback=_print_version, expose_value=False, is_eager=True, help="Show the version."
 )
 def remit() -> None:
-    """Control what subagents may do, and verify what they report.
-
-    Definitions set the prompt, tools and limits of a subagent. Jobs and plans run subagents and survive a crash.
-    Results are checked against the checkout and merged into one report.
+    """Verify what assistants and their subagents say about code.
 
     \b
     Examples:
-      remit review                            review this checkout
-      remit verify audit.md                   are the claims of a text true?
-      remit check answer.md                   check a result
-      remit merge results/                    merge many results into one report
-      remit agents explain code-explorer      show its prompt, tools and limits
+      remit audit                   what did my assistants say that was not so?
+      remit verify audit.md         are the claims of a text true?
+      remit review                  review the changes of this checkout
+      remit install claude-code     verify what the assistant writes
       remit run code-explorer "how is a cart paid?"
-      remit submit qa-engineer "review the last commit"
-      remit worker --concurrency 20           run jobs from the queue
-      remit plan release.toml                 run a plan
-      remit orchestrate "add a discount"      let a model delegate a task
-      remit install claude-code               check the reports of its subagents
-      remit serve --open                      see and decide in the browser
-      remit calibration                       how often is a score right?
-      remit doctor                            check the installation
+      remit serve --demo            look around in the browser
     """
+
+
+@click.group("plan", cls=PlanCommands)
+def plan_command() -> None:
+    """Run plans: phases of delegations that survive a crash. Show their progress, and answer their questions.
+
+    \b
+    Examples:
+      remit plan run release.toml       run a plan
+      remit plan progress               what was done, and what comes next
+      remit plan questions              what waits for you
+      remit plan answer 4 retry
+    """
+
+
+@click.command("help")
+@click.argument("words", nargs=-1, metavar="[COMMAND|all]")
+@click.pass_context
+def help_command(ctx: click.Context, words: tuple[str, ...]) -> int:
+    """Explain a command, or list all commands.
+
+    \b
+    Examples:
+      remit help all
+      remit help verify
+      remit help jobs show
+    """
+    top = ctx.find_root()
+    if words == ("all",):
+        click.echo(_all_commands())
+        return 0
+    command, names = top.command, list(words)
+    for at, name in enumerate(names):
+        found = command.get_command(top, name) if isinstance(command, click.Group) else None
+        if found is None:
+            raise UsageError(f"there is no command {' '.join(names[: at + 1])!r}; see `remit help all`")
+        command = found
+    with click.Context(command, info_name=" ".join(["remit", *names]), **remit.context_settings) as context:
+        click.echo(command.get_help(context))
+    return 0
+
+
+def _all_commands() -> str:
+    """Return every command with its line, and the commands of groups."""
+    formatter = click.HelpFormatter(max_width=100)
+    for title, table in {"In front": FRONT, **GROUPS}.items():
+        with formatter.section(title):
+            formatter.write_dl([row for name in table for row in _rows(name)])
+    return formatter.getvalue().rstrip()
+
+
+def _rows(name: str) -> list[tuple[str, str]]:
+    """Return a command with its line, and the commands in it."""
+    rows = [(name, COMMANDS[name][1])]
+    try:
+        command = remit.get_command(click.Context(remit), name)
+    except ModuleNotFoundError:  # it needs an extra
+        return rows
+    if isinstance(command, LazyCommands):
+        return [*rows, *((f"  {name} {inner}", line) for inner, (_, line) in command.table.items())]
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            if found is not None and not found.hidden:
+                rows.append((f"  {name} {inner}", found.get_short_help_str(_MAX_LINE)))
+    return rows

@@ -55,13 +55,16 @@ T = TypeVar("T", bound=Run)
 
 @click.group("jobs", cls=ListFirst)
 def jobs_command() -> None:
-    """Show jobs: queued, running and finished.
+    """List jobs, show one, follow it, cancel it or continue it.
 
     \b
     Examples:
       remit jobs                    list the newest jobs
       remit jobs --state queued     list queued jobs (options as in `remit jobs list`)
       remit jobs show 12            show one job with its result
+      remit jobs logs -f 12         follow its events
+      remit jobs cancel 12
+      remit jobs retry 12
       remit jobs prune --days 30    remove old jobs
     """
 
@@ -133,7 +136,7 @@ def prune(days: int, form: str) -> int:
     return 0
 
 
-@click.command("cancel")
+@jobs_command.command("cancel")
 @operation_options(Cancel)
 def cancel_command(wanted: Cancel) -> int:
     """Cancel a job: a queued job never starts, a running job is stopped within a second.
@@ -143,8 +146,8 @@ def cancel_command(wanted: Cancel) -> int:
 
     \b
     Examples:
-      remit cancel 12
-      remit cancel --plan 3
+      remit jobs cancel 12
+      remit jobs cancel --plan 3
     """
     number = wanted.job
     if (number is None) == (wanted.plan is None):
@@ -163,7 +166,7 @@ def cancel_command(wanted: Cancel) -> int:
     return 0
 
 
-@click.command("retry")
+@jobs_command.command("retry")
 @operation_options(JobNumber)
 def retry_command(wanted: JobNumber) -> int:
     """Continue a job that did not complete, or let it correct its result.
@@ -173,7 +176,7 @@ def retry_command(wanted: JobNumber) -> int:
 
     \b
     Examples:
-      remit retry 12
+      remit jobs retry 12
     """
 
     async def work(database: Database, settings: Settings) -> tuple[Job, str, str]:
@@ -247,9 +250,9 @@ def _submit_remotely(wanted: Submit, server: str) -> int:
     """Submit a job to a server. It resolves the definition, with the policy `strict`."""
     if len(wanted.words) > 2:
         raise UsageError("pass [AGENT] TASK; quote a task of several words")
-    for name in ("plugin_path", "allow_tools", "policy"):
+    for name, option in (("plugin_path", "plugin-path"), ("allow_tools", "worker-tools"), ("policy", "policy")):
         if getattr(wanted, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} has no effect with --server: the server's settings apply")
+            raise UsageError(f"--{option} has no effect with --server: the server's settings apply")
     agent = wanted.words[0] if len(wanted.words) == 2 else None
     fields = {**job_request(wanted), **queueing_of(wanted)._asdict(), "repo": wanted.repo}
     sent = {name for name in arguments_on(Submit, "http").__struct_fields__ if fields.get(name) not in (None, {})}
@@ -261,7 +264,7 @@ def _submit_remotely(wanted: Submit, server: str) -> int:
 _POLL_SECONDS = 0.5
 
 
-@click.command("logs")
+@jobs_command.command("logs")
 @click.argument("job", type=int)
 @click.option("--follow", "-f", is_flag=True, help="Continue until the job is finished.")
 @form_option()
@@ -270,9 +273,9 @@ def logs_command(job: int, form: str, *, follow: bool) -> int:
 
     \b
     Examples:
-      remit logs 12
-      remit logs -f 12
-      remit logs 12 --format json
+      remit jobs logs 12
+      remit jobs logs -f 12
+      remit jobs logs 12 --format json
     """
 
     async def work(database: Database, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""The commands `remit ledger` and `remit calibration`."""
+"""`remit ledger`: what the recorded verdicts state."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
 from remit.reports.ledger import difference_lines, learned_lines, scorecard_lines, scorecard_shape, version_name
 from remit.reports.ledger_shapes import ScorecardsShape, export_line
+from remit.surfaces.cli.group import name_again
 from remit.surfaces.cli.printing import form_option, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
@@ -37,7 +38,20 @@ _from_option = click.option(
 )
 
 
-@click.group("ledger")
+class _LedgerCommands(click.Group):
+    """The commands of `remit ledger`, with the name that `cards` had in version 0.1."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Replace the old name."""
+        if args and args[0] == "agents":
+            name_again("ledger agents", "ledger cards")
+            args = ["cards", *args[1:]]
+        return super().resolve_command(ctx, args)
+
+
+@click.group("ledger", cls=_LedgerCommands)
 def ledger_command() -> None:
     """Export the ledger, and show what it states about agents.
 
@@ -46,7 +60,7 @@ def ledger_command() -> None:
     \b
     Examples:
       remit ledger export > ledger.jsonl
-      remit ledger agents
+      remit ledger cards
       remit ledger weights
     """
 
@@ -64,14 +78,13 @@ def export_command(output: Path | None) -> int:
 
     async def work(database: Database, settings: Settings) -> int:
         from remit.store import ledger
-        from remit.store.ledger import stream_entries
 
         del settings
         await _import_sessions(database)
         number = 0
         with output.open("wb") if output is not None else contextlib.nullcontext() as file:
             write = file.write if file is not None else _print_line
-            async for entry in stream_entries(database):
+            async for entry in ledger.stream_entries(database):
                 write(export_line(entry))
                 number += 1
             for opinion in await ledger.decided_opinions(database):
@@ -120,25 +133,24 @@ async def _import_sessions(database: Database) -> int:
     return await import_sessions(database, project.folders, project.root)
 
 
-@ledger_command.command("agents")
+@ledger_command.command("cards")
 @click.argument("agent", required=False)
 @click.option("--compare", is_flag=True, help="Compare the last two versions of AGENT.")
 @form_option()
-def agents_command(agent: str | None, form: str, *, compare: bool) -> int:
+def cards_command(agent: str | None, form: str, *, compare: bool) -> int:
     """Show a scorecard for each agent, definition and model.
 
     \b
     Examples:
-      remit ledger agents
-      remit ledger agents security-auditor --compare
+      remit ledger cards
+      remit ledger cards security-auditor --compare
     """
 
     async def work(database: Database, _: Settings) -> list[Scorecard]:
         from remit.store import ledger
-        from remit.store.ledger import fold
 
         await _import_sessions(database)
-        await fold(database)
+        await ledger.fold(database)
         return await ledger.scorecards(database, agent=agent)
 
     cards = with_database(work)
@@ -172,7 +184,7 @@ def weights_command(source: Path | None, form: str) -> int:
     return 0
 
 
-@click.command("calibration")
+@ledger_command.command("calibration")
 @click.option("--agent", metavar="NAME", help="Only the findings of this agent.")
 @click.option(
     "--score",
@@ -191,8 +203,8 @@ def calibration_command(agent: str | None, score: str, source: Path | None, outp
 
     \b
     Examples:
-      remit calibration
-      remit calibration --agent security-auditor --format svg --output calibration.svg
+      remit ledger calibration
+      remit ledger calibration --agent security-auditor --format svg --output calibration.svg
     """
     found = calibrate(decision_points(_decided(source), agent=agent, is_checked=score == "checked"))
     if form == "json":

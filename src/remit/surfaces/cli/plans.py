@@ -1,4 +1,4 @@
-"""`remit plan`, `answer` and `escalations`, and the progress of a plan. After Ctrl-C, a plan can be resumed."""
+"""`remit plan run`, `answer` and `questions`, and the progress of a plan. After Ctrl-C, a plan can be resumed."""
 
 from __future__ import annotations
 
@@ -60,6 +60,17 @@ from remit.surfaces.cli.merge import with_dismissals
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_lines, print_text
 from remit.surfaces.cli.store import with_database
+
+#: A step of a delegation -> its words.
+_STEPS = {
+    "submit": "started",
+    "accept": "accepted",
+    "correct": "sent back",
+    "retry": "retried",
+    "fall-back": "replaced by its files",
+    "gap": "left out",
+    "escalate": "waits for an answer",
+}
 
 
 class DrivenPlan(NamedTuple):
@@ -222,9 +233,15 @@ class _PlanDisplay:
             if row["id"] not in self._printed:
                 self._printed.add(row["id"])
 
-                name = f" {row['name']}" if row["name"] else ""
-                step = escape_control(f"{row['step']}{name}: {row['reason']}")
+                step = escape_control(_step_text(row["step"], row["name"] or "", row["reason"]))
                 click.echo(f"{row['at'].astimezone():%H:%M:%S} {step}", err=True)
+
+
+def _step_text(step: str, name: str, reason: str) -> str:
+    """Return a step as text: of a delegation with its name, else of the plan."""
+    if not name:
+        return f"{step}: {reason}"
+    return f"{name} {_STEPS.get(step, step)}" + (f": {reason}" if step != "submit" else "")
 
 
 def _styled(lines: Iterable[Line]) -> Any:
@@ -241,7 +258,7 @@ def _styled(lines: Iterable[Line]) -> Any:
 _SHOWN_SCOPES = 5
 
 
-@click.command("plan")
+@click.command("run")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--repo", type=click.Path(path_type=Path), help="The folder to work in; default: the current folder.")
 @click.option("--resume", type=int, metavar="ID", help="Continue this plan instead of reading a file.")
@@ -259,9 +276,9 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
 
     \b
     Examples:
-      remit plan review.toml
-      remit plan review.toml --dry-run
-      remit plan --resume 3
+      remit plan run review.toml
+      remit plan run review.toml --dry-run
+      remit plan run --resume 3
     """
     if (file is None) == (resume is None):
         raise UsageError("pass either a FILE or --resume ID")
@@ -338,7 +355,7 @@ def print_result(driven: DrivenPlan, form: str) -> int:
             click.echo(f"report: {driven.files['html']}\n        {driven.files['md']}", err=True)
         click.echo(next_step_text(found), err=True)
     if driven.stopped:
-        click.echo(f"remit: stopped; continue with `remit plan --resume {found.plan.id}`", err=True)
+        click.echo(f"remit: stopped; continue with `remit plan run --resume {found.plan.id}`", err=True)
         return 130
     return 0 if found.plan.state == "finished" and found.plan.outcome == "continue" else 1
 
@@ -353,14 +370,14 @@ def answer_command(wanted: Answer) -> int:
 
     \b
     Examples:
-      remit answer 4 retry
-      remit answer 4 skip --why "the module is going away"
-      remit answer 4 text --why "look in src/legacy instead"
+      remit plan answer 4 retry
+      remit plan answer 4 skip --why "the module is going away"
+      remit plan answer 4 text --why "look in src/legacy instead"
     """
     number, verb = wanted.question or 0, wanted.answer or ""
     if verb in ("skip", "text") and not wanted.why.strip():
         raise UsageError(f"{verb} needs --why")
-    require_person("remit answer")
+    require_person("remit plan answer")
     given = with_database(lambda database, settings: answer_question(database, settings, number, verb, wanted.why))
     if wanted.form == "json":
         shape = {"schema": given.schema, "escalation": number, "plan": given.plan, "answer": verb}
@@ -370,16 +387,16 @@ def answer_command(wanted: Answer) -> int:
     return 0
 
 
-@click.command("escalations")
+@click.command("questions")
 @click.option("--all", "is_all", is_flag=True, help="Include answered questions.")
 @form_option()
-def escalations_command(form: str, *, is_all: bool) -> int:
+def questions_command(form: str, *, is_all: bool) -> int:
     """List the open questions of plans and orchestrators. The exit code is 1 if a question is open.
 
     \b
     Examples:
-      remit escalations
-      remit escalations --format json
+      remit plan questions
+      remit plan questions --format json
     """
     found = with_database(lambda database, _: plans.escalations(database, is_open=not is_all))
     if form == "json":

@@ -1,4 +1,4 @@
-"""The command `remit progress`."""
+"""The command `remit plan progress`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from remit.store.database import Database
 from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
-#: Delegations that `remit progress` shows.
+#: Delegations that `remit plan progress` shows.
 _MAX_DELEGATIONS = 20
 
 
@@ -45,14 +45,14 @@ def command(file: Path | None, resolved: str | None, form: str, *, resume: bool)
 
     \b
     Examples:
-      remit progress
-      remit progress --resume
-      remit progress --resolved "no price list"
+      remit plan progress
+      remit plan progress --resume
+      remit plan progress --resolved "no price list"
     """
     settings = load_settings()
     path = file or find_progress(Path.cwd(), settings.data)
     if path is None:
-        raise UsageError("there is no progress file here; `remit plan` and `remit review` write one")
+        raise UsageError("there is no progress file here; `remit plan run` and `remit review` write one")
     if resolved is not None:
         _resolve(path, resolved, is_own=path == progress_path(settings.data))
     progress = read_progress(path)
@@ -76,7 +76,7 @@ def _resolve(file: Path, text: str, *, is_own: bool) -> None:
     removed: list[str] = []
     update_progress(file, lambda progress: removed.extend(resolve_blocker(progress, text) if text.strip() else []))
     if not removed:
-        raise UsageError(f"no reported blocker contains {text!r}; `remit progress` lists them")
+        raise UsageError(f"no reported blocker contains {text!r}; `remit plan progress` lists them")
     for one in removed:
         click.echo(f"resolved: {escape_control(one)}", err=True)
 
@@ -131,7 +131,9 @@ def _work_lines(progress: dict[str, Any]) -> list[Line]:
     for one in open_questions(progress):
         text = f"question {one.get('id')} ({one.get('work')}): {one.get('reason')}"
         lines += [[Piece(row, "yellow")] for row in wrap_text(escape_control(text), columns(), 2)]
-        lines.append([Piece(f"    remit answer {one.get('id')} retry | skip --why … | cancel | text --why …", "dim")])
+        lines.append(
+            [Piece(f"    remit plan answer {one.get('id')} retry | skip --why … | cancel | text --why …", "dim")]
+        )
     entries = open_work(progress)
     for one in entries if len(entries) > 1 else ():
         text = f"{one.get('key')}: {one.get('status')}, {one.get('position')}; {one.get('nextAction')}"

@@ -205,7 +205,7 @@ def _report(
     write_merge(merged, options["form"], sources, options["output"])
     record_merge(merged, "review", root, plan=found.plan.id, is_queued_only=not options["record"])
     click.echo(f"report: {files['html']}\n        {files['md']}", err=True)
-    click.echo(f"jobs:   {job_summary(found)}; see `remit logs ID`", err=True)
+    click.echo(f"jobs:   {job_summary(found)}; see `remit jobs logs ID`", err=True)
     if options["is_opened"]:
         webbrowser.open(files["html"].as_uri())
 

@@ -159,7 +159,7 @@ class Interrupts:
         if sys.stdin.isatty() and not self.must_exit:
             chosen = await self._ask(showing)
         if chosen == "leave":
-            hint = f"`remit worker` continues it, `remit logs -f {job}` shows it"
+            hint = f"`remit worker` continues it, `remit jobs logs -f {job}` shows it"
             click.echo(f"remit: job {job} is left in the queue; {hint}", err=True)
         return chosen
 
@@ -284,8 +284,8 @@ def orchestrate_command(wanted: Orchestrate) -> int:
     """Let a model do TASK by delegating it to subagents.
 
     The model can delegate, read results, ask you, report and record progress. It reads and edits files only as far as
-    the gate allows. Open questions stay until you answer them (`remit escalations`, `remit answer`). Ctrl-C asks
-    whether to leave the job to a worker or to cancel it. The exit code is 0 if the job completed and asks nothing.
+    the gate allows. Open questions stay until you answer them (`remit plan questions`, `remit plan answer`). Ctrl-C
+    asks whether to leave the job to a worker or to cancel it. The exit code is 0 if the job completed and asks nothing.
 
     \b
     Examples:
