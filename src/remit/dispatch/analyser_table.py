@@ -28,7 +28,7 @@ _SARIF = ((), ("runs",), ("runs", "*"), ("runs", "*", "results"))
 
 
 class OutputError(ValueError):
-    """The output of an analyser is not complete: it has failed, whatever its exit code is."""
+    """The output of an analyser is not complete: it has failed, also if its exit code is 0."""
 
 
 class Item(NamedTuple):
@@ -187,9 +187,9 @@ def from_clippy(items: Iterable[Item], root: str) -> Iterator[Reading]:
             is_complete = True
             # A build that failed has surely read only the files that it names.
             yield Reading(reads_only_stated=one.get("success") is False)
-        message = one["message"] if one.get("reason") == "compiler-message" else {"spans": (), "level": ""}
+        message: dict[str, Any] = one["message"] if one.get("reason") == "compiler-message" else {"spans": ()}
         span = next((each for each in message["spans"] if each["is_primary"]), None)
-        if span is not None and message["level"] in ("error", "warning"):
+        if span is not None and message.get("level") in ("error", "warning"):
             rule = (message.get("code") or {}).get("code") or "rustc"
             path = relative_path(span["file_name"], root)
             lines = (span["line_start"], span["line_end"])

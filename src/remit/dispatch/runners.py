@@ -83,7 +83,7 @@ class ProgramOutput(NamedTuple):
     unread: Sequence[str] = ()
     #: How many results of an analyser are left out.
     left_out: int = 0
-    #: What the output of an analyser lacks. It has failed then, whatever its exit code is.
+    #: What the output of an analyser lacks. It has failed then, also if its exit code is 0.
     problem: str = ""
 
 
@@ -162,9 +162,11 @@ async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings)
         run = _AnalyserRun(analyser, root, Path(scratch), prefix, environment, opened)
         outputs: list[AnalyserOutput] = []
         errors = b""
+        code = 0
         for command in analyser_commands(found, root, scope, INSIDE if is_sandboxed else scratch):
             ended, output = await run.start(command)
             errors += ended.errors
+            code = ended.code
             if output is None:
                 return ended._replace(errors=errors)
             outputs.append(output)
@@ -172,7 +174,7 @@ async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings)
             combined = await asyncio.to_thread(combined_sarif, analyser, outputs, root)
         except OutputError as error:
             begin = b"\n".join(_beginning(one.file) for one in outputs[:5])
-            return ProgramOutput(ended.code, begin, errors, problem=str(error))
+            return ProgramOutput(code, begin, errors, problem=str(error))
     return ProgramOutput(0, combined.sarif, errors, combined.unread, combined.left_out)
 
 
