@@ -232,3 +232,25 @@ def test_a_narrow_screen_or_a_pipe_keeps_locations_and_outcomes_whole(columns: i
     assert "confidence 60 is under 80" in " ".join(text.split())
     assert "A bug" in text
     assert "…" not in text
+
+
+def test_equal_findings_of_one_rule_are_one_entry_with_their_places() -> None:
+    title = "no-unused-vars: {} is not used"
+    unused = [
+        finding(f"QA-{line:03}", title=title.format(name), agents=("oxlint",), place=(f"{SHOP}/catalog.py", line, None))
+        for line, name in ((3, "a"), (5, "a"), (9, "b"))
+    ]
+    other = finding("SEC-001", title="B608: Pasted SQL", agents=("bandit",))
+    text = written(merge_of(*unused, other), 140)
+    assert "Findings  4 of 2 kinds, worst first\n" in text
+    assert text.count("no-unused-vars: a is not used") == 1
+    assert "and 2 more places of this kind:\n        examples/shop/shop/catalog.py:5  QA-005\n" in text
+    assert "catalog.py:9  QA-009\n          no-unused-vars: b is not used\n" in text
+    assert text.count("B608") == 1
+
+
+def test_findings_of_subagents_are_one_entry_only_if_their_titles_are_equal() -> None:
+    findings = [finding(f"QA-00{at}", title=title) for at, title in enumerate(("Race: a", "Race: b", "Race: a"), 1)]
+    text = written(merge_of(*findings), 140)
+    assert "Findings  3 of 2 kinds, worst first\n" in text
+    assert (text.count("Race: a"), text.count("Race: b")) == (1, 1)

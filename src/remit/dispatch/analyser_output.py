@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from remit.dispatch.analyser_table import Analyser, Item, OutputError, from_sarif, listed_files
+from remit.dispatch.analyser_table import Analyser, OutputError, OutputPart, from_sarif, listed_files
 
 #: The most results of one rule that are kept, the most of all rules, and the most characters. The rest is counted.
 MAX_OF_RULE = 2_000
@@ -65,7 +65,12 @@ def combined_sarif(analyser: Analyser, outputs: Sequence[AnalyserOutput], root: 
 
 
 def _read_output(
-    analyser: Analyser, items: Iterator[Item], files: Collection[str], root: str, kept: _KeptResults, runs: list[_Run]
+    analyser: Analyser,
+    items: Iterator[OutputPart],
+    files: Collection[str],
+    root: str,
+    kept: _KeptResults,
+    runs: list[_Run],
 ) -> set[str]:
     """Add the runs of one output, and return the files that were not read."""
     read: set[str] = set()
@@ -142,14 +147,14 @@ def _without_columns(value: Any) -> Any:
     return {key: _without_columns(each) for key, each in value.items()}
 
 
-def json_lines(file: IO[bytes]) -> Iterator[Item]:
+def json_lines(file: IO[bytes]) -> Iterator[OutputPart]:
     """Yield the value of each line that has a JSON object."""
     while line := file.readline(_MAX_VALUE):
         if line.startswith(b"{"):
-            yield Item((), json.loads(line))
+            yield OutputPart((), json.loads(line))
 
 
-def json_items(file: IO[bytes], containers: Collection[tuple[str, ...]]) -> Iterator[Item]:
+def json_items(file: IO[bytes], containers: Collection[tuple[str, ...]]) -> Iterator[OutputPart]:
     """Yield the values of a JSON document in their order, without reading the whole document into memory.
 
     A value whose path is in `containers` is entered: it is yielded as an empty list or object, and its members follow.
@@ -163,12 +168,12 @@ def json_items(file: IO[bytes], containers: Collection[tuple[str, ...]]) -> Iter
         raise OutputError("its output is more than one document")
 
 
-def _items(reader: _JsonReader, path: tuple[str, ...], containers: Collection[tuple[str, ...]]) -> Iterator[Item]:
+def _items(reader: _JsonReader, path: tuple[str, ...], containers: Collection[tuple[str, ...]]) -> Iterator[OutputPart]:
     kind = reader.next()
     if path not in containers or kind not in ("[", "{"):
-        yield Item(path, reader.value())
+        yield OutputPart(path, reader.value())
         return
-    yield Item(path, [] if kind == "[" else {})
+    yield OutputPart(path, [] if kind == "[" else {})
     reader.skip(kind)
     end = "]" if kind == "[" else "}"
     while reader.next() != end:

@@ -31,7 +31,7 @@ class OutputError(ValueError):
     """The output of an analyser is not complete: it has failed, also if its exit code is 0."""
 
 
-class Item(NamedTuple):
+class OutputPart(NamedTuple):
     """A value in the output of a program, with its path."""
 
     path: tuple[str, ...]
@@ -72,7 +72,7 @@ class Analyser(NamedTuple):
     #: Where a project may have its own, which needs the sandbox. It is used if the PATH has none.
     own: tuple[str, ...] = ()
     #: How its output becomes results of SARIF, and the files that it has read; None if it is SARIF.
-    convert: Callable[[Iterator[Item], str], Iterator[Reading]] | None = None
+    convert: Callable[[Iterator[OutputPart], str], Iterator[Reading]] | None = None
     #: The lists and objects of its output whose members are read one by one: their paths, with `*` for elements.
     containers: tuple[tuple[str, ...], ...] = _SARIF
     #: Options before the others for files of more than `LARGE` bytes.
@@ -120,7 +120,7 @@ def relative_path(path: str, root: str) -> str:
     return os.path.normpath(path.removeprefix(f"{root}/"))
 
 
-def from_shellcheck(items: Iterable[Item], _: str) -> Iterator[Reading]:
+def from_shellcheck(items: Iterable[OutputPart], _: str) -> Iterator[Reading]:
     """Convert the format `json1` of shellcheck."""
     items = iter(items)
     yield _start("comments", items)
@@ -129,7 +129,7 @@ def from_shellcheck(items: Iterable[Item], _: str) -> Iterator[Reading]:
         yield Reading([_result(f"SC{one['code']}", level, one["message"], one["file"], one["line"], one["endLine"])])
 
 
-def _start(key: str, items: Iterator[Item]) -> Reading:
+def _start(key: str, items: Iterator[OutputPart]) -> Reading:
     """Read to the list or the object that an output must have."""
     for item in items:
         if item.path == ((key,) if key else ()) and item.value in ([], {}):
@@ -137,7 +137,7 @@ def _start(key: str, items: Iterator[Item]) -> Reading:
     raise OutputError(f"its output has no {key or 'list'}")
 
 
-def from_eslint(items: Iterable[Item], root: str) -> Iterator[Reading]:
+def from_eslint(items: Iterable[OutputPart], root: str) -> Iterator[Reading]:
     """Convert the format `json` of eslint. Ignored files and those without rules are not in it."""
     items = iter(items)
     yield _start("", items)._replace(reads_only_stated=True)
@@ -157,7 +157,7 @@ def from_eslint(items: Iterable[Item], root: str) -> Iterator[Reading]:
         yield Reading(results, read=(path,))
 
 
-def from_rubocop(items: Iterable[Item], root: str) -> Iterator[Reading]:
+def from_rubocop(items: Iterable[OutputPart], root: str) -> Iterator[Reading]:
     """Convert the format `json` of rubocop. Excluded files are not in it; broken files were not read."""
     items = iter(items)
     yield _start("files", items)._replace(reads_only_stated=True)
@@ -178,7 +178,7 @@ def from_rubocop(items: Iterable[Item], root: str) -> Iterator[Reading]:
         yield Reading(results, read=() if is_broken else (path,))
 
 
-def from_clippy(items: Iterable[Item], root: str) -> Iterator[Reading]:
+def from_clippy(items: Iterable[OutputPart], root: str) -> Iterator[Reading]:
     """Convert the messages of cargo. Without the message on the end of the build, clippy has not run."""
     yield Reading()
     is_complete = False
@@ -198,7 +198,7 @@ def from_clippy(items: Iterable[Item], root: str) -> Iterator[Reading]:
         raise OutputError("it did not finish a build")
 
 
-def from_phpstan(items: Iterable[Item], root: str) -> Iterator[Reading]:
+def from_phpstan(items: Iterable[OutputPart], root: str) -> Iterator[Reading]:
     """Convert the format `json` of phpstan."""
     items = iter(items)
     has_files = False
@@ -219,7 +219,7 @@ def from_phpstan(items: Iterable[Item], root: str) -> Iterator[Reading]:
 _RESULTS = ("runs", "*", "results")
 
 
-def from_sarif(items: Iterable[Item], root: str) -> Iterator[Reading]:
+def from_sarif(items: Iterable[OutputPart], root: str) -> Iterator[Reading]:
     """Read SARIF as it is. A file that a run could not parse, as bandit notes it, was not read."""
     items = iter(items)
     _start("runs", items)

@@ -138,11 +138,12 @@ async def run_program(
 
 
 def _failure_of(ended: ProgramOutput, errors: str) -> str:
-    """Return why an analyser has failed: its exit code, what its output lacks, and the first line of its errors."""
+    """Return why an analyser has failed: its exit code, what its output lacks, and the first lines of its errors."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    cause = next(filter(_ERROR_LINE.match, lines), lines[0] if lines else "it printed no error")
+    first = next((number for number, line in enumerate(lines) if _ERROR_LINE.match(line)), 0)
+    cause = " ".join(lines[first : first + 4]) or "it printed no error"
     problem = f", {ended.problem}" if ended.problem else ""
-    return f"exit code {ended.code}{problem}: {shorten_error(cause, 400)}"
+    return f"exit code {ended.code}{problem}: {shorten_error(cause, 300)}"
 
 
 async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings) -> ProgramOutput:

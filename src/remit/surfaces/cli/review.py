@@ -131,7 +131,7 @@ def _changes_to_review(root: Path, scope: str, since: str | None, *, is_all: boo
     base = git.merge_base(root, main) if main else None
     if main is None or base is None:
         return None
-    lines = git.changed_lines(root, base)
+    lines = {path: spans for path, spans in git.changed_lines(root, base).items() if not path.startswith(".remit/")}
     in_scope = scope == "." or any(path == scope or path.startswith(f"{scope}/") for path in lines)
     name = "HEAD" if base == git.head(root) else main
     return _Changes(name, lines) if lines and in_scope else None
