@@ -12,15 +12,16 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from remit.checking import Decision, Options, Verdict, check_text
+from remit.checking import Decision, Options, Verdict, check_document, check_text
 from remit.contract.feedback import correction_text, strip_control_characters
 from remit.contract.lines import is_none_text
 from remit.contract.outcome import ReportedFailure, reported_failure
+from remit.contract.parse import refused
 from remit.contract.profiles import PROFILES
 from remit.evidence.claims import explain
 from remit.evidence.model import ChangeClaim, Checked
 from remit.evidence.receipts import Receipt, Transcript
-from remit.evidence.sources import open_sources
+from remit.evidence.sources import Sources, open_sources
 from remit.failure_policy import BLOCKER
 from remit.lazy import lazy_pattern
 from remit.rules.base import Violation
@@ -130,6 +131,12 @@ def judge_report(
         sources.close()
     decision = max((verdict.verdict for verdict in verdicts), key=_FROM_BEST_TO_WORST.index)
     return ReportJudgement(decision, verdicts, [_violation(one) for verdict in verdicts for one in verdict.violations])
+
+
+def unverified_report(reason: str, options: Options, *, path: str = "-") -> ReportJudgement:
+    """Return the judgement on a report that was not checked: it is not accepted."""
+    verdict = check_document(refused(f"it was not verified, because {reason}"), path, options, Sources())
+    return ReportJudgement("reject", [verdict], [_violation(one) for one in verdict.violations])
 
 
 def verified_part(text: str, verdicts: Sequence[Verdict]) -> str:

@@ -54,7 +54,11 @@ class Fixed(NamedTuple):
 
 def fix_text(text: str, path: str, options: Options, sources: Sources) -> Fixed:
     """Correct a text. Line ends and all other characters stay as they are."""
-    before = check_text(text, path, options, sources)
+    return fix_checked(text, path, check_text(text, path, options, sources), options, sources)
+
+
+def fix_checked(text: str, path: str, before: list[Verdict], options: Options, sources: Sources) -> Fixed:
+    """Correct a text whose verdicts are known."""
     fixes = [fix for verdict in before for fix in _proposals(verdict, sources)]
     for _ in range(_MAX_ROUNDS):
         if not fixes:

@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.model_process import RemoteServer
 from support.postgres import Postgres
 
 from remit.configuration import load
@@ -154,10 +156,33 @@ def test_the_command_writes_a_report_and_needs_no_key_and_no_database(tmp_path: 
 
     assert done.returncode == 0, done.stderr
     assert "model: recorded, because no key for anthropic is set" in done.stderr
-    assert "correct qa-engineer" in done.stderr
+    assert "qa-engineer sent back" in done.stderr
     report = tmp_path / re.findall(r"^report +(\S+)$", done.stdout, re.MULTILINE)[0]
     assert "Search text is pasted into SQL" in report.read_text(encoding="utf-8")
     assert (tmp_path / ".remit/demo/shop/shop/catalog.py").is_file()
+
+
+def test_with_a_key_the_model_of_the_provider_is_asked(
+    tmp_path: Path, model: Callable[[dict[str, Any]], RemoteServer]
+) -> None:
+    turns = {
+        one.task: [
+            {"text": turn.text, "tools": [{"name": call.tool, "input": call.input} for call in turn.calls]}
+            for turn in one.turns
+        ]
+        for one in recordings()
+    }
+    server = model({"conversations": turns})
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    key = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": server.url, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "remit", "demo"]
+    done = subprocess.run(command, cwd=tmp_path, env=kept | key, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("model: anthropic:claude-"), done.stderr
+    assert "recorded" not in done.stdout
+    assert "qa-engineer was sent back" in done.stdout
+    assert {request["body"]["model"] for request in server.requests} >= {"claude-sonnet-5-5"}
 
 
 def test_a_request_is_answered_by_the_conversation_of_its_task_and_the_last_answer_is_repeated() -> None:

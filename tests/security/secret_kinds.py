@@ -218,6 +218,26 @@ KINDS = {
     "mysql option": "mysql -u root -p⟦{alnum:10}7⟧ shop",
     "Maven settings": "<password>⟦{alnum:14}7⟧</password>",
     "Gradle properties": "signing.password=⟦{alnum:14}⟧",
+    # In forms that were missed before.
+    "URL password with an at sign": "postgres://bob:⟦{alnum:6}@{alnum:6}⟧@db.example.org:5432/shop",
+    "URL password with at sign and colon": "amqp://bob:⟦{alnum:5}:{alnum:5}@{alnum:3}⟧@mq.example.org/",
+    "URL password with a slash in percent form": "mysql://bob:⟦{alnum:5}%40{alnum:5}%2F⟧@db/shop",
+    "earlier Notion token": "secret_{alnum:43}",
+    "Notion token, new": "ntn_{alnum:46}",
+    "whole PuTTY key": "PuTTY-User-Key-File-3: ssh-rsa\nEncryption: none\nComment: k\nPublic-Lines: 1\nAAAA\n"
+    "Private-Lines: 2\n⟦{b64:64}\n{b64:64}⟧\nPrivate-MAC: {hex:64}",
+    "PuTTY key MAC": "Private-Lines: 1\n⟦{b64:64}⟧\nPrivate-MAC: {hex:64}",
+    "AWS key before an underscore": "⟦AKIA{upper:16}⟧_prod",
+    "AWS key after an underscore": "prod_⟦AKIA{upper:16}⟧",
+    "mysql -p": "mysql -u root -p⟦{alnum:14}⟧ shop",
+    "mysqldump -p": "mysqldump --user=root -p⟦{alnum:14}⟧ shop",
+    "mysql --password": "mysql --password=⟦{alnum:14}⟧ shop",
+    "mysql -p quoted": "mysql -uroot -p'⟦{alnum:14}⟧' shop",
+    "key without BEGIN": "⟦MIIEpAIBAAKCAQEA{b64:48}\n{b64:64}\n{b64:64}⟧\n-----END RSA PRIVATE KEY-----",
+    "key without BEGIN and END": "⟦MIIEpAIBAAKCAQEA{b64:48}\n{b64:64}\n{b64:64}⟧\n",
+    "PKCS8 key without BEGIN": "⟦MIIEvQIBADANBgkqhkiG9w0BAQEFAASC{b64:32}\n{b64:64}\n{b64:64}⟧\n",
+    "EC key without BEGIN": "⟦MHcCAQEEI{b64:55}\n{b64:64}\n{b64:32}==⟧",
+    "OpenSSH key without BEGIN": "⟦b3BlbnNzaC1rZXktdjEAAAAA{b64:46}\n{b64:70}\n{b64:70}⟧",
 }
 
 

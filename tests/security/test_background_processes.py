@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -208,3 +209,50 @@ def test_numbers_of_processes_that_wrapped_around_blame_no_earlier_process(conta
     container(4, 3, "B=1", "its child", start=73)
     container(5, 32_001, "B=1", "a child of the earlier daemon", start=74)
     assert [process.number for process in left_running("/shop", 70)] == [32_002, 3, 4]
+
+
+_WRITER = """
+import mmap, sys
+file = open(sys.argv[1], "r+b")
+memory = mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED)
+memory[0:1] = memory[0:1]
+for number in sys.stdin:
+    print("ready", flush=True)
+    memory[0:1] = number[:1].encode()
+    print("written", flush=True)
+"""
+
+
+@pytest.mark.process
+def test_a_write_through_shared_memory_is_reported_although_no_time_changes(shop: ScratchProject) -> None:
+    path = shop.path / "src/app.py"
+    call, _ = shop.before("make all &")
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WRITER, str(path)],
+        cwd=shop.path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write("V\n")  # the same content: the times change now, and not again
+        assert [process.stdout.readline(), process.stdout.readline()] == ["ready\n", "written\n"]
+        shop.after(call, "make all &")
+        shop.before("git status")  # what the call itself changed
+        before = path.stat()
+        process.stdin.write("X\n")
+        assert [process.stdout.readline(), process.stdout.readline()] == ["ready\n", "written\n"]
+        assert path.read_text(encoding="utf-8").startswith("X")
+        after = path.stat()
+        assert (after.st_ctime_ns, after.st_mtime_ns, after.st_size) == (
+            before.st_ctime_ns,
+            before.st_mtime_ns,
+            before.st_size,
+        )
+        assert "src/app.py changed between two calls" in told_person(shop.before("git status")[1])
+    finally:
+        process.kill()
+        process.communicate()

@@ -87,3 +87,13 @@ def test_a_program_without_a_terminal_confirms_nothing(tmp_path: Path) -> None:
 def test_a_client_asks_before_an_agent_sends_commands_to_a_database(shop: ScratchProject, line: str, mode: str) -> None:
     shop.compile({"mode": mode})
     assert decision_of(shop.before(line)[1]) == "ask"
+
+
+@pytest.mark.parametrize(
+    "agent", [{}, {"agent_id": "a1", "agent_type": "backend-specialist"}], ids=["main", "subagent"]
+)
+def test_a_client_asks_before_an_agent_sends_an_event_to_the_server(
+    shop: ScratchProject, agent: dict[str, str]
+) -> None:
+    line = "curl -s -H 'Authorization: Bearer x' -d @event.json http://127.0.0.1:8321/hooks/claude-code"
+    assert decision_of(shop.before(line, **agent)[1]) == "ask"

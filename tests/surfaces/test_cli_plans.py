@@ -103,7 +103,7 @@ def test_a_plan_runs_shows_its_shape_and_leaves_zero(place: Place) -> None:
     assert (found["escalations"], found["warnings"]) == ([], [])
     assert list(found["merge"]) == MERGE_KEYS
     assert found["merge"]["schema"] == "remit.merge/1"
-    assert "accept scout: job 1 was accepted" in ran.err, "who, what and why, where nothing can move"
+    assert "scout accepted: job 1 was accepted" in ran.err, "who, what and why, where nothing can move"
 
 
 def test_a_plan_that_waits_asks_and_goes_on_by_an_answer(place: Place) -> None:

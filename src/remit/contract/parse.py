@@ -128,7 +128,7 @@ def parse(source: str | bytes) -> list[Document]:
     """Return every result in a text; at least one document."""
     text, refusal = decode(source)
     if refusal:
-        return [_refused(refusal)]
+        return [refused(refusal)]
     if text.lstrip()[:1] in ("{", "["):
         documents = _parse_json(text)
         if documents:
@@ -137,24 +137,24 @@ def parse(source: str | bytes) -> list[Document]:
     if fenced and (documents := _parse_json(fenced.group(1))):
         return documents
     if refusal := outline.unreadable_reason(text):
-        return [_refused(refusal)]
+        return [refused(refusal)]
     chunks = split(text)
-    return [_parse_chunk(chunk) for chunk in chunks] if len(chunks) <= MAX_RESULTS else [_refused(_TOO_MANY)]
+    return [_parse_chunk(chunk) for chunk in chunks] if len(chunks) <= MAX_RESULTS else [refused(_TOO_MANY)]
 
 
 def parse_whole(source: str | bytes) -> list[Document]:
     """Return a text in any form as one document. Only results in JSON are parsed as results."""
     if isinstance(source, bytes) and b"\0" in source[:_PROBED]:
-        return [_refused("it is binary data, not text")]
+        return [refused("it is binary data, not text")]
     text, refusal = decode(source)
     if refusal:
-        return [_refused(refusal)]
+        return [refused(refusal)]
     if text.lstrip()[:1] in ("{", "[") and SCHEMA in text:
         documents = [document for document in _parse_json(text) if document.refusal is None]
         if documents:
             return documents
     refusal = outline.unreadable_reason(text)
-    return [_refused(refusal)] if refusal else [_parse_chunk(whole(text), is_whole=True)]
+    return [refused(refusal)] if refusal else [_parse_chunk(whole(text), is_whole=True)]
 
 
 def decode(source: str | bytes) -> tuple[str, str | None]:
@@ -176,7 +176,8 @@ def _normalised(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", " ").replace("\0", "\ufffd")
 
 
-def _refused(reason: str) -> Document:
+def refused(reason: str) -> Document:
+    """Return the document for a text that is not read, with the reason."""
     return Document(result=Result(), outline=Outline(None, 1, [], []), text="", lines=[], first_line=1, refusal=reason)
 
 
@@ -192,13 +193,13 @@ def _parse_json(text: str) -> list[Document]:
         return (
             []
             if text.lstrip()[:1] != "{"
-            else [_refused("it starts like JSON but is not valid; check quotes and commas")]
+            else [refused("it starts like JSON but is not valid; check quotes and commas")]
         )
     members = loaded if isinstance(loaded, list) else [loaded]
     if not members or not all(isinstance(member, dict) for member in members):
         return []
     if len(members) > MAX_RESULTS:
-        return [_refused(_TOO_MANY)]
+        return [refused(_TOO_MANY)]
     return [_from_json(member) for member in members]
 
 
@@ -207,9 +208,9 @@ def _from_json(member: dict[str, Any]) -> Document:
         result = msgspec.convert(member, _Tagged, strict=False)
         markdown = _normalised(render(_untag(result)))
     except (msgspec.ValidationError, RecursionError) as error:
-        return _refused(f"it is JSON but not a result: {error}")
+        return refused(f"it is JSON but not a result: {error}")
     refusal = outline.unreadable_reason(markdown)
-    return _refused(refusal) if refusal else _parse_chunk(Chunk(markdown, 1))
+    return refused(refusal) if refusal else _parse_chunk(Chunk(markdown, 1))
 
 
 def _untag(result: _Tagged) -> Result:

@@ -79,19 +79,25 @@ def target_of(claim: Claim, document: str, root: str) -> str | None:
 def anchor_facts(claim: Claim, text: str) -> NameFacts | None:
     """Return whether a Markdown text has an anchor; None if it cannot be known."""
     wanted = unquote(claim.name[1:], errors="replace").lower().removeprefix("user-content-")
-    if wanted in _ALWAYS or len(text) > _MAX_TEXT or unreadable_reason(text) is not None:
+    known = None if wanted in _ALWAYS or len(text) > _MAX_TEXT else _joined_anchors(text)
+    if known is None:
         return None
-    # Other programs than GitHub join hyphens and cut them at the ends.
-    if _joined(wanted) in map(_joined, anchors_of(text)):
+    if _joined(wanted) in known:
         return NameFacts(is_near=True, is_anywhere=True)
     return None if _INCLUDES.search(text) else NameFacts(is_near=False, is_anywhere=False)
 
 
+@lru_cache(maxsize=64)
+def _joined_anchors(text: str) -> frozenset[str] | None:
+    """Return the anchors of a text as programs make them that join hyphens; None if it is too expensive to read."""
+    return None if unreadable_reason(text) is not None else frozenset(map(_joined, anchors_of(text)))
+
+
 def _joined(anchor: str) -> str:
+    """Return an anchor as other programs than GitHub make it: they join hyphens and cut them at the ends."""
     return _DASHES.sub("-", anchor).strip("-")
 
 
-@lru_cache(maxsize=64)
 def anchors_of(text: str) -> frozenset[str]:
     """Return the anchors of a Markdown text, as GitHub makes them, and those that it sets itself."""
     headings = [node.text for node in read_outline(text) if isinstance(node, Head)]

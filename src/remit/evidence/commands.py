@@ -5,6 +5,8 @@ The shell package splits a line into commands; this module judges them.
 
 from __future__ import annotations
 
+import threading
+import time
 from functools import lru_cache
 from itertools import pairwise
 
@@ -45,6 +47,8 @@ _SED_SPAN = lazy_pattern(r"^(\d{1,9})(?:,(\d{1,9}))?p;?$")
 _HEAD_COUNT = lazy_pattern(r"^-(?:n|-lines=)?(\d{1,9})$")
 _TAIL_START = lazy_pattern(r"^(?:-n|--lines=)?\+(\d{1,9})$")
 _MAX_COMMAND = 20_000
+#: Processor time for all command lines of a record. Each line is limited by its length.
+MAX_SECONDS = 5.0
 
 
 class ReceiptCommand(msgspec.Struct, frozen=True):
@@ -83,8 +87,32 @@ def simple_commands(command: str) -> tuple[ReceiptCommand, ...]:
     return _read_line(command)[1]
 
 
-@lru_cache(1_024)
+class _Budget(threading.local):
+    """The processor time for the command lines of one record: a record may have thousands of lines that are slow."""
+
+    seconds = float("inf")
+
+
+_budget = _Budget()
+
+
+def start_reading() -> None:
+    """Give the command lines of a record their time."""
+    _budget.seconds = MAX_SECONDS
+
+
 def _read_line(command: str) -> tuple[bool, tuple[ReceiptCommand, ...]]:
+    """Return whether all of a line can be read, and its commands. Without time left, a line is not understood."""
+    if _budget.seconds <= 0:
+        return False, ()
+    start = time.thread_time()
+    found = _read_once(command)
+    _budget.seconds -= time.thread_time() - start
+    return found
+
+
+@lru_cache(1_024)
+def _read_once(command: str) -> tuple[bool, tuple[ReceiptCommand, ...]]:
     """Return whether all of a line can be read, and its commands."""
     is_understood, simple_commands = command_list.read_line(command[:_MAX_COMMAND])
     return is_understood, tuple(

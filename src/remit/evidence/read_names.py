@@ -126,8 +126,10 @@ _RULE_OR_HASH = lazy_pattern(r"[A-Z]{1,6}\d{2,6}$|(?=[a-f]*\d)[0-9a-f]{7,40}$")
 #: What a program prints after a place: `tests/test_app.py:5: AssertionError`.
 _PRINTED = lazy_pattern(r"\w{0,60}(?:Error|Exception|Warning)$")
 
+#: What a join may begin with. The test is fast, and most characters fail it.
+_JOIN_STARTS = r"(?=[\s,(（\[:：@|—–→⇒\-=定位在はの的`*_\"'<]|$)"
 _JOIN_BEFORE = lazy_pattern(
-    rf"(?:\s{_KINDS}s?)?(?:(?P<word>,?\s++{_STATES}{_WHERE}|\s?(?:定义在|定義在|定义于|位于|在|は|の|的)\s?)|"
+    rf"{_JOIN_STARTS}(?:\s{_KINDS}s?)?(?:(?P<word>,?\s++{_STATES}{_WHERE}|\s?(?:定义在|定義在|定义于|位于|在|は|の|的)\s?)|"
     rf"(?P<bracket>\s?[(（\[]\s?{_STATES}{_ASIDE})|"
     r"(?P<sign>\s*+(?:[:：@|—–→⇒]|->|=>|(?<=\s)-)\s*+)|(?P<nothing>\s{0,2}))[`*_\"'<]{0,4}$",
     re.IGNORECASE,
@@ -160,6 +162,8 @@ _CELL_ARGUMENTS = lazy_pattern(r"\([^()]{0,80}\)")
 _WORD = lazy_pattern(r"[^\W_]+")
 _PATH_WORD = lazy_pattern(r"[\w$]+")
 _LOOK_BACK, _LOOK_AHEAD = 200, 260
+#: How far the words before a place or a name are looked at that join, deny, define or use it.
+_LONGEST_JOIN, _LONGEST_DENIAL, _LONGEST_WORDS = 120, 90, 40
 _MAX_NAMES = 6
 _MIN_BARE = 4
 #: The rank of a column: the smaller, the smaller is what it names.
@@ -222,7 +226,7 @@ def _label_name(label: str, place: str) -> NameMention | None:
 
 def _before(text: str, start: int, place: str) -> _Candidate | None:
     lead = text[max(0, start - _LOOK_BACK) : start]
-    join = _JOIN_BEFORE.search(lead)
+    join = _JOIN_BEFORE.search(lead, max(0, len(lead) - _LONGEST_JOIN))
     if join is None:
         return None
     span = _SPAN_BEFORE.search(lead, 0, join.start())
@@ -230,9 +234,9 @@ def _before(text: str, start: int, place: str) -> _Candidate | None:
     if found is None or (span is None and join["nothing"] is not None and not found[2]):
         return None
     head = lead[: found.start()]
-    if _NOT_THERE.search(head) or _belongs_to(_PLACE_BEHIND.search(head), join):
+    if _NOT_THERE.search(head, max(0, len(head) - _LONGEST_DENIAL)) or _belongs_to(_PLACE_BEHIND.search(head), join):
         return None
-    definer = _DEFINER.search(head)
+    definer = _DEFINER.search(head, max(0, len(head) - _LONGEST_WORDS))
     says_defined = _SAYS_DEFINED.search(join[0]) is not None
     mention = _code_mention(span[1], place) if span is not None else _bare_mention(found, place)
     if mention is not None and mention.name.startswith("_") and head.rstrip(" *`").endswith("/"):
@@ -246,7 +250,9 @@ def _before(text: str, start: int, place: str) -> _Candidate | None:
     arrow = _ARROW_BEFORE.search(head) if span is not None else None
     if arrow is not None and (old := _code_mention(arrow[1], place)) is not None:
         mention = replace(mention, name=f"{mention.name}|{old.name}")
-    is_defined = says_defined or (definer is not None and not _USES.search(head, 0, definer.start()))
+    is_defined = says_defined or (
+        definer is not None and not _USES.search(head, max(0, definer.start() - _LONGEST_WORDS), definer.start())
+    )
     return _Candidate(replace(mention, is_defined=mention.is_defined or is_defined), len(join[0].strip("`*_")))
 
 

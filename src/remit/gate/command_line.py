@@ -54,6 +54,8 @@ _GATE_PARTS = (
 )
 #: Programs that send commands to a database, which may run programs and change verdicts.
 _DATABASE_CLIENTS = frozenset({"psql", "pgcli", "usql", "pg_dump", "pg_restore", "createuser", "dropdb", "createdb"})
+#: The path of hooks on a server: only the client calls it.
+_HOOK_PATH = "/hooks/claude-code"
 #: Where the embedded database listens.
 _DATABASE_FOLDER = ".remit/postgres"
 
@@ -240,6 +242,8 @@ def _ask_person(call: ToolUse, effects: Effects, settings: GateSettings) -> list
     clients = [program for program in effects.programs if program in _DATABASE_CLIENTS]
     if clients and effects.unknown and (settings.may("deny") or _DATABASE_FOLDER in text):
         asked.append(_change_of_the_database(clients[0]))
+    if _HOOK_PATH in text:
+        asked.append(_change_of_the_gate("an event of the client"))
     if effects.unknown and any(part in text for part in _GATE_PARTS):
         asked.append(_change_of_the_gate("a part of remit"))
     return asked

@@ -21,6 +21,7 @@ from remit.gate.linked_files import changed_linked
 from remit.gate.paths import ProjectPath, classify
 from remit.gate.ruling import Ruling
 from remit.gate.session_entries import BackgroundCall, Writer
+from remit.gate.shared_mappings import mapped_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,7 +183,9 @@ def _note_processes(event: CallEvent, since: int) -> None:
     left = [process for process in running if process.number not in known]
     is_task = event.call.input.get("run_in_background") is True
     if left or is_task:
-        background.append(BackgroundCall(**vars(event.own), since=time.time(), processes=left, task=is_task))
+        mapped = mapped_files(event.project, [])
+        about = {"since": time.time(), "processes": left, "task": is_task, "mapped": mapped}
+        background.append(BackgroundCall(**vars(event.own), **about))
 
 
 def _lost_record(call: ToolUse) -> Ruling:

@@ -14,6 +14,7 @@ from remit.gate.session_entries import (
     Declaration,
     ExceptionUse,
     Grant,
+    Process,
     StateEntry,
     UntrueCount,
     Window,
@@ -87,6 +88,8 @@ class SessionState(StateEntry):
     changes: list[ChangeEntry]
     writers: list[Writer]
     background: list[BackgroundCall]
+    #: The client's process, if hooks over HTTP must come from it.
+    clients: list[Process]
 
     def __init__(self, session: str = "", now: float | None = None) -> None:
         started = time.time() if now is None else now

@@ -258,3 +258,5 @@ class BackgroundCall(Writer):
     task: bool = False
     #: Files that were reported for these processes.
     reported: list[str]
+    #: The digests of files that a process can write through memory.
+    mapped: dict[str, str]

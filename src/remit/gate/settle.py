@@ -17,6 +17,7 @@ from remit.gate.paths import locate, read_text
 from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.ruling import Ruling
 from remit.gate.session_entries import ChangeEntry
+from remit.gate.shared_mappings import mapped_files
 from remit.gate.shown_content import LINE_WIDTH, count_output, text_of
 from remit.gate.writes import MAX_EDIT_SIZE, judge_edited
 
@@ -315,16 +316,22 @@ def _judge_between_calls(event: CallEvent) -> Ruling:
     entries = state.background
     last = work_tree.load_tree(event.folder)
     event.since = min((entry.since for entry in entries), default=0.0)
+    known = {path: digest for entry in entries for path, digest in entry.mapped.items()}
+    mapped = mapped_files(event.project, list(known))
     # A process of a background command may be hidden: the command stays until the session ends.
     state.background = [
-        entry.copy(since=time.time(), processes=_still_running(entry))
+        entry.copy(since=time.time(), processes=_still_running(entry), mapped=mapped)
         for entry in entries
         if entry.task or _still_running(entry)
     ]
     if last is None or not last.is_complete:
         return Ruling()
     reported = {path for entry in entries for path in entry.reported}
-    left = [change for change in _changes_since(last, event) if change.path not in reported]
+    left = _changes_since(last, event)
+    seen = {change.path for change in left}
+    written = [path for path, digest in known.items() if path not in seen and mapped[path] != digest]
+    left += effects.protected_changes(_through_memory(written, last), state, event.settings)
+    left = [change for change in left if change.path not in reported]
     if left:
         event.own = entries[-1].copy(id="")
         left, _ = effects.unexplained(left, event)
@@ -336,6 +343,12 @@ def _judge_between_calls(event: CallEvent) -> Ruling:
     who = f"processes of an earlier call were running: {names}" if names else "a background command may run"
     when = f"between two calls, while {who}. It changed the file, or a person did"
     return report_between(event, effects.first_code(left, event.settings), last, when)
+
+
+def _through_memory(paths: list[str], last: TreeRecord) -> list[StatChange]:
+    """Return files whose content has changed, and their sizes and times have not, as changes."""
+    entries = ((path, last.entry(path)) for path in paths)
+    return [file_versions.StatChange(path, entry, entry) for path, entry in entries if entry is not None]
 
 
 def _still_running(entry: BackgroundCall) -> list[Process]:

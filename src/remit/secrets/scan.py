@@ -11,6 +11,7 @@ import math
 import os
 import re
 import sys
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -35,6 +36,13 @@ _MAX_NAME = 100
 MARK = lazy_pattern(r"\[[^\[\]\n]{1,100}+(?<= removed)\]")
 
 
+#: Escape sequences of terminals and characters without a shape, which may be inside a secret that people see whole.
+_HIDDEN = lazy_pattern(
+    r"\x1b(?:\[[0-?]{0,30}[ -/]{0,5}[@-~]|\][^\x07\x1b\n]{0,300}(?:\x07|\x1b\\)|[@-Z\\^_]|)"
+    r"|[\x00\x08\x7f\x9b\u00ad\u200b-\u200f\u2060-\u2064\ufeff]"
+)
+_HIDING = ("\x1b", "\0", "\x08", "\x7f")
+_HIDES = lazy_pattern(r"[\x00\x08\x1b\x7f\x9b\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 OwnSecrets = Sequence[tuple[str, str]]
 _Ranked = list[tuple[str, int]]
 
@@ -47,7 +55,8 @@ def redact(text: str, start: int = 0, *, keeps_lines: bool = False, own: OwnSecr
     """
     if len(text) < _MIN_LENGTH:
         return text[start:]
-    spans = sorted((*_own_spans(text, own_secrets() if own is None else own), *find_secrets(text)))
+    values = own_secrets() if own is None else own
+    spans = sorted({*_own_spans(text, values), *find_secrets(text), *_split_spans(text, values)})
     parts: list[str] = []
     position = start
     for begin, _, end, name in spans:
@@ -65,6 +74,34 @@ def redact_lines(lines: Sequence[str], first: int, last: int) -> list[str]:
     start = max(0, first - _CONTEXT_LINES)
     shown = redact("\n".join(lines[start : last + _CONTEXT_LINES]), keeps_lines=True).split("\n")
     return shown[first - start : last - start]
+
+
+def _split_spans(text: str, own: OwnSecrets) -> Iterator[tuple[int, int, int, str]]:
+    """Yield the places of secrets in which there are escape sequences or characters without a shape."""
+    if not (_HIDES.search(text) if not text.isascii() else any(sign in text for sign in _HIDING)):
+        return
+    kept: list[str] = []
+    starts: list[int] = []
+    shifts: list[int] = []
+    length = position = 0
+    for hidden in _HIDDEN.finditer(text):
+        if hidden.start() > position:
+            kept.append(text[position : hidden.start()])
+            starts.append(length)
+            shifts.append(position - length)
+            length += len(kept[-1])
+        position = hidden.end()
+    kept.append(text[position:])
+    starts.append(length)
+    shifts.append(position - length)
+    shown = "".join(kept)
+
+    def original(at: int) -> int:
+        return at + shifts[bisect_right(starts, at) - 1]
+
+    for begin, rank, end, name in (*_own_spans(shown, own), *find_secrets(shown)):
+        if end > begin:
+            yield original(begin), rank, original(end - 1) + 1, name
 
 
 def _own_spans(text: str, own: OwnSecrets) -> Iterator[tuple[int, int, int, str]]:

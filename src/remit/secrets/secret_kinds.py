@@ -94,8 +94,18 @@ def _prefixed(name: str, prefix: str, rest: str) -> SecretRule:
     return _rule(name, prefix.lower(), rf"{_word(re.escape(prefix))}{rest}(?![A-Za-z0-9_])", 300)
 
 
+#: What may be between two lines of a key: a line break, also a written one, and what tools print before a line.
+_KEY_BREAK = r"(?:\\r)?(?:\\n|\r?\n)[ \t>+|-]{0,20}+(?:\d{1,7}[\t:|-][ \t]{0,4}+)?"
 KINDS: tuple[SecretRule, ...] = (
     SecretRule("private key", ("private key",), BEGIN, MAX_KEY, _whole_key),
+    # What a private key begins with, if the line above it is missing. A certificate and a public key begin otherwise.
+    _rule(
+        "private key",
+        "ibaak|ibadanbgkq|mhccaqee|migkageb|mighageam|mc4caqawbqydk2vwbc|b3blbnnzac1rzxktdjea",
+        r"(?<![A-Za-z0-9/])(?<![A-Za-z0-9+/]\+)((?:MII[A-Za-z0-9+/]{3}(?:IBAAK|IBADANBgkq)|MHcCAQEE|MIGkAgEB|MIGHAgEAM|MC4CAQAwBQYDK2VwBC"
+        rf"|b3BlbnNzaC1rZXktdjEA)[A-Za-z0-9+/]{{20,}}+={{0,2}}(?:{_KEY_BREAK}[A-Za-z0-9+/]{{16,}}+={{0,2}}){{0,300}}+)",
+        MAX_KEY,
+    ),
     _rule("Anthropic key", "sk-ant-", rf"{_word('sk-')}ant-{_TOKEN}{{20,200}}"),
     # With capitals or digits, or without a separator: the names of CSS classes also start like this.
     _rule(
@@ -110,7 +120,8 @@ KINDS: tuple[SecretRule, ...] = (
         "ghp_|gho_|ghu_|ghs_|ghr_|github_pat_",
         rf"{_word('g')}(?:h[pousr]_[A-Za-z0-9]{{36,255}}|ithub_pat_[A-Za-z0-9_]{{40,255}})",
     ),
-    _rule("AWS key", "akia|asia|abia|acca", rf"{_word('A')}(?:KIA|SIA|BIA|CCA)[A-Z0-9]{{16}}(?![A-Za-z0-9_])", 40),
+    _rule("AWS key", "akia|asia|abia|acca", r"A(?<![A-Za-z0-9]A)(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])", 40),
+    _rule("Notion token", "secret_", r"(?<![A-Za-z0-9_])secret_[A-Za-z0-9]{43}(?![A-Za-z0-9_])", 60),
     _rule("Google key", "aiza", rf"{_word('AIza')}{_TOKEN}{{35}}(?![A-Za-z0-9_])", 60),
     _rule("Slack token", "xox", rf"{_word('xox')}(?:[abeprso]|e\.xox[bp])-[A-Za-z0-9-]{{10,250}}"),
     # Only the first `eyJ` in a run of characters counts: trying each of them would take quadratic time.
@@ -123,7 +134,11 @@ KINDS: tuple[SecretRule, ...] = (
         65_536,
         first_group,
     ),
-    _rule("password in a URL", "://", rf"://([^\s/:@]{{0,100}}+:(?!{_PLACEHOLDER}@)[^\s/:@]{{3,200}}+)(?=@)"),
+    _rule(
+        "password in a URL",
+        "://",
+        rf"://([^\s/:@]{{0,100}}+:(?!{_PLACEHOLDER}@)[^\s/@]{{3,200}}+(?:@[^\s/@\"'<>`,]{{1,100}}+(?=@)){{0,5}})(?=@)",
+    ),
     # Headers and command lines.
     _rule(
         "Authorization header",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import sys
@@ -19,9 +20,13 @@ from support.web import RunningSite
 sys.path.insert(0, str(Path(__file__).parents[2] / "clients/hooks"))
 from hooking import PAYLOADS, Hooks
 
+from remit.clients.hooks import hook_server
 from remit.clients.hooks.hook_server import absence_notice, is_answering
-from remit.gate.session_store import list_sessions, open_session
+from remit.gate.session import SessionState
+from remit.gate.session_entries import Process
+from remit.gate.session_store import list_sessions, open_session, read_session
 from remit.gate.settings import GateSettings
+from remit.surfaces.server.peers import is_supported
 
 SECRET = "s3cret-of-this-install"
 PATH = "/hooks/claude-code"
@@ -204,3 +209,95 @@ def test_the_process_of_a_new_session_reports_it_to_the_user(site: RunningSite, 
             check=True,
         )
         assert ("no server answers the hooks" in done.stdout.decode()) is is_reported
+
+
+_CALL = """
+import http.client, sys
+address, body, secret = sys.argv[1:]
+connection = http.client.HTTPConnection(address)
+connection.request("POST", "/hooks/claude-code", body.encode(), {"Authorization": f"Bearer {secret}"})
+print(connection.getresponse().status)
+"""
+
+
+def status_of_another_process(site: RunningSite, payload: object) -> int:
+    """Send an event from a process that the client has started, as a program of an agent would."""
+    import subprocess
+
+    words = [sys.executable, "-c", _CALL, site.url.partition("://")[2], json.dumps(payload), SECRET]
+    return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not is_supported(), reason="the system does not state who is at the other end of a connection")
+def test_an_event_is_accepted_only_from_the_process_of_the_client(
+    site: RunningSite, start: Callable[..., Hooks]
+) -> None:
+    hooks = start("one")
+    payload = hooks.captured("PreToolUse.Read.json")
+    assert status_of_another_process(site, payload) == 200, "no client is known"
+    with open_session(str(hooks.folder), payload["session_id"]) as state:
+        state.clients = [Process(number=os.getpid(), started=started(), name="client")]
+    assert post(site, payload).status_code == 200
+    assert status_of_another_process(site, payload) == 401, "the secret alone is not enough"
+    for name in ("UserPromptSubmit", "SubagentStop", "PostToolUse"):  # a new window, a report, an effect
+        assert status_of_another_process(site, {**payload, "hook_event_name": name}) == 401, name
+    assert post(site, payload).status_code == 200
+
+
+def started() -> str:
+    return Path(f"/proc/{os.getpid()}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+
+
+def test_the_start_of_a_session_records_the_client_and_does_not_replace_one_that_runs(
+    start: Callable[..., Hooks],
+) -> None:
+    hooks = start("one")
+    hook_server.note_client(str(hooks.project), "s")
+    (client,) = hooks_state(hooks, "s").clients
+    assert client.number in (os.getppid(), *ancestors())
+    with open_session(str(hooks.folder), "s") as state:
+        state.clients = [Process(number=os.getpid(), started=started(), name="client")]
+    hook_server.note_client(str(hooks.project), "s")
+    assert [one.number for one in hooks_state(hooks, "s").clients] == [os.getpid()]
+    with open_session(str(hooks.folder), "s") as state:
+        state.clients = [Process(number=os.getpid(), started="1", name="a client that has ended")]
+    hook_server.note_client(str(hooks.project), "s")
+    assert [one.number for one in hooks_state(hooks, "s").clients] == [client.number]
+
+
+def hooks_state(hooks: Hooks, session: str) -> SessionState:
+    state = read_session(str(hooks.folder), session)
+    assert state is not None
+    return state
+
+
+def ancestors() -> list[int]:
+    found, number = [], os.getppid()
+    while number > 1:
+        found.append(number)
+        number = int(Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    return found
+
+
+def test_a_large_payload_is_not_read_before_the_secret_is_known(site: RunningSite, start: Callable[..., Hooks]) -> None:
+    hooks = start("one")
+    payload = {**hooks.captured("PreToolUse.Read.json"), "more": "x" * 1_000_000}
+    named = {"authorization": f"Bearer {SECRET}", "x-remit-project": str(hooks.project)}
+    body = json.dumps(payload)
+    assert site.anonymous.post(PATH, content=body, headers=named).status_code == 200
+    assert site.anonymous.post(PATH, content=body, headers={**named, "authorization": "Bearer no"}).status_code == 401
+    assert post(site, payload).status_code == 401, "without the folder of an install, 64 KB are read"
+
+
+@pytest.mark.parametrize("link", ["installed.json", "gate", ".remit"])
+def test_the_record_of_an_install_is_not_a_link(
+    site: RunningSite, start: Callable[..., Hooks], tmp_path: Path, link: str
+) -> None:
+    hooks = start("one")
+    payload = hooks.captured("PreToolUse.Read.json")
+    assert post(site, payload).status_code == 200
+    path = {"gate": hooks.folder, ".remit": hooks.folder.parent}.get(link, hooks.folder / link)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert post(site, payload).status_code == 401

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import sys
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from remit.clients.setup.hook_process import ENTRY, entry_file
 from remit.errors import UsageError
@@ -27,6 +27,8 @@ EVENTS: dict[str, int] = {
     "PreCompact": 15,
     "SessionEnd": 15,
 }
+#: The header with the folder of the install whose secret a hook sends: the secret is checked before the payload.
+PROJECT_HEADER = b"x-remit-project"
 #: The path of hooks on a server.
 HTTP_PATH = "/hooks/claude-code"
 #: The event that a process answers in any case: it reports that the server of the other hooks does not answer.
@@ -34,11 +36,12 @@ _ALWAYS_PROCESS = "SessionStart"
 
 
 def hook_entries(
-    http: str | None = None, *, secret: str | None = None, is_closed: bool = False
+    http: str | None = None, *, secret: str | None = None, folder: str = "", is_closed: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Return the entry of each event. With `is_closed`, the client denies a call if the hook fails.
 
-    Any process of this machine can call a loopback address: hooks over HTTP send a secret, which the server requires.
+    Any process of this machine can call a loopback address: hooks over HTTP send a secret, which the server requires,
+    and the `folder` of the install, so that the server checks the secret before it reads the payload.
     """
     url = loopback_address(http) + HTTP_PATH if http else None
     entries = {event: _entry(event, seconds, url, is_closed=is_closed) for event, seconds in EVENTS.items()}
@@ -49,6 +52,8 @@ def hook_entries(
         for entry in entries.values():
             if entry["type"] == "http":
                 entry["headers"] = {"Authorization": f"Bearer {secret}"}
+                if folder:
+                    entry["headers"][PROJECT_HEADER.decode().title()] = quote(folder)
     return entries
 
 

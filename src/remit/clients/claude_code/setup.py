@@ -52,10 +52,10 @@ class ClaudeCode(ClientSetup):
         return user_folder("CLAUDE_CONFIG_DIR", ".claude")
 
     def hook_entries(
-        self, http: str | None = None, *, secret: str | None = None, is_closed: bool = False
+        self, http: str | None = None, *, secret: str | None = None, folder: str = "", is_closed: bool = False
     ) -> dict[str, dict[str, Any]]:
         """Return the entry of each event."""
-        return hook_entries.hook_entries(http, secret=secret, is_closed=is_closed)
+        return hook_entries.hook_entries(http, secret=secret, folder=folder, is_closed=is_closed)
 
     def is_ours(self, hook: object) -> bool:
         """Whether an entry is Remit's."""

@@ -61,7 +61,7 @@ class Codex(ClientSetup):
         return user_folder("CODEX_HOME", ".codex")
 
     def hook_entries(
-        self, http: str | None = None, *, secret: str | None = None, is_closed: bool = False
+        self, http: str | None = None, *, secret: str | None = None, folder: str = "", is_closed: bool = False
     ) -> dict[str, dict[str, Any]]:
         """Return the entry of each event. A hook that fails lets the call pass; Codex has no setting for that."""
         super().hook_entries(http)

@@ -61,7 +61,7 @@ def run(
     hooks: if it does not answer, the user gets a message. `handle` handles the events of another client.
     """
     try:
-        answer = _answer(event, source, handle)
+        answer = _answer(event, source, handle, has_server=bool(server))
         if server:
             from remit.clients.hooks.hook_server import absence_notice  # late: most installs have no server
 
@@ -126,7 +126,9 @@ def write(target: int, data: bytes) -> None:
         data = data[os.write(target, data) :]
 
 
-def _answer(event: str, source: int, handle: Callable[[dict[str, Any], str], Answer | None] | None) -> Answer | None:
+def _answer(
+    event: str, source: int, handle: Callable[[dict[str, Any], str], Answer | None] | None, *, has_server: bool
+) -> Answer | None:
     project = "" if handle is not None else os.environ.get("CLAUDE_PROJECT_DIR", "")
     try:
         payload = parse(read(source))
@@ -136,7 +138,12 @@ def _answer(event: str, source: int, handle: Callable[[dict[str, Any], str], Ans
         return fault_response(event, error, project)
     if handle is not None:
         return handle(payload, event)
-    return handle_event(payload, event=event, project=project)
+    answer = handle_event(payload, event=event, project=project)
+    if has_server:
+        from remit.clients.hooks.hook_server import note_client  # late: most installs have no server
+
+        note_client(project or project_of(text(payload, "cwd") or os.getcwd()), text(payload, "session_id"))
+    return answer
 
 
 def _encode(answer: Answer | None, event: str) -> bytes:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import socket
 
+from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.responses import message
+from remit.errors import RemitError
+from remit.gate.leftover_processes import is_running, parent_process
+from remit.gate.session_store import open_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +33,22 @@ def is_answering(url: str) -> bool:
             return connection.recv(64).split(b" ", 2)[1:2] == [b"200"]
     except (OSError, ValueError):
         return False
+
+
+def note_client(project: str, session: str) -> None:
+    """Record the client's process, which has started this one: the server accepts hooks of the session only from it.
+
+    A client that still runs is not replaced: a program of an agent could otherwise put itself in its place.
+    """
+    client = parent_process()
+    if client is None or not session:
+        return
+    try:
+        with open_session(folder_of(project), session) as state:
+            if not any(is_running(process) for process in state.clients):
+                state.clients = [client]
+    except (OSError, RemitError):  # the server then accepts any process that has the secret
+        return
 
 
 def absence_notice(url: str, *, is_closed: bool) -> Answer | None:

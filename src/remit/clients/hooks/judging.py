@@ -7,9 +7,10 @@ import stat
 
 import msgspec
 
-from remit.acceptance import ReportJudgement, judge_report
+from remit.acceptance import ReportJudgement, judge_report, unverified_report
 from remit.checking import Options, Verdict
 from remit.clients.hooks.compiled import read_compiled
+from remit.clients.hooks.deadline import TooSlow, before_deadline
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.transcripts import split_agent
 from remit.clients.transcripts.reading import read_transcripts
@@ -43,8 +44,16 @@ def judge(
     options = _options(context, agent_type, attempt)
     if profile is not None:
         options = msgspec.structs.replace(options, profile=profile, kind=None, agent=None)
-    transcripts = read_transcripts([transcript_path] if is_readable(transcript_path) else ())
-    judged = judge_report(text, options, context.project, path=f"{agent_type[:80]}.md", transcripts=transcripts)
+    path = f"{agent_type[:80]}.md"
+
+    def check() -> ReportJudgement:
+        transcripts = read_transcripts([transcript_path] if is_readable(transcript_path) else ())
+        return judge_report(text, options, context.project, path=path, transcripts=transcripts)
+
+    try:
+        judged = before_deadline(check)
+    except TooSlow as reason:
+        judged = unverified_report(str(reason), options, path=path)
     _emit(judged, agent_type)
     if attempt > 1 and not judged.is_accepted and judged.breaks_only_form:
         return msgspec.structs.replace(judged, decision="accept")

@@ -70,7 +70,9 @@ def plan_install(
     earlier = recorded or InstallRecord()
     secret = (earlier.http_secret or secrets.token_urlsafe(32)) if http else None
     powers = POWERS[mode or effective_mode(target)]
-    entries = target.client.hook_entries(http, secret=secret, is_closed="deny" in powers and _is_closed(target))
+    entries = target.client.hook_entries(
+        http, secret=secret, folder=str(target.root), is_closed="deny" in powers and _is_closed(target)
+    )
     rules = target.client.deny_rules(target) if "install" in powers else []
     installed = earlier if recorded is not None else find_own_files(target)
     settings = _settings_change(target, entries, rules, None if recorded is None else earlier)

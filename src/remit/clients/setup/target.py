@@ -82,7 +82,7 @@ class ClientSetup(ABC):
         return InstallTarget(root, folder, folder / self.hooks, is_user=False, client=self)
 
     def hook_entries(
-        self, http: str | None = None, *, secret: str | None = None, is_closed: bool = False
+        self, http: str | None = None, *, secret: str | None = None, folder: str = "", is_closed: bool = False
     ) -> dict[str, dict[str, Any]]:
         """Return the entry of each event in the client's settings; empty if a file of Remit contains the hooks."""
         if http:

@@ -16,6 +16,7 @@ import msgspec
 from remit.clients.transcripts import split_agent
 from remit.clients.transcripts.calls import AgentCalls, TranscriptLine
 from remit.errors import UsageError
+from remit.evidence.commands import start_reading
 from remit.evidence.receipts import Transcript
 
 #: The packages with a module `transcript`. A line that no reader of the others takes is one of Claude Code, if any.
@@ -39,6 +40,7 @@ def read_transcripts(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Transc
 
 def read_transcript(path: str | os.PathLike[str], agent: str = "", *, name: str = "") -> Transcript:
     """Return every tool call of a transcript, or those of one agent, in order. `name` is its name in messages."""
+    start_reading()
     readers = [reader_of(client, path, agent) for client in CLIENTS]
     skipped = 0
     try:

@@ -22,7 +22,12 @@ _EXTRAS = {
     **dict.fromkeys(("psycopg", "psycopg_pool", "procrastinate", "pydantic_ai"), "run"),
     **dict.fromkeys(("httptools", "starlette", "uvicorn"), "serve"),
     **dict.fromkeys(("mcp", "mcp_types"), "mcp"),
+    **dict.fromkeys(("lsprotocol", "pygls"), "lsp"),
 }
+
+
+#: Command -> the extra that it needs, which includes the one of a package that is missing first.
+_EXTRAS_OF_COMMANDS = {"mcp": "mcp", "serve": "serve", "tokens": "serve"}
 
 
 def main() -> None:
@@ -45,7 +50,10 @@ def _explain(error: Exception) -> int:
     """Print one line for an error that the user can fix, and a traceback for a bug. Return the exit code."""
     package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if extra := _EXTRAS.get(package):
-        text = f"this command needs the extra remit[{extra}] ({package} not installed): pip install 'remit[{extra}]'"
+        from remit.extras import install_command  # late: no other command needs it
+
+        extra = _EXTRAS_OF_COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", extra)
+        text = f"this command needs the extra `{extra}` ({package} is not installed): {install_command(extra)}"
         error = EnvironmentBroken(text)
     if isinstance(error, RemitError):
         click.echo(f"remit: {escape_control(str(error))}", err=True)

@@ -46,6 +46,7 @@ GROUPS: dict[str, Table] = {
         "gate": ("gate.command", "Show decisions on calls, and test or permit a call."),
         "hook": ("clients.hook_command", "Handle a hook event; a client runs it."),
         "mcp": ("mcp.command", "Serve the checks to an assistant as an MCP server."),
+        "lsp": ("lsp.command", "Verify Markdown in an editor (language server)."),
     },
     "Records": {
         "ledger": ("ledger.ledger_command", "Show what the recorded verdicts state about agents."),
@@ -253,8 +254,13 @@ def _all_commands() -> str:
 
 def _rows(name: str) -> list[tuple[str, str]]:
     """Return a command with its line, and the commands in it."""
-    command = remit.get_command(click.Context(remit), name)
     rows = [(name, COMMANDS[name][1])]
+    try:
+        command = remit.get_command(click.Context(remit), name)
+    except ModuleNotFoundError:  # it needs an extra
+        return rows
+    if isinstance(command, LazyCommands):
+        return [*rows, *((f"  {name} {inner}", line) for inner, (_, line) in command.table.items())]
     if isinstance(command, click.Group):
         context = click.Context(command)
         for inner in command.list_commands(context):

@@ -61,6 +61,17 @@ from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
+#: A step of a delegation -> its words.
+_STEPS = {
+    "submit": "started",
+    "accept": "accepted",
+    "correct": "sent back",
+    "retry": "retried",
+    "fall-back": "replaced by its files",
+    "gap": "left out",
+    "escalate": "waits for an answer",
+}
+
 
 class DrivenPlan(NamedTuple):
     """A plan after it was driven, the usage of its jobs, whether the user stopped it, and the merge of all phases."""
@@ -222,9 +233,15 @@ class _PlanDisplay:
             if row["id"] not in self._printed:
                 self._printed.add(row["id"])
 
-                name = f" {row['name']}" if row["name"] else ""
-                step = escape_control(f"{row['step']}{name}: {row['reason']}")
+                step = escape_control(_step_text(row["step"], row["name"] or "", row["reason"]))
                 click.echo(f"{row['at'].astimezone():%H:%M:%S} {step}", err=True)
+
+
+def _step_text(step: str, name: str, reason: str) -> str:
+    """Return a step as text: of a delegation with its name, else of the plan."""
+    if not name:
+        return f"{step}: {reason}"
+    return f"{name} {_STEPS.get(step, step)}" + (f": {reason}" if step != "submit" else "")
 
 
 def _styled(lines: Iterable[Line]) -> Any:

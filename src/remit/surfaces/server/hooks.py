@@ -1,7 +1,9 @@
 """Hooks over HTTP: answer the events of Claude Code with the same decision as the hook process.
 
 Any process of this machine can call a loopback address, so a hook sends the secret of its install. The server accepts
-the secrets in the install records of the payload's project, of its own folder and of the user.
+the secrets in the install records of the payload's project, of its own folder and of the user, if these records are
+this user's own files. An agent can read the secret. So the request must also come from the client's own process, which
+the start of the session has recorded, where the system states who is at the other end of a connection.
 """
 
 from __future__ import annotations
@@ -10,14 +12,16 @@ import asyncio
 import hmac
 import os
 import re
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from remit.clients.claude_code.hook_entries import HTTP_PATH
+from remit.clients.claude_code.hook_entries import HTTP_PATH, PROJECT_HEADER
 from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.events import fault_response, handle_event
 from remit.clients.hooks.payload import Unreadable, parse, text
@@ -27,7 +31,10 @@ from remit.clients.setup.plan import read_bytes
 from remit.errors import RemitError
 from remit.gate.call_record import unchanged_tree
 from remit.gate.decide import EDITING, READING, SHELLS
-from remit.gate.session_store import INSTALLED, open_session
+from remit.gate.leftover_processes import is_running
+from remit.gate.session_entries import Process
+from remit.gate.session_store import INSTALLED, open_session, read_session
+from remit.surfaces.server.peers import Ends, Peers, is_supported
 
 _MAX_RECORD = 4_000_000
 #: Events at the same time. Each waits for the lock of its session, and a report takes up to seconds to check.
@@ -37,6 +44,9 @@ _MAX_AT_ONCE = 64 * 1024
 _MAX_COMMAND = 2_000
 _REMOVES = re.compile(r"\b(?:rm|rmdir|mv|unlink|shred|find|clean|chmod|chown|chgrp|truncate|trash)\b")
 _AT_ONCE = {"PreToolUse": frozenset((*READING, *EDITING, *SHELLS)), "PostToolUse": frozenset(READING)}
+#: Bytes of a payload whose sender has shown the secret. Without it, a payload has at most `_MAX_AT_ONCE`.
+_MAX_BODY = 64 * 1024 * 1024
+_MAX_SESSIONS = 1_000
 _CONTENT_TYPE = (b"content-type", b"application/json")
 
 
@@ -53,6 +63,9 @@ class HookServer:
         self._folder = folder
         self._home = str(Path.home())
         self._threads = ThreadPoolExecutor(_MAX_THREADS, "hook")
+        self._peers = Peers()
+        #: Session -> the process of its client.
+        self._clients: dict[str, list[Process]] = {}
         #: Path of an install record -> its time and size, and its secret.
         self._secrets: dict[str, tuple[tuple[int, int], str]] = {}
 
@@ -61,15 +74,25 @@ class HookServer:
         if scope["path"] != HTTP_PATH or scope["method"] != "POST":
             await _respond(send, 404, b"")
             return
-        body = await _read(receive)
-        sent = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        found = self._answer_at_once(body, sent) if len(body) <= _MAX_AT_ONCE else None
+        headers = dict(scope["headers"])
+        sent, named = headers.get(b"authorization", b""), unquote(headers.get(PROJECT_HEADER, b"").decode("latin-1"))
+        ends = (scope.get("client"), scope.get("server"))
+        peer = self._peers.of(*ends)
+        is_known = self._is_known(sent, [*([named] if named else []), str(self._folder)])
+        if (peer is not None and peer.user not in (os.geteuid(), 0)) or (named and not is_known):
+            await _respond(send, 401, b"")
+            return
+        body = await _read(receive, _MAX_BODY if is_known else _MAX_AT_ONCE)
+        if body is None:
+            await _respond(send, 413 if is_known else 401, b"")
+            return
+        found = self._answer_at_once(body, sent, ends) if len(body) <= _MAX_AT_ONCE else None
         if found is None:
             loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self._threads, self.answer, body, sent)
+            found = await loop.run_in_executor(self._threads, self.answer, body, sent, ends)
         await _respond(send, *found)
 
-    def answer(self, body: bytes, authorization: bytes) -> tuple[int, bytes]:
+    def answer(self, body: bytes, authorization: bytes, ends: Ends = (None, None)) -> tuple[int, bytes]:
         """Return the status and the body of the answer to a payload."""
         try:
             payload = parse(body)
@@ -78,11 +101,13 @@ class HookServer:
             problem = encode(fault_response("", f"the payload cannot be read: {reason}", ""))
             return (200, problem) if is_known else (401, b"")
         project = project_of(text(payload, "cwd") or str(self._folder))
-        if not self._is_known(authorization, [project, str(self._folder)]):
+        if not self._is_known(authorization, [project, str(self._folder)]) or not self._is_client(
+            ends, project, text(payload, "session_id")
+        ):
             return 401, b""
         return 200, _encoded(handle_event(payload, project=project), payload, project)
 
-    def _answer_at_once(self, body: bytes, authorization: bytes) -> tuple[int, bytes] | None:
+    def _answer_at_once(self, body: bytes, authorization: bytes, ends: Ends) -> tuple[int, bytes] | None:
         """Answer an event in the thread that received it: another thread takes longer than most decisions.
 
         Return None if the answer may take longer: for other events, while another process has the session, if the
@@ -96,7 +121,9 @@ class HookServer:
         if tool not in _AT_ONCE.get(text(payload, "hook_event_name"), ()):
             return None
         project = project_of(text(payload, "cwd") or str(self._folder))
-        if not self._is_known(authorization, [project, str(self._folder)]):
+        if not self._is_known(authorization, [project, str(self._folder)]) or not self._is_client(
+            ends, project, text(payload, "session_id")
+        ):
             return 401, b""
         context = ProjectContext.open_compiled(project)
         if context is None or (tool in SHELLS and not _is_quick(payload, context)):
@@ -124,11 +151,39 @@ class HookServer:
                 return True
         return False
 
+    def _is_client(self, ends: Ends, project: str, session: str) -> bool:
+        """Return whether a request comes from the process that the start of the session has recorded, if it has."""
+        if not is_supported():
+            return True
+        known = self._clients.get(session)
+        if known is None or not self._is_of(ends, known):
+            state = read_session(folder_of(project), session)
+            known = list(state.clients) if state is not None else []
+            self._clients[session] = known
+            while len(self._clients) > _MAX_SESSIONS:
+                self._clients.pop(next(iter(self._clients)))
+        return not known or self._is_of(ends, known)
+
+    def _is_of(self, ends: Ends, clients: list[Process]) -> bool:
+        for _ in range(2):  # the port of a closed connection may be in use again
+            peer = self._peers.of(*ends)
+            if peer is not None and any(is_running(one) and peer.belongs_to(one.number) for one in clients):
+                return True
+            self._peers.forget(ends[0])
+        return False
+
     def _secret_of(self, record: str) -> str:
-        """Return the secret of an install record; it is read again when the file has changed."""
+        """Return the secret of an install record; it is read again when the file has changed.
+
+        The record, its folder and the one above are this user's own, and no links: another user could let them lead
+        to the files of this user, or change them between two looks.
+        """
         try:
-            found = os.stat(record)  # noqa: PTH116 (a hook is fast)
-        except OSError:
+            found = os.lstat(record)
+            above = (os.lstat(os.path.dirname(record)), os.lstat(os.path.dirname(os.path.dirname(record))))  # noqa: PTH120 (a hook is fast)
+        except (OSError, ValueError):
+            return ""
+        if any(one.st_uid != os.geteuid() or stat.S_ISLNK(one.st_mode) for one in (found, *above)):
             return ""
         stamp = (found.st_mtime_ns, found.st_size)
         known = self._secrets.get(record)
@@ -164,11 +219,15 @@ def _read_secret(record: Path) -> str:
         return ""
 
 
-async def _read(receive: Receive) -> bytes:
-    pieces = []
+async def _read(receive: Receive, limit: int) -> bytes | None:
+    """Return a body, or None if it is longer than the limit."""
+    pieces, size = [], 0
     while True:
         message = await receive()
         pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > limit:
+            return None
         if message["type"] == "http.disconnect" or not message.get("more_body"):
             return b"".join(pieces)
 

@@ -1,0 +1,1 @@
+"""The language server: documents are verified in an editor."""
