@@ -57,7 +57,7 @@ class RejectedReport(msgspec.Struct, kw_only=True):
     claims: Sequence[Mapping[str, Any]]
 
 
-class SessionFacts(msgspec.Struct, kw_only=True):
+class SessionUntruths(msgspec.Struct, kw_only=True):
     """What the sessions of the project add to the overview."""
 
     rows: list[UntrueRow]
@@ -143,7 +143,7 @@ async def last_of_jobs(database: Database, returned: Sequence[DictRow]) -> Rejec
     )
 
 
-def session_facts(site: Site, since: datetime) -> SessionFacts:
+def session_facts(site: Site, since: datetime) -> SessionUntruths:
     """Return what the hooks counted in the sessions since a time, and the last report that they stopped."""
     project = current_project(str(site.folder))
     oldest = since.timestamp()
@@ -154,7 +154,7 @@ def session_facts(site: Site, since: datetime) -> SessionFacts:
         newest = max((entry.at for key, entry in one.state.untrue.items() if not key.startswith(_PROMPT)), default=0.0)
         if newest >= oldest and (last is None or newest > last.at.timestamp()):
             last = _last_of_session(project, one) or last
-    return SessionFacts(rows=rows, last=last)
+    return SessionUntruths(rows=rows, last=last)
 
 
 def _session_rows(project: SessionProject, recorded: RecordedSession, since: float) -> list[UntrueRow]:
