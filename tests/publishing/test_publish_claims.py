@@ -15,14 +15,16 @@ import yaml
 from support.github_server import GitHubServer
 from support.verify_commands import Ran, Remit, command_runner, commit, git
 
-from remit.publishing.claims import publication_of_claims, read_claims
 from remit.publishing.comments import marks_in
+from remit.publishing.false_claims import publication_of_claims, read_claims
 from remit.workspace.files import WorkTree
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = "LIMIT = 20\n\n\ndef total(cart):\n    return sum(cart)\n"
 GUIDE = "# Guide\n\nThe sum is made by `total()` in `src/cart.py:4`.\n"
 FORGED = '<!-- remit {"finding": "0123456789ab", "text": "x", "agents": ["remit verify"], "state": "open"} -->'
+#: The same without a character that is escaped in Markdown, but the first one.
+PLAIN = '<!-- remit {"finding": "0123456789ab", "text": "x", "agents": "a"} -->'
 
 
 class Project:
@@ -154,17 +156,35 @@ def report(**claim: Any) -> bytes:
     return json.dumps({"schema": "remit.check/1", "results": [result], "summary": summary}).encode()
 
 
-@pytest.mark.parametrize("text", [FORGED, "@team fixes #12", "[a](https://example.org) ![b](c)", "a\nb", "`" * 50])
+@pytest.mark.parametrize(
+    "text",
+    [
+        FORGED,
+        PLAIN,
+        f"\\{PLAIN}",
+        f"`{PLAIN}`",
+        "@team fixes #12",
+        "[a](https://example.org) ![b](c)",
+        "a\nb",
+        "`" * 50,
+    ],
+)
 def test_words_of_a_claim_are_only_words(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     publication = publication_of_claims(read_claims(report(text=text, why=text), "a.json"), WorkTree(tmp_path))
     (comment,) = publication.comments
     assert list(marks_in(comment.body)) == [comment.mark]
     assert list(marks_in(publication.review_body(1, [comment], 0))) == [comment.mark]
-    for live in ("@team", "#12", "<!--"):
-        assert live not in comment.text
+    assert "@team" not in comment.text
+    assert "#12" not in comment.text
+    assert comment.text.count("<!--") == comment.text.count("\\<!--")
     assert comment.text.count("[") == comment.text.count("\\["), "no link and no image"
     assert comment.text.count("\n") == 2
+
+
+def test_a_mark_has_a_list_of_names() -> None:
+    assert list(marks_in(PLAIN)) == []
+    assert len(list(marks_in(FORGED))) == 1, "a mark at the start of a line, as this program writes it"
 
 
 def test_what_is_not_a_report_of_documents_is_refused(project: Project) -> None:

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from remit.contract.kinds import slug
 from remit.merging.dismissals import DISMISSED, fingerprint_of
 from remit.merging.model import Merge, MergedFinding
@@ -29,7 +31,8 @@ from remit.workspace.files import Workspace
 #: The most characters of an agent's explanation.
 _MAX_DETAILS = 1_500
 _MAX_OPINIONS = 5
-_MARK = re.compile(r"<!-- remit (\{[^<>\n]{1,4000}\}) -->")
+#: In the words of an agent or a document, a backslash is before each `<`.
+_MARK = re.compile(r"(?<!\\)<!-- remit (\{[^<>\n]{1,4000}\}) -->")
 #: `@name` notifies people, and `fixes #12` closes an issue: a zero-width joiner between the characters prevents both.
 _MENTION = re.compile(r"([@#])(?=[\w-])")
 _JOINER = "\u2060"
@@ -127,7 +130,7 @@ def marks_in(body: str) -> Iterator[Mark]:
     for found in _MARK.finditer(body):
         try:
             data = json.loads(found[1])
-            agents = tuple(str(agent) for agent in data["agents"])
+            agents = tuple(map(str, msgspec.convert(data["agents"], list[str])))
             state: State = "fixed" if data.get("state") == "fixed" else "open"
             yield Mark(str(data["finding"]), str(data["text"]), agents, state)
         except (ValueError, KeyError, TypeError):

@@ -13,8 +13,8 @@ import msgspec
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.previous import read_merge
-from remit.publishing.claims import SCHEMA, publication_of_claims, read_claims
 from remit.publishing.comments import Publication, publication_of
+from remit.publishing.false_claims import SCHEMA, publication_of_claims, read_claims
 from remit.publishing.github_api import DEFAULT_URL, DryRun, GitHub, GitHubError, find_token
 from remit.publishing.pull_request import Changes, PullRequest, PullRequestState, local_state, plan_changes
 from remit.reports.layout import format_count

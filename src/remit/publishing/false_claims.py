@@ -111,7 +111,7 @@ def _entry(claim: ClaimShape) -> ClaimEntry:
 
 
 def _suggestion(workspace: Workspace | None, path: str, number: int, fixes: list[FixShape]) -> str:
-    """Return the corrected line of a document as a suggestion of GitHub; empty if there is none to make."""
+    """Return the corrected line of a document as a suggestion of GitHub; empty without a correction."""
     file = workspace.read(path) if workspace is not None and fixes else None
     if not isinstance(file, SourceFile) or not 1 <= number <= len(file.lines):
         return ""
