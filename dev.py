@@ -400,6 +400,8 @@ def changed_tests() -> list[str]:
     paths = [line[3:] for line in status.splitlines() if line.endswith(".py")]
     folders = {path.replace("src/remit/", "tests/").rpartition("/")[0] for path in paths if path.startswith("src/")}
     tests = {path for path in paths if path.startswith("tests/")}
+    if any(folder.startswith("tests/clients") for folder in folders):
+        tests.add("tests/clients/others")
     return [option for path in sorted(folders | tests) for option in ("--whole", path)]
 
 

@@ -23,7 +23,9 @@ pytest_plugins = ("support.fixtures",)
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=12, suppress_health_check=_QUIET)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=10, suppress_health_check=_QUIET)
+# `dev.py test --all`
+settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=60, suppress_health_check=_QUIET)
 # The inner loop: HYPOTHESIS_PROFILE=quick python -m pytest -m "not database and not process and not slow"
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=8, suppress_health_check=_QUIET)
 # A search for new counterexamples: HYPOTHESIS_PROFILE=search python -m pytest tests/contract

@@ -43,6 +43,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--part", type=int, default=datetime.datetime.now(datetime.UTC).toordinal())
     options, others = parser.parse_known_args(arguments)
     os.environ["REMIT_TEST_PART"] = "" if options.all else str(options.part)
+    if options.all:
+        os.environ.setdefault("HYPOTHESIS_PROFILE", "thorough")
     LAST_FAILED.unlink(missing_ok=True)
     COUNTS.unlink(missing_ok=True)
     # One process more than processors, since many tests wait. Each collects all tests and starts a database server.

@@ -2,9 +2,9 @@
 
     python bench/accuracy/audited.py
 
-A row is a statement of a public transcript that the audit called contradicted, judged by reading its session, or a
-statement that a script planted into a copy of such a transcript. No row has text of a transcript: only words of fixed
-lists and hashes.
+A row is a statement of a public transcript that the audit called contradicted or unseen, judged by reading its
+session, or a statement that a script planted into a copy of such a transcript. No row has text of a transcript: only
+words of fixed lists and hashes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 ROWS = Path(__file__).resolve().parent / "audited.jsonl"
 #: A blind set was not read before it was judged. After that it was used to correct the reader and the judge.
-SETS = ("dev1", "dev2", "blind1", "blind2", "blind3", "planted")
+BLIND = tuple(f"blind{number}" for number in range(1, 9))
+SETS = ("dev1", "dev2", *BLIND, "planted")
 KINDS = ("run", "change", "place", "delegation")
-OUTCOMES = ("contradicted", "verified", "unchecked", "not-read")
+OUTCOMES = ("contradicted", "unseen", "verified", "unchecked", "not-read")
 #: What was planted; empty in other rows.
 PLANTS = (
     "",
@@ -77,17 +78,19 @@ def _problem(fields: dict[str, Any]) -> str:
 
 
 def counts(rows: list[AuditedRow]) -> dict[str, tuple[int, int]]:
-    """Return for each set how many contradictions were reported and are true; of the planted ones, how many there
-    are and were found; and the same for each kind of plant.
+    """Return for each set how many contradictions were reported and are true, and the same for `SET unseen`; of the
+    planted statements, how many there are and were found, together and for each kind of plant.
     """
     found: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for row in rows:
-        is_good = row.outcome == "contradicted" and row.truth
-        for name in (row.set, *([row.plant] if row.plant else [])):
-            total[name] += 1
-            found[name] += is_good
-    return {name: (total[name], found[name]) for name in (*SETS, *PLANTS[1:]) if name in total}
+        is_found = row.outcome in ("contradicted", "unseen")
+        name = f"{row.set} unseen" if row.outcome == "unseen" and not row.plant else row.set
+        for key in (name, *([row.plant] if row.plant else [])):
+            total[key] += 1
+            found[key] += is_found and row.truth
+    names = (*SETS, *(f"{name} unseen" for name in SETS), *PLANTS[1:])
+    return {name: (total[name], found[name]) for name in names if name in total}
 
 
 def main() -> None:

@@ -21,9 +21,11 @@ import click
 import jsonschema
 import psycopg
 import pytest
+import yaml
 from pages import ROOT, Block, Page, all_pages
 from support.commands import write_program
 from support.model_process import model_process
+from support.terminal import is_of_a_person, opened_terminal
 
 from remit.checking import Options, Verdict, check_text
 from remit.configuration import load
@@ -158,16 +160,19 @@ def run_console(block: Block, folder: Path) -> list[str]:
         if command.startswith("remit doctor") and os.geteuid() == 0 and shutil.which("bwrap") is None:
             left_out.append(f"`{command}`")
             continue
-        done = subprocess.run(
-            command,
-            shell=True,
-            cwd=folder,
-            env={name: value for name, value in os.environ.items() if name not in _hidden_variables(command)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            check=False,
-        )
+        is_typed = is_of_a_person(command.split()[1:]) if command.startswith("remit ") else False
+        with opened_terminal() if is_typed else contextlib.nullcontext() as terminal:
+            done = subprocess.run(
+                command,
+                shell=True,
+                cwd=folder,
+                env={name: value for name, value in os.environ.items() if name not in _hidden_variables(command)},
+                stdin=terminal,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                check=False,
+            )
         output = [line.rstrip().replace(str(folder), HOME) for line in done.stdout.splitlines()]
         assert fits(timeless(output), timeless(expected)), f"{block}: $ {command}\nprints\n{done.stdout}"
         ended = done.returncode if done.returncode >= 0 else 128 - done.returncode  # as a shell reports it
@@ -323,6 +328,13 @@ def load_lua(block: Block, folder: Path) -> None:
     assert not ran.stderr, f"{block}: {ran.stderr}"
 
 
+def load_yaml(block: Block, _: Path) -> None:
+    """Check that the hooks of a configuration of pre-commit exist."""
+    offered = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
+    (source,) = yaml.safe_load(block.text)["repos"]
+    assert {hook["id"] for hook in source["hooks"]} <= offered, str(block)
+
+
 def load_jsonl(block: Block, _: Path) -> None:
     for number, line in enumerate(block.text.splitlines(), block.line + 1):
         assert isinstance(json.loads(line), dict), f"{block.page}:{number}: not an object"
@@ -425,6 +437,7 @@ TESTERS: dict[str, Callable[[Block, Path], list[str] | None]] = {
     "json": load_json,
     "lua": load_lua,
     "jsonl": load_jsonl,
+    "yaml": load_yaml,
     "markdown": check_markdown,
     "text": read_text,
     "ini": read_unit,

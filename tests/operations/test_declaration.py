@@ -17,17 +17,17 @@ from remit.operations.declaration import (
     CLI,
     PROGRAMS,
     SURFACES,
+    argument_schema,
     arguments_on,
     convert_arguments,
     described,
     fields_on,
-    object_schema,
 )
 from remit.operations.documents import Check, Verify
 from remit.operations.jobs import Answer, Cancel, JobNumber, Submit
 from remit.operations.merge import MergeDocuments
 from remit.operations.served import OPERATIONS, TOOLS
-from remit.surfaces.cli.group import LazyGroup
+from remit.surfaces.cli.group import remit as commands
 from remit.surfaces.cli.printing import operation_options
 from remit.surfaces.server.api import openapi_document, served_operation
 from remit.surfaces.server.app import OPERATIONS as API
@@ -38,9 +38,9 @@ COMMANDS: dict[type[msgspec.Struct], str] = {
     Check: "check",
     MergeDocuments: "merge",
     Submit: "submit",
-    Cancel: "cancel",
-    JobNumber: "retry",
-    Answer: "answer",
+    Cancel: "jobs cancel",
+    JobNumber: "jobs retry",
+    Answer: "plan answer",
 }
 
 
@@ -90,7 +90,7 @@ def http_fields(operation: type[msgspec.Struct]) -> set[str]:
 def test_a_new_field_appears_on_every_surface() -> None:
     for fields_of in (
         lambda operation: options_of(command_of(operation)),
-        lambda operation: properties_of(object_schema(arguments_on(operation, "mcp"))),
+        lambda operation: properties_of(argument_schema(arguments_on(operation, "mcp"))),
         http_fields,
     ):
         assert fields_of(BakeBetter) - fields_of(Bake) == {"is_iced"}
@@ -98,13 +98,13 @@ def test_a_new_field_appears_on_every_surface() -> None:
 
 def test_a_description_is_the_same_on_every_surface() -> None:
     shown = {str(one.name): one.help for one in command_of(Bake).params if isinstance(one, click.Option)}
-    schema = object_schema(arguments_on(Bake, "mcp"))["properties"]
+    schema = argument_schema(arguments_on(Bake, "mcp"))["properties"]
     assert shown["oven"] == schema["oven"]["description"] == "Which oven."
 
 
 def test_a_field_of_one_surface_is_only_there() -> None:
     assert "form" in options_of(command_of(Bake))
-    assert "form" not in properties_of(object_schema(arguments_on(Bake, "mcp"))) | http_fields(Bake)
+    assert "form" not in properties_of(argument_schema(arguments_on(Bake, "mcp"))) | http_fields(Bake)
     assert "text" not in options_of(command_of(Bake))
     assert arguments_on(Bake, "http").__struct_defaults__ != arguments_on(Bake, "mcp").__struct_defaults__
     with pytest.raises(UsageError, match="text"):
@@ -126,7 +126,10 @@ def test_options_become_the_operation() -> None:
 
 @pytest.mark.parametrize("operation", COMMANDS, ids=COMMANDS.values())
 def test_a_command_has_the_fields_of_its_operation(operation: type[msgspec.Struct]) -> None:
-    command = LazyGroup().get_command(click.Context(click.Command("remit")), COMMANDS[operation])
+    command: click.Command | None = commands
+    for word in COMMANDS[operation].split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
     assert command is not None
     assert options_of(command) == {field.name for field in fields_on(operation, "cli")}
 
@@ -134,7 +137,7 @@ def test_a_command_has_the_fields_of_its_operation(operation: type[msgspec.Struc
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_tool_has_the_fields_of_its_operation(name: str) -> None:
     operation = TOOLS[name].arguments
-    schema = object_schema(arguments_on(operation, "mcp"))
+    schema = argument_schema(arguments_on(operation, "mcp"))
     assert properties_of(schema) == {field.name for field in fields_on(operation, "mcp")}
 
 

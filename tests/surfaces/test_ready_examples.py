@@ -67,7 +67,8 @@ def test_the_steps_of_the_workflow_run(project: Path) -> None:
 def test_the_hooks_run_on_the_files_they_name(project: Path) -> None:
     hooks = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
     files = [str(path.relative_to(project)) for path in sorted((project / "results").iterdir())]
-    for hook in hooks.values():
+    for name in ("remit-check", "remit-merge"):  # the other hooks are run by pre-commit itself
+        hook = hooks[name]
         assert all(re.search(hook["files"], file) for file in files)
         assert hook["entry"].split()[0] == "remit"
     accepted = run([*REMIT, *hooks["remit-check"]["entry"].split()[1:], *files], project)

@@ -136,7 +136,8 @@ def demo_lines(result: DemoResult, report: Path, columns: int) -> Iterator[Line]
     yield from _labelled("false", _false(result, subagents), columns)
     if result.merge.conflicts:
         number = format_count(len(result.merge.conflicts), "conflict")
-        rows = [(f"{one.finding}: {one.why}", "") for one in result.merge.conflicts]
+        titles = {finding.id: finding.title for finding in result.merge.findings}
+        rows = [(f"{titles.get(one.finding, one.finding)}: {one.why}", "") for one in result.merge.conflicts]
         yield from _labelled("open", [(f"{number} for you to decide", "bold yellow"), *rows], columns)
     yield from _remaining(result.merge, columns)
     yield from _labelled("report", [(str(report), "")], columns)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from remit.configuration import parse_toml
 from remit.dispatch.analyser_table import ANALYSERS, ANY, LARGE, Analyser, listed_files, parse_output
 from remit.errors import UsageError
+from remit.extras import install_command
 from remit.globs import matches_glob
 from remit.workspace.file_index import project_files
 from remit.workspace.files import WorkTree
@@ -48,7 +49,7 @@ def _availability(analyser: Analyser, root: Path, files: Mapping[str, str], *, h
     if not matching and not any(matches_glob(path, glob) for glob in analyser.maybe for path in files):
         why = NO_FILES
     elif not program:
-        why = "install remit[review]" if analyser.package else "not on the PATH"
+        why = install_command("review") if analyser.package else "not on the PATH"
     elif analyser.settings and not any((root / name).is_file() for name in analyser.settings):
         why = f"the project has no {analyser.settings[0]}"
     elif analyser.runs_code and not has_sandbox:

@@ -7,18 +7,18 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from remit.configuration import Configuration
 from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.settings import Settings
 from remit.dispatch.tools.sandbox import describe_sandbox, root_problem
 from remit.errors import RemitError
+from remit.extras import need_of
 from remit.registry.models import TABLE, full_name
-from remit.store import workers
-from remit.store.database import Database, keeps_sessions, open_database
-from remit.store.migrate import missing_migrations
-from remit.store.server import binaries
+
+if TYPE_CHECKING:
+    from remit.store.database import Database
 
 Level = Literal["good", "odd", "bad"]
 _MAX_SKEW_SECONDS = 2.0
@@ -38,7 +38,7 @@ async def health_facts(configured: Configuration, settings: Settings) -> AsyncIt
     """Yield the results of all checks."""
     yield _models(configured)
     if find_spec("psycopg") is None or find_spec("procrastinate") is None:
-        yield HealthFact("database", "odd", "not installed; remit[run] installs it")
+        yield HealthFact("database", "odd", f"not installed; jobs need {need_of('run')}")
         return
     async for fact in _database(settings):
         yield fact
@@ -83,6 +83,10 @@ def _migrations(missing: list[str]) -> HealthFact:
 
 
 async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
+    from remit.store import workers  # late, as what follows: an install without the extra `run` has no database
+    from remit.store.database import open_database
+    from remit.store.migrate import missing_migrations
+
     where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
     if not settings.database and not (settings.data / "postgres" / "made").exists():
         yield _not_created(where, settings.data)
@@ -114,6 +118,8 @@ async def _connection(database: Database) -> HealthFact:
     words = "encrypted" if session.is_encrypted else "on this host"
     if not session.is_pooled:
         return HealthFact("connection", "good", words)
+    from remit.store.database import keeps_sessions  # late, as above
+
     if await keeps_sessions(database.target):
         return HealthFact("connection", "good", f"{words}, through a pooler that keeps sessions")
     return HealthFact(
@@ -126,6 +132,8 @@ async def _connection(database: Database) -> HealthFact:
 
 def _not_created(where: str, data: Path) -> HealthFact:
     """Check whether the embedded database can be created."""
+    from remit.store.server import binaries  # late, as above
+
     try:
         binaries()
     except RemitError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,6 @@ from remit.dispatch.webhook import NoticeSettings
 from remit.errors import ConfigurationError
 from remit.gate.settings import GateSettings, from_configuration
 from remit.registry.api import allow_list
-from remit.store.database import data_folder
 
 #: The smallest value of each numeric setting; for a table, of each of its numbers.
 _MINIMUM = {
@@ -89,3 +89,21 @@ def _check(configured: Configuration) -> None:
             if number < minimum:
                 full_key = f"{key}.{name}" if name else key
                 raise ConfigurationError(f"{source}: {full_key} must be at least {minimum:g}, not {number:g}")
+
+
+def data_folder(configured: str, start: Path) -> Path:
+    """Return the data folder: the configured one, or `.remit` in the root of the project."""
+    if configured:
+        return Path(configured).absolute()
+    for folder in (start.absolute(), *start.absolute().parents):
+        if _is_own(folder / ".remit") or (folder / ".git").exists():
+            return folder / ".remit"
+    return start.absolute() / ".remit"
+
+
+def _is_own(folder: Path) -> bool:
+    """Return whether a folder exists and belongs to this user. The folder of another user is not used."""
+    try:
+        return folder.is_dir() and folder.stat().st_uid == os.getuid()
+    except OSError:
+        return False

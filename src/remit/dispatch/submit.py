@@ -20,6 +20,7 @@ from remit.dispatch.runners import PRESETS, listed_programs
 from remit.dispatch.settings import Settings
 from remit.dispatch.worktree import WORKTREE
 from remit.errors import EnvironmentBroken, UsageError, did_you_mean
+from remit.extras import need_of
 from remit.failure_policy import can_correct
 from remit.registry.api import resolve
 from remit.registry.fields import MAX_AMOUNT
@@ -243,7 +244,7 @@ def _check_servers(brief: Brief, settings: Settings) -> None:
             near = did_you_mean(name, settings.mcp_servers)
             raise UsageError(f"there is no MCP server {name!r} under `mcp_servers` in the configuration{near}")
     if brief.mcp_servers and find_spec("fastmcp") is None:
-        raise UsageError("MCP servers need the extra remit[mcp]")
+        raise UsageError(f"MCP servers need {need_of('mcp')}")
 
 
 #: The key of a stored request whose definition is looked up by the worker that first claims the job. Workers of

@@ -17,12 +17,14 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from remit.errors import ConfigurationError
 from remit.secrets.scan import redact
-from remit.store.database import Database
+
+if TYPE_CHECKING:
+    from remit.store.database import Database
 
 log = logging.getLogger("remit.notices")
 #: The variable with the secret that signs notices.

@@ -21,10 +21,18 @@ from remit.evidence.find_runs import (
     kept_output,
     read_outcome,
 )
+from remit.evidence.meant_tests import (
+    has_modifier,
+    is_about_all,
+    is_about_failures,
+    is_of_another,
+    is_sum,
+    shows_all,
+)
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
-from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord
+from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord, may_act
 from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory
-from remit.evidence.statement_words import EVERY, PART, SUBJECT
+from remit.evidence.statement_words import EVERY, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 
@@ -74,15 +82,11 @@ _MAX_HISTORIES = 500
 _GIVEN = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md", "copilot-instructions.md"})
 #: The tools that start another agent.
 AGENT_TOOLS = ("Agent", "Task", "spawn_agent")
-#: Tools of other servers that may write files or run programs.
-_ACTING = lazy_pattern(
-    r"write|edit|create|update|patch|file|exec|run|shell|terminal|command|test|build|apply|replace|insert"
-    r"|commit|push|"
-    r"bash|python|repl|notebook|deploy|delete|move|rename",
-)
 #: A script or an inline program, not a runner, that tests something.
 _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
+#: Commands that show the outcome of checks on a server.
+_ELSEWHERE = lazy_pattern(r"\bgh (?:pr checks|run|workflow)\b|\bglab ci\b")
 #: Tests that neither passed nor failed, in the summary of a runner.
 _LEFT_OUT = lazy_pattern(r"(\d{1,6}) (?:skipped|ignored|pending|todo|xfailed|xpassed)")
 _HOOKED = frozenset({"commit", "push"})
@@ -124,6 +128,7 @@ class StatementJudge:
         self._shown_logs = 0
         #: How many runs were searched for the outcome of another check.
         self._shown_until: dict[Check, int] = {}
+        self._shown_by: dict[Check, set[str]] = {}
         #: What the commands did with git, and the names in them: all, and those in commands that may write.
         self._commits = GitActs()
         self._pushes = GitActs()
@@ -136,6 +141,9 @@ class StatementJudge:
         self._delegated = False
         #: Whether a script without a runner may have tested something, or a person showed the output of a run.
         self._is_tested = False
+        self._tested_at = 0
+        #: When the outcome of checks elsewhere was shown.
+        self._ci_at = 0
         #: Whether a commit or a push ran checks.
         self._has_hooks = False
         self._acting: list[str] = []
@@ -178,7 +186,7 @@ class StatementJudge:
             self._add_command(receipt, position)
         elif receipt.action == "edit" and not receipt.failed:
             self._last_write = position
-        elif receipt.action == "other" and receipt.tool.startswith("mcp__") and _ACTING.search(receipt.tool.lower()):
+        elif receipt.action == "other" and may_act(receipt):
             self._acting.append(str(receipt.arguments)[:2_000])
         if receipt.action == "read" and receipt.path and receipt.output:
             self._show_log(receipt.path, receipt.output)
@@ -194,6 +202,8 @@ class StatementJudge:
             self._add_run(ran)
             for name in run.writes:
                 self._logs[name.rsplit("/", 1)[-1]] = ran
+        if _ELSEWHERE.search(receipt.command):
+            self._ci_at = position
         is_reading = only_reads(receipt.command)
         if receipt.output and self._logs:
             for name, _ in shell_reads(receipt.command):
@@ -207,10 +217,12 @@ class StatementJudge:
     def _add_action(self, receipt: Receipt, names: list[str], position: int, *, has_runs: bool) -> None:
         """Add a command that does more than show something."""
         output = receipt.output or ""
-        if not has_runs and read_outcome(output).counts:
+        shown = read_outcome(output, only_runners=True) if not has_runs and output else RunOutcome(None)
+        if shown.counts or shown.passed:
             self._add_run(Ran(receipt, None, position))  # a script that prints the summary of a runner
-        if not has_runs and (_TESTING.search(receipt.command) or _TESTED.search(output)):
-            self._is_tested = self._is_tested or is_program(receipt.command)
+        is_test = _TESTING.search(receipt.command) is not None or _TESTED.search(output) is not None
+        if not has_runs and is_test and is_program(receipt.command):
+            self._is_tested, self._tested_at = True, position
         self._is_open = self._is_open or (receipt.exit in (0, None) and is_open_ended(receipt.command))
         verbs = git_verbs(receipt.command) if "git" in receipt.command else ()
         if not has_runs and not (verbs and set(verbs) <= {"add", "commit", "push", "status", "diff"}):
@@ -274,17 +286,11 @@ class StatementJudge:
         self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
     ) -> CheckedStatement:
         if outcome.passed is False:
-            passes = dict(outcome.counts).get("passed", 0)
-            is_exact = passes > 0 and statement.counts == (("passed", passes),) and not EVERY.search(statement.text)
-            if is_exact:
-                return _checked(statement, "verified", "", "", last, outcome.line)
-            if statement.is_part and (passes or not outcome.line or statement.check != "test"):
-                return _checked(statement, "unchecked", "run-unclear", "only some of the tests failed", last)
-            return _checked(statement, "contradicted", "run-failed", _failure(last, outcome), last, outcome.line)
+            return self._judge_failed(statement, ended, last, outcome)
         differing = self._differing(statement, ended)
         if differing is not None:
             return differing
-        if outcome.passed is None:
+        if outcome.passed is None and not last.is_silence:
             is_filtered = "grep" in last.receipt.command  # nothing that was searched for is an outcome, too
             if last.receipt.output is not None and not (last.output or "").strip() and not is_filtered:
                 why = f"`{last.command}` showed no outcome"
@@ -292,10 +298,40 @@ class StatementJudge:
             return _checked(
                 statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last
             )
-        if _is_about_all(statement) and not any(_shows_all(one, statement) for one in ended.runs[-_MAX_RUNS:]):
+        if is_about_all(statement) and not any(shows_all(one, statement) for one in ended.runs[-_MAX_RUNS:]):
             why = f"only a part of the tests ran: `{last.command}`"
             return _checked(statement, "unchecked", "run-part", why, last, outcome.line)
         return _checked(statement, "verified", "", "", last, outcome.line)
+
+    def _judge_failed(
+        self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
+    ) -> CheckedStatement:
+        """Judge a statement that a run passed, which failed."""
+        passes = dict(outcome.counts).get("passed", 0)
+        is_exact = passes > 0 and statement.counts == (("passed", passes),) and not EVERY.search(statement.text)
+        if is_exact:
+            return _checked(statement, "verified", "", "", last, outcome.line)
+        is_other = self._may_be_of_another(statement, ended, last) or is_of_another(statement, last, outcome)
+        if is_other or is_about_failures(statement, dict(outcome.counts)):
+            return _checked(statement, "unchecked", "run-unclear", "it may be about other tests", last)
+        is_whole = last.run is None or not last.run.is_part  # a part may pass in a run of everything that failed
+        if statement.is_part and (
+            passes or not outcome.line or statement.check != "test" or (is_whole and not outcome.counts)
+        ):
+            return _checked(statement, "unchecked", "run-unclear", "only some of the tests failed", last)
+        return _checked(statement, "contradicted", "run-failed", _failure(last, outcome), last, outcome.line)
+
+    def _may_be_of_another(self, statement: WorkStatement, ended: RunHistory, last: Ran) -> bool:
+        """Return whether another run may be meant than the last one, which failed."""
+        words = last.run.words if last.run is not None else ""
+        if last.run is not None and last.run.is_indirect and self._tested_at > last.position:
+            return True
+        if (statement.check == "build" and "--noEmit" in words) or self._ci_at > last.position:
+            return True
+        is_by_the_way = statement.check in _SHOWN and statement.check.removesuffix("s") not in words
+        if is_by_the_way and last.run is not None and last.run.is_indirect and ended.passing - {words}:
+            return True  # `npm run lint` failed, and `npm run typecheck` did not
+        return bool(ended.passing - {words}) and has_modifier(statement)
 
     def _judge_share(self, statement: WorkStatement, ended: Sequence[Ran]) -> CheckedStatement:
         """Judge `47 of the 48 tests pass` by the counts that were printed."""
@@ -314,6 +350,8 @@ class StatementJudge:
             why = f"the outcome of `{ended[-1].command}` is not known"
             return _checked(statement, "unchecked", "run-unclear", why, ended[-1])
         ran, outcome = counted[-1]
+        if ran.has_own_counts:
+            return _checked(statement, "unchecked", "run-unclear", "it may be about other tests", ran)
         why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
         return _checked(statement, "contradicted", "count-differs", why, ran, outcome.line)
 
@@ -376,7 +414,9 @@ class StatementJudge:
             for ran in self._ran[self._shown_until.get(check, 0) :]:
                 if ran.run is None or not ran.run.is_indirect or check in ran.run.checks or not ran.output:
                     continue
-                if read_outcome(ran.output, None, check, only_runners=True).line:
+                shown_by = self._shown_by.setdefault(check, set())
+                if ran.run.words in shown_by or read_outcome(ran.output, None, check, only_runners=True).line:
+                    shown_by.add(ran.run.words)
                     runs.append(Ran(ran.receipt, None, ran.position))
                     extra = True
             self._shown_until[check] = len(self._ran)
@@ -389,9 +429,9 @@ class StatementJudge:
         """Return the contradiction of a number of tests that no run printed."""
         stated = dict(statement.counts).get("passed")
         ran = ended.last_counted
-        if stated is None or ran is None or stated in ended.printed or _is_sum(stated, ended.totals):
+        if stated is None or ran is None or stated in ended.printed or is_sum(stated, ended.totals):
             return None
-        if statement.is_part and stated < max(ended.printed):
+        if (statement.is_part and stated < max(ended.printed)) or ran.has_own_counts:
             return None
         outcome = ran.outcome(statement.check)
         why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
@@ -407,7 +447,8 @@ class StatementJudge:
         if not statement.paths:
             if self._record.files.written or self._record.files.deleted:
                 return _checked(statement, "verified")
-            if self._is_open or self._is_incomplete or self._acting or self._record.files.attempted:
+            is_possible = self._is_open or self._is_incomplete or bool(self._changeable)
+            if is_possible or self._acting or self._record.files.attempted:
                 return _checked(statement, "unchecked", "change-unclear", "a command may have changed files")
             return _checked(statement, "unseen", "change-unseen", "no call changed a file")
         judged = [self._judge_path(statement, path) for path in statement.paths]
@@ -538,32 +579,6 @@ def _has_words(command: str, stated: str) -> bool:
     bare = " ".join(command.split())
     words = stated.split()
     return " ".join(words) in bare or (bool(words) and words[0] in bare and all(word in bare for word in words[1:3]))
-
-
-def _is_about_all(statement: WorkStatement) -> bool:
-    """Return whether a statement is about all tests, without their number or the command that ran them."""
-    is_specific = statement.is_part or bool(statement.command) or "passed" in dict(statement.counts)
-    text = statement.text
-    return statement.check == "test" and not is_specific and bool(EVERY.search(text)) and not PART.search(text)
-
-
-def _shows_all(ran: Ran, statement: WorkStatement) -> bool:
-    """Return whether a run was of all tests, or of those that the statement names."""
-    if ran.run is None or not ran.run.is_part:
-        return True
-    return any(
-        _NAME.fullmatch(name) and name in statement.text for name in re.split(r"[\s/]", ran.run.words) if "." in name
-    )
-
-
-def _is_sum(stated: int, totals: list[int]) -> bool:
-    """Return whether a number is the sum of the last totals: a project may have several suites."""
-    total = 0
-    for number in reversed(totals[-12:]):
-        total += number
-        if total == stated:
-            return True
-    return len(totals) <= 60 and any(a + b == stated for at, a in enumerate(totals) for b in totals[at + 1 :])
 
 
 def _short(receipt: Receipt) -> str:

@@ -59,7 +59,8 @@ _SMALL_NUMBERS = {"one": 1, "two": 2, "three": 3}
 _NUMBER_OF = lazy_pattern(
     r"(?<![\w.,/-])(\d{1,3}(?:,\d{3})+|\d{1,7})\s?(?:(?:unit|integration|existing|total|of the|regression|e2e"
     r"|go|rust)\s)?"
-    r"(?:tests?|specs?|test cases|checks|个测试|项测试|条测试|个用例|件のテスト|個のテスト|件|個)",
+    r"(?:tests?(?!\s(?:suites?|files?|cases?|classes|modules))"
+    r"|specs?|test cases|checks|个测试|项测试|条测试|个用例|件のテスト|個のテスト|件|個)",
     re.IGNORECASE,
 )
 _NUMBER_AFTER = lazy_pattern(
@@ -217,16 +218,22 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
     """Yield the checks of a sentence with their outcome. A later outcome of the same check has priority."""
     found: dict[tuple[Check, str], WorkStatement] = {}
     previous = 0
-    for verdict in _verdicts(masked):
+    verdicts = _verdicts(masked)
+    admits = any(words.is_asserted(masked, *one.span()) for one in words.ADMITTED.finditer(masked)) and any(
+        one.passed for one in verdicts
+    )
+    for verdict in verdicts:
         is_stated = words.is_asserted(masked, verdict.start, verdict.end)
-        subjects = _subjects(masked, previous, verdict, line.heading)
+        subjects = _subjects(sentence, masked, previous, verdict, line.heading)
         previous = verdict.end
         if not is_stated:
             continue
         for check, name in subjects:
             around = masked[max(0, verdict.start - 60) : verdict.end + 20]
             is_part = words.PART.search(masked) is not None and words.EVERY.search(around) is None
-            is_part = is_part or words.SHARE.search(around) is not None
+            # What else failed is stated, too, so the outcome is not that of everything.
+            is_part = is_part or words.SHARE.search(around) is not None or (admits and verdict.passed)
+            is_part = is_part or words.NUMBERED.search(masked) is not None or _is_ratio_of_some(masked)
             counts = _counts(masked, check, passed=verdict.passed)
             has_failures = dict(counts).get("failed", 0) > 0 or words.EXCEPT.search(masked, verdict.end) is not None
             found[check, name] = WorkStatement(
@@ -253,7 +260,7 @@ def _verdicts(masked: str) -> list[_Verdict]:
     return sorted(found)
 
 
-def _subjects(masked: str, previous: int, verdict: _Verdict, heading: str) -> list[tuple[Check, str]]:
+def _subjects(sentence: str, masked: str, previous: int, verdict: _Verdict, heading: str) -> list[tuple[Check, str]]:
     """Return what the outcome is of: tests, a build, a linter; with the name of the program if there is one."""
     own = masked[verdict.start : verdict.end]
     left = masked[max(previous, verdict.start - 120) : verdict.start]
@@ -265,10 +272,16 @@ def _subjects(masked: str, previous: int, verdict: _Verdict, heading: str) -> li
     if not found and own[:4].lower() == "pass" and words.COUNTED.search(left):
         return [("test", "")]
     if not found and words.TESTS_HEADING.search(heading) and _is_of_tests(masked, verdict):
-        return [("test", "")]
+        return _checks_of_commands(sentence) or [("test", "")]
     if not found and words.ALL_CHECKS.search(left):
         return [("command", "")]
     return found
+
+
+def _checks_of_commands(sentence: str) -> list[tuple[Check, str]]:
+    """Return what the last command in code marks checks: `go vet ./...` below a heading about tests is a linter."""
+    runs = [run for code in _CODE.finditer(sentence) for run in find_runs(code[1])]
+    return [(check, "") for check in sorted(runs[-1].checks)] if runs else []
 
 
 def _is_of_tests(masked: str, verdict: _Verdict) -> bool:
@@ -303,6 +316,12 @@ def _counts(masked: str, check: Check, *, passed: bool) -> tuple[tuple[str, int]
         if number:
             counts["passed"] = _integer(number[1])
     return tuple(sorted(counts.items()))
+
+
+def _is_ratio_of_some(masked: str) -> bool:
+    """Return whether a sentence states that some of the tests passed: `17/18`."""
+    ratio = _RATIO.search(masked)
+    return ratio is not None and _integer(ratio[1]) < _integer(ratio[2])
 
 
 def _share(masked: str) -> tuple[int, int] | None:

@@ -72,6 +72,41 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
         return command if isinstance(command, str) else ""
 
 
+#: Tools of other servers that may write files or run programs.
+_ACTING = lazy_pattern(
+    r"write|edit|create|update|patch|file|exec|run|shell|terminal|command|test|build|apply|replace|insert"
+    r"|commit|push|"
+    r"bash|python|repl|notebook|deploy|delete|move|rename",
+)
+#: The first words of the names of tools that only show something.
+_READING = frozenset(
+    (
+        "get",
+        "list",
+        "read",
+        "find",
+        "search",
+        "query",
+        "fetch",
+        "show",
+        "view",
+        "describe",
+        "resolve",
+        "lookup",
+        "check",
+    )
+)
+_WORD = lazy_pattern(r"[a-z]+")
+
+
+def may_act(receipt: Receipt) -> bool:
+    """Return whether a tool of another server may have written a file or run a program, by the words of its name."""
+    if receipt.failed or not receipt.tool.startswith("mcp__"):
+        return False
+    first = _WORD.search(receipt.tool.rpartition("__")[2].lower())
+    return (first is None or first[0] not in _READING) and _ACTING.search(receipt.tool.lower()) is not None
+
+
 class ReceiptFile(msgspec.Struct, frozen=True):
     """A file of receipts."""
 
@@ -151,6 +186,8 @@ class FileEffects:
         verbs = git_verbs(command)
         if "commit" in verbs:
             self._uncommitted.clear()
+        if "stash" in verbs and not {"checkout", "switch"}.isdisjoint(verbs):
+            return  # it changes the branch, and what was stashed belongs to the other one
         undone = undone_changes(command)
         chosen = self._uncommitted if undone is None else {one for name in undone for one in self._under(name)}
         for path in tuple(chosen):
@@ -332,7 +369,10 @@ class GitActs:
             self.done, self.failed = (receipt, line), None
         elif is_done is False and (self.done is None or not _NOTHING.search(line)):
             self.failed = receipt, line
-        self.has_unknown = self.has_unknown or _OTHER_COMMITS.search(receipt.command) is not None
+        if _OTHER_COMMITS.search(receipt.command):
+            self.has_unknown = True
+            if receipt.exit in (0, None):
+                self.failed = None  # it may have done what failed before
 
 
 def _committed(receipt: Receipt, verbs: Iterable[str]) -> tuple[bool | None, str]:

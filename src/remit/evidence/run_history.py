@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from remit.evidence.find_runs import RunCommand, RunOutcome, read_outcome, run_outcome
+from remit.evidence.find_runs import RunCommand, RunOutcome, line_counts, read_outcome, run_outcome
 from remit.evidence.model import Check
 from remit.evidence.receipts import Receipt
 
 #: A longer command is shortened.
 MAX_COMMAND = 80
+#: More lines with counts are those of several modules: jest and vitest print two.
+_MAX_SUMS = 2
 
 
 class Ran:
@@ -49,6 +51,19 @@ class Ran:
         return RunOutcome(None if receipt.exit is None else receipt.exit == 0 and not receipt.failed)
 
     @property
+    def is_silence(self) -> bool:
+        """Whether a program found nothing, because it printed nothing: `tsc --noEmit | head`."""
+        return self.run is not None and self.run.is_silent and self.output == "" and self.receipt.exit in (0, None)
+
+    @property
+    def has_own_counts(self) -> bool:
+        """Whether it has other counts than all tests: it is a script, or of some files, or it has several sums."""
+        if self.run is None or self.run.is_script or self.run.is_part:
+            return True
+        sums = [line for line in (self.output or "").split("\n") if {"passed", "total"} & line_counts(line).keys()]
+        return len(sums) > _MAX_SUMS
+
+    @property
     def command(self) -> str:
         """The command line, shortened."""
         line = " ".join(self.receipt.command.split())
@@ -68,6 +83,8 @@ class RunHistory:
         self.totals: list[int] = []
         self.last_counted: Ran | None = None
         self.has_failed = False
+        #: The words of the runs that succeeded.
+        self.passing: set[str] = set()
         #: Failed runs that no later run repeated.
         self._failed: list[Ran] = []
         self._read = 0
@@ -93,6 +110,8 @@ class RunHistory:
                 self.printed |= own
                 self.totals.append(max(own))
             self._failed = [failed for failed in self._failed if not _covers(ran, failed)]
+            if outcome.passed:
+                self.passing.add(ran.run.words if ran.run is not None else "")
             if outcome.passed is False:
                 self.has_failed = True
                 if self._may_stay_failed(ran):

@@ -49,6 +49,7 @@ _BLOCKED_FAR = lazy_pattern(
     r"|expectation) (?:is|was|are)\b|"
     r"\b(?:so that|such that|to ensure|to make sure|to see (?:if|whether)|to check (?:if|whether|that)"
     r"|to verify|to confirm|"
+    r"(?:let me|let['’]s|i['’]ll|i will|need to|should|going to|want to)\b[^.;]{0,80}?\bso(?: that)?|"
     r"make sure|be sure|check whether|check that|verify that|see if|see whether|could not|couldn['’]t|cannot"
     r"|can['’]t|"
     r"not able|unable|not been able|imagine|suppose|assume|say that|plan is)\b"
@@ -70,7 +71,7 @@ _UNTIL_COMMA = lazy_pattern(
 _AND = lazy_pattern(r"\band\b|&|并且|并|及び", _I)
 #: Chinese and Japanese: before and after it, in the same part.
 _BLOCKED_CJK_BEFORE = lazy_pattern(
-    r"如果|若(?!干)|一旦|应该?|应当|将(?!.{0,12}(?:了|已))|会(?![话议])|可以|可能|需要|必须|请|让我|建议|打算|计划|想要|未|没(?!有(?:任何)?(?:错|失|问))|尚|"
+    r"如果|若(?!干)|一旦|^\W*(?:验证|确认)(?![了完过结])|应该?|应当|将(?!.{0,12}(?:了|已))|会(?![话议])|可以|可能|需要|必须|请|让我|建议|打算|计划|想要|未|没(?!有(?:任何)?(?:错|失|问))|尚|"
     r"不(?!仅|但)|是否|能否|确保|以便|等(?:到)?.{0,6}(?:通过|完成)后?|据说|显示|声称|报告说|文档说|说明|CI|用户|他们|你|您|当.{0,10}时|"
     r"もし|仮に|これから|次に|まだ|によると|ユーザー|ドキュメント|あなた",
 )
@@ -123,7 +124,10 @@ _NO_PROBLEMS = (
     r"|\berror-free\b)"
 )
 PASSED = lazy_pattern(
-    r"\b(?:pass(?:es|ing)?(?!\s`)(?<!\d passes)|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
+    r"\b(?:pass(?:es|ing)?(?!\s`|-\w)(?<!\d passes)"
+    r"(?<!passes(?=\s(?!and|or|but|with|now|in|on|at|when|if|after|for|again|too|as|without|under|because|so|since|while"
+    r"|via|by|here|there|then|all|to|from|even|both)[a-z]+(?<!ly)\s[a-z]))"
+    r"|(?<!is )(?<!are )(?<!was )(?<!were )(?<!be )(?<!been )(?<!being )passed"
     r"|succeed(?:s|ed|ing)?)\b(?!\s(?:the|a|an|in(?!\s(?:\d|`|[\w.-]+/))|it|to|through|as|on to|by|around|along"
     r"|this|that|any)\b(?!\s(?:first|second|full|clean|CI)))|"
     r"\b(?:is|are|was|were|stays?|remains?|all|now|came back|comes back|come back|runs?|ran)\s(?:all\s|now\s"
@@ -136,13 +140,21 @@ PASSED = lazy_pattern(
     r"\b(?:it|code|project|app|application|everything|crate|workspace|site|package|library|program|frontend|backend|"
     r"client|server)`?\s(?:now\s|also\s|still\s){0,2}(?:compiles|builds)(?=\s?$|[.,;!])|"
     rf"{_NO_PROBLEMS}|[✅✔✓☑]\s?(?=$|\s?[|:,.;)（(])(?<=\w\s.|.[:|\s].)"
-    r"|(?:均|都|全部|已经?|也|全数)?(?:成功|通过(?!\s?`))了?|全绿|(?:没有|无)(?:任何)?(?:失败|错误|问题|报错)|"
+    r"|(?:均|都|全部|已经?|也|全数)?"
+    r"(?:成功(?!地?(?:修复|解决|创建|添加|更新|删除|实现|移除|提交|推送|生成|安装|部署))|通过(?!\s?`))了?|全绿|(?:没有|无)(?:任何)?(?:失败|错误|问题|报错)|"
     r"(?:成功|通過|合格|パス)(?=し|済|です|。|$|、|と|ことを)|通(?:った|りました|っています|ること(?:を|も)確認)|グリーン|"
     r"(?:失敗|エラー|問題|警告)(?:は|が|も)?(?:なし|なく|ありません(?:でした)?|ない|ゼロ)",
     _I,
 )
 FAILED = lazy_pattern(
     r"\b(?:fail(?:s|ed|ing)?|[1-9]\d* failures?|is red|are red|is broken|are broken)\b|失败|失敗|通りません|通らない",
+    _I,
+)
+#: Something failed, and this is not only the name of what was corrected: `the failed test`.
+ADMITTED = lazy_pattern(
+    r"\bfail(?:s|ed)?\b(?!\s(?:\w+\s)?(?:tests?|specs?|suites?|builds?|cases?|checks?|runs?)\b)(?<!\b0 failed)"
+    r"(?<!\bno failed)|(?<![\d.,])[1-9]\d{0,5} (?:errors?|failures?|failing)\b|失败(?!的|了?[:：]?\s?0)"
+    r"|失敗(?!し[たて]|は?なし|は?ありません|\s?0)",
     _I,
 )
 #: A subject that stands for one that was named before.
@@ -157,7 +169,7 @@ PART = lazy_pattern(
     r"first|second|only|some|most|many)\b(?:\s[\w-]+){0,3}\s(?:tests?|specs?|suite)\b"
     r"|\btests? \d|\bmy (?:new |own )?(?:code|changes?|files?)\b"
     r"|\b(?:new|changed|modified|touched|edited) (?:code|files?)\b|\btests? (?:for|of|in)\b"
-    r"|新的?测试|新增的?测试|新しいテスト|追加したテスト",
+    r"|\bno new\b|[A-Za-z]\w*\s?测试|新的?测试|新增的?测试|新しいテスト|追加したテスト",
     _I,
 )
 #: What may stand before an outcome below a heading about tests, so that the outcome is that of the tests.
@@ -174,6 +186,8 @@ DATED = lazy_pattern(
     r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\s\d{1,2}\b"
     r"|\b20\d\d-\d\d-\d\d\b"
 )
+#: Tests by their numbers, of which all may pass.
+NUMBERED = lazy_pattern(r"\btests? \d{1,4}(?:\s?[-–,]\s?\d|\b(?!\s(?:tests?|pass|of)))|测试\s?\d|テスト\s?\d", _I)
 EVERY = lazy_pattern(r"\b(?:all|every|whole|full|entire|complete)\b|所有|全部|すべて|全て|全", _I)
 EXCEPT = lazy_pattern(r"\b(?:except|apart from|other than|besides|save for)\b|以外|除", _I)
 RAN = lazy_pattern(

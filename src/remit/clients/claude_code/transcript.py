@@ -31,6 +31,7 @@ _PERSISTED = lazy_pattern(r"<persisted-output>\s*[^\n]{0,200}?saved to:? ([^\n]{
 _PREVIEW = lazy_pattern(r"Preview[^\n]{0,40}:\n")
 _PERSISTED_END = "\n</persisted-output>"
 _IDS = ("task_id", "bash_id", "shell_id", "taskId")
+_OWN_TOOLS = frozenset({"Bash", "BashOutput", "Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "Glob", "Grep"})
 _UNFINISHED = ("running", "pending", "killed", "stopped")
 #: Longer texts are not searched for the state of a task; it is at their beginning.
 _MAX_STATE = 4_000
@@ -110,8 +111,11 @@ def _unanswered(call: dict[str, Any], time: str | None, cwd: str | None) -> Rece
     """Return the receipt of a call without a result: it counts as failed until a result is found."""
     arguments = table_of(call.get("input"))
     paths = (arguments.get(key) for key in ("file_path", "notebook_path"))
+    name = str(call.get("name", ""))
+    # An editor may offer the tools of the client as those of a server: `mcp__acp__Bash`.
+    own = name.rpartition("__")[2] if name.startswith("mcp__") else name
     return Receipt(
-        tool=str(call.get("name", "")),
+        tool=own if own in _OWN_TOOLS else name,
         arguments=arguments,
         path=next((path for path in paths if isinstance(path, str)), None),
         time=time,

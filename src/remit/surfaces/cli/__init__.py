@@ -26,6 +26,10 @@ _EXTRAS = {
 }
 
 
+#: Command -> the extra that it needs, which includes the one of a package that is missing first.
+_EXTRAS_OF_COMMANDS = {"mcp": "mcp", "serve": "serve", "tokens": "serve"}
+
+
 def main() -> None:
     """Run the `remit` command and exit: 0 accepted, 1 not accepted, 2 usage error, 3 internal error."""
     # Loading modules creates many objects that stay: searching them for garbage again and again takes 5 % of a check.
@@ -46,7 +50,10 @@ def _explain(error: Exception) -> int:
     """Print one line for an error that the user can fix, and a traceback for a bug. Return the exit code."""
     package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if extra := _EXTRAS.get(package):
-        text = f"this command needs the extra remit[{extra}] ({package} not installed): pip install 'remit[{extra}]'"
+        from remit.extras import install_command  # late: no other command needs it
+
+        extra = _EXTRAS_OF_COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", extra)
+        text = f"this command needs the extra `{extra}` ({package} is not installed): {install_command(extra)}"
         error = EnvironmentBroken(text)
     if isinstance(error, RemitError):
         click.echo(f"remit: {escape_control(str(error))}", err=True)

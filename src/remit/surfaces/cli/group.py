@@ -254,8 +254,13 @@ def _all_commands() -> str:
 
 def _rows(name: str) -> list[tuple[str, str]]:
     """Return a command with its line, and the commands in it."""
-    command = remit.get_command(click.Context(remit), name)
     rows = [(name, COMMANDS[name][1])]
+    try:
+        command = remit.get_command(click.Context(remit), name)
+    except ModuleNotFoundError:  # it needs an extra
+        return rows
+    if isinstance(command, LazyCommands):
+        return [*rows, *((f"  {name} {inner}", line) for inner, (_, line) in command.table.items())]
     if isinstance(command, click.Group):
         context = click.Context(command)
         for inner in command.list_commands(context):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from remit.errors import EnvironmentBroken
+from remit.surfaces.cli.printing import SlowNotice
 
 if TYPE_CHECKING:
     from remit.dispatch.settings import Settings
@@ -29,14 +31,25 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     settings = load_settings()
 
     async def opened() -> T:
-        async with open_database(settings.database, settings.data) as database:
-            return await work(database, settings)
+        with contextlib.ExitStack() as shown:
+            shown.enter_context(SlowNotice()).update(opening_text(settings))
+            async with open_database(settings.database, settings.data) as database:
+                shown.close()
+                return await work(database, settings)
 
     try:
         return asyncio.run(opened())
     except psycopg.errors.InsufficientPrivilege as error:
         reason = str(error).split("\n", 1)[0]
         raise EnvironmentBroken(f"the role of REMIT_DATABASE_URL may not do this: {reason}") from error
+
+
+def opening_text(settings: Settings) -> str:
+    """Return what a person waits for while the database is opened."""
+    if settings.database:
+        return "connecting to the database"
+    folder = settings.data / "postgres"
+    return f"starting the database in {folder}" if (folder / "made").exists() else f"creating the database in {folder}"
 
 
 def user_name() -> str:

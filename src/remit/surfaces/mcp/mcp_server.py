@@ -29,7 +29,7 @@ from remit.aio import cancel_and_wait
 from remit.dispatch.settings import load_settings
 from remit.errors import RemitError, UsageError
 from remit.merging.model import Merge
-from remit.operations.declaration import arguments_on, convert_arguments, object_schema
+from remit.operations.declaration import argument_schema, arguments_on, convert_arguments
 from remit.operations.documents import Folders
 from remit.operations.jobs import Answer
 from remit.operations.review_items import whole_number
@@ -244,8 +244,9 @@ class ContractServer(MCPServer[None]):
             name=tool.name,
             title=tool.title,
             description=tool.description,
-            parameters=object_schema(arguments_on(operation.arguments, "mcp")),
-            fn_metadata=RawArguments(arg_model=ArgModelBase, output_schema=object_schema(operation.answer)),
+            parameters=argument_schema(arguments_on(operation.arguments, "mcp")),
+            # Without the schema of the answer: clients read its text, and the list is part of each conversation.
+            fn_metadata=RawArguments(arg_model=ArgModelBase),
             is_async=True,
             context_kwarg="ctx",
             resolved_params=wanted,

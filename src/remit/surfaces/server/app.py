@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from remit import __version__
 from remit.errors import EnvironmentBroken
+from remit.extras import need_of
 from remit.store.access import audit_log, begin_session, end_session
 from remit.surfaces.server import (
     agent_pages,
@@ -61,7 +62,7 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; the guard has checked who sends it."""
         if find_spec("mcp") is None:
-            raise EnvironmentBroken("MCP over HTTP needs the extra remit[mcp]: pip install 'remit[mcp]'")
+            raise EnvironmentBroken(f"MCP over HTTP needs {need_of('mcp')}")
         person_of(Request(scope))
         async with self._starting:
             if self._manager is None:

@@ -1,0 +1,30 @@
+"""How to install an extra. The place that Remit was installed from has it: a checkout, or an index of packages."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, distribution
+from urllib.parse import unquote, urlsplit
+
+_FROM_HERE = "direct_url.json"
+
+
+def install_command(extra: str, origin: str | None = None) -> str:
+    """Return the command that installs an extra. `origin` describes the place; default: that of this installation."""
+    try:
+        found = json.loads(origin or distribution("remit").read_text(_FROM_HERE) or "{}")
+    except (PackageNotFoundError, ValueError):
+        found = {}
+    url = str(found.get("url") or "")
+    if "dir_info" in found and urlsplit(url).scheme == "file":
+        editable = "-e " if found["dir_info"].get("editable") else ""
+        return f"pip install {editable}'{unquote(urlsplit(url).path)}[{extra}]'"
+    if "vcs_info" in found:
+        version = found["vcs_info"]
+        return f"pip install 'remit[{extra}] @ {version.get('vcs')}+{url}@{version.get('commit_id')}'"
+    return f"pip install 'remit[{extra}] @ {url}'" if url else f"pip install 'remit[{extra}]'"
+
+
+def need_of(extra: str) -> str:
+    """Return what is missing, and how to install it, for a message."""
+    return f"the extra `{extra}`: {install_command(extra)}"
