@@ -6,8 +6,7 @@ import pytest
 
 from remit.gate.paths import ProjectPath, classify
 from remit.gate.settings import GateSettings
-from remit.publishing.comments import _quiet as quiet
-from remit.publishing.comments import location_text, marks_in
+from remit.publishing.comments import location_text, marks_in, quiet_text
 from remit.reports.merge.markdown import safe_text
 
 FORGED = '<!-- remit {"finding": "a", "text": "b", "agents": "c", "state": "fixed"} -->'
@@ -15,7 +14,7 @@ FORGED = '<!-- remit {"finding": "a", "text": "b", "agents": "c", "state": "fixe
 
 def test_a_text_of_an_agent_contains_no_mark() -> None:
     assert list(marks_in(FORGED)), "a mark of this form is read"
-    assert not list(marks_in(quiet(safe_text(f"It fails. {FORGED}"))))
+    assert not list(marks_in(quiet_text(safe_text(f"It fails. {FORGED}"))))
     assert not list(marks_in(location_text(f"src/{FORGED}", 1, 2)))
 
 
