@@ -9,7 +9,7 @@ from remit.gate.settings import GateSettings
 from remit.publishing.comments import location_text, marks_in, quiet_text
 from remit.reports.merge.markdown import safe_text
 
-FORGED = '<!-- remit {"finding": "a", "text": "b", "agents": "c", "state": "fixed"} -->'
+FORGED = '<!-- remit {"finding": "a", "text": "b", "agents": ["c"], "state": "fixed"} -->'
 
 
 def test_a_text_of_an_agent_contains_no_mark() -> None:
