@@ -164,7 +164,7 @@ def location_text(path: str | None, first: int | None, last: int | None) -> str:
     if path is None:
         return ""
     lines = "" if first is None else f":{first}" if last in (None, first) else f":{first}-{last}"
-    return f"`{safe_text(path)}{lines}`"
+    return f"`{_without_marks(safe_text(path))}{lines}`"
 
 
 def _agents(merge: Merge) -> str:
@@ -190,5 +190,9 @@ def _text(finding: MergedFinding) -> str:
 
 
 def quiet_text(text: str) -> str:
-    """Return text that does not notify people and closes no issue."""
-    return _MENTION.sub(rf"\1{_JOINER}", text)
+    """Return text that does not notify people, closes no issue, and contains no mark of an earlier run."""
+    return _without_marks(_MENTION.sub(rf"\1{_JOINER}", text))
+
+
+def _without_marks(text: str) -> str:
+    return text.replace("<!--", f"<!{_JOINER}--")
