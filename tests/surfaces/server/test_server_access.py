@@ -62,6 +62,14 @@ def test_signing_out_ends_the_session(site: RunningSite) -> None:
     assert httpx.get(site.url + "/", cookies=cookies).status_code == 303
 
 
+def test_an_address_signs_in_with_a_link_that_is_used_once_only(site: RunningSite) -> None:
+    secret = site.token("carol", "viewer")
+    browser = site.client(None)
+    assert browser.get("/login", params={"token": secret}).status_code == 403
+    assert browser.post("/login", params={"token": secret}, data={}).status_code == 403
+    assert browser.post("/login", data={"token": secret}).status_code == 200
+
+
 def test_a_revoked_token_and_its_sessions_end(site: RunningSite) -> None:
     secret = site.token("bob", "viewer")
     number = site.rows("SELECT max(id) FROM remit.tokens")[0][0]

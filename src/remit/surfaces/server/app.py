@@ -112,7 +112,8 @@ async def login(request: Request) -> Response:
     form = await form_of(request) if request.method == "POST" else {}
     secret = form.get("token", "") or request.query_params.get("token", "")
     target = local_path(form.get("next", "") or request.query_params.get("next", "/"))
-    cookie = await begin_session(site.database, secret.strip()) if secret else None
+    is_in_address = not form.get("token")
+    cookie = await begin_session(site.database, secret.strip(), is_in_address=is_in_address) if secret else None
     if cookie is None:
         problem = "This token is not valid, was revoked, or its link was already used." if secret else ""
         return render(request, "login.html", status=403 if secret else 200, problem=problem, target=target)
