@@ -35,10 +35,15 @@ class EnvironmentBroken(RemitError):
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return `, did you mean 'x'?` for the choice that is most similar to a word; empty if none is similar."""
+    near = most_similar(word.lower(), choices)
+    return f", did you mean {near!r}?" if near else ""
+
+
+def most_similar(word: str, choices: Iterable[str]) -> str:
+    """Return the choice that is most similar to a word; empty if none is similar."""
     import difflib  # late: the hook loads this module before every tool call
 
-    near = difflib.get_close_matches(word.lower(), list(choices), n=1, cutoff=0.6)
-    return f", did you mean {near[0]!r}?" if near else ""
+    return next(iter(difflib.get_close_matches(word, list(choices), n=1)), "")
 
 
 def shorten_error(text: str, length: int) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import remit
+from remit.contract.parse import parse
 from remit.evidence.model import Checked
 from remit.operations.documents import Folders, Verify, verify_document
 from tests.support.verify_commands import commit, git
@@ -211,3 +214,27 @@ def test_a_line_after_a_missing_path_is_not_looked_up_in_another_file(shop: Path
     assert {(checked.path, checked.outcome) for checked in references if checked.line == 12} == {
         ("shop/ghost.py", "missing-file")
     }
+
+
+def test_a_member_of_a_json_result_that_the_schema_does_not_have_is_checked_like_the_rest(shop: Path) -> None:
+    result = {
+        "schema": "remit.result/1",
+        "agent": "code-explorer",
+        "status": "SUCCESS",
+        "summary": "All is well.",
+        "aside": "the key leaks in shop/ghost.py:99",
+        "references": [{"item": "Cart", "location": "shop/cart.py:6", "relevance": "x", "also": "shop/phantom.py:3"}],
+    }
+    path = shop / "result.json"
+    path.write_text(json.dumps(result), encoding="utf-8")
+    verdict = remit.check(path, repo=shop)
+    missing = {checked.path for checked in verdict.evidence.references if checked.outcome == "missing-file"}
+    assert missing == {"shop/ghost.py", "shop/phantom.py"}
+    assert [extra.heading for extra in verdict.document.result.extra] == ["Unknown Members"]
+
+
+def test_a_json_result_with_known_members_only_has_no_other_section(shop: Path) -> None:
+    text = RESULT.format(agent="Code Reviewer", id="CR-001", place=PLACE, detail=QUOTE)
+    document = remit.check(text, repo=shop).document
+    again = msgspec.json.encode({"schema": "remit.result/1", **msgspec.to_builtins(document.result)}).decode()
+    assert not parse(again)[0].result.extra

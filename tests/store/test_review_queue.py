@@ -154,6 +154,19 @@ def test_each_decision_can_be_undone(store: Store, verb: queue.Verb, state: str,
     run(store, work)
 
 
+def test_the_decision_of_another_reviewer_is_undone_with_a_note_only(store: Store) -> None:
+    async def work(database: Database) -> None:
+        (one,) = await queue.add_items(database, [item(1)])
+        decision = await queue.decide(database, uuid4(), one, "confirm", "ann")
+        for note in ("", "  "):
+            with pytest.raises(UsageError, match="the decision is one of ann"):
+                await queue.undo(database, decision.id, "bob", note=note)
+        assert (await queue.get_item(database, one)).state == "confirmed"
+        assert (await queue.undo(database, decision.id, "bob", note="it was the wrong file")).undone
+
+    run(store, work)
+
+
 def test_undoing_an_old_decision_does_not_reopen_a_newer_one(store: Store) -> None:
     async def work(database: Database) -> None:
         (one,) = await queue.add_items(database, [item(1)])

@@ -6,9 +6,10 @@ Limits: 1 MiB of text, 100,000 lines, 1,000 results, 100,000 table cells, JSON n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -22,9 +23,15 @@ from remit.contract.render import free_text, render
 from remit.contract.sections import Outline, Section, arrange
 from remit.lazy import lazy_pattern
 
+if TYPE_CHECKING:
+    from msgspec.inspect import Type
+
 MAX_BYTES = 1 << 20
 MAX_RESULTS = 1000
 _TOO_MANY = f"it contains more than {MAX_RESULTS:,} results"
+#: Members of a JSON result that the schema does not have, and characters of each, that are shown.
+_MAX_UNKNOWN = 50
+_MAX_VALUE = 500
 _LOOK_AHEAD = 12
 #: Longer lines are not searched for words.
 _MAX_SEARCHED = 5_000
@@ -206,11 +213,47 @@ def _parse_json(text: str) -> list[Document]:
 def _from_json(member: dict[str, Any]) -> Document:
     try:
         result = msgspec.convert(member, _Tagged, strict=False)
-        markdown = _normalised(render(_untag(result)))
+        markdown = _normalised(render(_untag(result)) + _unknown_members(member))
     except (msgspec.ValidationError, RecursionError) as error:
         return refused(f"it is JSON but not a result: {error}")
     refusal = outline.unreadable_reason(markdown)
     return refused(refusal) if refusal else _parse_chunk(Chunk(markdown, 1))
+
+
+def _unknown_members(member: dict[str, Any]) -> str:
+    """Return a section with the members that the schema does not have: what a reader sees is checked like the rest."""
+    from msgspec.inspect import type_info  # late, as below: few results are JSON
+
+    found = list(islice(_unknown(member, type_info(_Tagged), ""), _MAX_UNKNOWN))
+    rows = [f"- {name}: {' '.join(str(value).split())[:_MAX_VALUE]}" for name, value in found]
+    return "\n".join(["", "### Unknown Members", "", *rows, ""]) if rows else ""
+
+
+def _unknown(value: Any, kind: Type, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield each member of a JSON value that its type does not have, with its path."""
+    from msgspec.inspect import ListType, StructType, UnionType, VarTupleType
+
+    kinds = kind.types if isinstance(kind, UnionType) else (kind,)
+    if isinstance(value, dict):
+        structs = [one for one in kinds if isinstance(one, StructType)]
+        kind = next((one for one in structs if one.tag_field and value.get(one.tag_field) == one.tag), None) or (
+            structs[0] if structs else kind
+        )
+    elif isinstance(value, list):
+        kind = next((one for one in kinds if isinstance(one, ListType | VarTupleType)), kind)
+    if isinstance(kind, StructType) and isinstance(value, dict):
+        fields = {one.encode_name: one.type for one in kind.fields}
+        for key, inner in value.items():
+            path = f"{name}.{key}" if name else str(key)
+            if key == kind.tag_field:
+                continue
+            if key in fields:
+                yield from _unknown(inner, fields[key], path)
+            else:
+                yield path, inner
+    elif isinstance(kind, ListType | VarTupleType) and isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _unknown(inner, kind.item_type, f"{name}[{number}]")
 
 
 def _untag(result: _Tagged) -> Result:

@@ -28,7 +28,7 @@ from remit.dispatch.settings import Settings
 from remit.errors import UsageError
 from remit.gate.delegation import Delegation
 from remit.gate.session import SessionState
-from remit.gate.session_entries import DecisionEntry, Declaration
+from remit.gate.session_entries import DecisionEntry, Declaration, UntrueCount
 from remit.gate.session_store import open_session
 from remit.orchestrate.api import begin_plan, drive_plan
 from remit.orchestrate.local_worker import ensure_worker
@@ -38,7 +38,6 @@ from remit.reports.formats import check_json
 from remit.store import ledger
 from remit.store.database import Database, rows
 
-_SESSIONS = 4
 #: Lines that each call reads or changes.
 _LINES = 66
 
@@ -53,14 +52,26 @@ class SessionCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delegate_to: str = ""
 
 
-def write_sessions(root: Path, now: datetime, texts: Sequence[str], calls: Sequence[SessionCall]) -> None:
+class WeekSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A session of a client: the untrue statements of its answers, and an exception that was declared."""
+
+    hours_ago: int
+    sent_back: int = 0
+    passed: int = 0
+    exception: str = ""
+
+
+def write_sessions(
+    root: Path, now: datetime, texts: Sequence[str], sessions: Sequence[WeekSession], calls: Sequence[SessionCall]
+) -> None:
     """Write sessions into the gate's folder of a checkout. `texts` are reports of subagents."""
     folder = folder_of(str(root))
-    for number in range(_SESSIONS):
+    for number, one in enumerate(sessions):
         name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"session {number}"))
-        started = (now - timedelta(hours=5 + 26 * number)).timestamp()
+        started = (now - timedelta(hours=one.hours_ago)).timestamp()
         with open_session(folder, name) as state:
             _fill(state, number, started, calls)
+            _record_answers(state, one, started)
         for position, text in enumerate(texts[: 1 + number % len(texts)] if texts else ()):
             _keep(folder, name, root, text, f"agent-{position}", started + 300 + 60 * position)
 
@@ -89,12 +100,15 @@ def _fill(state: SessionState, number: int, started: float, calls: Sequence[Sess
         entry.agent_id = f"agent-{position}"
         state.delegations[f"toolu_{number:02}_agent_{position}"] = entry
     state.analysed["shop/orders.py"] = "code-explorer"
-    if number % 2:
-        state.declarations.append(
-            Declaration(kind="edit", paths=["README.md"], why="a typing error in a heading", at=started + 60)
-        )
-    else:
+
+
+def _record_answers(state: SessionState, session: WeekSession, started: float) -> None:
+    if session.sent_back:
+        state.untrue["1"] = UntrueCount(at=started + 1700, sent_back=session.sent_back, passed=session.passed)
+    if session.passed:
         state.warn("the final answer claims a test run that is not in the record of this session")
+    if session.exception:
+        state.declarations.append(Declaration(kind="edit", paths=["README.md"], why=session.exception, at=started + 60))
 
 
 def _keep(folder: str, session: str, root: Path, text: str, agent_id: str, at: float) -> None:
@@ -193,6 +207,7 @@ class Week(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     findings: tuple[WeekFinding, ...]
     reviews: tuple[WeekReview, ...]
     questions: tuple[WeekQuestion, ...]
+    sessions: tuple[WeekSession, ...]
     calls: tuple[SessionCall, ...]
 
     def of(self, review: WeekReview) -> list[WeekFinding]:
@@ -229,7 +244,7 @@ async def fill_demo(database: Database, settings: Settings, root: Path, *, now: 
                 start = (now - timedelta(days=days_ago)).replace(hour=hour, minute=12, second=0, microsecond=0)
                 await database.rows("demo.date", plan=number, start=min(start, now - _LATEST), factor=_STRETCH)
     texts = [row["result"] for row in await database.rows("demo.answers", agent=_EXPLORER)]
-    await asyncio.to_thread(write_sessions, root, now, texts, week.calls)
+    await asyncio.to_thread(write_sessions, root, now, texts, week.sessions, week.calls)
     await _decide(database, week, now)
     while await ledger.fold(database):
         pass

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import msgspec
 
+from remit.errors import most_similar
 from remit.evidence.model import Claim
 from remit.evidence.read_commands import command_of
 from remit.lazy import lazy_pattern
@@ -118,11 +119,9 @@ class CommandFinder:
         """Add the most similar name to the facts about one that does not exist."""
         if facts.is_known is not False or self._suggestions_left <= 0:
             return facts
-        import difflib  # late: most commands exist
-
         self._suggestions_left -= 1
-        near = difflib.get_close_matches(name, sorted(set(itertools.islice(names, _MAX_NAMES))), n=1)
-        return msgspec.structs.replace(facts, suggestion=near[0]) if near else facts
+        near = most_similar(name, sorted(set(itertools.islice(names, _MAX_NAMES))))
+        return msgspec.structs.replace(facts, suggestion=near) if near else facts
 
     # Names that a file of the tool declares
 
@@ -136,7 +135,7 @@ class CommandFinder:
         for path, declared in (*deciding, *others):
             if command.name in declared.names or (command.runner == "tox" and has_environment(declared, command.name)):
                 return CommandFacts(is_known=True, where=path)
-        if search.stated and folder and self._is_declared_above(search, tool, folder):
+        if search.stated and folder and not command.folder and self._is_declared_above(search, tool, folder):
             return _UNKNOWN  # a block that changes the folder once may mean the folder above later
         # A project that keeps its tool in one folder; a file further down is that of a sample or of another project.
         deciding = deciding or [pair for pair in others if pair[0].count("/") <= 1 and not _is_aside(pair[0])]

@@ -106,6 +106,11 @@ _NOT_STARTED = lazy_pattern(
     r"ELIFECYCLE|error Command failed with exit code|^error: Recipe|Couldn't find a script named|"
     r"No such file or directory \(os error|executable file not found|No rule to make target"
 )
+#: ... each has one of these ...
+_NOT_STARTED_PARTS = (
+    *("not found", "No such file", "Permission denied", "is not recognized", "npm", "Missing script", "error: ", "***"),
+    *("No module named", "ELIFECYCLE", "Command failed", "Couldn't find", "No rule to make"),
+)
 #: ... but not one that only shows the output of the run.
 _SHOWING = lazy_pattern(r"\b(?:grep|rg|tail|head|tee|awk|sed|jq)\b")
 _COUNT = lazy_pattern(
@@ -509,10 +514,11 @@ def read_outcome(
     chosen = [one for one in runners() if not one.is_indirect and (is_any or one.name in names)]
     chosen = [one for one in chosen if wanted == "command" or wanted in one.checks or not is_any]
     summaries: dict[str, _Summary] = {}
-    broken = ""
-    for text in _without_escapes(output).split("\n"):
+    broken, plain = "", _without_escapes(output)
+    may_be_broken = not only_runners and any(part in plain for part in _NOT_STARTED_PARTS)
+    for text in plain.split("\n"):
         line = text.rstrip()[:_MAX_LINE]
-        if not broken and not only_runners and _NOT_STARTED.search(line) and not _SHOWING.search(line):
+        if may_be_broken and not broken and _NOT_STARTED.search(line) and not _SHOWING.search(line):
             broken = line
         for runner in chosen:
             is_summary = runner.success is not None and runner.success.match(line) is not None

@@ -47,7 +47,10 @@ READ_CAP = 2000
 #: project, because they protect its subagents and the gate's hooks.
 PATHS: dict[str, tuple[str, ...]] = {
     "state": (".remit/**", ".claude/workspaces/**", "**/claude-progress.json", "**/feature-list.json"),
-    "code": ("**/.claude/{agents,commands,hooks,plugins,skills}/**", "**/.claude/settings*.json"),
+    "code": (
+        *("**/.claude/{agents,commands,hooks,plugins,skills}/**", "**/.claude/settings*.json"),
+        "docs/**/*.{py,js,mjs,cjs,ts,jsx,tsx,sh,bash,rb,pl,php,go,rs,java,c,h,cpp,cs,lua,mk,bat}",
+    ),
     "spec": ("docs/specs/**", "docs/design/**", "specs/**", "**/requirements.md", "**/design.md"),
     "tests": (
         "tests/**",

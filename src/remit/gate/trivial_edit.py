@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import os
 import re
 
@@ -87,8 +89,6 @@ def changed_lines(before: str, after: str) -> int | None:
 
 def digest(text: str) -> str:
     """Return the digest of a text. Line endings do not matter."""
-    import hashlib  # late: only a granted edit needs it
-
     return hashlib.sha256("\n".join(_lines(text)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -113,8 +113,6 @@ def _hunks(old: list[str], new: list[str]) -> list[tuple[int, list[str], list[st
     one, other = old[first : len(old) - last], new[first : len(new) - last]
     if max(len(one), len(other)) > _MAX_COMPARED:
         return None
-    import difflib  # late: most edits change lines in place
-
     steps = difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
     return [(first + a, one[a:b], other[c:d]) for tag, a, b, c, d in steps if tag != "equal"]
 

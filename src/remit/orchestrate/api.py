@@ -113,7 +113,7 @@ class Driver:
                     await self._notify()
                     return stopped
         decisions = {row.decision for row in rows}
-        outcome = next((one for one in ("retry", "review") if one in decisions), "continue")
+        outcome = next((decision for decision in ("retry", "review") if decision in decisions), "continue")
         await self._lease.set_state("finished", outcome)
         await self._recorder.finished(outcome)
         await self._notify()
@@ -132,7 +132,9 @@ class Driver:
         else:
             await self._lease.set_state(state)
         delegations = await plans.delegations_of(self._database, self._plan, [number], whole=False)
-        questions = [one for one in await plans.escalations(self._database, self._plan) if one.answer is None]
+        questions = [
+            question for question in await plans.escalations(self._database, self._plan) if question.answer is None
+        ]
         await self._recorder.stopped(state, spec.name, delegations, questions)
 
     async def _phase(self, row: PhaseRow, spec: PhaseSpec, stepper: DelegationStepper) -> PlanState | None:
@@ -155,7 +157,7 @@ class Driver:
             return rendered[0]
 
         delegations = await stepper.settle(row.number, spec, inputs, applied.texts)
-        if any(one.state == "escalated" for one in delegations):
+        if any(delegation.state == "escalated" for delegation in delegations):
             await self._ask_again(delegations)
             return "waiting"
         # A failure that is not critical never blocks: the plan goes on, unless its author wants to be asked.
@@ -172,16 +174,22 @@ class Driver:
 
     async def _ask_again(self, delegations: list[Delegation]) -> None:
         """Ask again about delegations whose answer had no effect, so that each waiting one has an open question."""
-        for one in delegations:
-            if one.state == "escalated":
-                reason = f"{one.name}: {one.error}; it was tried {one.retries + 1} times of {MAX_TRIES}"
-                await plans.escalate(self._database, self._plan, one.phase, one.id, reason)
+        for delegation in delegations:
+            if delegation.state == "escalated":
+                reason = (
+                    f"{delegation.name}: {delegation.error}; it was tried {delegation.retries + 1} times of {MAX_TRIES}"
+                )
+                await plans.escalate(self._database, self._plan, delegation.phase, delegation.id, reason)
 
     async def _decide(
         self, row: PhaseRow, spec: PhaseSpec, delegations: list[Delegation], *, is_skipped: bool
     ) -> PlanState | None:
         """Merge the results of a phase and store the decision."""
-        inputs = [one for one in await self._inputs(spec) if one.state == "accepted"] if spec.merges_inputs else []
+        inputs = (
+            [delegation for delegation in await self._inputs(spec) if delegation.state == "accepted"]
+            if spec.merges_inputs
+            else []
+        )
         merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy)
         merging.note = await learned_note(self._database) if merging.needs_note else None
         facts = KeyFacts()
@@ -243,7 +251,7 @@ class Driver:
 
     async def _inputs(self, spec: PhaseSpec) -> list[Delegation]:
         """Return the delegations of the phases that are inputs of a phase, without their results."""
-        numbers = {one.name: number for number, one in enumerate(self._spec.phases)}
+        numbers = {phase.name: number for number, phase in enumerate(self._spec.phases)}
         phases = [numbers[name] for name in spec.inputs]
         return await plans.delegations_of(self._database, self._plan, phases, whole=False)
 
@@ -254,19 +262,19 @@ class Driver:
 
 def review_reason(merged: Merge) -> str:
     """Return why a person should review a merge, also one in which other results failed; "" for no reason."""
-    partial = sorted({one.agent for one in merged.agents if one.status == "PARTIAL"})
+    partial = sorted({agent.agent for agent in merged.agents if agent.status == "PARTIAL"})
     reasons = [f"{', '.join(partial)} reported PARTIAL"] if partial else []
     if merged.conflicts:
         number = len(merged.conflicts)
         reasons.append(f"{number} conflict{'s' * (number != 1)}")
     unsure = [
-        one
-        for one in merged.agents
-        if one.status != "FAILED" and one.confidence is not None and one.confidence < CLARIFY_BELOW
+        agent
+        for agent in merged.agents
+        if agent.status != "FAILED" and agent.confidence is not None and agent.confidence < CLARIFY_BELOW
     ]
     if unsure:
-        scores = ", ".join(sorted({f"{one.agent} {one.confidence:g}" for one in unsure}))
-        questions = [text for one in unsure if (text := _question_of(merged, one.agent))]
+        scores = ", ".join(sorted({f"{agent.agent} {agent.confidence:g}" for agent in unsure}))
+        questions = [text for agent in unsure if (text := _question_of(merged, agent.agent))]
         asked = f": {' '.join(dict.fromkeys(questions))}" if questions else ""
         reasons.append(f"a confidence under {CLARIFY_BELOW:g} ({scores}){asked}")
     return "; ".join(reasons) or ("the results need a review" if merged.decision == "review" else "")
@@ -341,20 +349,23 @@ async def fan_out(
     delegations: Sequence[DelegationSpec | dict[str, Any]], *, repo: str | Path = "."
 ) -> list[DelegationResult]:
     """Delegate tasks to several subagents in parallel. A failure of one does not stop the others."""
-    specs = [one if isinstance(one, DelegationSpec) else msgspec.convert(one, DelegationSpec) for one in delegations]
+    specs = [
+        delegation if isinstance(delegation, DelegationSpec) else msgspec.convert(delegation, DelegationSpec)
+        for delegation in delegations
+    ]
     plan = Plan(name="fan out", phases=(PhaseSpec(name="work", delegations=tuple(specs)),))
     result = await run_plan(plan, repo=repo, is_new=True)
     return [
         DelegationResult(
-            agent=one.agent,
-            state=one.state,
-            verdict=one.verdict,
-            result=one.result or "",
-            warnings=tuple(one.warnings),
-            job=one.job,
-            error=one.error,
+            agent=delegation.agent,
+            state=delegation.state,
+            verdict=delegation.verdict,
+            result=delegation.result or "",
+            warnings=tuple(delegation.warnings),
+            job=delegation.job,
+            error=delegation.error,
         )
-        for one in result.delegations
+        for delegation in result.delegations
     ]
 
 
@@ -384,7 +395,10 @@ async def begin_plan(database: Database, plan: Plan, root: Path, *, is_new: bool
     document = msgspec.to_builtins(plan)
     digest = digest_of(msgspec.json.encode(document, order="deterministic"))
     phases = [
-        (phase.name, list(zip(delegation_names(phase), (one.agent for one in phase.delegations), strict=True)))
+        (
+            phase.name,
+            list(zip(delegation_names(phase), (delegation.agent for delegation in phase.delegations), strict=True)),
+        )
         for phase in plan.phases
     ]
     workspace = await asyncio.to_thread(os.path.realpath, root)
@@ -398,12 +412,18 @@ async def begin_plan(database: Database, plan: Plan, root: Path, *, is_new: bool
 def first_version_digest(plan: Plan) -> str | None:
     """Return the digest that version 0.1.0 stored for a plan; None if the plan has fields that it did not know."""
     new = ("system", "profile", "contract")
-    if any(getattr(one, name) is not None for phase in plan.phases for one in phase.delegations for name in new):
+    if any(
+        getattr(delegation, name) is not None
+        for phase in plan.phases
+        for delegation in phase.delegations
+        for name in new
+    ):
         return None
     phases = []
     for phase in plan.phases:
         delegations = [
-            {name: getattr(one, name) for name in one.__struct_fields__ if name not in new} for one in phase.delegations
+            {name: getattr(delegation, name) for name in delegation.__struct_fields__ if name not in new}
+            for delegation in phase.delegations
         ]
         fields = {name: getattr(phase, name) for name in phase.__struct_fields__} | {"delegations": delegations}
         defaults = {"threshold": 80, "policy": "mean", "on_review": "continue"}
@@ -429,14 +449,14 @@ async def check_keys(database: Database, plan: int, resolving: Resolving) -> Non
     rows = await plans.phases_of(database, plan, whole=False)
     for row, phase in zip(rows, spec.phases, strict=True):
         if row.state != "finished":
-            for one in phase.delegations:
-                _check_key(one, resolving)
+            for delegation in phase.delegations:
+                _check_key(delegation, resolving)
 
 
-def _check_key(one: DelegationSpec, resolving: Resolving) -> None:
-    if one.runner not in (None, "model"):
+def _check_key(delegation: DelegationSpec, resolving: Resolving) -> None:
+    if delegation.runner not in (None, "model"):
         return
-    request = {"prompt": one.task, "subagent_def": one.agent, "model": one.model}
+    request = {"prompt": delegation.task, "subagent_def": delegation.agent, "model": delegation.model}
     try:
         brief = resolve(request, **resolving._asdict(), print_warnings=False)
     except UsageError:

@@ -96,7 +96,7 @@ class GateSession:
 
         await asyncio.to_thread(work)
 
-    async def close_delegation(self, key: str, one: Delegation) -> None:
+    async def close_delegation(self, key: str, delegation: Delegation) -> None:
         """Report that a delegation has ended; a repeated call has no effect.
 
         The files that an accepted result names as key references count as analysed, and a short read around a location
@@ -104,14 +104,14 @@ class GateSession:
         """
 
         def work() -> None:
-            accepted = (one.result or "") if one.state == "accepted" else ""
-            failure = failure_in(one.result)
-            is_recoverable = can_retry(one.retries) and (failure is None or failure.is_recoverable)
+            accepted = (delegation.result or "") if delegation.state == "accepted" else ""
+            failure = failure_in(delegation.result)
+            is_recoverable = can_retry(delegation.retries) and (failure is None or failure.is_recoverable)
             cited = judge_report(accepted, Options(profile=CLAIMS), self._root).cited_locations if accepted else []
             with open_session(self._folder, self._session) as state:
                 if key in state.delegations and not state.delegations[key].is_open:
                     return
-                outcome = _OUTCOMES.get(one.state, "failed")
+                outcome = _OUTCOMES.get(delegation.state, "failed")
                 close_delegation(state, key, outcome, files=cited_files(accepted), is_recoverable=is_recoverable)
                 state.cite(cited)
 
@@ -123,7 +123,7 @@ class GateSession:
 
 def cited_files(document: str) -> list[str]:
     """Return the files that the Key References of a result name."""
-    locations = [row.location.strip("` ") for one in parse(document) for row in one.result.references]
+    locations = [row.location.strip("` ") for parsed in parse(document) for row in parsed.result.references]
     return sorted({re.split(r"[:#]", location)[0] for location in locations if location})
 
 
@@ -207,7 +207,7 @@ class Orchestrator:
         if await self._fails_repeatedly(phase, key):
             return _REPEATED_FAILURE.format(times=MAX_SAME), True
         number = await self._open_plan(plan, key)
-        await self._gate.open_delegations([(f"{key}-{at}", one.agent) for at, one in enumerate(specs)])
+        await self._gate.open_delegations([(f"{key}-{number}", spec.agent) for number, spec in enumerate(specs)])
         return await self._drive(number, key)
 
     async def _drive(self, plan: int, key: str, agent: str = "") -> tuple[str, bool]:
@@ -220,11 +220,11 @@ class Orchestrator:
                 driving = drive_plan(self._database, settings, plan, queue=self._queue, spare=spare.queue, tree=top)
                 state = await run_with_keepalive(driving, self._parts.transcript.touch, settings.keepalive_seconds)
         # Also for a plan that was finished before: its driver may have died before it could report to the gate.
-        found = await plan_result(self._database, plan)
-        for at, one in enumerate(found.delegations):
-            if one.state in SETTLED:
-                await self._gate.close_delegation(f"{key}-{at}", one)
-        return await self._result_text(found, agent), state != "finished"
+        result = await plan_result(self._database, plan)
+        for number, delegation in enumerate(result.delegations):
+            if delegation.state in SETTLED:
+                await self._gate.close_delegation(f"{key}-{number}", delegation)
+        return await self._result_text(result, agent), state != "finished"
 
     def _digest(self, key: str) -> str:
         """Return the digest that identifies the plan of a call."""
@@ -237,7 +237,7 @@ class Orchestrator:
         if row is not None:
             return int(row["id"])
         phase = plan.phases[0]
-        agents = [one.agent for one in phase.delegations]
+        agents = [delegation.agent for delegation in phase.delegations]
         phases = [(phase.name, list(zip(delegation_names(phase), agents, strict=True)))]
         number, _ = await plans.open_plan(
             self._database, plan.name, digest, msgspec.to_builtins(plan), str(self._parts.root), phases
@@ -246,20 +246,20 @@ class Orchestrator:
 
     async def _fails_repeatedly(self, phase: PhaseSpec, key: str) -> bool:
         """Return whether the same agents have failed at the same tasks in MAX_SAME other calls."""
-        wanted = sorted((one.agent, one.task.strip()) for one in phase.delegations)
+        wanted = sorted((delegation.agent, delegation.task.strip()) for delegation in phase.delegations)
         same = 0
         rows = await self._database.rows("plans.of_job", prefix=self._digest(""))
         for row in (row for row in rows if row["digest"] != self._digest(key)):
             earlier = msgspec.convert((await plans.get_plan(self._database, row["id"])).document, Plan).phases[0]
-            if sorted((one.agent, one.task.strip()) for one in earlier.delegations) == wanted:
+            if sorted((delegation.agent, delegation.task.strip()) for delegation in earlier.delegations) == wanted:
                 ended = await plans.delegations_of(self._database, row["id"], whole=False)
-                same += all(one.state in ("failed", "rejected") for one in ended)
+                same += all(delegation.state in ("failed", "rejected") for delegation in ended)
         return same >= MAX_SAME
 
-    async def _result_text(self, found: PlanResult, agent: str = "") -> str:
+    async def _result_text(self, result: PlanResult, agent: str = "") -> str:
         """Return a summary of each merge, then the results of a plan, each in its frame."""
         lines = []
-        for phase in found.phases:
+        for phase in result.phases:
             merged = phase.merge or {}
             lines.append(
                 f"{phase.name}: {merged.get('status', phase.state)}, decision {phase.decision or 'none yet'}, "
@@ -267,28 +267,28 @@ class Orchestrator:
             )
             if phase.merge and (why := review_reason(msgspec.convert(phase.merge, Merge))):
                 lines.append(f"- needs a review: {_one_line(why)}. Decide, or ask the user, before you continue")
-            lines += [f"- conflict: {_one_line(one.get('why'))}" for one in merged.get("conflicts", [])[:20]]
-        for one in found.delegations:
-            why = f" ({_one_line(one.error)})" if one.error else ""
-            lines.append(f"- {one.name}: {one.state}{why}")
-            if agent in ("", one.agent, one.name):
-                lines += await self._delegation_texts(found, one)
+            lines += [f"- conflict: {_one_line(conflict.get('why'))}" for conflict in merged.get("conflicts", [])[:20]]
+        for delegation in result.delegations:
+            why = f" ({_one_line(delegation.error)})" if delegation.error else ""
+            lines.append(f"- {delegation.name}: {delegation.state}{why}")
+            if agent in ("", delegation.agent, delegation.name):
+                lines += await self._delegation_texts(result, delegation)
         lines += [
-            f"- waits for the user (question {one.id}): {_one_line(one.reason)}. End your turn and state this; you get "
-            "a message with the answer"
-            for one in found.escalations
-            if one.answer is None
+            f"- waits for the user (question {question.id}): {_one_line(question.reason)}. "
+            "End your turn and state this; you get a message with the answer"
+            for question in result.escalations
+            if question.answer is None
         ]
         return "\n".join(lines)
 
-    async def _delegation_texts(self, found: PlanResult, one: Delegation) -> list[str]:
+    async def _delegation_texts(self, result: PlanResult, delegation: Delegation) -> list[str]:
         """Return the result of a delegation in its frame; if it failed, its verified part and the fallback read."""
-        if one.state != "accepted":
-            reader = PlanReader(msgspec.convert(found.plan.document, Plan), self._parts.root)
-            return await asyncio.to_thread(substitutes, one, reader)
-        folder = self._parts.settings.data / "results" / f"plan-{found.plan.id}"
-        file = await asyncio.to_thread(keep_result, folder, one)
-        return [frame_result(one.agent, one.verdict, one.result or "", file)]
+        if delegation.state != "accepted":
+            reader = PlanReader(msgspec.convert(result.plan.document, Plan), self._parts.root)
+            return await asyncio.to_thread(substitutes, delegation, reader)
+        folder = self._parts.settings.data / "results" / f"plan-{result.plan.id}"
+        file = await asyncio.to_thread(keep_result, folder, delegation)
+        return [frame_result(delegation.agent, delegation.verdict, delegation.result or "", file)]
 
     async def _read_results(self, arguments: dict[str, Any], _: str) -> tuple[str, bool]:
         rows = await self._database.rows("plans.of_job", prefix=self._digest(""))

@@ -49,16 +49,18 @@ class KeyFacts:
 
     def add(self, delegations: Iterable[Delegation]) -> None:
         """Add the facts of results."""
-        for one in delegations:
-            results = [document.result for document in parse(one.result)] if one.result else []
+        for delegation in delegations:
+            results = [document.result for document in parse(delegation.result)] if delegation.result else []
             for result in results:
-                if one.state == "accepted":
+                if delegation.state == "accepted":
                     locations = (row.location.strip("` ") for row in result.references[:_MAX_OF_RESULT])
                     self.files += [location for location in locations if any(map(str.isalnum, location))]
-                    self.decisions += [f"{one.agent}: {text}" for block in result.findings for text in _approach(block)]
+                    self.decisions += [
+                        f"{delegation.agent}: {text}" for block in result.findings for text in _approach(block)
+                    ]
                 for blocker in result.blockers[:_MAX_OF_RESULT]:
                     way = f" (resolution: {blocker.resolution})" if blocker.resolution else ""
-                    self.blockers.append(f"{one.agent}: {blocker.text}{way}")
+                    self.blockers.append(f"{delegation.agent}: {blocker.text}{way}")
 
 
 def _approach(block: Any) -> list[str]:
@@ -125,29 +127,29 @@ class ProgressRecorder:
 
         await self._write(f"phase {name}", decision, change)
 
-    async def failed(self, phase: str, one: Delegation, step: str, reason: str) -> None:
+    async def failed(self, phase: str, delegation: Delegation, step: str, reason: str) -> None:
         """Record a failure: the agent, the cause and the action."""
-        where = _where(self._plan, phase, one)
-        note = failure_note(one.agent, where, reason)
+        where = _where(self._plan, phase, delegation)
+        note = failure_note(delegation.agent, where, reason)
         await self._write(
             "failure",
             "warning",
-            lambda progress: replace_warning(progress, one.agent, where, note),
-            agent=one.agent,
+            lambda progress: replace_warning(progress, delegation.agent, where, note),
+            agent=delegation.agent,
             phase=phase,
             cause=reason,
             step=step,
         )
 
-    async def resolved(self, phase: str, one: Delegation) -> None:
+    async def resolved(self, phase: str, delegation: Delegation) -> None:
         """Mark the warning of a failure as resolved: a retry was accepted."""
-        where = _where(self._plan, phase, one)
-        note = failure_note(one.agent, where, f"job {one.job} was accepted", is_resolved=True)
+        where = _where(self._plan, phase, delegation)
+        note = failure_note(delegation.agent, where, f"job {delegation.job} was accepted", is_resolved=True)
         await self._write(
             "failure resolved",
             "success",
-            lambda progress: replace_warning(progress, one.agent, where, note),
-            agent=one.agent,
+            lambda progress: replace_warning(progress, delegation.agent, where, note),
+            agent=delegation.agent,
             phase=phase,
         )
 
@@ -217,14 +219,16 @@ async def record_answer(data: Path, question: int, next_action: str) -> None:
 
 async def refresh_questions(database: Database, data: Path) -> None:
     """Close the questions of the progress file that were answered, or whose plan was cancelled, on another host."""
-    for one in open_questions(await asyncio.to_thread(read_progress, progress_path(data))):
-        asked = await plans.get_escalation(database, int(one["id"])) if isinstance(one.get("id"), int) else None
+    for question in open_questions(await asyncio.to_thread(read_progress, progress_path(data))):
+        asked = (
+            await plans.get_escalation(database, int(question["id"])) if isinstance(question.get("id"), int) else None
+        )
         plan = await plans.get_plan(database, asked.plan) if asked is not None else None
         owner = owner_of(plan) if plan is not None else None
-        if asked is None or plan is None or one["work"] != (f"job {owner.job}" if owner else f"plan {plan.id}"):
+        if asked is None or plan is None or question["work"] != (f"job {owner.job}" if owner else f"plan {plan.id}"):
             continue  # a question of another database
         if plan.state == "cancelled":
-            await record_cancelled(data, one["work"])
+            await record_cancelled(data, question["work"])
         elif asked.answer is not None:
             resume = f"`remit jobs logs -f {owner.job}`" if owner else f"`remit plan run --resume {plan.id}`"
             await record_answer(data, asked.id, f"Question {asked.id} was answered; continue with {resume}")
@@ -235,7 +239,7 @@ async def record_cancelled(data: Path, key: str) -> None:
     next_action = f"{key.capitalize()} was cancelled: decide what to do instead"
 
     def change(progress: dict[str, Any]) -> None:
-        if any(isinstance(one, dict) and one.get("key") == key for one in progress.get("work") or ()):
+        if any(isinstance(entry, dict) and entry.get("key") == key for entry in progress.get("work") or ()):
             set_work(progress, key, status="cancelled", nextAction=next_action, questions=[])
 
     await _update_existing(data, change)
@@ -253,11 +257,11 @@ def _answer_text(key: str) -> str:
 
 
 def _questions(questions: Sequence[Escalation]) -> list[dict[str, Any]]:
-    return [{"id": one.id, "reason": one.reason} for one in questions]
+    return [{"id": question.id, "reason": question.reason} for question in questions]
 
 
-def _where(plan: int, phase: str, one: Delegation) -> str:
-    return f"plan {plan}, {phase}, {one.name}"
+def _where(plan: int, phase: str, delegation: Delegation) -> str:
+    return f"plan {plan}, {phase}, {delegation.name}"
 
 
 def _set_phase(progress: dict[str, Any], plan: int, phase: str, delegations: Sequence[Delegation]) -> None:

@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from remit.contract.kinds import slug
-from remit.merging.dismissals import fingerprint_of
+from remit.merging.dismissals import DISMISSED, fingerprint_of
 from remit.merging.model import Merge, MergedFinding
 from remit.reports.layout import format_count
 from remit.reports.merge.parts import (
@@ -29,7 +31,8 @@ from remit.workspace.files import Workspace
 #: The most characters of an agent's explanation.
 _MAX_DETAILS = 1_500
 _MAX_OPINIONS = 5
-_MARK = re.compile(r"<!-- remit (\{[^<>\n]{1,4000}\}) -->")
+#: In the words of an agent or a document, a backslash is before each `<`.
+_MARK = re.compile(r"(?<!\\)<!-- remit (\{[^<>\n]{1,4000}\}) -->")
 #: `@name` notifies people, and `fixes #12` closes an issue: a zero-width joiner between the characters prevents both.
 _MENTION = re.compile(r"([@#])(?=[\w-])")
 _JOINER = "\u2060"
@@ -53,7 +56,7 @@ class Mark(NamedTuple):
 
 
 class Comment(NamedTuple):
-    """One finding as a comment."""
+    """One finding, or one claim that does not hold, as a comment."""
 
     fingerprint: str
     agents: tuple[str, ...]
@@ -80,12 +83,54 @@ class Comment(NamedTuple):
         return f"- {self.text.partition(chr(10))[0]}{f' ({place})' if place else ''} {self.mark}"
 
 
+class Publication(NamedTuple):
+    """What is published on a pull request."""
+
+    comments: tuple[Comment, ...]
+    #: The fingerprints of all that is still there, also of what is not published.
+    present: frozenset[str]
+    #: The names of those that have looked: only their comments are marked as fixed.
+    answered: frozenset[str]
+    #: The words for what is counted, with its plural, and what follows the number in a review.
+    noun: tuple[str, str] = ("new finding", "new findings")
+    about: str = ""
+    #: The heading of the list in a review, and its last line.
+    heading: str = "Outside the changed files:"
+    ending: str = ""
+    #: Whether what is not on a line of the diff is listed, and not a comment on its file.
+    is_line_needed: bool = False
+
+    def review_body(self, count: int, listed: Iterable[Comment], hidden: int) -> str:
+        """Return the text of the review: totals, and what has no line in the diff."""
+        lines = [f"**Remit** found {count} {self.noun[count != 1]}. {self.about}".rstrip()]
+        listing = [comment.line_text for comment in listed]
+        if listing:
+            lines += ["", self.heading, "", *listing]
+        if hidden:
+            lines += ["", f"{format_count(hidden, 'more finding')} in the report."]
+        return "\n".join([*lines, *(["", self.ending] if self.ending else [])])
+
+
+def publication_of(merge: Merge, workspace: Workspace | None) -> Publication:
+    """Return what is published of a merge. What a person dismissed is not there any more."""
+    comments = comments_of(merge.findings, workspace)
+    dropped = [finding for finding in merge.dropped if DISMISSED not in finding.flags]
+    conflicts = format_count(len(merge.conflicts), "conflict")
+    return Publication(
+        tuple(comments),
+        frozenset(comment.fingerprint for comment in (*comments, *comments_of(dropped, workspace))),
+        frozenset(report.agent for report in merge.agents if report.status == "SUCCESS"),
+        about=_agents(merge),
+        ending=f"{conflicts} between agents: a person must decide." if merge.conflicts else "",
+    )
+
+
 def marks_in(body: str) -> Iterator[Mark]:
     """Yield the marks in a text; a mark that cannot be read is skipped."""
     for found in _MARK.finditer(body):
         try:
             data = json.loads(found[1])
-            agents = tuple(str(agent) for agent in data["agents"])
+            agents = tuple(map(str, msgspec.convert(data["agents"], list[str])))
             state: State = "fixed" if data.get("state") == "fixed" else "open"
             yield Mark(str(data["finding"]), str(data["text"]), agents, state)
         except (ValueError, KeyError, TypeError):
@@ -114,49 +159,40 @@ def fixed_body(body: str, mark: Mark, commit: str) -> str:
     return f"{text}\n\n_Not reported any more at {commit[:12]}: fixed or dismissed._\n\n{mark._replace(state='fixed')}"
 
 
-def review_body(merge: Merge, count: int, listed: Iterable[Comment], hidden: int) -> str:
-    """Return the text of the review: totals, and the findings that have no line in the diff."""
-    lines = [f"**Remit** found {format_count(count, 'new finding')}. {_agents(merge)}"]
-    listing = [comment.line_text for comment in listed]
-    if listing:
-        lines += ["", "Outside the changed files:", "", *listing]
-    if hidden:
-        lines += ["", f"{format_count(hidden, 'more finding')} in the report."]
-    if merge.conflicts:
-        lines += ["", f"{format_count(len(merge.conflicts), 'conflict')} between agents: a person must decide."]
-    return "\n".join(lines)
-
-
 def location_text(path: str | None, first: int | None, last: int | None) -> str:
     """Return `path:12-18` as code."""
     if path is None:
         return ""
     lines = "" if first is None else f":{first}" if last in (None, first) else f":{first}-{last}"
-    return f"`{safe_text(path)}{lines}`"
+    return f"`{_without_marks(safe_text(path))}{lines}`"
 
 
 def _agents(merge: Merge) -> str:
     failed = sorted({safe_agent(report.agent) for report in merge.agents if report.status == "FAILED"})
     answered = sorted({safe_agent(report.agent) for report in merge.agents} - set(failed))
-    text = f"Reviewers: {_quiet(', '.join(answered)) or 'none'}."
-    return f"{text} Failed: {_quiet(', '.join(failed))}." if failed else text
+    text = f"Reviewers: {quiet_text(', '.join(answered)) or 'none'}."
+    return f"{text} Failed: {quiet_text(', '.join(failed))}." if failed else text
 
 
 def _text(finding: MergedFinding) -> str:
     title = safe_text(redact(" ".join(filter(None, [finding.id, finding.title])))) or "no title"
-    lines = [f"**{severity_of(finding)}**, {score(finding.confidence)}: {_quiet(title)}"]
+    lines = [f"**{severity_of(finding)}**, {score(finding.confidence)}: {quiet_text(title)}"]
     opinions = opinions_by_score(finding)
     details = opinion_details(opinions[0]) if opinions else None
     for label, words in (("", details.words), ("Risk: ", details.risk), ("Fix: ", details.fix)) if details else ():
         if words:
-            lines += ["", label + _quiet(safe_text(words, _MAX_DETAILS))]
+            lines += ["", label + quiet_text(safe_text(words, _MAX_DETAILS))]
     said = [f"{safe_agent(one.agent)} ({one.severity or 'unrated'}, {score(one.confidence)})" for one in opinions]
     more = f" and {len(said) - _MAX_OPINIONS} more" if len(said) > _MAX_OPINIONS else ""
     place = f" Cited: {safe_text(location_of(finding))}." if finding.verified is False and finding.path else ""
     reported = f"Reported by {', '.join(said[:_MAX_OPINIONS])}{more}; {safe_text(evidence_state(finding))}.{place}"
-    return "\n".join([*lines, "", f"<sub>{_quiet(reported)}</sub>"])
+    return "\n".join([*lines, "", f"<sub>{quiet_text(reported)}</sub>"])
 
 
-def _quiet(text: str) -> str:
-    """Return text that does not notify people and closes no issue."""
-    return _MENTION.sub(rf"\1{_JOINER}", text)
+def quiet_text(text: str) -> str:
+    """Return text that does not notify people, closes no issue, and contains no mark of an earlier run."""
+    return _without_marks(_MENTION.sub(rf"\1{_JOINER}", text))
+
+
+def _without_marks(text: str) -> str:
+    return text.replace("<!--", f"<!{_JOINER}--")

@@ -1,4 +1,4 @@
-"""Bring the comments of a pull request up to date with a merge.
+"""Bring the comments of a pull request up to date with a report.
 
     read      the head commit, its diff, and the comments of earlier runs
     plan      which comments are new, changed, fixed or found again
@@ -15,13 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.merging.dismissals import DISMISSED
-from remit.merging.model import Merge
-from remit.publishing.comments import Comment, Mark, comments_of, fixed_body, marks_in, review_body
+from remit.publishing.comments import Comment, Mark, Publication, fixed_body, marks_in
 from remit.publishing.github_api import GitHub, GitHubError, OutcomeUnknown, RequestRejected
 from remit.reports.layout import format_count
 from remit.workspace import git
-from remit.workspace.files import Workspace
 
 #: The most open threads and the most findings in the text of reviews; the others wait until some of these are fixed.
 MAX_THREADS = 50
@@ -87,12 +84,11 @@ class Changes(NamedTuple):
     waiting: int = 0
 
 
-def plan_changes(merge: Merge, state: PullRequestState, workspace: Workspace | None) -> Changes:
-    """Compare the findings of a merge with the comments on GitHub."""
-    comments = comments_of(merge.findings, workspace)
+def plan_changes(publication: Publication, state: PullRequestState) -> Changes:
+    """Compare what is to be published with the comments on GitHub."""
     new, updated, reopened = [], [], []
     unchanged = dismissed = 0
-    for comment in comments:
+    for comment in publication.comments:
         thread = state.threads.get(comment.fingerprint)
         if thread is None and comment.fingerprint not in state.listed:
             new.append(comment)
@@ -104,11 +100,11 @@ def plan_changes(merge: Merge, state: PullRequestState, workspace: Workspace | N
             updated.append((thread, comment))
         else:
             unchanged += 1
-    fixed = tuple(_fixed(merge, state, comments, workspace))
+    fixed = tuple(_fixed(publication, state))
     is_open = sum(not thread.is_resolved for thread in state.threads.values())
     room = max(0, MAX_THREADS - is_open + len(fixed) - len(reopened))
-    placed = [comment for comment in new if comment.path in state.diff]
-    elsewhere = [comment for comment in new if comment.path not in state.diff]
+    placed = [comment for comment in new if _is_placed(comment, publication, state)]
+    elsewhere = [comment for comment in new if not _is_placed(comment, publication, state)]
     listed = elsewhere[: max(0, MAX_LISTED - len(state.listed))]
     lines = [(comment, _on_line(comment, state.diff[comment.path or ""])) for comment in placed[:room]]
     return Changes(
@@ -124,17 +120,19 @@ def plan_changes(merge: Merge, state: PullRequestState, workspace: Workspace | N
     )
 
 
-def _fixed(
-    merge: Merge, state: PullRequestState, comments: Sequence[Comment], workspace: Workspace | None
-) -> Iterator[Thread]:
+def _fixed(publication: Publication, state: PullRequestState) -> Iterator[Thread]:
     """Yield the threads whose finding is gone or dismissed, if an agent that reported it has looked again."""
-    dropped = [finding for finding in merge.dropped if DISMISSED not in finding.flags]
-    present = {comment.fingerprint for comment in (*comments, *comments_of(dropped, workspace))}
-    answered = {report.agent for report in merge.agents if report.status == "SUCCESS"}
     for thread in state.threads.values():
-        is_settled = thread.is_resolved
-        if thread.mark.fingerprint not in present and not is_settled and answered.intersection(thread.mark.agents):
+        is_gone = thread.mark.fingerprint not in publication.present and not thread.is_resolved
+        if is_gone and publication.answered.intersection(thread.mark.agents):
             yield thread
+
+
+def _is_placed(comment: Comment, publication: Publication, state: PullRequestState) -> bool:
+    """Return whether a comment is at its line or on its file; if not, it is in the text of the review."""
+    if comment.path is None or comment.path not in state.diff:
+        return False
+    return not publication.is_line_needed or comment.first in state.diff[comment.path]
 
 
 def _on_line(comment: Comment, lines: frozenset[int]) -> Comment | None:
@@ -176,10 +174,10 @@ class PullRequest:
         listed = {mark.fingerprint for node in reviews for mark in marks_in(str(node.get("body") or ""))}
         return PullRequestState(head, diff, threads, frozenset(listed))
 
-    def apply(self, changes: Changes, state: PullRequestState, merge: Merge) -> None:
+    def apply(self, changes: Changes, state: PullRequestState, publication: Publication) -> None:
         """Make the changes. Each step leaves a state that the next run continues from."""
         if changes.on_lines or changes.on_files or changes.listed:
-            self._publish(changes, state.head, merge)
+            self._publish(changes, state.head, publication)
         for thread, comment in changes.updated:
             self._edit(thread, comment.body)
         for thread in changes.fixed:
@@ -195,10 +193,10 @@ class PullRequest:
             threads = format_count(self._kept, "thread")
             self._warn(f"{threads} could not be resolved or reopened: {self._refusal}{hint}")
 
-    def _publish(self, changes: Changes, head: str, merge: Merge) -> None:
+    def _publish(self, changes: Changes, head: str, publication: Publication) -> None:
         """Post one review; comments that GitHub rejects are posted one by one, on their file if need be."""
         total = len(changes.on_lines) + len(changes.on_files) + len(changes.listed)
-        body = review_body(merge, total, changes.listed, changes.waiting)
+        body = publication.review_body(total, changes.listed, changes.waiting)
         entries = [{"path": comment.path, "body": comment.body, **_lines(comment)} for comment in changes.on_lines]
         on_files, separate = list(changes.on_files), False
         review = {"commit_id": head, "event": "COMMENT", "body": body}
@@ -223,7 +221,7 @@ class PullRequest:
             except RequestRejected:
                 rejected.append(comment)
         if rejected:
-            text = review_body(merge, len(rejected), rejected, 0)
+            text = publication.review_body(len(rejected), rejected, 0)
             self._post_once(f"{self._path}/reviews", {**review, "body": text}, rejected)
 
     def _post_once(self, path: str, fields: Mapping[str, Any], comments: Sequence[Comment]) -> None:

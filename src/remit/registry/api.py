@@ -460,7 +460,7 @@ def open_registry(plugin_path: str | Iterable[str], allowed: AllowList, *, print
     """Load the registry of a path. Print the plugins and, with `print_problems`, their problems on standard error."""
     entries = split_path(plugin_path) if isinstance(plugin_path, str) else list(plugin_path)
     registry = load_registry(entries, allowed)
-    for plugin in (one for one in registry.plugins if one.name != BUILT_IN):
+    for plugin in (known for known in registry.plugins if known.name != BUILT_IN):
         if not registry.is_copy_of_team(plugin):
             print_notice(_loaded_line(plugin))
         for file in plugin.rejected if print_problems else ():
@@ -477,7 +477,9 @@ def _loaded_line(plugin: Plugin) -> str:
 
 def print_notice(text: str, topic: str = "plugins") -> None:
     """Print a notice on standard error. What cannot be seen in it is escaped or removed."""
-    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    shown = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
     sys.stderr.write(f"[{topic}] {strip_control_characters(shown)}\n")
 
 
@@ -500,9 +502,9 @@ def _warn_about_typo(name: str) -> None:
 
 def check_policy(policy: str) -> Policy:
     """Return the policy with a name. Raise UsageError if there is no such policy."""
-    for one in POLICIES:
-        if policy == one:
-            return one
+    for known in POLICIES:
+        if policy == known:
+            return known
     near = did_you_mean(policy, POLICIES) or f"; choose from {', '.join(POLICIES)}"
     raise UsageError(f"there is no policy {policy!r}{near}")
 

@@ -174,7 +174,7 @@ class SummaryShape(msgspec.Struct):
 
 
 class FixShape(msgspec.Struct):
-    """A reference that `remit verify --fix` corrected in a document."""
+    """A reference that `remit verify --fix` corrects in a document."""
 
     path: str
     line: int
@@ -188,7 +188,7 @@ class CheckShape(msgspec.Struct):
     results: list[ResultShape]
     summary: SummaryShape
     schema: Literal["remit.check/1"] = "remit.check/1"
-    #: What was corrected; only with `--fix`.
+    #: What was corrected, with `--fix`; what `--fix` would correct, with `--affected-by`.
     fixes: list[FixShape] | msgspec.UnsetType = msgspec.UNSET
 
 

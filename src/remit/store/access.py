@@ -123,10 +123,15 @@ async def person_of_session(database: Database, cookie: str) -> Person | None:
     return Person(row["id"], row["name"], row["role"]) if row else None
 
 
-async def begin_session(database: Database, secret: str) -> str | None:
-    """Exchange the token of a link, which is used up, or a bearer token for a session. Return the cookie, or None."""
+async def begin_session(database: Database, secret: str, *, is_in_address: bool = False) -> str | None:
+    """Exchange the token of a link, which is used up, or a bearer token for a session. Return the cookie, or None.
+
+    An address stays in the history of a browser and in logs, so a bearer token `is_in_address` is not accepted.
+    """
     digest = digest_of_secret(secret)
-    row = await database.row("access.use_link", digest=digest) or await database.row("access.of_bearer", digest=digest)
+    row = await database.row("access.use_link", digest=digest)
+    if row is None and not is_in_address:
+        row = await database.row("access.of_bearer", digest=digest)
     if row is None:
         return None
     cookie = secrets.token_urlsafe(32)

@@ -266,15 +266,20 @@ def _repeated(stored: ReviewDecision, item: int, verb: Verb) -> ReviewDecision:
 
 
 async def undo(
-    database: Database, decision: str | UUID, reviewer: str, *, seconds: float = LEASE_SECONDS
+    database: Database, decision: str | UUID, reviewer: str, *, note: str = "", seconds: float = LEASE_SECONDS
 ) -> ReviewDecision:
-    """Undo a decision: its item is open again, and locked for the reviewer. A repeated request changes nothing."""
+    """Undo a decision: its item is open again, and locked for the reviewer. A repeated request changes nothing.
+
+    The decision of another reviewer is undone with a `note` only; the log of writes has it.
+    """
     name = _uuid(decision)
 
     async def work(connection: Connection) -> ReviewDecision:
         stored = await _decision(connection, name)
         if stored is None:
             raise UsageError(f"there is no decision {name}")
+        if stored.undone is None and stored.reviewer != reviewer and not note.strip():
+            raise UsageError(f"the decision is one of {stored.reviewer}: state in a note why you undo it")
         held = (await rows(connection, "review_queue.hold", item=stored.item))[0]
         if held["locked_by"] not in (None, reviewer):
             raise ItemTaken(stored.item, held["locked_by"])

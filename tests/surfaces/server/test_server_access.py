@@ -62,6 +62,14 @@ def test_signing_out_ends_the_session(site: RunningSite) -> None:
     assert httpx.get(site.url + "/", cookies=cookies).status_code == 303
 
 
+def test_an_address_signs_in_with_a_link_that_is_used_once_only(site: RunningSite) -> None:
+    secret = site.token("carol", "viewer")
+    browser = site.client(None)
+    assert browser.get("/login", params={"token": secret}).status_code == 403
+    assert browser.post("/login", params={"token": secret}, data={}).status_code == 403
+    assert browser.post("/login", data={"token": secret}).status_code == 200
+
+
 def test_a_revoked_token_and_its_sessions_end(site: RunningSite) -> None:
     secret = site.token("bob", "viewer")
     number = site.rows("SELECT max(id) FROM remit.tokens")[0][0]
@@ -141,8 +149,10 @@ def test_every_write_is_in_the_audit_log(site: RunningSite) -> None:
 def test_only_an_operator_reads_the_audit_log(site: RunningSite) -> None:
     job = add_job(site)
     site.client("operator", "frank").post(f"/jobs/{job}/cancel")
-    assert f"job:{job}" in site.client("operator").get("/audit").text
-    assert site.client("reviewer").get("/audit").status_code == 403
+    assert f"job:{job}" in site.client("operator").get("/log").text
+    assert site.client("reviewer").get("/log").status_code == 403
+    moved = site.client("operator").get("/audit?before=9")
+    assert (moved.status_code, moved.headers["location"]) == (301, "/log?before=9")
 
 
 def test_every_answer_has_the_security_headers(site: RunningSite) -> None:

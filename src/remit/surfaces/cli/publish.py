@@ -1,4 +1,4 @@
-"""The command `remit publish`: post a merge where people review code."""
+"""The command `remit publish`: post a report where people review code."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.previous import read_merge
+from remit.publishing.comments import Publication, publication_of
+from remit.publishing.false_claims import SCHEMA, publication_of_claims, read_claims
 from remit.publishing.github_api import DEFAULT_URL, DryRun, GitHub, GitHubError, find_token
 from remit.publishing.pull_request import Changes, PullRequest, PullRequestState, local_state, plan_changes
 from remit.reports.layout import format_count
 from remit.surfaces.cli.files import display_name, find_repository, read_file
 from remit.surfaces.cli.person import require_person
 from remit.workspace import git
+from remit.workspace.files import Workspace
 from remit.workspace.git import remote_address
 from remit.workspace.safe_git import decode_output, run_git
 
@@ -25,9 +29,15 @@ _REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}", re.ASCII)
 _PULL = re.compile(r"refs/pull/(\d{1,9})/")
 
 
+class _Schema(msgspec.Struct):
+    """The field that states what a report is."""
+
+    schema: str = ""
+
+
 @click.group("publish")
 def command() -> None:
-    """Post a merge where people review code.
+    """Post a report where people review code.
 
     \b
     Examples:
@@ -45,7 +55,8 @@ def command() -> None:
 def github_command(report: str, **flags: Any) -> int:
     """Post the findings of REPORT as one review of a pull request.
 
-    REPORT is a merge in JSON, or - for standard input. Every finding is a thread at its line that people can resolve.
+    REPORT is the JSON of `remit merge` or of `remit verify`, or - for standard input. Every finding, and every claim
+    that does not hold, is a thread at its line that people can resolve; a claim has its correction as a suggestion.
     Run the command again after each push: it updates its comments, resolves what is fixed, and ignores what
     did not change. A thread that a person resolved stays resolved. GITHUB_TOKEN is the token; GITHUB_API_URL is the
     server, for GitHub Enterprise. With --dry-run, no token is needed: the diff is then that of the checkout.
@@ -54,10 +65,12 @@ def github_command(report: str, **flags: Any) -> int:
     Examples:
       remit review --format json > report.json; remit publish github report.json --pr 12
       remit publish github report.json --pr 12 --dry-run
+      remit verify --affected-by origin/main --format json | remit publish github - --pr 12
     """
     file = None if report == "-" else Path(report)
-    merge = read_merge(read_file(file), display_name(file))
+    data = read_file(file)
     root, _ = find_repository(flags["repo"], [None])
+    publication = _publication(data, display_name(file), open_sources(root).workspace)
     if flags["repository"] and not _REPOSITORY.fullmatch(flags["repository"]):
         raise UsageError(f"--repository must be OWNER/NAME: {flags['repository']!r}")
     is_dry_run = flags["dry_run"]
@@ -80,10 +93,21 @@ def github_command(report: str, **flags: Any) -> int:
         state = _local_state(root, flags["base"], why)
     else:
         _warn_about_commit(root, state.head)
-    changes = plan_changes(merge, state, open_sources(root).workspace)
-    pull_request.apply(changes, state, merge)
+    changes = plan_changes(publication, state)
+    pull_request.apply(changes, state, publication)
     click.echo(_summary(changes, number, is_dry_run=is_dry_run), err=is_dry_run)
     return 0
+
+
+def _publication(data: bytes, name: str, workspace: Workspace | None) -> Publication:
+    """Return what is published of a report, by its schema."""
+    try:
+        schema = msgspec.json.decode(data, type=_Schema).schema
+    except (msgspec.DecodeError, RecursionError):
+        schema = ""  # the reader of merges states what is wrong
+    if schema == SCHEMA:
+        return publication_of_claims(read_claims(data, name), workspace)
+    return publication_of(read_merge(data, name), workspace)
 
 
 def _warn(text: str) -> None:

@@ -92,6 +92,8 @@ def command(wanted: Verify) -> int:
             opened.callback(affected.close)
         with SlowNotice() as notice:
             answer = _verify_all(texts.files, options, sources, notice, documents, affected=affected, fix=wanted.fix)
+            if affected is not None and wanted.form == "json":
+                answer = answer._replace(fixes=_proposed_fixes(answer.verdicts, texts.files, options, sources))
         if wanted.fix:
             answer = _finish_fixes(answer, wanted)
         _print(answer, texts, wanted, change.base if change is not None else "")
@@ -219,6 +221,23 @@ def _verify_all(
         else:
             verdicts += check_text(source, name, options, sources)
     return _Answer(verdicts, [] if fix else None, waiting)
+
+
+def _proposed_fixes(
+    verdicts: list[Verdict], files: list[Path | None], options: Options, sources: Sources
+) -> list[FixShape]:
+    """Return what `--fix` would correct of the reported claims; nothing is written."""
+    reported: dict[str, set[tuple[int, str]]] = {}
+    for verdict in verdicts:
+        claims = {(one.at, one.text) for one in verdict.evidence.checked if one.reliability is not None}
+        reported.setdefault(verdict.path, set()).update(claims)
+    return [
+        FixShape(name, fix.line, fix.old, fix.new)
+        for file in files
+        if file is not None and reported.get(name := display_name(file))
+        for fix in fix_source(read_source(file), name, options, sources).fixes
+        if (fix.line, fix.old) in reported[name]
+    ]
 
 
 def _finish_fixes(answer: _Answer, wanted: Verify) -> _Answer:

@@ -292,10 +292,10 @@ async def next_item(request: Request, body: FilterBody) -> NextItem:
 
 
 async def undo(request: Request) -> ReviewDecision:
-    """Undo a decision."""
-    decision = str(request.path_params["decision"])
-    async with write(request, "reviewer", "undo", f"decision:{decision[:40]}"):
-        return await review_queue.undo(site_of(request).database, decision, person_of(request).name)
+    """Undo a decision; one of another reviewer with a `note`, a parameter of the address."""
+    decision, note = str(request.path_params["decision"]), request.query_params.get("note", "")
+    async with write(request, "reviewer", "undo", f"decision:{decision[:40]}", {"note": note} if note else None):
+        return await review_queue.undo(site_of(request).database, decision, person_of(request).name, note=note)
 
 
 async def list_ledger(request: Request) -> LedgerList:

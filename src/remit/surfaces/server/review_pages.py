@@ -235,8 +235,9 @@ async def undo(request: Request) -> Response:
     """Undo a decision and lead to its item."""
     form = await form_of(request)
     decision = form.get("decision", "")
-    async with write(request, "reviewer", "undo", f"decision:{decision[:40]}"):
-        undone = await review_queue.undo(site_of(request).database, decision, person_of(request).name)
+    note = form.get("note", "")
+    async with write(request, "reviewer", "undo", f"decision:{decision[:40]}", {"note": note} if note else None):
+        undone = await review_queue.undo(site_of(request).database, decision, person_of(request).name, note=note)
         await apply_dismissals(site_of(request).database, checkout_of)
     return see_other(address_of(f"/review/{undone.item}", item_filter_of(form)))
 
