@@ -135,7 +135,7 @@ class CommandFinder:
         for path, declared in (*deciding, *others):
             if command.name in declared.names or (command.runner == "tox" and has_environment(declared, command.name)):
                 return CommandFacts(is_known=True, where=path)
-        if search.stated and folder and self._is_declared_above(search, tool, folder):
+        if search.stated and folder and not command.folder and self._is_declared_above(search, tool, folder):
             return _UNKNOWN  # a block that changes the folder once may mean the folder above later
         # A project that keeps its tool in one folder; a file further down is that of a sample or of another project.
         deciding = deciding or [pair for pair in others if pair[0].count("/") <= 1 and not _is_aside(pair[0])]

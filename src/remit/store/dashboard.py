@@ -5,6 +5,7 @@ Each query uses an index, so that it stays fast with a million finished jobs.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ MAX_OUTPUT = 20_000
 #: A running job without a finished step for this long is shown as stuck.
 STUCK_SECONDS = 300.0
 _MAX_EVENTS = 60
+#: Returned results whose untrue claims the overview counts.
+MAX_RETURNED = 1_000
 
 
 class JobFilter(NamedTuple):
@@ -160,6 +163,19 @@ async def transcript_of(database: Database, job: int) -> TranscriptRows:
 async def results_of(database: Database, job: int) -> list[DictRow]:
     """Return the checked results of a job with their verdicts and reports, in order."""
     return await database.rows("transcript.results", job=job)
+
+
+async def returned_results(database: Database, since: datetime, rules: Collection[str]) -> list[DictRow]:
+    """Return the results since a time that were sent back or rejected, the newest first, at most `MAX_RETURNED`.
+
+    `claims` is the number of untrue claims: the violations of `rules` that have the level L1.
+    """
+    return await database.rows("dashboard.returned_results", since=since, rules=list(rules), limit=MAX_RETURNED)
+
+
+async def result_of(database: Database, job: int, submission: int) -> DictRow | None:
+    """Return the document and the report of one result."""
+    return await database.row("dashboard.result", job=job, submission=submission)
 
 
 async def last_events(database: Database, job: int) -> list[Event]:

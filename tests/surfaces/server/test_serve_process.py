@@ -161,10 +161,10 @@ def test_the_demo_shows_every_page_and_leaves_nothing_behind(fleet: MakeFleet) -
     link = links[0]
     url = link.partition("/login")[0]
     with signed_in(url, link) as client:
-        for path in ("/", "/review", "/jobs", "/plans", "/sessions", "/agents", "/calibration", "/audit"):
+        for path in ("/", "/review", "/jobs", "/plans", "/sessions", "/agents", "/calibration", "/log"):
             page = client.get(path)
             assert (path, page.status_code) == (path, 200)
-            assert 'class="empty"' not in page.text or path in ("/", "/audit"), path
+            assert 'class="empty"' not in page.text or path in ("/", "/log"), path
         first = re.search(r'href="(/sessions/[^"]+)"', client.get("/sessions").text)
         assert first
         assert client.get(first[1]).status_code == 200

@@ -149,8 +149,10 @@ def test_every_write_is_in_the_audit_log(site: RunningSite) -> None:
 def test_only_an_operator_reads_the_audit_log(site: RunningSite) -> None:
     job = add_job(site)
     site.client("operator", "frank").post(f"/jobs/{job}/cancel")
-    assert f"job:{job}" in site.client("operator").get("/audit").text
-    assert site.client("reviewer").get("/audit").status_code == 403
+    assert f"job:{job}" in site.client("operator").get("/log").text
+    assert site.client("reviewer").get("/log").status_code == 403
+    moved = site.client("operator").get("/audit?before=9")
+    assert (moved.status_code, moved.headers["location"]) == (301, "/log?before=9")
 
 
 def test_every_answer_has_the_security_headers(site: RunningSite) -> None:

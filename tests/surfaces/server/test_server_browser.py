@@ -77,7 +77,7 @@ def paths(site: RunningSite) -> list[str]:
     (folder / "hostile.json").write_text(json.dumps({**state, "schema": SCHEMA, "warnings": [HOSTILE]}))
     return [
         *("/", "/jobs", f"/jobs/{job}", f"/jobs/{job + 1}", "/plans", f"/plans/{plan}", "/sessions"),
-        *("/sessions/hostile", "/review", f"/review/{item}", "/agents", "/calibration", "/audit", "/nothing"),
+        *("/sessions/hostile", "/review", f"/review/{item}", "/agents", "/calibration", "/log", "/nothing"),
     ]
 
 

@@ -84,7 +84,7 @@ def test_numbers_in_addresses_never_fail(api: httpx.Client, operation: Any) -> N
 
 
 @pytest.mark.parametrize("path", [
-    *("/jobs", "/plans", "/review", "/review/1", "/agents", "/agents/compare", "/calibration", "/sessions", "/audit"),
+    *("/jobs", "/plans", "/review", "/review/1", "/agents", "/agents/compare", "/calibration", "/sessions", "/log"),
     *("/login", "/live", f"{PREFIX}/jobs", f"{PREFIX}/review", f"{PREFIX}/ledger", f"{PREFIX}/questions", "/jobs/1"),
 ])  # fmt: skip
 def test_parameters_never_fail(person: httpx.Client, path: str) -> None:

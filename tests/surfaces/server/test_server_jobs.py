@@ -11,6 +11,9 @@ from psycopg.types.json import Jsonb
 from support.postgres import Postgres
 from support.web import HOSTILE, RunningSite, add_hostile_job, add_job
 
+from remit.gate.delegation import Delegation
+from remit.gate.session_store import open_session
+
 
 @pytest.fixture(scope="module")
 def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
@@ -143,6 +146,34 @@ def test_the_overview_counts_and_shows_stuck_jobs(site: RunningSite) -> None:
     assert re.search(r"<b>1</b> stuck", page)
     assert "alpha" in page
     assert "50.0%" in page
+
+
+def test_the_overview_shows_untrue_claims_by_day_and_agent_and_the_last_rejected_report(site: RunningSite) -> None:
+    assert "Remit checks the reports of jobs" in site.client().get("/").text
+    lie = {"rule": "reference-out-of-range", "level": "L1", "line": 4, "message": "a.py:90: the file has 12 lines"}
+    form = {"rule": "status-missing", "level": "L1", "line": 1, "message": "no status"}
+    doubt = {**lie, "level": "L2", "line": 9}
+    job = add_job(site, agent="liar", state="finished", outcome="completed", verdict="accept", finished="now")
+    for number, violations, verdict in ((1, [lie, lie, form, doubt], "revise"), (2, [doubt], "accept")):
+        site.rows(
+            "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, %s, 'x', %s, %s)",
+            *(job, number, verdict, Jsonb({"violations": violations})),
+        )
+    with open_session(str(site.folder / ".remit/gate"), "s-1") as state:
+        state.delegations["call-1"] = Delegation("plugin:explorer", state="rejected")
+        state.delegations["call-1"].agent_id = "a1"
+        state.count_untrue("a1", 3)
+        state.count_untrue("prompt 1", 2)
+        state.count_untrue("prompt 1", 1, has_passed=True)
+    page = site.client("viewer").get("/").text
+    rows = re.findall(r"<td>([a-z ]+)</td><td class=\"num\">(\d+)</td><td class=\"num\">(?:<b[^>]*>)?(\d+)", page)
+    assert sorted(rows) == [("explorer", "3", "0"), ("liar", "1", "0"), ("main agent", "1", "1")]
+    assert re.search(r">5</b> stopped, <b class=\"bad-text\">1</b> got through", page)
+    rejected = page[page.index('id="rejected"') : page.index('id="questions"')]
+    assert f'href="/jobs/{job}#correction"' in rejected
+    assert "sent back and corrected" in rejected
+    assert rejected.count("the file has 12 lines") == 1
+    assert "no status" not in rejected
 
 
 def test_a_viewer_sees_no_buttons_of_an_operator(site: RunningSite) -> None:

@@ -38,7 +38,8 @@ _MAX_VIOLATIONS = 60
 _MAX_FILES = 500
 _MAX_REVIEWS = 20
 _PATHS = ("files", "changed")
-_CLAIM_RULES = (PROFILES[CLAIMS].only or frozenset()) - {"unreadable"}
+#: The rules whose violations of level L1 are claims that do not hold.
+CLAIM_RULES = (PROFILES[CLAIMS].only or frozenset()) - {"unreadable"}
 #: Characters of the verified part of a report.
 _MAX_PARTIAL = 20_000
 #: Characters beyond a limit that are searched for secrets before the text is cut.
@@ -115,7 +116,7 @@ class KeptResult(msgspec.Struct, kw_only=True):
     @property
     def untrue(self) -> int:
         """The number of its claims that do not hold."""
-        return len({(one["rule"], one["line"], one["message"]) for one in self.violations if _is_untrue(one)})
+        return len(untrue_claims(self.violations))
 
     @property
     def is_outside_contract(self) -> bool:
@@ -123,9 +124,10 @@ class KeptResult(msgspec.Struct, kw_only=True):
         return self.profile == CLAIMS
 
 
-def _is_untrue(violation: Mapping[str, Any]) -> bool:
-    """Whether a stored violation is of a claim that does not hold, and not of the form."""
-    return violation["level"] == "L1" and violation["rule"] in _CLAIM_RULES
+def untrue_claims(violations: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the stored violations of claims that do not hold, and not of the form, each once."""
+    untrue = [one for one in violations if one.get("level") == "L1" and str(one.get("rule")) in CLAIM_RULES]
+    return list({tuple(str(one.get(name)) for name in ("rule", "line", "message")): one for one in untrue}.values())
 
 
 def keep_result(

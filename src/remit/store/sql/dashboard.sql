@@ -122,6 +122,26 @@ SELECT s.id, s.at, s.step, s.reason, d.name
 FROM remit.steps s LEFT JOIN remit.delegations d ON d.id = s.delegation
 WHERE s.plan = %(plan)s ORDER BY s.id DESC LIMIT %(limit)s
 
+-- name: returned_results
+-- The last results that were sent back or rejected, each with the number of its untrue claims, the newest first.
+SELECT returned.job, returned.submission, returned.created, jobs.agent, jobs.state, jobs.verdict, counted.claims
+FROM (
+    SELECT job, submission, created, report FROM remit.results
+    WHERE verdict <> 'accept' AND created >= %(since)s ORDER BY created DESC LIMIT %(limit)s
+) AS returned
+JOIN remit.jobs ON jobs.id = returned.job
+CROSS JOIN LATERAL (
+    SELECT count(DISTINCT (one ->> 'rule', one ->> 'line', one ->> 'message')) AS claims
+    FROM jsonb_array_elements(
+        CASE WHEN jsonb_typeof(returned.report -> 'violations') = 'array' THEN returned.report -> 'violations'
+            ELSE '[]' END) AS one
+    WHERE one ->> 'level' = 'L1' AND one ->> 'rule' = ANY (%(rules)s)
+) AS counted
+ORDER BY returned.created DESC
+
+-- name: result
+SELECT document, report FROM remit.results WHERE job = %(job)s AND submission = %(submission)s
+
 -- name: whole_jobs
 SELECT
     id, agent, definition, brief, request, prompt, workspace, isolation, worktree, queue, priority, idempotency_key,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -21,6 +21,7 @@ from remit.store.access import audit_log, begin_session, end_session
 from remit.surfaces.server import (
     agent_pages,
     job_pages,
+    overview,
     plan_pages,
     review_pages,
     session_pages,
@@ -101,7 +102,7 @@ class McpEndpoint:
 
 #: Requests whose documents are checked at the same time; the others wait.
 _CHECKS = 2
-_AUDIT_ROWS = 200
+_LOG_ROWS = 200
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -156,13 +157,19 @@ async def openapi(_: Request) -> Response:
     return Response(document, media_type="application/json")
 
 
-async def audit(request: Request) -> Response:
+async def log(request: Request) -> Response:
     """Show who changed what over HTTP, the newest first."""
     need_role(request, "operator")
-    entries = await audit_log(site_of(request).database, before=before_of(request), limit=_AUDIT_ROWS + 1)
-    after = entries[_AUDIT_ROWS - 1].id if len(entries) > _AUDIT_ROWS else None
+    entries = await audit_log(site_of(request).database, before=before_of(request), limit=_LOG_ROWS + 1)
+    after = entries[_LOG_ROWS - 1].id if len(entries) > _LOG_ROWS else None
     is_first = before_of(request) is None
-    return render(request, "audit.html", entries=entries[:_AUDIT_ROWS], after=after, is_first=is_first)
+    return render(request, "log.html", entries=entries[:_LOG_ROWS], after=after, is_first=is_first)
+
+
+async def log_redirect(request: Request) -> Response:
+    """Lead from the old address of the log to the page."""
+    query = request.url.query
+    return RedirectResponse(f"/log?{query}" if query else "/log", status_code=301)
 
 
 def build_app(site: Site) -> ASGIApp:
@@ -173,7 +180,9 @@ def build_app(site: Site) -> ASGIApp:
         Route("/health", health),
         Route("/static/{name}", static),
         Route("/live", streams.live),
-        Route("/audit", audit),
+        Route("/log", log),
+        Route("/audit", log_redirect),
+        *overview.ROUTES,
         *job_pages.ROUTES,
         *plan_pages.ROUTES,
         *session_pages.ROUTES,

@@ -1,8 +1,7 @@
-"""The overview, the list of jobs, and the page of one job: its tree, result and verdict, transcript, brief and cost."""
+"""The list of jobs, and the page of one job: its tree, result and verdict, transcript, brief and cost."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
@@ -17,11 +16,10 @@ from remit.operations.jobs import cancel_job, retry_job
 from remit.reports.jobs import event_lines
 from remit.reports.layout import plain_lines
 from remit.secrets.scan import redact
-from remit.store import dashboard, jobs, review_queue
+from remit.store import dashboard, jobs
 from remit.store.dashboard import JobFilter, TranscriptRows
 from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
-from remit.surfaces.server.session_pages import untrue_statements
 from remit.surfaces.server.site import (
     Site,
     before_of,
@@ -227,34 +225,9 @@ def event_texts(events: Iterable[Event]) -> list[dict[str, Any]]:
     return found
 
 
-_MAX_RECENT = 12
-_MAX_QUEUED = 10
 STATES: tuple[str, ...] = get_args(State)
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 VERDICTS = ("accept", "revise", "reject")
-
-
-async def overview(request: Request) -> Response:
-    """Show what runs, waits and is stuck, the workers, today's spending, and what waits for a person."""
-    site = site_of(request)
-    timeout = site.settings.takeover_seconds
-    midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    running = await dashboard.active_jobs(site.database, "running", timeout)
-    recent, _ = await dashboard.page_of_jobs(site.database, JobFilter(state="finished"), None, _MAX_RECENT)
-    return render(
-        request,
-        "overview.html",
-        figures=await dashboard.figures(site.database, midnight),
-        running=running,
-        stuck=[row for row in running if row["is_stuck"]],
-        queued=await dashboard.active_jobs(site.database, "queued", timeout, _MAX_QUEUED),
-        workers=await dashboard.listed_workers(site.database, timeout),
-        budgets=await dashboard.budgets_in_use(site.database),
-        recent=recent,
-        day_budget=site.settings.day_budget,
-        review=await review_queue.progress(site.database),
-        untrue=await asyncio.to_thread(untrue_statements, site),
-    )
 
 
 def job_filter_of(request: Request) -> JobFilter:
@@ -337,7 +310,6 @@ async def retry(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/", overview),
     Route("/jobs", job_list),
     Route("/jobs/{number:number}", job_page),
     Route("/jobs/{number:number}/cancel", cancel, methods=["POST"]),

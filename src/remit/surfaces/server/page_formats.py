@@ -17,13 +17,24 @@ _GOOD, _WARN, _BAD, _LIVE = "good", "warn", "bad", "live"
 #: State, outcome, verdict or severity -> its colour. Others have none.
 TONES: Mapping[str, str] = {
     **dict.fromkeys(("accept", "accepted", "completed", "confirm", "confirmed", "allow", "verified", "done"), _GOOD),
-    **dict.fromkeys(("exists", "abbreviated", "continue", "SUCCESS", "alive"), _GOOD),
+    **dict.fromkeys(("exists", "abbreviated", "continue", "SUCCESS", "alive", "sent back and corrected"), _GOOD),
     **dict.fromkeys(("revise", "waiting", "escalated", "cancelled", "max-turns", "budget", "ask", "warn"), _WARN),
     **dict.fromkeys(("relocated", "outdated", "ambiguous", "unseen"), _WARN),
     **dict.fromkeys(("important", "review", "retry", "PARTIAL", "returned", "L2"), _WARN),
     **dict.fromkeys(("reject", "rejected", "error", "failed", "timeout", "refused", "truncated", "deny"), _BAD),
     **dict.fromkeys(
-        ("contradicted", "mismatch", "missing-file", "out-of-range", "outside", "critical", "stuck", "FAILED", "L1"),
+        (
+            "contradicted",
+            "mismatch",
+            "missing-file",
+            "out-of-range",
+            "outside",
+            "critical",
+            "stuck",
+            "FAILED",
+            "L1",
+            "sent back",
+        ),
         _BAD,
     ),
     **dict.fromkeys(("running", "live"), _LIVE),

@@ -6,7 +6,6 @@ The hooks store sessions as files of a project, so the server shows those of the
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -18,13 +17,11 @@ from starlette.routing import Route
 from remit.clients.hooks.recorded_project import SessionProject, current_project
 from remit.gate.log import is_denied, log_entries, session_summary
 from remit.gate.session_store import RecordedSession
-from remit.reports.gate import log_shape, texts, untrue_shape
+from remit.reports.gate import log_shape, texts
 from remit.surfaces.server.site import NotFound, Site, render, site_of
 
 _MAX_SESSIONS = 200
 _MAX_DECISIONS = 500
-#: The overview counts untrue statements of these days.
-_UNTRUE_DAYS = 7
 #: The fields of stored entries that pages use.
 _DECISION: dict[str, Any] = {
     **dict.fromkeys(("at", "tool", "agent", "decision", "would", "rule", "reason", "exception", "id", "delegate_to")),
@@ -38,12 +35,6 @@ _CHANGE: dict[str, Any] = {"at": None, "paths": [], "command": "", "decided": ""
 
 def _project(site: Site) -> SessionProject:
     return current_project(str(site.folder))
-
-
-def untrue_statements(site: Site) -> dict[str, Any]:
-    """Return how many untrue statements the hooks stopped in the sessions of the last days, and what got through."""
-    since = time.time() - _UNTRUE_DAYS * 86_400
-    return untrue_shape([one.state for one in _project(site).recorded()], since, f"{_UNTRUE_DAYS}d")
 
 
 async def session_list(request: Request) -> Response:
