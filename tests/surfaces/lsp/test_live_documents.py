@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from remit.surfaces.lsp.claim_views import code_span, plain_text
-from remit.surfaces.lsp.live_documents import CheckedText, Checkout, DocumentText
+from remit.surfaces.lsp.live_documents import CheckedText, Checkout, Dates, DocumentText
 from remit.workspace.files import Absent, SourceFile
 from remit.workspace.live_tree import LiveTree
 
@@ -55,6 +55,19 @@ def test_what_changes_how_later_lines_are_read_is_noticed(typed: str, tmp_path: 
     answer = checkout.check(DocumentText(path, "\n".join(before)))
     after = DocumentText(path, "\n".join([*before[:2], typed, *before[2:]]))
     assert claims(checkout.check_edited(after, answer)) == claims(checkout.check(after))
+
+
+@pytest.mark.parametrize(("end", "count"), [("\n", 1), ("\r\n", 1), ("\r", 0)])
+def test_a_correction_replaces_the_line_that_the_editor_counts(end: str, count: int, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/cart.py").write_text("x = 1\n" * 30 + "def total():\n    return 1\n")
+    lines = ["# A", "", "Some\rwords." if end == "\r" else "Some words.", "", "`total` is in cart.py:31.", ""]
+    text = ("\n" if end == "\r" else end).join(lines)
+    snapshot = DocumentText(str(tmp_path / "a.md"), text)
+    found = Checkout(tmp_path).corrections(snapshot, 1, 9, Dates())
+    assert [(edit.new, edit.targets) for edit in found] == [
+        ("`total` is in src/cart.py:31.", ("src/cart.py:31",))
+    ] * count
 
 
 def test_what_changes_on_disk_is_read_again(tmp_path: Path) -> None:

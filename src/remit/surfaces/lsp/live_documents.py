@@ -127,7 +127,8 @@ class Checkout:
     def corrections(self, snapshot: DocumentText, first: int, last: int, dates: Dates) -> list[LineCorrection]:
         """Return the corrections of the lines from `first` to `last`, counted from 1."""
         lines = snapshot.lines
-        if self._problem(snapshot) or not 1 <= first <= last:
+        # After a lone carriage return, an editor counts another line.
+        if self._problem(snapshot) or not 1 <= first <= last or "\r" in snapshot.text.replace("\r\n", ""):
             return []
         part = _widened(lines, first - 1, min(last, len(lines)))
         text = _part_of(lines, part)
