@@ -52,7 +52,11 @@ SMOKE_TESTS = (
 QUICK_TESTS = ["-m", "not database and not process and not slow", "--parts", "4"]
 #: The tests whose coverage is measured: the others would need twice the time with it and cover hardly anything more.
 MEASURED_TESTS = ["-m", "not database and not process"]
-IN_PARALLEL = ["--numprocesses", str(os.cpu_count() or 1), "--dist", "worksteal"]
+#: Processes that are forked after the collection, see tests/support/forked_tests.py; elsewhere each one collects.
+PROCESSES = "--processes" if sys.platform == "linux" else "--numprocesses"
+IN_PARALLEL = [PROCESSES, str(os.cpu_count() or 1)]
+#: pytest-cov measures these only.
+MEASURED_IN_PARALLEL = ["--numprocesses", str(os.cpu_count() or 1), "--dist", "worksteal"]
 #: What tools/all_tests.py wrote about the tests that did not run.
 NOT_RUN = ROOT / ".cache/not_run.txt"
 #: Variables that programs of the environments do not get. Without bytecode files each start compiles everything again.
@@ -426,7 +430,7 @@ def check(_: list[str]) -> None:
 def coverage(extra: list[str]) -> None:
     """Print the branch coverage and what is missed, and fail below the floor; with arguments, of those tests."""
     prepare(DEV)
-    pytest([*(extra or [*MEASURED_TESTS, *IN_PARALLEL]), "--cov", "--cov-report="], accept=(0, 1))
+    pytest([*(extra or [*MEASURED_TESTS, *MEASURED_IN_PARALLEL]), "--cov", "--cov-report="], accept=(0, 1))
     run_python("coverage", ["tools/coverage_report.py", "--missing", *([] if extra else ["--floor"])])
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadScopeScheduling
+from support.forked_tests import ForkedTests
 
 pytest_plugins = ("support.fixtures",)
 
@@ -98,7 +98,22 @@ _not_run: Counter[str] = Counter()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of `dev.py quick`."""
     parser.addoption("--parts", type=int, default=1, help="run one test in so many, others every day")
+    parser.addoption("--processes", type=int, default=0, help="run the tests in so many processes")
     parser.addoption("--whole", action="append", default=[], help="run all tests whose path begins with this")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run the tests in several processes on request."""
+    if config.option.processes:
+        config.pluginmanager.register(ForkedTests(config.option.processes, _unit))
+
+
+def _unit(nodeid: str) -> str:
+    """Return the name of the tests that one process runs because they share what takes long to set up."""
+    module, _, name = nodeid.partition("::")
+    if module in _INDEPENDENT_TESTS:
+        return nodeid
+    return f"{module}[{name.rpartition('[')[2]}" if module in _BY_PARAMETER else module
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -110,7 +125,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if is_left_out else None
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Mark tests by what they need, leave out cases of other parts, and run the long modules first."""
     for item in items:
@@ -123,9 +138,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
         if item.nodeid.startswith(_NOT_TRACED):
             item.add_marker("no_cover")
-    yield
     if _PART:
+        # Before the tests are shuffled: a part has the same tests in each run.
         items[:] = _rotated(items, int(_PART), config.option.parts, tuple(config.option.whole))
+    yield
     places = {name: place for place, name in enumerate(_LONG_MODULES)}
     items.sort(key=lambda item: next((places[name] for name in places if item.nodeid.startswith(name)), len(places)))
 
@@ -165,38 +181,15 @@ def pytest_report_header() -> str:
     return f"part {_PART}: REMIT_TEST_PART={_PART} repeats it" if _PART else "all cases"
 
 
-def pytest_testnodedown(node: object) -> None:
-    """Take over what a process of xdist left out; each of them collects the same tests."""
-    _not_run.update(getattr(node, "workeroutput", {}).get(_NOT_RUN, {}) if not _not_run else {})
-
-
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Note what did not run and why."""
     config = session.config
-    if hasattr(config, "workeroutput"):
-        config.workeroutput[_NOT_RUN] = dict(_not_run)
-        return
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     for report in reporter.stats.get("skipped", ()) if reporter else ():
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         _not_run[reason.removeprefix("Skipped: ")] += 1
     if config.cache is not None and not config.option.lf:
         config.cache.set(_NOT_RUN, dict(_not_run))
-
-
-class _Units(LoadScopeScheduling):
-    """One process runs all tests of a module, so that what they share is set up once."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        module, _, name = nodeid.partition("::")
-        if module in _INDEPENDENT_TESTS:
-            return nodeid
-        return f"{module}[{name.rpartition('[')[2]}" if module in _BY_PARAMETER else module
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Units | None:
-    """Use these units for `--dist loadscope`."""
-    return _Units(config, log) if config.option.dist == "loadscope" else None  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -26,10 +26,13 @@ COUNTS = CACHE / "remit/not_run"
 #: The same as a sentence, for the last line of dev.py.
 NOT_RUN = ROOT / ".cache/not_run.txt"
 #: A process runs all tests of a module, in the order of tests/conftest.py: what they share takes long to set up.
-WHOLE_MODULES = ("--dist", "loadscope", "--no-loadscope-reorder")
+#: Outside of Linux processes are not forked after the collection, see tests/support/forked_tests.py: each one collects.
+IN_PROCESSES = ("--processes",)
+if sys.platform != "linux":
+    IN_PROCESSES = ("--dist", "loadscope", "--no-loadscope-reorder", "--numprocesses")
 #: Tests that are run by name, `dev.py test tests/network`: a minute of failing links, with servers of the system.
 BY_NAME = ("--ignore=tests/network",)
-#: Rewriting the asserts of all test modules takes 25 s in each process. The second run explains a failure.
+#: Rewriting the asserts of all test modules takes 25 s. The second run explains a failure.
 PLAIN_ASSERTS = ("--assert", "plain")
 MAX_FLAKY = 3
 #: With more failures than this the tests are not run again.
@@ -47,9 +50,9 @@ def main(arguments: list[str]) -> int:
         os.environ.setdefault("HYPOTHESIS_PROFILE", "thorough")
     LAST_FAILED.unlink(missing_ok=True)
     COUNTS.unlink(missing_ok=True)
-    # One process more than processors, since many tests wait. Each collects all tests and starts a database server.
+    # One process more than processors, since many tests wait. Each starts a database server.
     processes = min((os.cpu_count() or 1) + 1, 12)
-    code = run_pytest("--numprocesses", str(processes), *WHOLE_MODULES, *BY_NAME, *PLAIN_ASSERTS, "--quiet", *others)
+    code = run_pytest(*IN_PROCESSES, str(processes), *BY_NAME, *PLAIN_ASSERTS, "--quiet", *others)
     not_run = describe_not_run()
     NOT_RUN.parent.mkdir(exist_ok=True)
     NOT_RUN.write_text(not_run, encoding="utf-8")

@@ -11,7 +11,8 @@ from drivers import DRIVERS, FALSE, Driver
 from npm_client import SPEC, Json, NpmStage, does, dumped, git, says, staged
 from support.shop_reports import INVENTED
 
-pytestmark = pytest.mark.process
+#: One client each day, as in test_client_sessions.py.
+pytestmark = [pytest.mark.process, pytest.mark.rotating(3)]
 
 #: More than a quick lookup.
 _FILES = ("shop/orders.py", "shop/cart.py", "shop/auth.py", "README.md", "shop/prices.py")
