@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import select
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -39,3 +39,14 @@ async def fastest(measure: Callable[[], Awaitable[float]], limit: float, tries: 
     while len(times) < tries and not any(took < limit for took in times):
         times.append(await measure())
     return min(times)
+
+
+def read_until(lines: Iterator[str], wanted: Collection[str]) -> None:
+    """Read a stream of a server, which sends a line every 15 s, until all wanted lines have arrived."""
+    missing, end = set(wanted), time.monotonic() + PATIENCE
+    for line in lines:
+        missing.discard(line)
+        if not missing:
+            return
+        assert time.monotonic() < end, f"not within {PATIENCE} s: {missing}"
+    raise AssertionError(f"the stream ended without {missing}")

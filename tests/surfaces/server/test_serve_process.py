@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,7 +21,7 @@ from click.testing import CliRunner
 from support.commands import Process
 from support.fixtures import MakeFleet
 from support.fleet import Fleet
-from support.waiting import until
+from support.waiting import read_until, until
 
 from remit.errors import EnvironmentBroken, UsageError
 from remit.surfaces.cli.group import remit
@@ -115,12 +116,13 @@ def test_two_servers_give_two_reviewers_different_items_and_both_notice(fleet: M
     place = fleet()
     for key in "abcdefgh":
         place.store.row(_INSERT.replace("'k'", f"'{key}'"))
-    secrets = [place.run("tokens", "add", name, "--role", "reviewer")[1].split()[-1] for name in ("alice", "bob")]
+    added = [place.run("tokens", "add", name, "--role", "reviewer") for name in ("alice", "bob")]
+    assert [code for code, _ in added] == [0, 0], added
     servers = [start(place), start(place)]
     taken: list[list[int]] = [[], []]
 
     def review(number: int) -> None:
-        headers = {"authorization": f"Bearer {secrets[number]}"}
+        headers = {"authorization": f"Bearer {added[number][1].split()[-1]}"}
         with httpx.Client(base_url=servers[number][1] + "/api/v1", headers=headers, timeout=60) as client:
             while item := client.post("/review/next", json={}).json()["item"]:
                 taken[number].append(item["id"])
@@ -132,17 +134,14 @@ def test_two_servers_give_two_reviewers_different_items_and_both_notice(fleet: M
         for _, url, link in servers:
             client = stack.enter_context(signed_in(url, link))
             lines = stack.enter_context(client.stream("GET", "/live?topics=review")).iter_lines()
-            while next(lines) != "event: open":
-                pass
+            read_until(lines, ["event: open"])
             streams.append(lines)
-        threads = [threading.Thread(target=review, args=(number,)) for number in (0, 1)]
-        for thread in threads:
-            thread.start()
+        with ThreadPoolExecutor() as pool:
+            reviews = [pool.submit(review, number) for number in (0, 1)]
+            for one in reviews:
+                one.result()
         for lines in streams:  # each server notifies its own pages
-            while next(lines) != "data: review":
-                pass
-        for thread in threads:
-            thread.join()
+            read_until(lines, ["data: review"])
     assert sorted([*taken[0], *taken[1]]) == list(range(1, 9))
     assert place.store.row("SELECT count(*) AS number FROM remit.decisions")["number"] == 8
     for server, _, _ in servers:

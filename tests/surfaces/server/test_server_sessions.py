@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.postgres import Postgres
-from support.waiting import until
+from support.waiting import read_until, until
 from support.web import RunningSite
 
 from remit.clients.hooks import session_import as session_watch
@@ -65,15 +65,12 @@ def test_open_pages_are_notified_of_sessions_and_of_the_ledger(site: RunningSite
         page = client.get(path).text
         assert 'data-topics="sessions"' in page
         assert "data-live" in page
-    found: list[str] = []
     with client.stream("GET", "/live?topics=sessions,ledger") as stream:
         lines = stream.iter_lines()
-        while next(lines) != "event: open":
-            pass
+        read_until(lines, ["event: open"])
         sending = threading.Thread(target=lambda: report(site, "s3"))
         sending.start()
-        while not {"data: sessions", "data: ledger"} <= set(found):
-            found.append(next(lines))
+        read_until(lines, ["data: sessions", "data: ledger"])
         sending.join()
     assert entries(site, "s3") == [("code-explorer", "accept")]
 
