@@ -6,6 +6,7 @@ import json
 from html.parser import HTMLParser
 
 import jsonschema
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,7 +46,7 @@ def test_a_pipe_gets_one_line_for_each_statement() -> None:
         "2026-02-08 10:31  shop  main  contradicted  “All tests pass.”  no tests ran in this session",
         "shop  gpt  1 session, 4 statements, 1 contradicted",
         "skipped a.jsonl: Permission denied",
-        "1 session, 4 statements about what was done, 1 contradicted by their own record",
+        "1 session, 4 statements about what was done: 1 contradicted by their own record, 3 that it does not decide",
     ]
 
 
@@ -66,8 +67,24 @@ def test_without_a_transcript_the_report_states_what_to_do() -> None:
 
 def test_the_rest_of_a_long_list_is_counted() -> None:
     read = report()
-    read.statements *= 5
+    read.statements = [msgspec.structs.replace(read.statements[0], text=f"{number} tests pass.") for number in range(5)]
     assert "3 more" in plain_lines(audit_lines(read, 80, 2))
+
+
+def test_a_sentence_with_several_untrue_parts_is_listed_once_with_all_proofs() -> None:
+    read = report(proof="no call changed a.py")
+    read.statements.append(msgspec.structs.replace(read.statements[0], proof="no call made a commit"))
+    lines = plain_lines(audit_lines(read)).splitlines()
+    assert lines[0].endswith("“All tests pass.”  no call changed a.py; no call made a commit")
+    assert "All tests pass" not in lines[1]
+    assert audit_html(read).count("<blockquote>") == 1
+    assert len(json.loads(audit_json(read))["statements"]) == 2
+
+
+def test_a_project_without_statements_has_no_line() -> None:
+    read = report()
+    read.sessions.append(AuditSession("s2", "codex", "/home/dev/other", "gpt", "2026-02-08"))
+    assert "other" not in plain_lines(audit_lines(read))
 
 
 def test_the_json_has_the_printed_schema() -> None:
@@ -88,4 +105,4 @@ def test_no_text_is_markup_or_obeyed_by_a_terminal(text: str) -> None:
     assert "script" not in tags
     assert "\x1b" not in plain_lines(audit_lines(read)) + audit_markdown(read) + audit_html(read)
     rows = [line for line in audit_markdown(read).splitlines() if line.startswith("| 2026")]
-    assert [row.replace("\\|", "").count("|") for row in rows] == [6]
+    assert [row.replace("\\|", "").count("|") for row in rows] == [7]

@@ -25,8 +25,8 @@ def test_the_untrue_statements_of_a_session_are_listed_with_their_proof(remit: R
     assert "“All 48 tests pass.”  `npm test 2>&1 | tail -20` printed `sh: 1: mocha: not found`" in ran.out
     assert "no call changed" not in ran.out
     assert ran.lines[-1] == (
-        "1 session, 5 statements about what was done, 2 contradicted by their own record, 1 not seen in it "
-        "(`--unseen` lists them)"
+        "1 session, 5 statements about what was done: 2 contradicted by their own record, 2 shown by it, "
+        "1 not seen in it (`--unseen` lists them)"
     )
 
 
@@ -35,7 +35,7 @@ def test_what_no_call_shows_is_listed_below_its_own_heading(remit: Remit) -> Non
     heading = ran.lines.index("Not seen: no call of the record shows it, but the record may be partial (1)")
     assert all("  contradicted  " in line for line in ran.lines[:heading])
     assert "  unseen  " in ran.lines[heading + 1]
-    assert ran.lines[heading + 1].endswith("no call changed tests/test_discount.py")
+    assert "no call changed tests/test_discount.py" in ran.lines[heading + 1]
     assert ran.lines[-1].endswith("1 not seen in it")
 
 
@@ -43,13 +43,31 @@ def test_an_unseen_statement_alone_ends_with_0(remit: Remit, tmp_path: Path) -> 
     line = {"type": "assistant", "message": {"content": [{"type": "text", "text": "I updated `src/cart.py`."}]}}
     (tmp_path / "a.jsonl").write_text(json.dumps(line), encoding="utf-8")
     ran = remit("audit", str(tmp_path))
-    assert (ran.code, ran.lines[-1].count("1 not seen")) == (0, 1)
+    assert (ran.code, ran.lines[-2].count("1 not seen")) == (0, 1)
 
 
 def test_a_true_session_ends_with_0(remit: Remit, tmp_path: Path) -> None:
     line = {"type": "assistant", "message": {"content": [{"type": "text", "text": "The cart has a discount."}]}}
     (tmp_path / "a.jsonl").write_text(json.dumps(line), encoding="utf-8")
     assert remit("audit", str(tmp_path)).code == 0
+
+
+def test_silence_states_what_was_read_and_what_cannot_be_seen(remit: Remit, tmp_path: Path) -> None:
+    line = {"type": "assistant", "message": {"content": [{"type": "text", "text": "I updated `src/cart.py`."}]}}
+    (tmp_path / "a.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    ran = remit("audit", str(tmp_path))
+    assert ran.lines[-2].startswith("1 session, 1 statement about what was done: 0 contradicted by their own record")
+    assert ran.lines[-1].startswith("Compared: what is stated about tests, builds")
+    assert "Not compared: whether the code is right" in ran.lines[-1]
+    assert "Compared:" not in remit("audit", str(EXAMPLE)).out
+
+
+def test_each_proof_names_the_lines_of_the_transcript(remit: Remit) -> None:
+    [line] = [line for line in remit("audit", str(EXAMPLE)).lines if "mocha: not found" in line]
+    assert line.endswith(f"  {EXAMPLE / 'shop.jsonl'}:8, call at line 6")
+    lines = (EXAMPLE / "shop.jsonl").read_text("utf-8").splitlines()
+    assert "All 48 tests pass." in lines[7]
+    assert "npm test 2>&1 | tail -20" in lines[5]
 
 
 def test_nothing_is_written(remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -499,19 +499,22 @@ class StatementJudge:
         is_push = statement.act == "pushed"
         acts = self._pushes if is_push else self._commits
         if acts.done is not None and acts.failed is None:
-            receipt, line = acts.done
-            return replace(_checked(statement, "verified"), command=_short(receipt), line=line)
+            return self._with_call(_checked(statement, "verified"), *acts.done)
         if acts.failed is not None:
             receipt, line = acts.failed
             shown = f"printed `{line}`" if line else f"ended with exit status {receipt.exit}"
             checked = _checked(
                 statement, "contradicted", "push-failed" if is_push else "commit-failed", f"`{_short(receipt)}` {shown}"
             )
-            return replace(checked, command=_short(receipt), line=line)
+            return self._with_call(checked, receipt, line)
         if acts.has_unknown or self._acting or self._is_incomplete or self._is_open:
             return _checked(statement, "unchecked", "record-incomplete", "another command may have done it")
         why = "no call pushed anything" if is_push else "no call made a commit"
         return _checked(statement, "unseen", "push-unseen" if is_push else "commit-unseen", why)
+
+    def _with_call(self, checked: CheckedStatement, receipt: Receipt, line: str) -> CheckedStatement:
+        numbers = (number for number, call in enumerate(self._record.calls, 1) if call is receipt)
+        return replace(checked, command=_short(receipt), line=line, call=next(numbers, 0))
 
     # Reading and delegation
 
@@ -547,8 +550,8 @@ def _checked(
     ran: Ran | None = None,
     line: str = "",
 ) -> CheckedStatement:
-    command = ran.command if ran is not None else ""
-    return CheckedStatement(statement, outcome, reason, why, command, line[:_MAX_LINE])
+    command, call = (ran.command, ran.position) if ran is not None else ("", 0)
+    return CheckedStatement(statement, outcome, reason, why, command, line[:_MAX_LINE], call)
 
 
 def _failure(ran: Ran, outcome: RunOutcome) -> str:

@@ -454,6 +454,8 @@ class CheckedStatement(msgspec.Struct, frozen=True, gc=False):
     #: The proof: the command, and the line of its output.
     command: str = ""
     line: str = ""
+    #: The number of the call that shows it, from 1; 0: none.
+    call: int = 0
 
     @property
     def fails(self) -> bool:

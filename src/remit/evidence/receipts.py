@@ -59,6 +59,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     cwd: str | None = None
     #: The lines of a command's output that may show an outcome; None: the output was not recorded.
     output: str | None = None
+    #: Whether only the beginning of the output was recorded.
+    is_cut: bool = False
 
     @property
     def action(self) -> Action:
@@ -341,6 +343,8 @@ _NOT_PUSHED = lazy_pattern(
 )
 #: Subcommands of git, and other programs, that also make commits or push them.
 _COMMITTING = frozenset({"commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull", "commit-tree", "ci"})
+#: They bring the commits of others: that they failed shows nothing of the own commit.
+_UPDATING = frozenset({"pull", "rebase"})
 _OTHER_COMMITS = lazy_pattern(
     r"\b(?:gh (?:pr|repo|release)|npm version|release|jj |hg |gt |svn |glab |commitizen|git-cz|semantic-release)"
 )
@@ -357,7 +361,9 @@ class GitActs:
 
     def add_commit(self, receipt: Receipt, verbs: Iterable[str]) -> None:
         """Add a command that may make a commit."""
-        self._add(receipt, _committed(receipt, verbs))
+        is_done, line = _committed(receipt, verbs)
+        only_updates = _COMMITTING.intersection(verbs) <= _UPDATING
+        self._add(receipt, (None if is_done is False and only_updates else is_done, line))
 
     def add_push(self, receipt: Receipt, verbs: Iterable[str]) -> None:
         """Add a command that may push."""

@@ -57,8 +57,8 @@ class Ran:
 
     @property
     def has_own_counts(self) -> bool:
-        """Whether it has other counts than all tests: it is a script, or of some files, or it has several sums."""
-        if self.run is None or self.run.is_script or self.run.is_part:
+        """Whether it has other counts than all tests: it is a script, of some files, cut, or it has several sums."""
+        if self.run is None or self.run.is_script or self.run.is_part or self.receipt.is_cut:
             return True
         sums = [line for line in (self.output or "").split("\n") if {"passed", "total"} & line_counts(line).keys()]
         return len(sums) > _MAX_SUMS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import groupby
 from typing import Any, Literal
@@ -24,6 +24,12 @@ _HEADINGS: dict[AuditOutcome, str] = {
     "verified": "Verified: the record shows it",
 }
 _MARGIN = 4
+#: What an audit without a contradiction can and cannot show.
+LIMITS = (
+    "Compared: what is stated about tests, builds, analyses, edits, commits, pushes, files that were read and "
+    "delegations, with the calls of the same session and what they printed. Not compared: whether the code is right, "
+    "and what the record does not have."
+)
 
 
 class AuditSession(msgspec.Struct):
@@ -37,6 +43,9 @@ class AuditSession(msgspec.Struct):
     statements: int = 0
     contradicted: int = 0
     unseen: int = 0
+    verified: int = 0
+    #: The file with its transcript.
+    path: str = ""
 
 
 class AuditStatement(msgspec.Struct):
@@ -57,6 +66,9 @@ class AuditStatement(msgspec.Struct):
     line: str
     #: A stable word for the proof.
     reason: str = ""
+    #: The lines of the transcript with the sentence and with the call that shows it, from 1; 0: unknown.
+    stated_at: int = 0
+    called_at: int = 0
 
     @property
     def rank(self) -> int:
@@ -93,6 +105,7 @@ class AuditSummary(msgspec.Struct):
     contradicted: int
     groups: list[AuditGroup]
     unseen: int = 0
+    verified: int = 0
     #: The numbers of files that were not read, and of lines in the others that cannot be read.
     skipped_files: int = 0
     skipped_lines: int = 0
@@ -125,6 +138,7 @@ class AuditReport(msgspec.Struct):
             sum(session.contradicted for session in self.sessions),
             ordered,
             sum(session.unseen for session in self.sessions),
+            sum(session.verified for session in self.sessions),
             sum(not entry.lines for entry in self.skipped),
             sum(entry.lines for entry in self.skipped),
         )
@@ -152,40 +166,70 @@ def audit_json(audit: AuditReport) -> str:
 
 
 def audit_lines(audit: AuditReport, columns: int | None = None, limit: int | None = None) -> Iterator[Line]:
-    """Yield the lines of the report. Without `columns`, for a pipe, each statement is one line."""
-    projects = {session.id: session.project for session in audit.sessions}
-    shown = audit.statements if limit is None else audit.statements[:limit]
+    """Yield the lines of the report. Without `columns`, for a pipe, each sentence is one line."""
+    sessions = {session.id: session for session in audit.sessions}
+    sentences = list(joined(audit.statements))
+    shown = sentences if limit is None else sentences[:limit]
     outcome: AuditOutcome = "contradicted"
     for statement in shown:
         if statement.outcome != outcome:
             outcome = statement.outcome
             yield [Piece(heading_of(outcome, audit), "bold")]
-        yield from _statement_lines(statement, projects.get(statement.session, ""), columns)
-    if len(shown) < len(audit.statements):
-        yield [Piece(f"{len(audit.statements) - len(shown):,} more; `--limit 0` shows all", "yellow")]
+        yield from _statement_lines(statement, sessions.get(statement.session), columns)
+    if len(shown) < len(sentences):
+        yield [Piece(f"{len(sentences) - len(shown):,} more; `--limit 0` shows all", "yellow")]
     if audit.statements and columns is not None:
         yield []
     summary = audit.summary
     for group in summary.groups:
-        yield [Piece(_group_text(group), "" if group.contradicted else "dim")]
+        if group.statements:
+            yield [Piece(_group_text(group), "" if group.contradicted else "dim")]
     for skipped in audit.skipped:
         yield [Piece(f"skipped {escape_control(skipped.path)}: {escape_control(skipped.why)}", "yellow")]
     is_listed = any(statement.outcome == "unseen" for statement in audit.statements)
     hint = " (`--unseen` lists them)" if summary.unseen and not is_listed else ""
-    yield [Piece(summary_text(summary) + hint, "bold")]
+    yield from ([Piece(row, "bold")] for row in _rows(summary_text(summary) + hint, columns))
+    if summary.sessions and not summary.contradicted:
+        yield from ([Piece(row, "dim")] for row in _rows(LIMITS, columns))
 
 
-def _statement_lines(statement: AuditStatement, project: str, columns: int | None) -> Iterator[Line]:
+def _rows(text: str, columns: int | None) -> list[str]:
+    return [text] if columns is None else wrap_text(text, columns)
+
+
+def joined(statements: Iterable[AuditStatement]) -> Iterator[AuditStatement]:
+    """Yield the sentences: what one states several times, with the same outcome, is one entry with all proofs."""
+    same = groupby(statements, key=lambda entry: (entry.session, entry.agent, entry.at, entry.text, entry.outcome))
+    for _, entries in same:
+        first, *others = entries
+        proofs = dict.fromkeys(proof for entry in (first, *others) if (proof := proof_of(entry)))
+        yield msgspec.structs.replace(first, proof="; ".join(proofs), line="") if others else first
+
+
+def _statement_lines(statement: AuditStatement, session: AuditSession | None, columns: int | None) -> Iterator[Line]:
+    project = session.project if session is not None else ""
     where = f"{day_of(statement.at)}  {_name(project)}  {escape_control(statement.agent)}"
     said, proof = f"“{escape_control(statement.text)}”", escape_control(proof_of(statement))
+    place = place_of(statement, session)
     style = {"contradicted": "bold red", "unseen": "yellow", "verified": "green"}.get(statement.outcome, "dim")
     if columns is None:
-        yield [Piece(f"{where}  {statement.outcome}  {said}  {proof}".rstrip())]
+        parts = (where, statement.outcome, said, proof, place)
+        yield [Piece("  ".join(part for part in parts if part))]
         return
     yield [Piece(where, "dim"), Piece(f"  {statement.outcome}", style)]
     yield from ([Piece(row)] for row in wrap_text(said, columns, 2))
     if proof:
         yield from ([Piece(row, "yellow")] for row in wrap_text(proof, columns, _MARGIN))
+    if place:
+        yield from ([Piece(row, "dim")] for row in wrap_text(place, columns, _MARGIN, keeps_paths=True))
+
+
+def place_of(statement: AuditStatement, session: AuditSession | None) -> str:
+    """Return where the transcript has the sentence and the call that shows it: `a.jsonl:14, call at line 12`."""
+    if session is None or not session.path or not statement.stated_at:
+        return ""
+    call = f", call at line {statement.called_at}" if statement.called_at else ""
+    return f"{escape_control(session.path)}:{statement.stated_at}{call}"
 
 
 def heading_of(outcome: AuditOutcome, audit: AuditReport) -> str:
@@ -223,40 +267,31 @@ def _group_text(group: AuditGroup) -> str:
 
 
 def summary_text(summary: AuditSummary) -> str:
-    """Return the numbers as one line."""
+    """Return the numbers as one sentence without a full stop."""
     if not summary.files:
         return "no transcripts found; name files or folders, or see `remit audit --help`"
-    text = (
-        f"{format_count(summary.sessions, 'session')}, {format_count(summary.statements, 'statement')} about what was "
-        f"done, {summary.contradicted:,} contradicted by their own record"
-    )
-    return text + (f", {summary.unseen:,} not seen in it" if summary.unseen else "")
+    read = format_count(summary.sessions, "session")
+    if not summary.statements:
+        return f"{read}, no statement about what was done"
+    parts = [f"{summary.contradicted:,} contradicted by their own record"]
+    parts += [f"{summary.verified:,} shown by it"] if summary.verified else []
+    undecided = summary.statements - summary.contradicted - summary.verified - summary.unseen
+    parts += [f"{undecided:,} that it does not decide"] if undecided else []
+    parts += [f"{summary.unseen:,} not seen in it"] if summary.unseen else []
+    return f"{read}, {format_count(summary.statements, 'statement')} about what was done: {', '.join(parts)}"
 
 
 def audit_markdown(audit: AuditReport) -> str:
     """Return the audit as Markdown."""
     summary = audit.summary
     lines = ["# Untrue statements of the assistants", "", summary_text(summary) + ".", ""]
-    projects = {session.id: session.project for session in audit.sessions}
-    for outcome, statements in groupby(audit.statements, key=lambda entry: entry.outcome):
+    lines += [LIMITS, ""] if summary.sessions and not summary.contradicted else []
+    sessions = {session.id: session for session in audit.sessions}
+    for outcome, statements in groupby(joined(audit.statements), key=lambda entry: entry.outcome):
         if outcome != "contradicted":
             lines += [f"## {heading_of(outcome, audit)}", ""]
-        lines += ["| date | project | agent | statement | proof |", "|---|---|---|---|---|"]
-        lines += (
-            "| "
-            + " | ".join(
-                _cell(text)
-                for text in (
-                    day_of(entry.at),
-                    _name(projects.get(entry.session, "")),
-                    entry.agent,
-                    entry.text,
-                    proof_of(entry) or entry.outcome,
-                )
-            )
-            + " |"
-            for entry in statements
-        )
+        lines += ["| date | project | agent | statement | proof | where |", "|---|---|---|---|---|---|"]
+        lines += (f"| {' | '.join(map(_cell, _fields(entry, sessions.get(entry.session))))} |" for entry in statements)
         lines.append("")
     lines += ["| project | model | sessions | statements | contradicted |", "|---|---|---|---|---|"]
     lines += (
@@ -267,6 +302,12 @@ def audit_markdown(audit: AuditReport) -> str:
     if audit.skipped:
         lines += ["", "Skipped:", "", *(f"- {_cell(entry.path)}: {_cell(entry.why)}" for entry in audit.skipped)]
     return "\n".join(lines) + "\n"
+
+
+def _fields(entry: AuditStatement, session: AuditSession | None) -> tuple[str, ...]:
+    project = _name(session.project if session is not None else "")
+    proof = proof_of(entry) or entry.outcome
+    return day_of(entry.at), project, entry.agent, entry.text, proof, place_of(entry, session)
 
 
 def _cell(text: str) -> str:
@@ -300,6 +341,7 @@ def audit_html(audit: AuditReport) -> str:
             f"<title>Audit of assistants</title><style>{_STYLE}</style></head><body>",
             "<h1>Untrue statements of the assistants</h1>",
             f"<p>{escape(summary_text(summary))}.</p>",
+            f"<p>{escape(LIMITS)}</p>" if summary.sessions and not summary.contradicted else "",
             *_articles(audit),
             "<table><tr><th>Project<th>Model<th>Sessions<th>Statements<th>Contradicted</tr>",
             *(
@@ -318,15 +360,17 @@ def audit_html(audit: AuditReport) -> str:
 
 
 def _articles(audit: AuditReport) -> Iterator[str]:
-    projects = {session.id: session.project for session in audit.sessions}
+    sessions = {session.id: session for session in audit.sessions}
     group: AuditOutcome = "contradicted"
-    for entry in audit.statements:
+    for entry in joined(audit.statements):
         if entry.outcome != group:
             group = entry.outcome
             yield f"<h2>{escape(heading_of(group, audit))}</h2>"
-        where = " · ".join((day_of(entry.at), _name(projects.get(entry.session, "")), escape_control(entry.agent)))
+        at, project, agent, _, _, place = _fields(entry, sessions.get(entry.session))
+        where = " · ".join((at, project, escape_control(agent)))
         proof = f"<p>{escape(escape_control(proof_of(entry)))}</p>" if proof_of(entry) else ""
         yield (
             f'<article class="{entry.outcome}"><small>{escape(where)} · {entry.outcome}</small>'
-            f"<blockquote>{escape(escape_control(entry.text))}</blockquote>{proof}</article>"
+            f"<blockquote>{escape(escape_control(entry.text))}</blockquote>{proof}"
+            f"<small>{escape(place)}</small></article>"
         )

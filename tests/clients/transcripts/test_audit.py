@@ -134,6 +134,81 @@ class TestClaudeCode:
         assert audited(write(tmp_path / "a.jsonl", session.lines)).statements == []
 
 
+class TestProof:
+    """A sentence is accused only if it can mean nothing but the run that failed."""
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "Done. All tests pass.",
+            "Tests: ✅ all passing",
+            "`pytest -q` passes.",
+            "I ran `pytest -q` and everything passed.",
+            "The total of the cart is right, and all 48 tests pass now.",
+            "すべてのテストが成功しました。",
+            "所有测试均已通过。",
+        ],
+    )
+    def test_a_plain_sentence_is_accused(self, tmp_path: Path, words: str) -> None:
+        session = ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(words)
+        assert [entry.line for entry in contradicted(write(tmp_path / "a.jsonl", session.lines))] == [FAILED]
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "The tests of the parser and the storage tests pass.",
+            "The stress tests pass.",
+            "Nothing works any more, even the test that was passing before!",
+            "The test shows that the worktree is clean.",
+            "Cart tests (`tests/test_cart.py`, 15 tests) - all 15 tests pass",
+            "The 6 unit test suites (101 tests) all pass.",
+            "All 46 tests pass.",
+            "The build succeeded.",
+            "Step 2 (tests): passing",
+        ],
+    )
+    def test_a_sentence_that_may_mean_something_else_is_unchecked(self, tmp_path: Path, words: str) -> None:
+        session = ClaudeCode().asks("fix it").runs("swift test", f"Exit code 1\n{FAILED}", failed=True)
+        session.runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(words)
+        found = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
+        assert {entry.outcome for entry in found} <= {"unchecked"}
+        assert all(entry.reason and entry.proof for entry in found)
+
+    def test_an_exit_status_alone_proves_nothing(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("fix it").runs("npm test", "Exit code 1", failed=True).says(CLAIM)
+        [statement] = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
+        assert statement.outcome == "unchecked"
+
+    @pytest.mark.parametrize(("changes", "outcome"), [(True, "unchecked"), (False, "contradicted")])
+    def test_a_run_of_an_earlier_turn_counts_until_something_changes(
+        self, tmp_path: Path, changes: bool, outcome: str
+    ) -> None:
+        session = ClaudeCode().asks("test it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).asks("go on")
+        if changes:
+            session.calls("Edit", {"file_path": "/home/dev/shop/cart.py"})
+        [statement] = audited(write(tmp_path / "a.jsonl", session.says(CLAIM).lines), every=True).statements
+        assert statement.outcome == outcome
+
+    def test_a_run_in_the_background_counts_from_its_end(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("test it").runs("pytest -q", PASSED)
+        session.runs("pytest -q", "Command running in background with ID: b1. Output is being written to: x")
+        session.says(CLAIM).asks("and now?").calls("TaskOutput", {"task_id": "b1"}, FAILED).says(CLAIM)
+        found = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
+        assert [(entry.outcome, entry.at[14:16]) for entry in found] == [("contradicted", "09"), ("verified", "05")]
+
+    def test_the_beginning_of_an_output_has_no_total(self, tmp_path: Path) -> None:
+        preview = "<persisted-output>\nOutput too large. Full output saved to: none.txt\n\nPreview (first 2KB):\n"
+        output = f"{preview}Executed 9 tests, with 0 failures\n</persisted-output>"
+        session = ClaudeCode().asks("test it").runs("swift test", output).says("All 165 tests pass.")
+        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
+
+    def test_a_pull_that_failed_does_not_mean_that_the_commit_failed(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("commit it").runs("git commit -am x", "[main 1234abc] x\n 1 file changed")
+        session.runs("git pull --rebase", "Exit code 128\nerror: cannot pull with rebase", failed=True)
+        session.says("I committed the change.")
+        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
+
+
 def codex_lines(*payloads: Json) -> list[Json]:
     meta = {"type": "session_meta", "payload": {"id": "c1", "cwd": "/home/dev/shop"}}
     context = {"type": "turn_context", "payload": {"cwd": "/home/dev/shop", "model": "gpt-5.5"}}
@@ -316,7 +391,7 @@ def test_secrets_are_removed_from_what_is_shown(tmp_path: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     session = ClaudeCode().runs(f"TOKEN={token} pytest -q", f"Exit code 1\n{FAILED} {token}", failed=True)
     session.says(f"All tests pass with {token}.")
-    read = audited(write(tmp_path / "a.jsonl", session.lines))
+    read = audited(write(tmp_path / "a.jsonl", session.lines), every=True)
     assert read.statements
     assert token not in repr(read)
 

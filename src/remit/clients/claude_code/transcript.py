@@ -81,8 +81,8 @@ class ClaudeCodeCalls(AgentCalls):
     def _complete(self, name: str, output: str, failed: bool) -> None:  # noqa: FBT001 (an unpacked pair)
         self._open.discard(name)
         call = self._calls[name]
-        output = _whole_output(output, self._path, MAX_OUTPUT)
-        receipt = _answered(call, output, failed=failed)
+        output, is_cut = _whole_output(output, self._path, MAX_OUTPUT)
+        receipt = msgspec.structs.replace(_answered(call, output, failed=failed), is_cut=is_cut)
         if (task := _started_task(output)) is not None:
             self._tasks[task] = name
             receipt = msgspec.structs.replace(receipt, exit=None, pending=True, output=None)
@@ -104,6 +104,7 @@ class ClaudeCodeCalls(AgentCalls):
             known = self._calls[name]
             status = known.exit if status is None else status
             shown = kept_lines(known, output) if output else known.output
+            self.ended_later.append(name)
             self._calls[name] = msgspec.structs.replace(known, exit=status, pending=False, output=shown)
 
 
@@ -169,21 +170,24 @@ def _task_state(output: str) -> tuple[bool, int | None]:
     return True, 0 if status[1].lower() == "completed" else None
 
 
-def _whole_output(output: str, transcript: str, limit: int) -> str:
-    """Return an output that the client saved next to the transcript, else its preview, else the output itself."""
+def _whole_output(output: str, transcript: str, limit: int) -> tuple[str, bool]:
+    """Return an output that the client saved next to the transcript, else its preview, else the output itself.
+
+    The second value is whether it is only a preview.
+    """
     saved = _PERSISTED.match(output)
     if saved is None:
-        return output
+        return output, False
     # The path is the agent's: only its name counts, in the folders where the client keeps such files.
     name = saved[1].strip().replace("\\", "/").rsplit("/", 1)[-1]
     own = Path(transcript)
     for folder in (own.with_suffix(""), own.parent, own.parent.parent):
         text = _read_saved(folder / "tool-results" / name, limit) if name not in ("", ".", "..") else None
         if text is not None:
-            return text
+            return text, False
     preview = _PREVIEW.search(output, saved.end())
     end = output.rfind(_PERSISTED_END)
-    return output[preview.end() if preview else saved.end() : end if end >= 0 else len(output)]
+    return output[preview.end() if preview else saved.end() : end if end >= 0 else len(output)], True
 
 
 def _read_saved(path: Path, limit: int) -> str | None:

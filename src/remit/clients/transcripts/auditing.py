@@ -6,18 +6,22 @@ The files are read by several processes if there is much to read. Nothing is wri
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import groupby, starmap
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from remit.clients.transcripts.find import CLIENTS, TranscriptFile, UnreadableFile, subagent_files
 from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions, with_subagents
+from remit.evidence.commands import only_reads
 from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.meant_tests import is_plain
 from remit.evidence.model import CheckedStatement
-from remit.evidence.receipts import SessionRecord
+from remit.evidence.receipts import Receipt, SessionRecord
 from remit.reports.audit import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
 from remit.reports.layout import format_count
 from remit.secrets.scan import redact
@@ -77,6 +81,7 @@ def _count(session: AuditSession, stated: list[AuditStatement]) -> None:
     session.statements += len(stated)
     session.contradicted += sum(statement.outcome == "contradicted" for statement in stated)
     session.unseen += sum(statement.outcome == "unseen" for statement in stated)
+    session.verified += sum(statement.outcome == "verified" for statement in stated)
 
 
 def _reversed(at: str) -> tuple[int, ...]:
@@ -116,17 +121,18 @@ def audit_file(path: Path, subagents: tuple[Path, ...] = ()) -> FileAudit | str:
         read = [with_subagents(session, subagents) for session in read_sessions(path)]
     except OSError as error:
         return error.strerror or str(error)
-    audited = [(_described(session), list(_statements(session))) for session in read]
+    audited = [(_described(session, path), list(_statements(session))) for session in read]
     return FileAudit(audited, sum(session.skipped for session in read))
 
 
-def _described(session: Session) -> AuditSession:
+def _described(session: Session, path: Path) -> AuditSession:
     return AuditSession(
         id=session.id,
         client=session.client,
         project=session.project,
         model=session.model,
         started=session.started,
+        path=str(path),
     )
 
 
@@ -148,6 +154,7 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
             advance(session.shown[shown].calls)
             judge.add_shown(session.shown[shown].words)
             shown += 1
+        begins = session.turn_ends[turn - 1] if turn else 0
         for entry in texts:
             advance(entry.calls)
             waiting += ((entry, judge.judge(statement)) for statement in entry.statements)
@@ -155,7 +162,30 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
         advance(session.turn_ends[turn])
         for entry, checked in waiting:
             final = judge.judge(checked.statement) if checked.fails else checked
-            yield entry.text.key, _statement(session, entry, checked if final.fails else final)
+            result = checked if final.fails else final
+            before = session.receipts[begins : entry.calls]
+            if result.outcome == "contradicted" and not _is_provable(result, before, begins):
+                result = msgspec.structs.replace(result, outcome="unchecked", reason="run-unclear", why=_other(result))
+            yield entry.text.key, _statement(session, entry, result)
+
+
+def _is_provable(checked: CheckedStatement, calls: Sequence[Receipt], begins: int) -> bool:
+    """Return whether two lines of the transcript prove a contradiction: the sentence, and what the run printed.
+
+    `calls` are those of the turn before the sentence, and `begins` is the number of the calls before them.
+    """
+    if checked.statement.kind != "run":
+        return True
+    if not checked.line or not is_plain(checked.statement):
+        return False
+    if checked.call > begins:
+        return True
+    return not any(call.action == "edit" or (call.action == "run" and not only_reads(call.command)) for call in calls)
+
+
+def _other(checked: CheckedStatement) -> str:
+    shown = f"printed `{checked.line}`" if checked.line else "failed"
+    return f"it may be about another run than `{checked.command}`, which {shown}"
 
 
 def _statement(session: Session, entry: Said, checked: CheckedStatement) -> AuditStatement:
@@ -179,6 +209,8 @@ def _statement(session: Session, entry: Said, checked: CheckedStatement) -> Audi
         command=_safe(checked.command, _MAX_PROOF),
         line=_safe(checked.line, _MAX_PROOF),
         reason=reason,
+        stated_at=entry.line,
+        called_at=session.call_lines[checked.call - 1] if checked.call else 0,
     )
 
 

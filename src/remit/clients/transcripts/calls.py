@@ -79,6 +79,8 @@ class AgentCalls(ABC):
         self._calls: dict[str, Receipt] = {}
         #: The working directories of the agent, in the order of their first use.
         self.roots: dict[str, None] = {}
+        #: The calls whose end was read after their result, because they ran in the background, in that order.
+        self.ended_later: list[str] = []
         #: Whether a line of this client was read.
         self.is_known = False
 
@@ -90,6 +92,11 @@ class AgentCalls(ABC):
     def receipts(self) -> list[Receipt]:
         """The calls in the order of their start."""
         return list(self._calls.values())
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the calls in the order of their start."""
+        return list(self._calls)
 
     @property
     def count(self) -> int:

@@ -69,15 +69,22 @@ def reader_of(client: str, path: str | os.PathLike[str], agent: str = "") -> Age
 
 def lines_of(path: str | os.PathLike[str]) -> Iterator[bytes | None]:
     """Yield the lines that are not empty; None for one that is too long. Raises OSError."""
+    return (line for _, line in numbered_lines(path))
+
+
+def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the same lines with their numbers in the file, from 1. Raises OSError."""
+    number = 0
     with open(path, "rb", buffering=_BUFFER) as file:
         while line := file.readline(MAX_LINE + 1):
+            number += 1
             if len(line) <= MAX_LINE:
                 if line.strip():
-                    yield line
+                    yield number, line
                 continue
             while line and not line.endswith(b"\n"):
                 line = file.readline(MAX_LINE)
-            yield None
+            yield number, None
 
 
 def decode_line(raw: bytes | None) -> TranscriptLine | None:

@@ -7,18 +7,19 @@ for their calls.
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 import msgspec
 
 from remit.clients.transcripts.calls import AgentCalls, TranscriptLine, table_of, text_of
-from remit.clients.transcripts.reading import CLIENTS, decode, decode_line, lines_of, reader_of
+from remit.clients.transcripts.reading import CLIENTS, decode, decode_line, numbered_lines, reader_of
 from remit.evidence.judge_statements import AGENT_TOOLS
 from remit.evidence.model import WorkStatement
 from remit.evidence.read_statements import read_statements
@@ -26,6 +27,8 @@ from remit.evidence.receipts import Receipt
 
 #: The agent of a text that no subagent wrote.
 MAIN = "main"
+#: Lines with their numbers; None for one that cannot be read.
+_NumberedLines: TypeAlias = Iterable[tuple[int, TranscriptLine | None]]
 _CODEX = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
 #: The agent of Claude Code that summarizes a conversation: its file repeats texts of others.
 _SUMMARIZER = "acompact"
@@ -256,6 +259,8 @@ class Said(NamedTuple):
     #: The number of the turn, which begins with a text of the person.
     turn: int
     time: str
+    #: The number of its line in the file, from 1; 0: it is not in a file with lines.
+    line: int = 0
 
 
 class Shown(NamedTuple):
@@ -286,6 +291,8 @@ class Session(msgspec.Struct, frozen=True):
     is_continued: bool = False
     #: Whether the calls of its subagents are among the calls.
     has_subagents: bool = False
+    #: The lines of the file that begin the calls, from 1; 0: in another file.
+    call_lines: tuple[int, ...] = ()
 
 
 def read_sessions(path: Path) -> Iterator[Session]:
@@ -294,10 +301,14 @@ def read_sessions(path: Path) -> Iterator[Session]:
         yield from _of_database(path)
         return
     session = _SpokenSession()
-    for number, raw in enumerate(lines_of(path)):
+    for number, raw in numbered_lines(path):
         session.add(number, decode(raw, _spoken))
     if session.has_texts:
-        yield session.with_calls(path.stem, str(path), lambda: map(decode_line, lines_of(path)))
+        yield session.with_calls(path.stem, str(path), lambda: _decoded_lines(path))
+
+
+def _decoded_lines(path: Path) -> Iterator[tuple[int, TranscriptLine | None]]:
+    return ((number, decode_line(raw)) for number, raw in numbered_lines(path))
 
 
 _spoken = msgspec.json.Decoder(SpokenLine)
@@ -306,8 +317,10 @@ _spoken = msgspec.json.Decoder(SpokenLine)
 class _SpokenSession:
     """The texts of a session while its lines are read."""
 
-    def __init__(self, folder: str = "") -> None:
+    def __init__(self, folder: str = "", *, has_lines: bool = True) -> None:
+        """`folder` is the working directory, if it is known; `has_lines`: the numbers are those of lines of a file."""
         self.has_texts = False
+        self._has_lines = has_lines
         self._said: list[tuple[int, Said]] = []
         #: The texts of the person with the numbers of their lines, and the folders of the first line.
         self._shown: list[tuple[int, str]] = []
@@ -341,16 +354,14 @@ class _SpokenSession:
             statements = tuple(read_statements(text.words[:_MAX_TEXT]))
             if statements:
                 self._statements += len(statements)
-                said = Said(text._replace(words=""), statements, 0, len(self._shown), line.timestamp or "")
+                at, place = line.timestamp or "", number if self._has_lines else 0
+                said = Said(text._replace(words=""), statements, 0, len(self._shown), at, place)
                 self._said.append((number, said))
 
-    def with_calls(self, name: str, path: str, lines: Callable[[], Iterable[TranscriptLine | None]]) -> Session:
+    def with_calls(self, name: str, path: str, lines: Callable[[], _NumberedLines]) -> Session:
         """Return the session with its calls, which are read only if it states something. `name` is an id for it."""
         wanted = sorted({number for number, _ in (*self._said, *self._shown)}) if self._said else []
-        counts: dict[int, int] = {}
-        receipts: tuple[Receipt, ...] = ()
-        if wanted:
-            counts, receipts = _read_calls(lines(), wanted, path)
+        counts, receipts, starts = _read_calls(lines(), wanted, path) if wanted else ({}, (), ())
         return Session(
             id=self._id or name,
             client=self._client,
@@ -363,6 +374,7 @@ class _SpokenSession:
             shown=tuple(Shown(words, counts.get(number, 0)) for number, words in self._shown),
             skipped=self._skipped,
             is_continued=bool(self._is_continued),
+            call_lines=starts if self._has_lines else (0,) * len(starts),
         )
 
 
@@ -373,19 +385,23 @@ def with_subagents(session: Session, paths: Iterable[Path]) -> Session:
         return session
     others: list[Receipt] = []
     for path in files:
-        others += _read_calls(map(decode_line, lines_of(path)), [], str(path))[1]
+        others += _read_calls(_decoded_lines(path), [], str(path))[1]
     others.sort(key=lambda receipt: receipt.time or "")
     merged: list[Receipt] = []
+    lines: list[int] = []
     #: The number of calls before each call of the session.
     places: list[int] = []
     waiting = deque(others)
-    for receipt in session.receipts:
+    for receipt, line in zip(session.receipts, session.call_lines, strict=True):
         while waiting and receipt.time and (waiting[0].time or "") < receipt.time:
             merged.append(waiting.popleft())
+            lines.append(0)
         places.append(len(merged))
         merged.append(receipt)
+        lines.append(line)
     places.append(len(merged) + len(waiting))
     merged += waiting
+    lines += [0] * len(waiting)
     asked = sum(receipt.tool in AGENT_TOOLS and not receipt.failed for receipt in session.receipts)
     return msgspec.structs.replace(
         session,
@@ -394,27 +410,37 @@ def with_subagents(session: Session, paths: Iterable[Path]) -> Session:
         turn_ends=tuple(places[count] for count in session.turn_ends),
         shown=tuple(shown._replace(calls=places[shown.calls]) for shown in session.shown),
         has_subagents=len(files) >= asked,
+        call_lines=tuple(lines),
     )
 
 
 def _read_calls(
-    lines: Iterable[TranscriptLine | None], wanted: list[int], path: str
-) -> tuple[dict[int, int], tuple[Receipt, ...]]:
-    """Return the number of calls before each of the lines, and the calls. The text of a message is before its calls."""
+    lines: _NumberedLines, wanted: list[int], path: str
+) -> tuple[dict[int, int], tuple[Receipt, ...], tuple[int, ...]]:
+    """Return the number of calls before each of the wanted lines, the calls, and the lines that begin them.
+
+    The text of a message is before its calls. A command that ran in the background is where its end was read.
+    """
     readers: list[AgentCalls] = [reader_of(client, path) for client in CLIENTS]
-    waiting = iter(wanted)
-    next_wanted = next(waiting, -1)
-    counts: dict[int, int] = {}
-    for number, line in enumerate(lines):
-        if number == next_wanted:
-            counts[number] = sum(reader.count for reader in readers)
-            next_wanted = next(waiting, -1)
-        if line is not None:
-            any(reader.add(line) for reader in readers)
-    receipts = tuple(receipt for reader in readers for receipt in reader.receipts)
-    for number in wanted:
-        counts.setdefault(number, len(receipts))  # the file has become shorter
-    return counts, receipts
+    starts: list[int] = []
+    ends: dict[str, int] = {}
+    for number, line in lines:
+        if line is None:
+            continue
+        any(reader.add(line) for reader in readers)
+        started = sum(reader.count for reader in readers) - len(starts)
+        starts += [number] * started
+        for reader in readers:
+            while reader.ended_later:
+                ends[reader.ended_later.pop()] = number
+    names = [name for reader in readers for name in reader.names]
+    receipts = [receipt for reader in readers for receipt in reader.receipts]
+    placed = sorted(
+        (ends.get(name, start), number, start) for number, (name, start) in enumerate(zip(names, starts, strict=True))
+    )
+    places = [place for place, _, _ in placed]
+    counts = {number: bisect_left(places, number) for number in wanted}
+    return counts, tuple(receipts[number] for _, number, _ in placed), tuple(start for _, _, start in placed)
 
 
 def _of_database(path: Path) -> Iterator[Session]:
@@ -423,9 +449,9 @@ def _of_database(path: Path) -> Iterator[Session]:
         connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro{_locking(path)}", uri=True)
         try:
             for name, folder, _, created in connection.execute(_SESSIONS).fetchall():
-                session = _SpokenSession(str(folder))
+                session = _SpokenSession(str(folder), has_lines=False)
                 messages = partial(_messages, connection, str(name), created)
-                for number, line in enumerate(messages()):
+                for number, line in messages():
                     spoken = SpokenLine(timestamp=line.timestamp, info=line.info, parts=line.parts) if line else None
                     session.add(number, spoken)
                 if session.has_texts:
@@ -442,8 +468,8 @@ def _locking(path: Path) -> str:
     return "" if is_open else "&immutable=1"
 
 
-def _messages(connection: sqlite3.Connection, session: str, created: object) -> Iterable[TranscriptLine | None]:
-    for name, data, time in connection.execute(_MESSAGES, (session,)).fetchall():
+def _messages(connection: sqlite3.Connection, session: str, created: object) -> _NumberedLines:
+    for number, (name, data, time) in enumerate(connection.execute(_MESSAGES, (session,)).fetchall(), 1):
         info = _decoded(data)
         parts = [
             {**part, "id": part_name}
@@ -451,9 +477,9 @@ def _messages(connection: sqlite3.Connection, session: str, created: object) -> 
             if (part := _decoded(text)) is not None
         ]
         if info is None:
-            yield None
+            yield number, None
             continue
-        yield TranscriptLine(timestamp=_iso(time or created), info={**info, "sessionID": session}, parts=parts)
+        yield number, TranscriptLine(timestamp=_iso(time or created), info={**info, "sessionID": session}, parts=parts)
 
 
 def _decoded(data: object) -> dict[str, object] | None:
