@@ -1,8 +1,8 @@
 """Which runs a statement about tests may mean: all tests, some of them, those of a file, or those that failed.
 
-A statement is plain if it can mean only one run: apart from the outcome and what it is of, it has only words that do not
-choose, such as `all`, `now` and `the`. `All tests pass` is plain, `the stress tests pass` and `the test shows that the
-tree is clean` are not.
+A statement is plain if it can mean only one run: apart from the outcome and what it is of, it has only words that do
+not choose, such as `all`, `now` and `the`. `All tests pass` is plain, `the stress tests pass` and `the test shows that
+the tree is clean` are not.
 """
 
 from __future__ import annotations
