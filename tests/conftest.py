@@ -57,7 +57,6 @@ _LONG_MODULES = (
     "tests/security/test_hostile_lines.py",
     "tests/surfaces/server/test_server_browser.py",
     "tests/dispatch/crash/",
-    "tests/evidence/test_corpus.py",
     "tests/dispatch/test_outage.py",
     "tests/reports/test_merge_browser.py",
     "tests/surfaces/test_cli_",
