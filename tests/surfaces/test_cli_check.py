@@ -12,10 +12,10 @@ import unicodedata
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
+from support.in_process import Ran, run_each, run_here
 
 from remit.reports.layout import display_width
 from remit.rules.examples import TREE, sample_text
@@ -24,22 +24,6 @@ pytestmark = pytest.mark.process
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 REMIT = [sys.executable, "-c", "import sys; sys.argv[0]='remit'; from remit.surfaces.cli import main; main()"]
-#: Many command lines in one process: reads a list of them, writes [code, stdout, stderr] for each.
-MANY = """
-import contextlib, io, json, sys
-from remit.surfaces.cli import main
-answers = []
-for words in json.load(sys.stdin):
-    sys.argv, out, err, code = ["remit", *words], io.StringIO(), io.StringIO(), None
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code
-    answers.append([code, out.getvalue(), err.getvalue()])
-json.dump(answers, sys.stdout)
-"""
-
 GOOD = sample_text("review")
 #: Breaks one default rule (L2), confidence-reason, at line 48.
 WITHOUT_REASON = GOOD.replace("90 - every cited line was opened and read", "90")
@@ -49,41 +33,9 @@ WITHOUT_STATUS = GOOD.replace("### Status\nSUCCESS\n\n", "")
 OBEYED = "\x1b[31m\x1b]0;owned\x07\x9b2J\x08\x7f\u202e\u2066\u200f\u061c\u2028\ufeff"
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def results(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.out)["results"]
-        return found
-
-
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
     return kept | {"PYTHONPATH": str(SOURCE), "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"} | dict(changes or {})
-
-
-def run(folder: Path, *words: str | Path, given: bytes = b"", variables: Mapping[str, str] | None = None) -> Ran:
-    command = [*REMIT, *map(os.fspath, words)]
-    done = subprocess.run(
-        command, cwd=folder, input=given, capture_output=True, env=environment(variables), check=False, timeout=60
-    )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def run_many(folder: Path, *lines: list[str]) -> list[Ran]:
-    done = subprocess.run(
-        [sys.executable, "-c", MANY],
-        cwd=folder,
-        input=json.dumps(lines).encode(),
-        capture_output=True,
-        env=environment(),
-        check=True,
-        timeout=60,
-    )
-    return [Ran(*answer) for answer in json.loads(done.stdout)]
 
 
 @pytest.fixture(scope="session")
@@ -112,23 +64,23 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_accepted_result_exits_0_and_the_report_names_the_repository(desk: Path) -> None:
-    ran = run(desk, "check", "good.md", "--repo", "tree")
+    ran = run_here(desk, "check", "good.md", "--repo", "tree")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("ACCEPT  good.md  security-auditor · review · v2 · confidence 90\n")
     assert ran.out.endswith("claims checked against tree (--repo)\n")
 
 
 def test_a_result_that_is_not_accepted_exits_1_even_with_an_accepted_one(desk: Path) -> None:
-    ran = run(desk, "check", "good.md", "reason.md", "--repo", "tree")
+    ran = run_here(desk, "check", "good.md", "reason.md", "--repo", "tree")
     assert (ran.code, ran.err) == (1, "")
     assert "2 results: 1 accept, 1 revise, 0 reject · violations: 1 L2" in ran.out
 
 
 def test_files_folders_standard_input_and_several_results_in_a_file_are_all_checked_in_order(desk: Path) -> None:
     names = ("good.md", "two.md", "box", "-")
-    ran = run(desk, "check", *names, "--repo", "tree", "--format", "json", given=WITHOUT_REASON.encode())
+    ran = run_here(desk, "check", *names, "--repo", "tree", "--format", "json", given=WITHOUT_REASON.encode())
     assert (ran.code, ran.err) == (1, "")
-    paths = [(result["path"], result["kind"], result["verdict"]) for result in ran.results]
+    paths = [(result["path"], result["kind"], result["verdict"]) for result in ran.json["results"]]
     assert paths == [
         ("good.md", "review", "accept"),
         ("two.md", "review", "accept"),
@@ -154,7 +106,7 @@ def test_files_folders_standard_input_and_several_results_in_a_file_are_all_chec
 
 
 def test_the_keys_of_the_json_report_are_exactly_those_that_others_build_on(desk: Path) -> None:
-    ran = run(desk, "check", "reason.md", "--repo", "tree", "--format", "json")
+    ran = run_here(desk, "check", "reason.md", "--repo", "tree", "--format", "json")
     report = json.loads(ran.out)
     assert set(report) == {"schema", "results", "summary"}
     assert report["schema"] == "remit.check/1"
@@ -175,15 +127,15 @@ def test_the_keys_of_the_json_report_are_exactly_those_that_others_build_on(desk
 
 
 def test_what_is_not_text_or_empty_is_rejected_not_a_crash(desk: Path) -> None:
-    ran = run(desk, "check", "latin.md", "empty.md", "blank.md", "--format", "json")
+    ran = run_here(desk, "check", "latin.md", "empty.md", "blank.md", "--format", "json")
     assert (ran.code, ran.err) == (1, "")
-    assert [result["verdict"] for result in ran.results] == ["reject"] * 3
-    assert [result["violations"][0]["rule"] for result in ran.results] == ["unreadable"] + ["title-missing"] * 2
-    assert "not UTF-8" in ran.results[0]["violations"][0]["message"]
+    assert [result["verdict"] for result in ran.json["results"]] == ["reject"] * 3
+    assert [result["violations"][0]["rule"] for result in ran.json["results"]] == ["unreadable"] + ["title-missing"] * 2
+    assert "not UTF-8" in ran.json["results"][0]["violations"][0]["message"]
 
 
 def test_nothing_on_standard_input_is_rejected_with_a_report(desk: Path) -> None:
-    ran = run(desk, "check", "-")
+    ran = run_here(desk, "check", "-")
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.startswith("REJECT  -  no agent")
 
@@ -220,7 +172,7 @@ MISTAKES: dict[str, tuple[list[str], list[str]]] = {
 
 @pytest.fixture(scope="session")
 def mistakes(desk: Path) -> dict[str, Ran]:
-    return dict(zip(MISTAKES, run_many(desk, *(words for words, _ in MISTAKES.values())), strict=True))
+    return dict(zip(MISTAKES, run_each(desk, *(words for words, _ in MISTAKES.values())), strict=True))
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -235,7 +187,7 @@ def test_a_mistake_on_the_command_line_is_one_clear_line_and_2(mistake: str, mis
 
 def test_an_unknown_key_in_the_configuration_is_one_line_and_2(desk: Path, tmp_path: Path) -> None:
     (tmp_path / "remit.toml").write_text('profil = "v1"\n')
-    ran = run(tmp_path, "check", desk / "good.md")
+    ran = run_here(tmp_path, "check", desk / "good.md")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "remit: remit.toml: there is no setting 'profil', did you mean 'profile'?\n"
 
@@ -243,10 +195,10 @@ def test_an_unknown_key_in_the_configuration_is_one_line_and_2(desk: Path, tmp_p
 def test_flags_come_before_variables_and_variables_before_the_file(desk: Path, tmp_path: Path) -> None:
     (tmp_path / "remit.toml").write_text('profile = "lenient"\n')
     command = ("check", desk / "good.md", "--repo", desk / "tree", "--format", "json")
-    in_file = run(tmp_path, *command)
-    in_variable = run(tmp_path, *command, variables={"REMIT_PROFILE": "v1"})
-    in_flag = run(tmp_path, *command, "--profile", "v2", variables={"REMIT_PROFILE": "v1"})
-    assert [ran.results[0]["profile"] for ran in (in_file, in_variable, in_flag)] == ["lenient", "v1", "v2"]
+    in_file = run_here(tmp_path, *command)
+    in_variable = run_here(tmp_path, *command, variables={"REMIT_PROFILE": "v1"})
+    in_flag = run_here(tmp_path, *command, "--profile", "v2", variables={"REMIT_PROFILE": "v1"})
+    assert [ran.json["results"][0]["profile"] for ran in (in_file, in_variable, in_flag)] == ["lenient", "v1", "v2"]
 
 
 @pytest.fixture(scope="session")
@@ -265,8 +217,8 @@ def selections(desk: Path) -> dict[str, list[str]]:
         "--ignore result --ignore CNF",
     )
     command = ["check", "both.md", "--repo", "tree", "--format", "json"]
-    answers = run_many(desk, *([*command, *flag.split()] for flag in flags))
-    rules = ([v["rule"] for v in ran.results[0]["violations"]] for ran in answers)
+    answers = run_each(desk, *([*command, *flag.split()] for flag in flags))
+    rules = ([v["rule"] for v in ran.json["results"][0]["violations"]] for ran in answers)
     return dict(zip(flags, rules, strict=True))
 
 
@@ -291,31 +243,31 @@ def test_rules_are_chosen_by_name_code_and_family(
 
 def test_an_override_with_a_reason_is_recorded_and_lets_a_default_rule_pass(desk: Path) -> None:
     words = ("check", "reason.md", "--repo", "tree", "--override", "confidence-reason=scored = by a tool")
-    text, data = run_many(desk, list(words), [*words, "--format", "json"])
+    text, data = run_each(desk, list(words), [*words, "--format", "json"])
     assert (text.code, data.code) == (0, 0)
     assert "overridden: scored = by a tool" in text.out
-    assert data.results[0]["overrides"] == [{"rule": "confidence-reason", "reason": "scored = by a tool"}]
-    assert [violation["rule"] for violation in data.results[0]["violations"]] == ["confidence-reason"]
+    assert data.json["results"][0]["overrides"] == [{"rule": "confidence-reason", "reason": "scored = by a tool"}]
+    assert [violation["rule"] for violation in data.json["results"][0]["violations"]] == ["confidence-reason"]
 
 
 def test_an_override_may_name_the_rule_by_its_code(desk: Path) -> None:
     command = ["check", "reason.md", "--repo", "tree", "--format", "json", "--override", "CNF003=a tool"]
-    (ran,) = run_many(desk, command)
-    assert ran.results[0]["overrides"] == [{"rule": "confidence-reason", "reason": "a tool"}]
+    (ran,) = run_each(desk, command)
+    assert ran.json["results"][0]["overrides"] == [{"rule": "confidence-reason", "reason": "a tool"}]
     assert ran.code == 0
 
 
 def test_an_override_does_not_lift_a_hard_rule(desk: Path) -> None:
-    (ran,) = run_many(desk, ["check", "status.md", "--repo", "tree", "--override", "status-missing=because"])
+    (ran,) = run_each(desk, ["check", "status.md", "--repo", "tree", "--override", "status-missing=because"])
     assert ran.code == 1
     assert "overridden" not in ran.out
 
 
 def test_the_second_attempt_is_final(desk: Path) -> None:
     command = ["check", "reason.md", "status.md", "--repo", "tree", "--format", "json"]
-    first, second = run_many(desk, command, [*command, "--attempt", "2"])
-    assert [result["verdict"] for result in first.results] == ["revise", "revise"]
-    assert [result["verdict"] for result in second.results] == ["accept", "reject"]
+    first, second = run_each(desk, command, [*command, "--attempt", "2"])
+    assert [result["verdict"] for result in first.json["results"]] == ["revise", "revise"]
+    assert [result["verdict"] for result in second.json["results"]] == ["accept", "reject"]
 
 
 def assert_ends_with(output: str, line: str) -> None:
@@ -329,13 +281,13 @@ def test_without_a_repository_the_checkout_above_the_document_is_taken(desk: Pat
     place = tmp_path / "tree" / "docs" / "results"
     place.mkdir()
     (place / "good.md").write_text(GOOD)
-    ran = run(desk, "check", place / "good.md")
+    ran = run_here(desk, "check", place / "good.md")
     assert ran.code == 0, ran.out
     assert_ends_with(ran.out, f"claims checked against {tmp_path / 'tree'} (the checkout above the document)")
 
 
 def test_without_a_checkout_the_current_folder_is_taken(desk: Path) -> None:
-    ran = run(desk / "tree", "check", "../good.md")
+    ran = run_here(desk / "tree", "check", "../good.md")
     assert ran.code == 0, ran.out
     assert_ends_with(ran.out, "claims checked against . (the current folder)")
 
@@ -348,14 +300,14 @@ def test_claims_can_be_checked_against_a_commit_instead_of_the_files_on_disk(tmp
     shutil.rmtree(tmp_path / "tree" / "app")
     (tmp_path / "tree" / "good.md").write_text(GOOD)
     command = ["check", "tree/good.md"]
-    disk, commit, unknown = run_many(tmp_path, command, [*command, "--rev", "HEAD"], [*command, "--rev", "nosuch"])
+    disk, commit, unknown = run_each(tmp_path, command, [*command, "--rev", "HEAD"], [*command, "--rev", "nosuch"])
     assert (disk.code, commit.code, unknown.code) == (1, 0, 2)
     assert len(unknown.err.splitlines()) == 1
 
 
 def test_claims_shows_every_claim_also_those_that_hold(desk: Path) -> None:
     command = ["check", "good.md", "--repo", "tree"]
-    short, full = run_many(desk, command, [*command, "--claims"])
+    short, full = run_each(desk, command, [*command, "--claims"])
     assert "exists        app/session.py:10" in full.out
     assert "verified      quote from app/session.py:10" in full.out
     assert "app/session.py:10" not in short.out
@@ -386,18 +338,18 @@ def hostile(desk: Path) -> dict[str, Ran]:
     forms = ("text", "github", "junit", "json")
     kind = ["--kind", "review"]
     lines = (["check", NAME, "--repo", "tree", "--claims", *kind, "--format", form] for form in forms)
-    return dict(zip(forms, run_many(desk, *lines), strict=True))
+    return dict(zip(forms, run_each(desk, *lines), strict=True))
 
 
 @pytest.mark.parametrize("form", ["text", "github", "junit"])
 def test_nothing_in_a_document_or_its_name_reaches_the_terminal_raw(form: str, hostile: dict[str, Ran]) -> None:
     assert (hostile[form].code, hostile[form].err) == (1, "")
-    assert len(hostile["json"].results[0]["violations"]) > 2
+    assert len(hostile["json"].json["results"][0]["violations"]) > 2
     assert raw_controls(hostile[form].out) == set()
 
 
 def test_a_mistake_does_not_reach_the_terminal_raw(desk: Path) -> None:
-    missing, command, rule, kind, option = run_many(
+    missing, command, rule, kind, option = run_each(
         desk,
         ["check", f"no{OBEYED}file.md"],
         [f"ch{OBEYED}eck"],
@@ -412,7 +364,7 @@ def test_a_mistake_does_not_reach_the_terminal_raw(desk: Path) -> None:
 
 def test_every_violation_is_one_workflow_command_for_any_file_name(hostile: dict[str, Ran]) -> None:
     lines = hostile["github"].out.splitlines()
-    violations = hostile["json"].results[0]["violations"]
+    violations = hostile["json"].json["results"][0]["violations"]
     assert len(lines) == len(violations)
     for line, violation in zip(lines, violations, strict=True):
         word = {"L1": "error", "L2": "warning", "L3": "notice"}[violation["level"]]
@@ -430,11 +382,11 @@ def test_junit_is_xml_with_a_failure_for_each_result_that_is_not_accepted(hostil
     (failure,) = root.iter("failure")
     assert failure.get("type") == "revise"
     assert "status-missing" in (failure.get("message") or "")
-    assert len((failure.text or "").splitlines()) == len(hostile["json"].results[0]["violations"])
+    assert len((failure.text or "").splitlines()) == len(hostile["json"].json["results"][0]["violations"])
 
 
 def test_the_json_report_keeps_the_text_of_the_document(hostile: dict[str, Ran]) -> None:
-    assert hostile["json"].results[0]["path"] == NAME
+    assert hostile["json"].json["results"][0]["path"] == NAME
     assert "\x1b" not in hostile["json"].out
 
 
@@ -445,7 +397,7 @@ def test_no_line_of_the_report_is_wider_than_the_screen(columns: int, desk: Path
     long = long.replace("90 - every cited line was opened and read", "90" * 90)
     (desk / f"w{columns}.md").write_text(long.replace("### Status\nSUCCESS", "### Status\n" + "NEARLY " * 60))
     shown = {"COLUMNS": str(columns)}
-    ran = run(desk, "check", f"w{columns}.md", "status.md", "--repo", "tree", "--claims", variables=shown)
+    ran = run_here(desk, "check", f"w{columns}.md", "status.md", "--repo", "tree", "--claims", variables=shown)
     assert ran.code == 1
     heads = ("ACCEPT", "REVISE", "REJECT")
     wide = [line for line in ran.out.splitlines() if not line.startswith(heads) and display_width(line) > columns]
@@ -455,7 +407,7 @@ def test_no_line_of_the_report_is_wider_than_the_screen(columns: int, desk: Path
 
 
 def test_a_terminal_that_does_not_know_unicode_gets_the_report_all_the_same(desk: Path) -> None:
-    ran = run(desk, "check", "reason.md", "--repo", "tree", variables={"PYTHONIOENCODING": "ascii"})
+    ran = run_here(desk, "check", "reason.md", "--repo", "tree", variables={"PYTHONIOENCODING": "ascii"})
     assert (ran.code, ran.err) == (1, "")
 
 
@@ -473,7 +425,7 @@ def test_a_name_that_is_not_utf8_does_not_crash(form: str, desk: Path, tmp_path:
     place = os.fsencode(tmp_path) + b"/\xff.md"
     with open(place, "wb") as file:  # noqa: PTH123 (a path of bytes)
         file.write(GOOD.encode())
-    (ran,) = run_many(desk, ["check", os.fsdecode(place), "--repo", "tree", "--format", form])
+    (ran,) = run_each(desk, ["check", os.fsdecode(place), "--repo", "tree", "--format", form])
     assert (ran.code, ran.err) == (0, "")
 
 

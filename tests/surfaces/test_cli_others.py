@@ -8,14 +8,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jsonschema
 import pytest
+from support.in_process import Ran, run_each, run_here
 from support.waiting import until
 
 from remit import __version__
@@ -33,66 +33,13 @@ pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = sorted(path.stem for path in (ROOT / "src/remit/rules/samples").glob("*.md"))
-REMIT = [sys.executable, "-c", "import sys; sys.argv[0]='remit'; from remit.surfaces.cli import main; main()"]
-#: Many command lines in one process: reads a list of them, writes [code, stdout, stderr] for each.
-MANY = """
-import contextlib, io, json, sys
-from remit.surfaces.cli import main
-answers = []
-for words in json.load(sys.stdin):
-    sys.argv, out, err, code = ["remit", *words], io.StringIO(), io.StringIO(), None
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code
-    answers.append([code, out.getvalue(), err.getvalue()])
-json.dump(answers, sys.stdout)
-"""
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
-    own = {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"}
-    return kept | own | dict(changes or {})
-
-
-def run(folder: Path, *words: str, given: bytes = b"", variables: Mapping[str, str] | None = None) -> Ran:
-    done = subprocess.run(
-        [*REMIT, *words],
-        cwd=folder,
-        input=given,
-        capture_output=True,
-        env=environment(variables),
-        check=False,
-        timeout=60,
-    )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def run_many(folder: Path, *lines: list[str], variables: Mapping[str, str] | None = None) -> list[Ran]:
-    done = subprocess.run(
-        [sys.executable, "-c", MANY],
-        cwd=folder,
-        input=json.dumps(lines).encode(),
-        capture_output=True,
-        env=environment(variables),
-        check=True,
-        timeout=60,
-    )
-    return [Ran(*answer) for answer in json.loads(done.stdout)]
 
 
 @pytest.fixture(scope="session")
 def schemas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     words = ("schema", "schema result", "schema check")
-    answers = run_many(tmp_path_factory.mktemp("empty"), *(["dev", *line.split()] for line in words))
+    folder = tmp_path_factory.mktemp("empty")
+    answers = [run_here(folder, "dev", *line.split()) for line in words]
     assert [ran.code for ran in answers] == [0, 0, 0]
     return {line: json.loads(ran.out) for line, ran in zip(words, answers, strict=True)}
 
@@ -101,7 +48,7 @@ def schemas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_the_list_of_rules_has_a_line_for_each_no_wider_than_the_screen(tmp_path: Path) -> None:
-    ran = run(tmp_path, "dev", "rules")
+    ran = run_here(tmp_path, "dev", "rules")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     for rule in every_rule():
@@ -111,7 +58,7 @@ def test_the_list_of_rules_has_a_line_for_each_no_wider_than_the_screen(tmp_path
 
 
 def test_a_rule_is_explained_by_its_name_and_by_its_code_alike(tmp_path: Path) -> None:
-    name, code, small, typo, wild = run_many(
+    name, code, small, typo, wild = run_each(
         tmp_path,
         ["dev", "rules", "confidence-arithmetic"],
         ["dev", "rules", "CNF005"],
@@ -130,7 +77,7 @@ def test_a_rule_is_explained_by_its_name_and_by_its_code_alike(tmp_path: Path) -
 
 
 def test_rules_as_json_are_the_catalogue(tmp_path: Path) -> None:
-    every, one = run_many(
+    every, one = run_each(
         tmp_path, ["dev", "rules", "--format", "json"], ["dev", "rules", "RES002", "--format", "json"]
     )
     report = json.loads(every.out)
@@ -150,13 +97,13 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     folder = tmp_path_factory.mktemp("converted")
     for name in SAMPLES:
         (folder / f"{name}.md").write_text(sample_text(name), encoding="utf-8")
-    first = run_many(
+    first = run_each(
         folder, *(["dev", "convert", f"{name}.md", "--to", form] for name in SAMPLES for form in ("md", "json"))
     )
     assert {(ran.code, ran.err) for ran in first} == {(0, "")}
     for name, ran in zip(SAMPLES, first[1::2], strict=True):
         (folder / f"{name}.json").write_text(ran.out, encoding="utf-8")
-    again = run_many(folder, *(["dev", "convert", f"{name}.json", "--to", "md"] for name in SAMPLES))
+    again = run_each(folder, *(["dev", "convert", f"{name}.json", "--to", "md"] for name in SAMPLES))
     rows = zip(first[::2], first[1::2], again, strict=True)
     return dict(zip(SAMPLES, ((a.out, b.out, c.out) for a, b, c in rows), strict=True))
 
@@ -179,12 +126,12 @@ def test_the_json_form_of_each_sample_keeps_the_printed_schema(
 
 def test_several_results_become_a_list_and_come_back_as_one_file(tmp_path: Path) -> None:
     (tmp_path / "two.md").write_text(sample_text("review") + "\n" + sample_text("error"), encoding="utf-8")
-    canonical, data = run_many(
+    canonical, data = run_each(
         tmp_path, ["dev", "convert", "two.md", "--to", "md"], ["dev", "convert", "two.md", "--to", "json"]
     )
     first, _ = json.loads(data.out)
     assert first["agent"] == "Security Auditor"
-    again = run(tmp_path, "dev", "convert", "-", "--to", "md", given=data.out.encode())
+    again = run_here(tmp_path, "dev", "convert", "-", "--to", "md", given=data.out.encode())
     assert (again.code, again.err) == (0, "")
     assert again.out == canonical.out
 
@@ -196,7 +143,7 @@ def test_a_file_without_a_result_is_refused_in_one_line_by_convert(tmp_path: Pat
     (tmp_path / "empty.md").write_bytes(b"")
     names = ("chat.md", "other.json", "latin.md", "empty.md", "nosuch.md", ".")
     for name, ran in zip(
-        names, run_many(tmp_path, *(["dev", "convert", n, "--to", "json"] for n in names)), strict=True
+        names, run_each(tmp_path, *(["dev", "convert", n, "--to", "json"] for n in names)), strict=True
     ):
         assert (ran.code, ran.out) == (2, ""), name
         assert ran.err.startswith(f"remit: {name}: ")
@@ -210,7 +157,7 @@ def test_the_printed_schemas_are_valid_json_schemas(schemas: dict[str, Any]) -> 
 
 
 def test_the_report_on_every_example_keeps_the_printed_schema(schemas: dict[str, Any]) -> None:
-    ran = run(ROOT, "check", "examples/results", "--format", "json")
+    ran = run_here(ROOT, "check", "examples/results", "--format", "json")
     assert (ran.code, ran.err) == (1, "")
     report = json.loads(ran.out)
     assert {result["path"] for result in report["results"]} >= {
@@ -224,7 +171,7 @@ def test_the_report_on_every_example_keeps_the_printed_schema(schemas: dict[str,
 
 def test_the_prompt_of_every_kind_and_profile_names_only_rules_that_exist(tmp_path: Path) -> None:
     pairs = [(kind, profile) for kind in KINDS for profile in PROFILES]
-    answers = run_many(tmp_path, *(["dev", "prompt", "--kind", kind, "--profile", profile] for kind, profile in pairs))
+    answers = run_each(tmp_path, *(["dev", "prompt", "--kind", kind, "--profile", profile] for kind, profile in pairs))
     for (kind, profile), ran in zip(pairs, answers, strict=True):
         assert (ran.code, ran.err) == (0, ""), (kind, profile)
         rules = re.findall(r"^- ([a-z]+(?:-[a-z]+)+): ", ran.out.split("## Rules")[1].split("````")[0], re.MULTILINE)
@@ -235,7 +182,7 @@ def test_the_prompt_of_every_kind_and_profile_names_only_rules_that_exist(tmp_pa
 
 def test_a_prompt_is_for_the_configured_profile_and_an_unknown_kind_is_one_line(tmp_path: Path) -> None:
     variables = {"REMIT_PROFILE": "v1"}
-    data, typo = run_many(
+    data, typo = run_each(
         tmp_path, ["dev", "prompt", "--format", "json"], ["dev", "prompt", "--kind", "desing"], variables=variables
     )
     report = json.loads(data.out)
@@ -264,7 +211,7 @@ def test_doctor_shows_the_source_of_each_value(tmp_path: Path) -> None:
     (tmp_path / "remit.toml").write_text('[check]\nignore = ["CNF", "raw-dump"]\n')
     variables = {"REMIT_PROFILE": "v1", "REMIT_PROFIL": "v1"}
     lines = (["doctor"], ["doctor", "--all"], ["doctor", "--format", "json"])
-    text, whole, data = run_many(tmp_path, *lines, variables=variables)
+    text, whole, data = run_each(tmp_path, *lines, variables=variables)
     assert {(ran.code, ran.err) for ran in (text, whole, data)} == {(0, "")}
     report = json.loads(data.out)
     assert (report["schema"], report["version"]) == ("remit.doctor/1", __version__)
@@ -296,7 +243,7 @@ def test_doctor_lists_the_checks_first_and_marks_failures(tmp_path: Path) -> Non
     for name in "abcd":
         (agents / f"{name}.md").write_text("---\nname: [\n---\n")
     variables = {"REMIT_PLUGIN_PATH": str(tmp_path / "plugin"), "REMIT_DATABASE_URL": "postgresql://127.0.0.1:1/none"}
-    ran = run(tmp_path, "doctor", variables=variables)
+    ran = run_here(tmp_path, "doctor", variables=variables)
     assert ran.code == 1
     health, _, settings = ran.out.partition("\n\n")
     marks = dict(re.findall(r"^(ok|note|WRONG) +(\S+)", health, re.MULTILINE))
@@ -316,8 +263,8 @@ def test_doctor_lists_the_checks_first_and_marks_failures(tmp_path: Path) -> Non
 def test_doctor_finds_a_folder_wrong_in_which_no_database_can_be_made(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("not a folder")
-    below = run(tmp_path, "doctor", variables={"REMIT_DATA": str(file / "below")})
-    fine = run(tmp_path, "doctor", variables={"REMIT_DATA": str(tmp_path / "not" / "yet")})
+    below = run_here(tmp_path, "doctor", variables={"REMIT_DATA": str(file / "below")})
+    fine = run_here(tmp_path, "doctor", variables={"REMIT_DATA": str(tmp_path / "not" / "yet")})
     assert (below.code, fine.code) == (1, 0)
     told = f"cannot be created, because {file} is not a folder; set REMIT_DATA to another folder"
     assert unbroken(told) in unbroken(below.out)
@@ -369,7 +316,7 @@ def test_doctor_shows_on_a_terminal_which_client_it_asks(tmp_path: Path, monkeyp
 @needs_sandbox_as_root
 def test_doctor_does_not_show_the_password_of_a_database(tmp_path: Path) -> None:
     variables = {"REMIT_DATABASE_URL": "postgresql://remit:s3cr%2Ft@127.0.0.1:1/none?password=s3cr%2Ft&x=y"}
-    for ran in run_many(tmp_path, ["doctor"], ["doctor", "--format", "json"], variables=variables):
+    for ran in run_each(tmp_path, ["doctor"], ["doctor", "--format", "json"], variables=variables):
         assert "s3cr" not in ran.out
         assert "postgresql://remit:***@127.0.0.1:1/none?password=***&x=y" in unbroken(ran.out)
 
@@ -388,7 +335,7 @@ def test_completion_prints_a_script_for_the_shell(shell: str, completions: dict[
 def completions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     """The scripts; bash need not be there to print its script."""
     shells = ("bash", "zsh", "fish", "tcsh")
-    answers = run_many(tmp_path_factory.mktemp("empty"), *(["completion", shell] for shell in shells))
+    answers = run_each(tmp_path_factory.mktemp("empty"), *(["completion", shell] for shell in shells))
     return dict(zip(shells, answers, strict=True))
 
 
@@ -399,11 +346,11 @@ def test_completion_for_another_shell_is_one_line(completions: dict[str, Ran]) -
 
 
 def test_the_version_is_printed(tmp_path: Path) -> None:
-    assert run(tmp_path, "--version") == (0, f"remit {__version__}\n", "")
+    assert run_here(tmp_path, "--version") == (0, f"remit {__version__}\n", "")
 
 
 def test_the_help_of_every_command_has_a_description_and_examples(tmp_path: Path) -> None:
-    pages = run_many(tmp_path, ["--help"], ["-h"], ["help"], *([name, "--help"] for name in COMMANDS))
+    pages = run_each(tmp_path, ["--help"], ["-h"], ["help"], *([name, "--help"] for name in COMMANDS))
     assert pages[0] == pages[1] == pages[2]
     for ran in pages:
         assert (ran.code, ran.err) == (0, "")
@@ -413,7 +360,7 @@ def test_the_help_of_every_command_has_a_description_and_examples(tmp_path: Path
 
 
 def test_remit_alone_shows_its_help_and_ends_with_2(tmp_path: Path) -> None:
-    ran = run(tmp_path)
+    ran = run_here(tmp_path)
     assert (ran.code, ran.out) == (2, "")
     assert "Commands:" in ran.err
 
@@ -421,7 +368,7 @@ def test_remit_alone_shows_its_help_and_ends_with_2(tmp_path: Path) -> None:
 def test_the_first_page_of_help_explains_six_commands_and_names_the_others_in_a_line_for_each_group(
     tmp_path: Path,
 ) -> None:
-    page = run(tmp_path, "--help").out
+    page = run_here(tmp_path, "--help").out
     assert max(map(len, page.splitlines())) <= 80
     assert len(page.splitlines()) <= 40
     assert list(FRONT) == ["audit", "verify", "review", "install", "run", "serve"]
@@ -436,13 +383,13 @@ def test_the_first_page_of_help_explains_six_commands_and_names_the_others_in_a_
 
 
 def test_help_all_lists_every_command_with_a_line(tmp_path: Path) -> None:
-    page = run(tmp_path, "help", "all").out
+    page = run_here(tmp_path, "help", "all").out
     for name, (_, line) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(line)}$", page, re.MULTILINE), name
     for words in OLD_NAMES.values():
         assert re.search(rf"^    {words} ", page, re.MULTILINE), words
     for ran, wanted in zip(
-        run_many(tmp_path, ["help", "jobs", "logs"], ["help", "plan", "run"], ["help", "jbos"]),
+        run_each(tmp_path, ["help", "jobs", "logs"], ["help", "plan", "run"], ["help", "jbos"]),
         ("Usage: remit jobs logs ", "Usage: remit plan run ", ""),
         strict=True,
     ):
@@ -452,14 +399,14 @@ def test_help_all_lists_every_command_with_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("old", "new"), OLD_NAMES.items())
 def test_a_name_of_version_0_1_works_and_prints_the_new_one(tmp_path: Path, old: str, new: str) -> None:
-    before, after = run_many(tmp_path, [old, "--help"], [*new.split(), "--help"])
+    before, after = run_each(tmp_path, [old, "--help"], [*new.split(), "--help"])
     assert (before.code, before.out) == (0, after.out)
     assert before.err == f"remit: `remit {old}` is now `remit {new}`; the old name works until 0.3\n"
     assert after.err == ""
 
 
 def test_old_forms_of_groups_and_options_work_and_print_the_new_ones(tmp_path: Path) -> None:
-    resumed, plan, cards, tools, known = run_many(
+    resumed, plan, cards, tools, known = run_each(
         tmp_path,
         ["plan", "--dry-run", "no.toml"],
         ["plan", "no.toml"],
