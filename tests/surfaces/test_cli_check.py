@@ -12,12 +12,10 @@ import unicodedata
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from support.in_process import Ran, run_each, run_here
 
-from remit.reports.layout import display_width
 from remit.rules.examples import TREE, sample_text
 
 pytestmark = pytest.mark.process
@@ -257,19 +255,6 @@ def test_an_override_may_name_the_rule_by_its_code(desk: Path) -> None:
     assert ran.code == 0
 
 
-def test_an_override_does_not_lift_a_hard_rule(desk: Path) -> None:
-    (ran,) = run_each(desk, ["check", "status.md", "--repo", "tree", "--override", "status-missing=because"])
-    assert ran.code == 1
-    assert "overridden" not in ran.out
-
-
-def test_the_second_attempt_is_final(desk: Path) -> None:
-    command = ["check", "reason.md", "status.md", "--repo", "tree", "--format", "json"]
-    first, second = run_each(desk, command, [*command, "--attempt", "2"])
-    assert [result["verdict"] for result in first.json["results"]] == ["revise", "revise"]
-    assert [result["verdict"] for result in second.json["results"]] == ["accept", "reject"]
-
-
 def assert_ends_with(output: str, line: str) -> None:
     """Assert that a report ends with a line, which may be wrapped."""
     assert "".join(output.split()).endswith("".join(line.split()))
@@ -362,48 +347,9 @@ def test_a_mistake_does_not_reach_the_terminal_raw(desk: Path) -> None:
         assert raw_controls(ran.err) == set()
 
 
-def test_every_violation_is_one_workflow_command_for_any_file_name(hostile: dict[str, Ran]) -> None:
-    lines = hostile["github"].out.splitlines()
-    violations = hostile["json"].json["results"][0]["violations"]
-    assert len(lines) == len(violations)
-    for line, violation in zip(lines, violations, strict=True):
-        word = {"L1": "error", "L2": "warning", "L3": "notice"}[violation["level"]]
-        assert line.startswith(f"::{word} file=a%25b%2Cc%3Ad")
-        properties, message = line.removeprefix(f"::{word} ").split("::", 1)
-        assert [item.split("=")[0] for item in properties.split(",")] == ["file", "line", "title"]
-        assert f"line={violation['line']}," in line
-        assert f"title={violation['rule']} ({violation['level']})" in properties
-        assert "%" not in message.replace("%25", "")
-
-
-def test_junit_is_xml_with_a_failure_for_each_result_that_is_not_accepted(hostile: dict[str, Ran]) -> None:
-    root = ElementTree.fromstring(hostile["junit"].out)
-    assert (root.tag, root.get("tests"), root.get("failures")) == ("testsuites", "1", "1")
-    (failure,) = root.iter("failure")
-    assert failure.get("type") == "revise"
-    assert "status-missing" in (failure.get("message") or "")
-    assert len((failure.text or "").splitlines()) == len(hostile["json"].json["results"][0]["violations"])
-
-
 def test_the_json_report_keeps_the_text_of_the_document(hostile: dict[str, Ran]) -> None:
     assert hostile["json"].json["results"][0]["path"] == NAME
     assert "\x1b" not in hostile["json"].out
-
-
-@pytest.mark.parametrize("columns", [80, 140])
-def test_no_line_of_the_report_is_wider_than_the_screen(columns: int, desk: Path) -> None:
-    long = GOOD.replace("Tokens can be guessed |", "Tokens " + "can be guessed, which is bad, " * 20 + "|")
-    long = long.replace("Critical", "Severe").replace("`app/login.py:7`", f"`app/{'deep/' * 40}login.py:7`")
-    long = long.replace("90 - every cited line was opened and read", "90" * 90)
-    (desk / f"w{columns}.md").write_text(long.replace("### Status\nSUCCESS", "### Status\n" + "NEARLY " * 60))
-    shown = {"COLUMNS": str(columns)}
-    ran = run_here(desk, "check", f"w{columns}.md", "status.md", "--repo", "tree", "--claims", variables=shown)
-    assert ran.code == 1
-    heads = ("ACCEPT", "REVISE", "REJECT")
-    wide = [line for line in ran.out.splitlines() if not line.startswith(heads) and display_width(line) > columns]
-    # A path is never cut, so that a program that reads a pipe finds it.
-    assert [line for line in wide if not line.rstrip(":").endswith("login.py:7")] == []
-    assert max(map(display_width, ran.out.splitlines())) > columns * 3 // 4
 
 
 def test_a_terminal_that_does_not_know_unicode_gets_the_report_all_the_same(desk: Path) -> None:
