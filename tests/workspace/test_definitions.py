@@ -414,6 +414,6 @@ def test_a_copy_that_crashes_leaves_the_patterns(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_patterns_take_time_in_proportion_to_a_file(path: str, text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     all_definitions(source(path, text))
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10

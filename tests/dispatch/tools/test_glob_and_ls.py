@@ -58,9 +58,9 @@ def test_too_many_choices_are_refused(bench: Bench) -> None:
 
 def test_a_hostile_pattern_ends_quickly(bench: Bench) -> None:
     bench.write("a" * 200, "")
-    began = time.monotonic()
+    began = time.process_time()
     ask(bench.box(), "Glob", pattern="**/" * 300 + "*a" * 300 + "b")
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 @given(

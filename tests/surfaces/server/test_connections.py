@@ -108,7 +108,7 @@ def test_half_a_request_is_closed_after_its_time(part: bytes, answer: bytes) -> 
     with serving(head_seconds=0.2, body_seconds=0.2) as served, served.connect(part) as connection:
         started = time.monotonic()
         found = everything(connection)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 9, "less than the default of 10"
         assert found.startswith(answer)
         assert bool(found) == bool(answer)
         if answer:
