@@ -13,14 +13,15 @@ from measure import Bench, medians, ratio
 from remit.clients.transcripts.auditing import audit_file
 
 _OUTPUT = "src/cart.py:12: the cart of a session, its lines, its discount code and what it costs\n" * 60
-#: In public transcripts, a megabyte has about 90 sentences with a verb in the past, and two statements.
-_TEXT = "The total has no discount, so the next step is to look at the cart. " * 7 + "I looked at the prices. "
+#: A megabyte of public transcripts has 22 texts with 6,000 characters, 60 sentences in lines that may state something,
+#: and three statements. Here it has 29 texts, 90 such sentences and seven statements.
+_TEXT = "The total has no discount, so the next step is to look at the cart. " * 2 + "I looked at the prices. "
 _STATES = 8
 
 
 @cache
 def transcript(turns: int) -> Path:
-    """A session with a number of turns: three calls with outputs of 5 KB, and a text with statements."""
+    """A session with a number of turns: three calls with outputs of 5 KB, and a text that may have statements."""
     path = Path(tempfile.mkdtemp(prefix="remit-bench-")) / "session.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for number in range(turns):
@@ -36,7 +37,7 @@ def _turn(number: int) -> list[dict[str, object]]:
         call = {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": command}}
         output = {"type": "tool_result", "tool_use_id": name, "content": f"{_OUTPUT}\n48 passed in 0.9s"}
         lines += [
-            {"type": "assistant", "message": {"content": [{"type": "text", "text": _TEXT}, call]}},
+            {"type": "assistant", "message": {"content": [call]}},
             {"type": "user", "message": {"content": [output]}, "toolUseResult": {"stdout": _OUTPUT}},
         ]
     text = _TEXT if number % _STATES else f"{_TEXT}All {number % 50} tests pass, and I updated `src/cart.py`."

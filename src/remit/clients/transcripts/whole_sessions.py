@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from remit.clients.transcripts.calls import AgentCalls, TranscriptLine, table_of, text_of
-from remit.clients.transcripts.reading import CLIENTS, decode, decode_line, numbered_lines, reader_of
+from remit.clients.transcripts.calls import TranscriptLine, table_of, text_of
+from remit.clients.transcripts.reading import decode, decode_line, numbered_lines, reader_of
 from remit.evidence.judge_statements import AGENT_TOOLS
 from remit.evidence.model import WorkStatement
 from remit.evidence.read_statements import read_statements
@@ -361,7 +361,7 @@ class _SpokenSession:
     def with_calls(self, name: str, path: str, lines: Callable[[], _NumberedLines]) -> Session:
         """Return the session with its calls, which are read only if it states something. `name` is an id for it."""
         wanted = sorted({number for number, _ in (*self._said, *self._shown)}) if self._said else []
-        counts, receipts, starts = _read_calls(lines(), wanted, path) if wanted else ({}, (), ())
+        counts, receipts, starts = _read_calls(lines(), wanted, path, self._client) if wanted else ({}, (), ())
         return Session(
             id=self._id or name,
             client=self._client,
@@ -385,7 +385,7 @@ def with_subagents(session: Session, paths: Iterable[Path]) -> Session:
         return session
     others: list[Receipt] = []
     for path in files:
-        others += _read_calls(_decoded_lines(path), [], str(path))[1]
+        others += _read_calls(_decoded_lines(path), [], str(path), session.client)[1]
     others.sort(key=lambda receipt: receipt.time or "")
     merged: list[Receipt] = []
     lines: list[int] = []
@@ -415,29 +415,24 @@ def with_subagents(session: Session, paths: Iterable[Path]) -> Session:
 
 
 def _read_calls(
-    lines: _NumberedLines, wanted: list[int], path: str
+    lines: _NumberedLines, wanted: list[int], path: str, client: str
 ) -> tuple[dict[int, int], tuple[Receipt, ...], tuple[int, ...]]:
     """Return the number of calls before each of the wanted lines, the calls, and the lines that begin them.
 
     The text of a message is before its calls. A command that ran in the background is where its end was read.
     """
-    readers: list[AgentCalls] = [reader_of(client, path) for client in CLIENTS]
+    reader = reader_of(client.replace("-", "_"), path)
     starts: list[int] = []
     ends: dict[str, int] = {}
     for number, line in lines:
-        if line is None:
+        if line is None or not reader.add(line):
             continue
-        any(reader.add(line) for reader in readers)
-        started = sum(reader.count for reader in readers) - len(starts)
-        starts += [number] * started
-        for reader in readers:
-            while reader.ended_later:
-                ends[reader.ended_later.pop()] = number
-    names = [name for reader in readers for name in reader.names]
-    receipts = [receipt for reader in readers for receipt in reader.receipts]
-    placed = sorted(
-        (ends.get(name, start), number, start) for number, (name, start) in enumerate(zip(names, starts, strict=True))
-    )
+        starts += [number] * (reader.count - len(starts))
+        while reader.ended_later:
+            ends[reader.ended_later.pop()] = number
+    receipts = reader.receipts
+    calls = zip(reader.names, starts, strict=True)
+    placed = sorted((ends.get(name, start), number, start) for number, (name, start) in enumerate(calls))
     places = [place for place, _, _ in placed]
     counts = {number: bisect_left(places, number) for number in wanted}
     return counts, tuple(receipts[number] for _, number, _ in placed), tuple(start for _, _, start in placed)
