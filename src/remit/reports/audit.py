@@ -324,7 +324,7 @@ article{border-left:4px solid #b3261e;padding:.2rem 1rem;margin:1rem 0}
 article.unseen{border-color:#b26a00}article.verified{border-color:#2e7d32}article.unchecked{border-color:#999}
 blockquote{margin:.3rem 0;font-size:1.05em}small{color:#595959}code,pre{font:13px/1.4 ui-monospace,monospace}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd}
-td,blockquote,p{overflow-wrap:anywhere}
+td,blockquote,p,small{overflow-wrap:anywhere}
 @media(max-width:35rem){td,th{padding:.3rem .15rem;font-size:.75rem}}
 @media(prefers-color-scheme:dark){body{color:#e6e6e6;background:#16181d}small{color:#a8a8a8}td,th{border-color:#333}}
 """
