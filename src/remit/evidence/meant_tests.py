@@ -8,8 +8,9 @@ the tree is clean` are not.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
-from remit.evidence.find_runs import RunOutcome, find_runs
+from remit.evidence.find_runs import RunOutcome, find_runs, line_counts
 from remit.evidence.model import Check, WorkStatement
 from remit.evidence.run_history import Ran
 from remit.evidence.statement_words import EVERY, PART, PASSED, SUBJECT
@@ -34,6 +35,7 @@ _CLAUSE_END = lazy_pattern(
     r"[.;!?,，。；！？、]|\b(?:and|but|so|then|while|because|which|since|after|before|although|when|if)\b",
     re.IGNORECASE,
 )
+_FAILURES = lazy_pattern(r"(?<![\d.,])([1-9]\d{0,5})\s(?:[\w-]+\s){0,2}?fail", re.IGNORECASE)
 _BRACKETS = lazy_pattern(r"[(（]([^()（）]{0,200})[)）]")
 #: The end of a label, or of what is added to one: `Tests (unit): all pass`.
 _LABEL_END = lazy_pattern(r"[:|()—–：（）]|\s-\s")
@@ -99,6 +101,18 @@ def _checks_of(clause: str) -> set[Check]:
     } | ({"command"} if "checks" in clause.lower() else set())
 
 
+def stated_failures(text: str) -> frozenset[int]:
+    """Return the numbers of failures that a text states: `the 4 failures are older`."""
+    return frozenset(int(found[1]) for found in _FAILURES.finditer(text))
+
+
+def is_of_numbers(statement: WorkStatement, output: str, failures: Container[int]) -> bool:
+    """Return whether a statement has the number of tests that passed in an output, or its text that of the failures."""
+    passed = dict(statement.counts).get("passed")
+    printed = [line_counts(line) for line in output.split("\n")]
+    return any(one.get("failed", 0) in failures or (passed and one.get("passed") == passed) for one in printed)
+
+
 def is_of_another(statement: WorkStatement, ran: Ran, outcome: RunOutcome) -> bool:
     """Return whether a failed run of one script or file may not be what a sentence is about.
 
@@ -118,13 +132,8 @@ def is_of_another(statement: WorkStatement, ran: Ran, outcome: RunOutcome) -> bo
 
 
 def is_about_failures(statement: WorkStatement, printed: dict[str, int]) -> bool:
-    """Return whether a number of tests is that of the failed ones: `38 red tests` of 38 failed and 670 passed.
-
-    Or the sentence has the number of those that passed.
-    """
+    """Return whether a number of tests is that of the failed ones: `38 red tests` of 38 failed and 670 passed."""
     failed, passed = printed.get("failed", 0), printed.get("passed", 0)
-    if passed and dict(statement.counts).get("passed") == passed:
-        return True
     if not 0 < passed != failed:
         return False
     numbers = _NUMBER_OF_TESTS.findall(statement.text)

@@ -162,7 +162,6 @@ class TestProof:
             "The test shows that the worktree is clean.",
             "Cart tests (`tests/test_cart.py`, 15 tests) - all 15 tests pass",
             "The 6 unit test suites (101 tests) all pass.",
-            "All 46 tests pass.",
             "The build succeeded.",
             "Step 2 (tests): passing",
         ],
@@ -173,6 +172,18 @@ class TestProof:
         found = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
         assert {entry.outcome for entry in found} <= {"unchecked"}
         assert all(entry.reason and entry.proof for entry in found)
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "All 46 tests pass.",
+            "The 2 older failures are not caused by the change. All tests pass.",
+            "All my tests pass: 46 passed.",
+        ],
+    )
+    def test_the_numbers_of_the_run_are_not_contradicted_by_it(self, tmp_path: Path, words: str) -> None:
+        session = ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(words)
+        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
 
     def test_an_exit_status_alone_proves_nothing(self, tmp_path: Path) -> None:
         session = ClaudeCode().asks("fix it").runs("npm test", "Exit code 1", failed=True).says(CLAIM)

@@ -19,7 +19,7 @@ from remit.clients.transcripts.find import CLIENTS, TranscriptFile, UnreadableFi
 from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions, with_subagents
 from remit.evidence.commands import only_reads
 from remit.evidence.judge_statements import StatementJudge
-from remit.evidence.meant_tests import is_plain
+from remit.evidence.meant_tests import is_of_numbers, is_plain
 from remit.evidence.model import CheckedStatement
 from remit.evidence.receipts import Receipt, SessionRecord
 from remit.reports.audit import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
@@ -163,24 +163,27 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
         for entry, checked in waiting:
             final = judge.judge(checked.statement) if checked.fails else checked
             result = checked if final.fails else final
-            before = session.receipts[begins : entry.calls]
-            if result.outcome == "contradicted" and not _is_provable(result, before, begins):
+            if result.outcome == "contradicted" and not _is_provable(result, entry, session.receipts, begins):
                 result = msgspec.structs.replace(result, outcome="unchecked", reason="run-unclear", why=_other(result))
             yield entry.text.key, _statement(session, entry, result)
 
 
-def _is_provable(checked: CheckedStatement, calls: Sequence[Receipt], begins: int) -> bool:
+def _is_provable(checked: CheckedStatement, said: Said, receipts: Sequence[Receipt], begins: int) -> bool:
     """Return whether two lines of the transcript prove a contradiction: the sentence, and what the run printed.
 
-    `calls` are those of the turn before the sentence, and `begins` is the number of the calls before them.
+    `begins` is the number of calls before the turn.
     """
     if checked.statement.kind != "run":
         return True
     if not checked.line or not is_plain(checked.statement):
         return False
+    output = receipts[checked.call - 1].output if checked.call else None
+    if is_of_numbers(checked.statement, output or checked.line, said.failures):
+        return False
     if checked.call > begins:
         return True
-    return not any(call.action == "edit" or (call.action == "run" and not only_reads(call.command)) for call in calls)
+    later = receipts[begins : said.calls]
+    return not any(one.action == "edit" or (one.action == "run" and not only_reads(one.command)) for one in later)
 
 
 def _other(checked: CheckedStatement) -> str:

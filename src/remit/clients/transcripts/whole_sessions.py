@@ -21,6 +21,7 @@ import msgspec
 from remit.clients.transcripts.calls import TranscriptLine, table_of, text_of
 from remit.clients.transcripts.reading import decode, decode_line, numbered_lines, reader_of
 from remit.evidence.judge_statements import AGENT_TOOLS
+from remit.evidence.meant_tests import stated_failures
 from remit.evidence.model import WorkStatement
 from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import Receipt
@@ -261,6 +262,8 @@ class Said(NamedTuple):
     time: str
     #: The number of its line in the file, from 1; 0: it is not in a file with lines.
     line: int = 0
+    #: The numbers of failures that it states.
+    failures: frozenset[int] = frozenset()
 
 
 class Shown(NamedTuple):
@@ -355,7 +358,8 @@ class _SpokenSession:
             if statements:
                 self._statements += len(statements)
                 at, place = line.timestamp or "", number if self._has_lines else 0
-                said = Said(text._replace(words=""), statements, 0, len(self._shown), at, place)
+                failures = stated_failures(text.words[:_MAX_TEXT])
+                said = Said(text._replace(words=""), statements, 0, len(self._shown), at, place, failures)
                 self._said.append((number, said))
 
     def with_calls(self, name: str, path: str, lines: Callable[[], _NumberedLines]) -> Session:
