@@ -44,12 +44,12 @@ _BUILD_FAILED = lazy_pattern(r"\berror\b(?!s)|\bERROR\b|BUILD FAIL|Build FAIL|Bu
 #: Words that choose no part of the tests and no other subject.
 _CLOSED = frozenset(
     """
-    a all already also an are been both by can change changed changes clean cleanly code codebase complete completed
-    completely confirm confirmed cross done each entire error errors every everything existing failure failures fine
-    finished fixed full fully good great green has have i in is it its locally my no now of ok okay our overall
-    perfect project ran re reported reports result results run running runs status still successful successfully
-    summary that the these they this total unchanged verification verified via warning warnings we whole with
-    without works x yes you zero
+    a all already also an are been both by can change changed changes check checks clean cleanly code codebase
+    complete completed completely confirm confirmed cross done each entire error errors every everything existing
+    failure failures fine finished fixed full fully good great green has have i in is issue issues it its locally my
+    no now of ok okay or our overall perfect problem problems project ran re reported reports result results run
+    running runs status still successful successfully summary that the these they this total unchanged verification
+    verified via warning warnings we whole with without works x yes you zero
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 _CLOSED_CJK = lazy_pattern(

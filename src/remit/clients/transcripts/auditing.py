@@ -168,7 +168,7 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
             yield entry.text.key, _statement(session, entry, result)
 
 
-def _is_provable(checked: CheckedStatement, said: Said, receipts: Sequence[Receipt], begins: int) -> bool:
+def _is_provable(checked: CheckedStatement, entry: Said, receipts: Sequence[Receipt], begins: int) -> bool:
     """Return whether two lines of the transcript prove a contradiction: the sentence, and what the run printed.
 
     `begins` is the number of calls before the turn.
@@ -178,11 +178,11 @@ def _is_provable(checked: CheckedStatement, said: Said, receipts: Sequence[Recei
     if not checked.line or not is_plain(checked.statement):
         return False
     output = receipts[checked.call - 1].output if checked.call else None
-    if is_of_numbers(checked.statement, output or checked.line, said.failures):
+    if is_of_numbers(checked.statement, output or checked.line, entry.failures):
         return False
     if checked.call > begins:
         return True
-    later = receipts[begins : said.calls]
+    later = receipts[begins : entry.calls]
     return not any(one.action == "edit" or (one.action == "run" and not only_reads(one.command)) for one in later)
 
 
