@@ -321,8 +321,8 @@ class TestUntrueStatements:
         folder = str(project / ".remit/gate")
         for name, sent_back, passed in (("one", 5, 2), ("two", 4, 1), ("three", 1, 0)):
             with open_session(folder, name) as state:
-                state.count_untrue("prompt 1", sent_back)
-                state.count_untrue("prompt 1", passed, has_passed=True)
+                state.count_untrue("prompt 1", ["All tests pass."] * sent_back)
+                state.count_untrue("prompt 1", ["All tests pass."] * passed, has_passed=True)
         assert remit("gate", "status", "--since", "7d").out.startswith(
             "7 untrue statements were stopped, 3 got through\n"
         )

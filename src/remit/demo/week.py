@@ -56,8 +56,12 @@ class WeekSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A session of a client: the untrue statements of its answers, and an exception that was declared."""
 
     hours_ago: int
+    title: str
+    branch: str
     sent_back: int = 0
     passed: int = 0
+    #: The first untrue statement.
+    example: str = ""
     exception: str = ""
 
 
@@ -71,6 +75,7 @@ def write_sessions(
         started = (now - timedelta(hours=one.hours_ago)).timestamp()
         with open_session(folder, name) as state:
             _fill(state, number, started, calls)
+            state.open_with(one.title, one.branch)
             _record_answers(state, one, started)
         for position, text in enumerate(texts[: 1 + number % len(texts)] if texts else ()):
             _keep(folder, name, root, text, f"agent-{position}", started + 300 + 60 * position)
@@ -104,7 +109,10 @@ def _fill(state: SessionState, number: int, started: float, calls: Sequence[Sess
 
 def _record_answers(state: SessionState, session: WeekSession, started: float) -> None:
     if session.sent_back:
-        state.untrue["1"] = UntrueCount(at=started + 1700, sent_back=session.sent_back, passed=session.passed)
+        counted = UntrueCount(
+            at=started + 1700, sent_back=session.sent_back, passed=session.passed, example=session.example
+        )
+        state.untrue[f"prompt {state.prompts}"] = counted
     if session.passed:
         state.warn("the final answer claims a test run that is not in the record of this session")
     if session.exception:

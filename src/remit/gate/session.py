@@ -1,4 +1,8 @@
-"""The state that the gate keeps of a session. Names and numbers only: no content of a call is stored."""
+"""The state that the gate keeps of a session.
+
+It has names and numbers, the first line of the first prompt, and untrue statements, both without secrets. No content
+of a call is stored.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from remit.gate.session_entries import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from remit.gate.model import ToolUse
 
@@ -47,6 +51,9 @@ MAX_ENTRIES: dict[str, int] = {
 }
 #: Cited lines of one file.
 _MAX_CITED = 200
+#: Characters of a statement, and of the title of a session.
+_MAX_EXAMPLE = 240
+_MAX_TITLE = 120
 
 
 class SessionState(StateEntry):
@@ -54,6 +61,9 @@ class SessionState(StateEntry):
 
     schema: str
     session: str
+    #: The first line of the first prompt, and the branch on which it was sent.
+    title: str = ""
+    branch: str = ""
     started: float
     updated: float
     window: Window
@@ -160,15 +170,24 @@ class SessionState(StateEntry):
         self.used[kind] = self.used.get(kind, 0) + 1
         self.saved += 0 if instead is None else instead - cost
 
-    def count_untrue(self, of: str, count: int, *, has_passed: bool = False) -> None:
+    def count_untrue(self, of: str, sentences: Sequence[str], *, has_passed: bool = False) -> None:
         """Count the untrue statements of an answer or a report. The same one may be counted again."""
+        count = len(sentences)
         if not count and of not in self.untrue:
             return
         entry = self.untrue.setdefault(of[:MAX_NAME_LENGTH], UntrueCount(at=time.time()))
+        if sentences and not entry.example:
+            entry.example = redacted(sentences[0][: 4 * MAX_NAME_LENGTH])[:_MAX_EXAMPLE]
         if has_passed:
             entry.passed = count
         else:
             entry.sent_back = max(entry.sent_back, count)
+
+    def open_with(self, prompt: str, branch: str) -> None:
+        """Name the session after the first line of its first prompt."""
+        if not self.title:
+            self.title = redacted(prompt.strip().partition("\n")[0][: 4 * _MAX_TITLE])[:_MAX_TITLE]
+            self.branch = branch[:MAX_NAME_LENGTH]
 
     def untrue_since(self, since: float = 0.0) -> tuple[int, int]:
         """Return how many untrue statements were stopped, and how many got through."""

@@ -92,6 +92,8 @@ class UntrueCount(StateEntry):
     sent_back: int = 0
     #: Those that reached the reader in spite of that.
     passed: int = 0
+    #: The first of them.
+    example: str = ""
 
     @property
     def stopped(self) -> int:

@@ -5,6 +5,7 @@ Each query uses an index, so that it stays fast with a million finished jobs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ MAX_OUTPUT = 20_000
 #: A running job without a finished step for this long is shown as stuck.
 STUCK_SECONDS = 300.0
 _MAX_EVENTS = 60
+#: Jobs whose tasks are searched for words: their texts have no index.
+MAX_SEARCHED = 10_000
 #: Returned results whose untrue claims the overview counts.
 MAX_RETURNED = 1_000
 
@@ -36,6 +39,8 @@ class JobFilter(NamedTuple):
     verdict: str | None = None
     outcome: str | None = None
     agent: str | None = None
+    #: What the task contains, in any case.
+    words: str | None = None
 
 
 class Figures(msgspec.Struct, kw_only=True):
@@ -117,7 +122,10 @@ async def page_of_jobs(
 ) -> tuple[list[DictRow], int | None]:
     """Return a page of jobs, the newest first, and the number to continue before; None on the last page."""
     values: dict[str, Any] = {"before": before, "limit": limit + 1}
-    if wanted.state:
+    if wanted.words:
+        values |= {**wanted._asdict(), "words": contains(wanted.words), "searched": MAX_SEARCHED}
+        found = await database.rows("dashboard.jobs_by_words", **values)
+    elif wanted.state:
         found = await database.rows("dashboard.jobs_by_state", state=wanted.state, agent=wanted.agent, **values)
     elif wanted.verdict:
         found = await database.rows("dashboard.jobs_by_verdict", verdict=wanted.verdict, agent=wanted.agent, **values)
@@ -128,6 +136,11 @@ async def page_of_jobs(
     else:
         found = await database.rows("dashboard.jobs", **values)
     return found[:limit], found[limit - 1]["id"] if len(found) > limit else None
+
+
+def contains(words: str) -> str:
+    """Return the pattern of LIKE for texts that contain some words."""
+    return "%" + re.sub(r"([\\%_])", r"\\\1", words) + "%"
 
 
 async def agent_names(database: Database) -> list[str]:
@@ -191,10 +204,11 @@ async def plan_of_job(database: Database, job: int) -> int | None:
 
 
 async def page_of_plans(
-    database: Database, state: str | None, before: int | None, limit: int = PAGE_ROWS
+    database: Database, state: str | None, before: int | None, limit: int = PAGE_ROWS, *, words: str | None = None
 ) -> tuple[list[DictRow], int | None]:
     """Return a page of plans, the newest first, and the number to continue before; None on the last page."""
-    found = await database.rows("dashboard.plans", state=state, before=before, limit=limit + 1)
+    pattern = contains(words) if words else None
+    found = await database.rows("dashboard.plans", state=state, before=before, limit=limit + 1, words=pattern)
     return found[:limit], found[limit - 1]["id"] if len(found) > limit else None
 
 

@@ -98,6 +98,9 @@ class JobUsage(NamedTuple):
     tokens: int
     cost: float | None
     seconds: float | None
+    created: datetime | None = None
+    started: datetime | None = None
+    finished: datetime | None = None
 
 
 async def open_plan(
@@ -165,6 +168,9 @@ async def uses_of(database: Database, plan: int) -> dict[int, JobUsage]:
             row["tokens"],
             float(row["cost"]) if row["cost"] is not None else None,
             float(row["seconds"]) if row["seconds"] is not None else None,
+            row["created"],
+            row["started"],
+            row["finished"],
         )
         for row in await database.rows("plans.uses", plan=plan)
     }

@@ -269,3 +269,13 @@ def test_an_editing_agent_whose_reports_are_not_checked_is_reported(start: Calla
     assert hooks.call("Edit", edit | {"file_path": "src/f1.py"}, agent_id="a2", agent_type="general-purpose") is None
     [warning] = hooks.state.warnings
     assert warning.startswith("Agent general-purpose edits files, and its reports are not checked")
+
+
+def test_a_session_is_named_after_its_first_prompt_and_its_branch_without_secrets(hooks: Hooks) -> None:
+    git = hooks.project / ".git"
+    git.mkdir(exist_ok=True)
+    (git / "HEAD").write_text("ref: refs/heads/vouchers\n")
+    hooks.ask("UserPromptSubmit", prompt="Add vouchers with ghp_" + "aB3d" * 9 + "\nand more")
+    hooks.ask("UserPromptSubmit", prompt="Now the tests")
+    assert hooks.state.title == "Add vouchers with [GitHub token removed]"
+    assert hooks.state.branch == "vouchers"

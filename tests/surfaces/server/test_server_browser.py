@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +191,47 @@ def test_leaving_an_item_gives_it_back(visit: Visit, site: RunningSite) -> None:
     other.go(f"/review/{number}").wait_for_selector("#decide")
 
 
+def test_the_pages_have_no_fault_that_axe_finds(visit: Visit, paths: list[str]) -> None:
+    source = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    for colours in ("light", "dark"):
+        visitor = visit("ada", color_scheme=colours)
+        for path in paths[:-1]:
+            page = visitor.go(path)
+            page.evaluate(source)
+            found = page.evaluate("axe.run()")["violations"]
+            nodes = [(one["id"], node["html"][:120]) for one in found for node in one["nodes"]]
+            assert nodes == [], path
+
+
+def test_lists_are_moved_through_searched_and_sorted_with_the_keyboard(visit: Visit, site: RunningSite) -> None:
+    old, new = (add_job(site, agent=name, prompt=f"sorted {name}") for name in ("zebra-agent", "aardvark-agent"))
+    page = visit().go("/jobs")
+    page.keyboard.press("/")
+    page.keyboard.type("sorted ")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=sorted*")
+    agents = page.locator("tbody tr td:nth-child(2)")
+    assert agents.all_inner_texts() == ["aardvark-agent", "zebra-agent"]
+    page.get_by_role("button", name="Job", exact=True).click()
+    assert agents.all_inner_texts() == ["zebra-agent", "aardvark-agent"]
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/jobs/{old}")
+    page.keyboard.press("?")
+    assert "search" in page.get_by_role("dialog", name="Keys").inner_text()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Go to").fill(f"job {new}")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/jobs/{new}")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("calib")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/calibration")
+
+
 def test_a_running_job_and_its_plan_are_updated_live(visit: Visit, site: RunningSite) -> None:
     job = add_job(site, agent="live-agent")
     visitor, planner = visit(), visit("pia", "reviewer")
@@ -207,7 +249,7 @@ def test_a_running_job_and_its_plan_are_updated_live(visit: Visit, site: Running
         "finished = now() WHERE id = %s",
         job,
     )
-    page.wait_for_selector("#outcome code:has-text('All is well.')")
+    page.wait_for_selector("#outcome .markdown:has-text('All is well.')")
     assert page.evaluate("window.kept") == 1  # the page was not loaded again
     plan, question = add_question(site, "Which module is meant?")
     page = planner.go(f"/plans/{plan}")

@@ -87,7 +87,52 @@ def test_the_result_is_next_to_its_verdict(site: RunningSite) -> None:
     assert '<li id="L2" class="marked bad"' in page
     assert '<a href="#L2">line 2</a>' in page
     assert 'href="#claim-1"' in page
-    assert "def f():" in page
+    assert '<span class="hl-keyword">def</span>' in page
+
+
+def test_a_call_is_shown_with_its_turn_and_a_correction_as_a_difference(site: RunningSite) -> None:
+    job = add_job(site, state="finished", outcome="completed", verdict="accept", result="x")
+    for number, words in enumerate(("First I read.", "Then I search.")):
+        parts = [
+            {"part_kind": "text", "content": words},
+            {"part_kind": "tool-call", "tool_name": "Read", "tool_call_id": "again", "args": {}},
+        ]
+        usage = {"input_tokens": 1_200 + number, "output_tokens": 34}
+        site.rows(
+            "INSERT INTO remit.messages (job, number, message, attempt) VALUES (%s, %s, %s, 1)",
+            *(job, number, Jsonb({"kind": "response", "parts": parts, "usage": usage})),
+        )
+        site.rows(
+            "INSERT INTO remit.tool_calls (job, call, turn, name, arguments, state, attempt, output) "
+            "VALUES (%s, %s, %s, 'Read', %s, 'done', 1, 'read')",
+            *(job, f"{number + 1}:again", number + 1, Jsonb({"file_path": f"file-{number}.py"})),
+        )
+    lie = {"rule": "test-run-unseen", "level": "L1", "line": 1, "message": "no tests ran"}
+    for number, (text, verdict, violations) in enumerate(
+        (("All tests pass.\nDone.", "revise", [lie]), ("I ran no tests.\nDone.", "accept", [])), 1
+    ):
+        site.rows(
+            "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, %s, %s, %s, %s)",
+            *(job, number, text, verdict, Jsonb({"violations": violations})),
+        )
+    page = site.client().get(f"/jobs/{job}").text
+    first, second = page.index("First I read."), page.index("Then I search.")
+    assert first < page.index("file-0.py") < second < page.index("file-1.py")
+    assert "1 tool call: Read · 1,200 tokens in, 34 out" in page
+    correction = page[page.index('id="correction"') : page.index('id="transcript"')]
+    assert '<span class="removed">- All tests pass.' in correction
+    assert '<span class="added">+ I ran no tests.' in correction
+    assert "no tests ran" in correction
+
+
+def test_jobs_are_found_by_words_of_their_task(site: RunningSite) -> None:
+    wanted = add_job(site, prompt="Find the 100% Discount_code", agent="finder")
+    other = add_job(site, prompt="Find the 1000 discount-code", agent="finder")
+    client = site.client()
+    found = client.get("/jobs", params={"q": "100% discount_"}).text
+    assert f'href="/jobs/{wanted}"' in found
+    assert f'href="/jobs/{other}"' not in found
+    assert "No job matches" in client.get("/jobs", params={"q": "100% discount_", "verdict": "reject"}).text
 
 
 def test_the_tree_shows_each_job_below_its_parent(site: RunningSite) -> None:
@@ -162,13 +207,20 @@ def test_the_overview_shows_untrue_claims_by_day_and_agent_and_the_last_rejected
     with open_session(str(site.folder / ".remit/gate"), "s-1") as state:
         state.delegations["call-1"] = Delegation("plugin:explorer", state="rejected")
         state.delegations["call-1"].agent_id = "a1"
-        state.count_untrue("a1", 3)
-        state.count_untrue("prompt 1", 2)
-        state.count_untrue("prompt 1", 1, has_passed=True)
+        state.open_with("Add a voucher\nwith a long text", "vouchers")
+        state.count_untrue("a1", ["a.py:7 is gone", "two", "three"])
+        state.count_untrue("prompt 1", ["All tests pass.", "It is committed."])
+        state.count_untrue("prompt 1", ["All tests pass."], has_passed=True)
     page = site.client("viewer").get("/").text
-    rows = re.findall(r"<td>([a-z ]+)</td><td class=\"num\">(\d+)</td><td class=\"num\">(?:<b[^>]*>)?(\d+)", page)
+    number = r'<td class="num" data-label="[a-z ]+">(?:<b[^>]*>)?(\d+)(?:</b>)?</td>'
+    rows = re.findall(rf"<td>([a-z ]+)</td>{number}{number}", page)
     assert sorted(rows) == [("explorer", "3", "0"), ("liar", "1", "0"), ("main agent", "1", "1")]
     assert re.search(r">5</b> stopped, <b class=\"bad-text\">1</b> got through", page)
+    assert re.search(r"All tests pass\. <a href=\"/sessions/[^\"]+\">Add a voucher</a>", page)
+    assert re.search(rf"the file has 12 lines <a href=\"/jobs/{job}#correction\">job {job}</a>", page)
+    listed = site.client("viewer").get("/sessions").text
+    assert "Add a voucher</a>" in listed
+    assert "<code>vouchers</code>" in listed
     rejected = page[page.index('id="rejected"') : page.index('id="questions"')]
     assert f'href="/jobs/{job}#correction"' in rejected
     assert "sent back and corrected" in rejected

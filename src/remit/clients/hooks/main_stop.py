@@ -103,7 +103,9 @@ def _check_final_answer(payload: object, context: ProjectContext) -> Answer | No
         is_first = not state.final_returned
         state.final_returned, state.final_told = True, not is_first
         if not context.is_observing:
-            state.count_untrue(f"prompt {state.prompts}", len(contradicted), has_passed=not is_first)
+            state.count_untrue(
+                f"prompt {state.prompts}", [one.sentence for one in contradicted], has_passed=not is_first
+            )
         decision = decide_final([one.message for one in contradicted], state, context.settings) if is_first else None
     if decision is None:
         return None if context.is_observing else message(_repeated(contradicted))

@@ -114,9 +114,9 @@ class KeptResult(msgspec.Struct, kw_only=True):
         return self.outcome != "returned"
 
     @property
-    def untrue(self) -> int:
-        """The number of its claims that do not hold."""
-        return len(untrue_claims(self.violations))
+    def untrue(self) -> list[str]:
+        """What does not hold of its claims, a sentence for each."""
+        return [str(one.get("message")) for one in untrue_claims(self.violations)]
 
     @property
     def is_outside_contract(self) -> bool:

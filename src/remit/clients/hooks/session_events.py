@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from remit.clients.hooks import results
@@ -17,6 +18,9 @@ from remit.gate.session_store import read_session, remove_old_sessions
 _NOTIFICATION = "<task-notification>"
 #: The tags of a notification are at its beginning, before the report.
 _NOTIFICATION_HEAD = 4000
+#: What the file HEAD of a repository contains if a branch is checked out, and how much of it is read.
+_ON_BRANCH = "ref: refs/heads/"
+_MAX_HEAD = 1000
 
 
 def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
@@ -28,6 +32,8 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
     with context.session(text(payload, "session_id")) as state:
         state.open_window("prompt")
         state.prompts += 1
+        if not state.title:
+            state.open_with(prompt, branch_of(context.project))
         state.final_returned = state.final_told = False
         record_prompt(context, state)
         has_notice = any(entry.untold for entry in state.delegations.values())
@@ -38,6 +44,20 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
 
     notice = untold_notices(text(payload, "session_id"), context)
     return add_context("UserPromptSubmit", notice) if notice else None
+
+
+def branch_of(project: str) -> str:
+    """Return the branch that is checked out in a folder, or an empty text."""
+    git = os.path.join(project, ".git")
+    try:
+        if os.path.isfile(git):  # a linked work tree
+            with open(git, encoding="utf-8") as file:
+                git = os.path.join(project, file.read(_MAX_HEAD).removeprefix("gitdir:").strip())
+        with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
+            head = file.read(_MAX_HEAD).strip()
+    except (OSError, ValueError):
+        return ""
+    return head.removeprefix(_ON_BRANCH) if head.startswith(_ON_BRANCH) else ""
 
 
 def session_started(payload: object, context: ProjectContext) -> Answer | None:

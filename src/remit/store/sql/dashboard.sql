@@ -75,6 +75,16 @@ WHERE outcome = %(outcome)s AND (%(before)s::bigint IS NULL OR id < %(before)s)
 SELECT {row_columns} FROM remit.jobs
 WHERE agent = %(agent)s AND (%(before)s::bigint IS NULL OR id < %(before)s) ORDER BY id DESC LIMIT %(limit)s
 
+-- name: jobs_by_words
+-- A page of the newest jobs whose task contains some words.
+SELECT {row_columns} FROM (
+    SELECT * FROM remit.jobs WHERE %(before)s::bigint IS NULL OR id < %(before)s ORDER BY id DESC LIMIT %(searched)s
+) AS newest
+WHERE prompt ILIKE %(words)s AND (%(state)s::text IS NULL OR state = %(state)s)
+    AND (%(verdict)s::text IS NULL OR verdict = %(verdict)s) AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
+    AND (%(agent)s::text IS NULL OR agent = %(agent)s)
+ORDER BY id DESC LIMIT %(limit)s
+
 -- name: agents
 -- The names of all agents, one step in the index for each.
 WITH RECURSIVE names AS (
@@ -115,6 +125,7 @@ SELECT plans.id, name, state, outcome, created, finished,
     (SELECT count(*) FROM remit.escalations WHERE plan = plans.id AND answer IS NULL) AS questions
 FROM remit.plans
 WHERE (%(before)s::bigint IS NULL OR plans.id < %(before)s) AND (%(state)s::text IS NULL OR state = %(state)s)
+    AND (%(words)s::text IS NULL OR name ILIKE %(words)s)
 ORDER BY plans.id DESC LIMIT %(limit)s
 
 -- name: steps
@@ -124,14 +135,16 @@ WHERE s.plan = %(plan)s ORDER BY s.id DESC LIMIT %(limit)s
 
 -- name: returned_results
 -- The last results that were sent back or rejected, each with the number of its untrue claims, the newest first.
-SELECT returned.job, returned.submission, returned.created, jobs.agent, jobs.state, jobs.verdict, counted.claims
+SELECT returned.job, returned.submission, returned.created, jobs.agent, jobs.state, jobs.verdict, counted.claims,
+    counted.example
 FROM (
     SELECT job, submission, created, report FROM remit.results
     WHERE verdict <> 'accept' AND created >= %(since)s ORDER BY created DESC LIMIT %(limit)s
 ) AS returned
 JOIN remit.jobs ON jobs.id = returned.job
 CROSS JOIN LATERAL (
-    SELECT count(DISTINCT (one ->> 'rule', one ->> 'line', one ->> 'message')) AS claims
+    SELECT count(DISTINCT (one ->> 'rule', one ->> 'line', one ->> 'message')) AS claims,
+        min(left(one ->> 'message', 400)) AS example
     FROM jsonb_array_elements(
         CASE WHEN jsonb_typeof(returned.report -> 'violations') = 'array' THEN returned.report -> 'violations'
             ELSE '[]' END) AS one

@@ -131,7 +131,8 @@ SELECT id, state, priority FROM remit.jobs WHERE id = ANY (%(jobs)s::bigint[]) A
 
 -- name: uses
 SELECT jobs.id, turns, input_tokens + output_tokens AS tokens, CASE WHEN is_priced THEN cost END AS cost,
-    extract(epoch FROM coalesce(jobs.finished, now()) - jobs.started) AS seconds
+    extract(epoch FROM coalesce(jobs.finished, now()) - jobs.started) AS seconds, jobs.created, jobs.started,
+    jobs.finished
 FROM remit.delegations JOIN remit.jobs ON jobs.id = delegations.job WHERE plan = %(plan)s
 
 -- name: add_step

@@ -20,6 +20,7 @@ from remit.store import dashboard, jobs
 from remit.store.dashboard import JobFilter, TranscriptRows
 from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
+from remit.surfaces.server.document_view import difference, excerpt, rendered
 from remit.surfaces.server.site import (
     Site,
     before_of,
@@ -29,6 +30,7 @@ from remit.surfaces.server.site import (
     render,
     see_other,
     site_of,
+    words_of,
     write,
 )
 
@@ -36,6 +38,8 @@ from remit.surfaces.server.site import (
 _MAX_TEXT = 50_000
 _MAX_LINES = 5_000
 _EVENT_COLUMNS = 200
+#: Claims whose code has the colours of its language.
+_MAX_COLOURED = 100
 #: Parts of a message that are text, and how they are labelled.
 _TEXTS = {
     "user-prompt": "Caller",
@@ -66,6 +70,8 @@ class MessageView(msgspec.Struct, kw_only=True):
     text: str
     calls: list[CallView] = []
     at: datetime | None = None
+    #: Tokens that the model read and wrote for it.
+    tokens: tuple[int, int] | None = None
     is_open: bool = False
 
 
@@ -89,22 +95,26 @@ class ReportView(msgspec.Struct, kw_only=True):
 
 
 def conversation_of(job: Job, transcript: TranscriptRows) -> list[MessageView]:
-    """Return the messages of a job; the first and the last one are open, and calls are attached to their message."""
-    calls = {row["call"]: _call(row) for row in transcript.calls}
+    """Return the messages of a job with their calls; the task is open, and the last message while the job runs."""
+    calls: dict[str, list[CallView]] = {}
+    for row in transcript.calls:  # the key of a call has its turn, since providers may use an id again
+        calls.setdefault(str(row["call"]).partition(":")[2], []).append(_call(row))
     views = [MessageView(speaker="Task", text=redact(job.prompt[: 2 * _MAX_TEXT])[:_MAX_TEXT], at=job.created)]
     for row in transcript.messages:
         views.extend(_message_views(row, calls, is_first=row["number"] == 0))
-    if calls:  # the calls of a program, or of an answer that is not stored yet
-        views.append(MessageView(speaker="Tools", text="", calls=list(calls.values())))
-    views[0].is_open = views[-1].is_open = True
+    if rest := [call for waiting in calls.values() for call in waiting]:  # of a program, or of an answer to come
+        views.append(MessageView(speaker="Tools", text="", calls=rest))
+    views[0].is_open = True
+    views[-1].is_open = views[-1].is_open or job.state != "finished" or not views[-1].text
     return views
 
 
-def _message_views(row: DictRow, calls: dict[str, CallView], *, is_first: bool) -> Iterable[MessageView]:
+def _message_views(row: DictRow, calls: dict[str, list[CallView]], *, is_first: bool) -> Iterable[MessageView]:
     message = row["message"] if isinstance(row["message"], dict) else {}
     parts = [part for part in message.get("parts", ()) if isinstance(part, dict)]
-    made = [calls.pop(str(part.get("tool_call_id")), None) for part in parts if part.get("part_kind") == "tool-call"]
-    own = [call for call in made if call is not None]
+    made = [part for part in parts if part.get("part_kind") == "tool-call"]
+    waiting = [calls.get(str(part.get("tool_call_id") or part.get("tool_name"))) for part in made]
+    own = [found.pop(0) for found in waiting if found]
     texts = [
         MessageView(speaker=_TEXTS[kind], text=_text(part.get("content")), at=row["created"])
         for part in parts
@@ -115,7 +125,14 @@ def _message_views(row: DictRow, calls: dict[str, CallView], *, is_first: bool) 
         views[-1].calls = own
     elif own:
         views = [MessageView(speaker="Agent", text="", calls=own, at=row["created"])]
+    if views and message.get("kind") == "response":
+        views[-1].tokens = _tokens(message.get("usage"))
     return views
+
+
+def _tokens(usage: object) -> tuple[int, int] | None:
+    read, written = (usage.get(f"{name}_tokens") for name in ("input", "output")) if isinstance(usage, dict) else (0, 0)
+    return (read, written) if isinstance(read, int) and isinstance(written, int) and read + written else None
 
 
 def _text(content: Any) -> str:
@@ -185,9 +202,17 @@ def report_of(results: Sequence[Mapping[str, Any]]) -> ReportView:
     return ReportView(
         verdict=results[-1]["verdict"],
         violations=_entries(report.get("violations"), _VIOLATION),
-        references=_entries(report.get("references"), _REFERENCE),
+        references=_references(report),
         commit=_commit(report),
     )
+
+
+def _references(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = _entries(report.get("references"), _REFERENCE)
+    for number, reference in enumerate(found):
+        path = str(reference["path"]) if number < _MAX_COLOURED else ""
+        reference["lines"] = excerpt(reference["code"], path)
+    return found
 
 
 def _commit(report: Mapping[str, Any]) -> str | None:
@@ -238,6 +263,7 @@ def job_filter_of(request: Request) -> JobFilter:
         verdict=choice_of(request, "verdict", VERDICTS),
         outcome=choice_of(request, "outcome", OUTCOMES),
         agent=agent if agent and agent.isprintable() else None,
+        words=words_of(request),
     )
 
 
@@ -253,6 +279,7 @@ async def job_list(request: Request) -> Response:
         after=after,
         is_first=before_of(request) is None,
         agents=await dashboard.agent_names(site.database),
+        searched=dashboard.MAX_SEARCHED,
         choices={"state": STATES, "verdict": VERDICTS, "outcome": OUTCOMES},
     )
 
@@ -275,7 +302,9 @@ async def job_page(request: Request) -> Response:
         brief=await _brief(site, job),
         report=report,
         lines=marked_lines(document, report),
-        earlier=results[:-1],
+        document=rendered(document, report.references, report.violations),
+        earlier=[{**row, "violations": report_of([row]).violations} for row in results[:-1]],
+        correction=difference(results[-2]["document"], document) if len(results) > 1 else (),
         conversation=conversation_of(job, transcript),
         receipts=transcript.receipts,
         events=event_texts(await dashboard.last_events(site.database, job.id)),

@@ -36,12 +36,16 @@ _PROMPT = "prompt "
 
 
 class UntrueRow(msgspec.Struct, kw_only=True):
-    """The untrue claims of one agent on one day: how many were stopped, and how many got through."""
+    """The untrue claims of one agent on one day: how many were stopped, how many got through, and the first of them."""
 
     day: date
     agent: str
     stopped: int = 0
     passed: int = 0
+    example: str = ""
+    #: The page that shows the example, and the title of the link.
+    address: str = ""
+    title: str = ""
 
 
 class RejectedReport(msgspec.Struct, kw_only=True):
@@ -109,7 +113,17 @@ def job_rows(returned: Iterable[DictRow]) -> list[UntrueRow]:
         known = worst.get(row["job"])
         if known is None or row["claims"] > known["claims"]:
             worst[row["job"]] = row
-    return [UntrueRow(day=_day(row["created"]), agent=row["agent"], stopped=row["claims"]) for row in worst.values()]
+    return [
+        UntrueRow(
+            day=_day(row["created"]),
+            agent=row["agent"],
+            stopped=row["claims"],
+            example=row["example"] or "",
+            address=f"/jobs/{row['job']}#correction",
+            title=f"job {row['job']}",
+        )
+        for row in worst.values()
+    ]
 
 
 def sum_by_day(rows: Iterable[UntrueRow]) -> list[UntrueRow]:
@@ -119,6 +133,8 @@ def sum_by_day(rows: Iterable[UntrueRow]) -> list[UntrueRow]:
         total = sums.setdefault((row.day, row.agent), UntrueRow(day=row.day, agent=row.agent))
         total.stopped += row.stopped
         total.passed += row.passed
+        if row.example and (not total.example or row.passed):  # what got through is what a reader wants to know first
+            total.example, total.address, total.title = row.example, row.address, row.title
     return sorted(sums.values(), key=lambda row: (-row.day.toordinal(), -row.stopped - row.passed, row.agent))
 
 
@@ -168,6 +184,9 @@ def _session_rows(project: SessionProject, recorded: RecordedSession, since: flo
             agent=_MAIN_AGENT if key.startswith(_PROMPT) else agents.get(key, "subagent").rpartition(":")[2],
             stopped=entry.stopped,
             passed=entry.passed,
+            example=entry.example,
+            address=f"/sessions/{recorded.name}",
+            title=recorded.state.title or "session",
         )
         for key, entry in entries
         if entry.stopped or entry.passed
@@ -184,13 +203,12 @@ def _last_of_session(project: SessionProject, recorded: RecordedSession) -> Reje
     if not stopped:
         return None
     report = stopped[-1]
-    name = recorded.state.session or recorded.name
     return RejectedReport(
         agent=report.agent.rpartition(":")[2],
         at=datetime.fromtimestamp(report.at, UTC),
         end=_end_of(report, kept),
         address=f"/sessions/{recorded.name}#delegations",
-        title=f"session {name[:8]}",
+        title=recorded.state.title or f"session {recorded.name[:8]}",
         claims=_claims(report.violations),
     )
 

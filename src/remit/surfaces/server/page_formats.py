@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from markupsafe import Markup
@@ -79,6 +79,11 @@ def stamp(at: datetime | None) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S}" if at is not None else ""
 
 
+def weekday(day: date) -> str:
+    """Return a day of the last week, such as `Mon 16 Nov`."""
+    return f"{day:%a} {day.day} {day:%b}"
+
+
 def iso(at: datetime | None) -> str:
     """Return a time for a machine."""
     return at.astimezone(UTC).isoformat(timespec="seconds") if at is not None else ""
@@ -138,7 +143,8 @@ def one_line(text: object) -> str:
 
 def task_line(text: object) -> str:
     """Return the beginning of a task as one line without secrets, which the task itself must contain."""
-    return one_line(redact(str(text)))[:_TASK_COLUMNS]
+    line = one_line(redact(str(text)))
+    return line if len(line) <= _TASK_COLUMNS else line[:_TASK_COLUMNS].rpartition(" ")[0] + " …"
 
 
 def as_json(value: Any) -> str:
@@ -162,4 +168,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "task_line": task_line,
     "text_parts": text_parts,
     "tone": tone,
+    "weekday": weekday,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,8 +15,9 @@ from remit.operations.jobs import ANSWERS, answer_question, cancel_plan
 from remit.operations.review_items import whole_number
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.api import plan_result
-from remit.store import dashboard, plans
-from remit.store.plans import PlanState
+from remit.store import dashboard, plans, review_queue
+from remit.store.plans import JobUsage, PlanState
+from remit.store.review_queue import ItemFilter, ReviewItem
 from remit.surfaces.server.site import (
     before_of,
     choice_of,
@@ -25,6 +27,7 @@ from remit.surfaces.server.site import (
     render,
     see_other,
     site_of,
+    words_of,
     write,
 )
 
@@ -38,7 +41,8 @@ async def plan_list(request: Request) -> Response:
     """List plans by page, the newest first."""
     site = site_of(request)
     state = choice_of(request, "state", STATES)
-    rows, after = await dashboard.page_of_plans(site.database, state, before_of(request))
+    words = words_of(request)
+    rows, after = await dashboard.page_of_plans(site.database, state, before_of(request), words=words)
     return render(
         request,
         "plans.html",
@@ -47,6 +51,8 @@ async def plan_list(request: Request) -> Response:
         is_first=before_of(request) is None,
         state=state,
         states=STATES,
+        words=words or "",
+        query={name: value for name, value in (("state", state), ("q", words)) if value},
         questions=await plans.escalations(site.database, is_open=True),
     )
 
@@ -59,6 +65,8 @@ async def plan_page(request: Request) -> Response:
     merged = next((phase.merge for phase in reversed(found.phases) if phase.merge is not None), None)
     person = person_of(request)
     is_waiting = found.plan.state in ("running", "waiting")
+    uses = await plans.uses_of(site.database, number)
+    items = await review_queue.list_items(site.database, ItemFilter(state=None, plan=number), limit=_MAX_FINDINGS)
     answerable = {one.id for one in await plans.escalations(site.database, number, is_open=True)}
     return render(
         request,
@@ -68,10 +76,11 @@ async def plan_page(request: Request) -> Response:
         delegations=found.delegations,
         questions=found.escalations,
         answerable=answerable,
-        uses=await plans.uses_of(site.database, number),
+        uses=uses,
+        spans=spans_of(uses),
         steps=await dashboard.last_steps(site.database, number),
         owner=owner,
-        merged=merge_view(merged),
+        merged=merge_view(merged, items),
         answers=ANSWERS,
         may_answer=person.may("reviewer"),
         may_cancel=person.may("operator") and is_waiting and not (owner is not None and owner.is_question),
@@ -79,15 +88,43 @@ async def plan_page(request: Request) -> Response:
     )
 
 
-def merge_view(merge: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a stored merge as far as a page shows it, with all fields that the page uses."""
+class Span(NamedTuple):
+    """When a job waited and ran, in percent of the time from the first to the last job of its plan."""
+
+    created: float
+    started: float
+    finished: float
+
+
+def spans_of(uses: Mapping[int, JobUsage], now: datetime | None = None) -> dict[int, Span]:
+    """Return the spans of the jobs of a plan, by job number."""
+    end = now or datetime.now(UTC)
+    times = {
+        job: (use.created, use.started or use.finished or end, use.finished or end)
+        for job, use in uses.items()
+        if use.created is not None
+    }
+    first = min((created for created, _, _ in times.values()), default=end)
+    whole = max((finished - first for _, _, finished in times.values()), default=end - first).total_seconds() or 1.0
+    return {
+        job: Span(*(100 * (time - first).total_seconds() / whole for time in three)) for job, three in times.items()
+    }
+
+
+def merge_view(merge: Mapping[str, Any] | None, items: Iterable[ReviewItem] = ()) -> dict[str, Any] | None:
+    """Return a stored merge as far as a page shows it, with all fields that the page uses and its review items."""
     if merge is None:
         return None
-    findings = [_finding(one) for one in _tables(merge.get("findings"))]
-    conflicts = [
-        {"kind": one.get("kind", ""), "finding": one.get("finding", ""), "why": one.get("why", "")}
-        for one in _tables(merge.get("conflicts"))
-    ]
+    known = {(item.path, item.line, item.title): item.id for item in items}
+    found = [_finding(one) for one in _tables(merge.get("findings"))]
+    findings = [one | {"item": known.get((one["path"] or "", one["line"], str(one["title"])))} for one in found]
+    by_id = {one["id"]: one for one in findings}
+    conflicts = []
+    for one in _tables(merge.get("conflicts")):
+        kind, finding, why = (str(one.get(name) or "") for name in ("kind", "finding", "why"))
+        about = by_id.get(finding)
+        item = about["item"] if about else known.get(("", None, f"{finding}: {why}"))
+        conflicts.append({"kind": kind, "finding": about["title"] if about else finding, "why": why, "item": item})
     return {
         "status": merge.get("status", ""),
         "decision": merge.get("decision", ""),

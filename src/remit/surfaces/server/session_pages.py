@@ -1,4 +1,4 @@
-"""The sessions of clients under contract: delegations, denied calls, budget, declarations, and what was noticed later.
+"""The sessions of clients: delegations, denied calls, budget, declarations, and what was noticed later.
 
 The hooks store sessions as files of a project, so the server shows those of the project that it was started in.
 """
@@ -55,13 +55,15 @@ def _summary(found: RecordedSession) -> dict[str, Any]:
     return {
         "name": found.name,
         "session": state.session or found.name,
+        "title": state.title or f"session {(state.session or found.name)[:8]}",
+        "branch": state.branch,
         "started": time_of(state.started),
         "updated": time_of(state.updated),
         "decisions": len(state.decisions),
         "denied": len(log_entries(state, denied=True)),
         "delegations": len(delegations),
         "open": sum(one["state"] == "open" for one in delegations),
-        "warnings": len(state.warnings),
+        "untrue": dict(zip(("stopped", "passed"), state.untrue_since(), strict=True)),
         "changes": sum(not change.decided for change in state.changes),
     }
 

@@ -42,6 +42,7 @@ NAVIGATION = (
     ("/calibration", "Calibration"),
 )
 _MAX_FIELDS = 50
+_MAX_WORDS = 100
 _MAX_NUMBER = 2**63 - 1
 _MAX_DIGITS = len(str(_MAX_NUMBER))
 
@@ -145,6 +146,12 @@ def choice_of(request: Request, name: str, choices: Collection[str]) -> str | No
     """Return a parameter of the address if it is one of the choices."""
     value = request.query_params.get(name)
     return value if value in choices else None
+
+
+def words_of(request: Request) -> str | None:
+    """Return the words that a list is searched for."""
+    words = request.query_params.get("q", "").strip()[:_MAX_WORDS]
+    return words if words and words.isprintable() else None
 
 
 async def form_of(request: Request) -> dict[str, str]:
