@@ -38,7 +38,7 @@ _BLOCKS = {
 _HEADINGS = {f"H{level}": f"h{min(level + 1, 6)}" for level in range(1, 7)}
 #: Where claims and violations of a line are written that no text of the line has.
 _ENDS = ("</p>", "</li>", "</td></tr>", *(f"</{tag}>" for tag in _HEADINGS.values()))
-_COLOURS = (
+_COLOURS: tuple[tuple[Any, str], ...] = (
     (Token.Comment, "comment"),
     (Token.Literal.String, "string"),
     (Token.Literal.Number, "number"),
@@ -219,7 +219,7 @@ def _coloured(text: str, colour: str) -> Markup:
 
 def _lexer(path: str, language: str) -> Lexer | None:
     """Return the lexer of a file's name or of a language; it keeps white space, so that lines stay lines."""
-    options = {"stripnl": False, "ensurenl": False}
+    options: Mapping[str, Any] = {"stripnl": False, "ensurenl": False}
     try:
         return get_lexer_by_name(language, **options) if language else get_lexer_for_filename(path, **options)
     except (ClassNotFound, ValueError):
