@@ -231,6 +231,20 @@ def codex_text(words: str) -> Json:
 
 
 class TestCodex:
+    def test_a_command_counts_from_its_end(self, tmp_path: Path) -> None:
+        start = {"type": "function_call", "name": "exec_command", "call_id": "c", "arguments": '{"cmd": "pytest -q"}'}
+        open_yet = {"type": "function_call_output", "call_id": "c", "output": "Process running with session ID 5"}
+        item = {"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "pytest -q"], "exit_code": 1}
+        asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go on."}]}
+        lines = codex_lines(start, open_yet, codex_text(CLAIM), asked, codex_text(CLAIM))
+        end = {
+            "type": "event_msg",
+            "payload": {"type": "item_completed", "item": {**item, "aggregated_output": FAILED}},
+        }
+        lines.insert(-1, end)
+        found = audited(write(tmp_path / "a.jsonl", lines), every=True).statements
+        assert sorted(entry.outcome for entry in found) == ["contradicted", "unseen"]
+
     @pytest.mark.parametrize(
         "output",
         [

@@ -68,6 +68,8 @@ class CodexCalls(AgentCalls):
             return
         for number, receipt in enumerate(receipts):
             key = f"{name}#{number}"
+            if key in self._calls:  # the call was known before it ended
+                self.ended_later.append(key)
             if key in self._calls or len(self._calls) < MAX_CALLS:
                 self._calls[key] = receipt
 
