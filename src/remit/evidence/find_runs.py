@@ -55,7 +55,7 @@ _VALUED = frozenset(
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 _CONTAINERS = ("docker", "podman", "docker-compose", "kubectl", "nerdctl")
-_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
 _PYTHON = lazy_pattern(r"python[\d.]*$|pypy3?$|py$")
 #: The escape sequences of a terminal.
 _ESCAPES = lazy_pattern(

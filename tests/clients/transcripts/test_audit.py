@@ -185,6 +185,20 @@ class TestProof:
         session = ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(words)
         assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
 
+    @pytest.mark.parametrize(
+        ("command", "words"),
+        [
+            ("fish -c 'npx tsc --noEmit' 2>&1 | head -50", "Type check passes."),
+            ("npx expo lint -- src/a.tsx 2>&1", "Lint passes."),
+            ("npx eslint src 2>&1 | tail -20", "ESLint passes."),
+            ("go build ./... 2>&1 | head -20", "The build succeeds."),
+        ],
+    )
+    def test_a_program_that_printed_nothing_found_nothing(self, tmp_path: Path, command: str, words: str) -> None:
+        session = ClaudeCode().asks("check it").runs(command, "").says(words)
+        [statement] = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
+        assert statement.outcome == "verified"
+
     def test_an_exit_status_alone_proves_nothing(self, tmp_path: Path) -> None:
         session = ClaudeCode().asks("fix it").runs("npm test", "Exit code 1", failed=True).says(CLAIM)
         [statement] = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
