@@ -1,4 +1,4 @@
-"""Texts that look like references and are not, by example. docs/reference-forms.md shows them."""
+"""Texts that look like references and are not, by example."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The written forms of references, by example: each text with the references in it.
 
-The tests run every line of these tables, and docs/reference-forms.md shows them. `reference_decoys` has the texts that
+The tests run every line of these tables. `reference_decoys` has the texts that
 look like references and are not.
 """
 
