@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.in_process import run_here
 
 import remit
-
-pytestmark = pytest.mark.process
-
-MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
 
 FILES = {
     "shop/cart.py": '''"""The cart of a session."""
@@ -243,12 +239,10 @@ def _line(role: str, content: object) -> dict[str, Any]:
 
 def check(report: Path, repo: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Run the command; return its exit code and its only result."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [*MAIN, "check", str(report), "--repo", str(repo), "--format", "json", *arguments]
-    done = subprocess.run(command, cwd=report.parent, env=environment, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    (result,) = json.loads(done.stdout)["results"]
-    return done.returncode, result
+    done = run_here(report.parent, "check", report, "--repo", repo, "--format", "json", *arguments)
+    assert done.err == ""
+    (result,) = done.json["results"]
+    return done.code, result
 
 
 def assert_exactly(violations: list[tuple[str, str, int, str]], *expected: tuple[str, str, int, str]) -> None:
@@ -266,6 +260,7 @@ def test_with_receipts_exactly_the_four_inventions_are_reported(report: Path, re
     code, result = check(report, repo, "--receipts", str(receipts))
     assert (code, result["verdict"]) == (1, "revise")
     assert_exactly(violations(result), STALE, INVENTED, ALTERED, RUN)
+    assert result["violations"][0]["help"] == "Cite shop/prices.py:21 instead."
     found = {entry["text"]: (entry["outcome"], entry["found"], entry["seen"]) for entry in result["references"]}
     assert found["shop/prices.py:6"] == ("relocated", {"path": "shop/prices.py", "line": 21}, "line")
     assert found["shop/coupons.py:18"][0] == "missing-file"
@@ -275,12 +270,6 @@ def test_with_receipts_exactly_the_four_inventions_are_reported(report: Path, re
         ("shop/orders.py", 10, "mismatch", ALTERED[2])
     ]
     assert "test-run-unseen" not in [entry["rule"] for entry in result["not_run"]]
-
-
-def test_the_help_names_the_line_of_the_moved_symbol(report: Path, repo: Path, receipts: Path) -> None:
-    _, result = check(report, repo, "--receipts", str(receipts))
-    helps = {found["rule"]: found["help"] for found in result["violations"]}
-    assert helps["reference-relocated"] == "Cite shop/prices.py:21 instead."
 
 
 def test_the_supported_confidence_counts_verified_claims(report: Path, repo: Path, receipts: Path) -> None:
@@ -345,12 +334,6 @@ def test_the_python_function_reports_the_same(report: Path, repo: Path, receipts
     assert_exactly(named(verdict), STALE, INVENTED, ALTERED)
     (entry,) = (entry for entry in verdict.not_run if entry.rule == "test-run-unseen")
     assert f"line {RUN[2]} was not checked" in entry.why
-
-
-def test_the_command_and_the_python_function_agree(report: Path, repo: Path, receipts: Path) -> None:
-    _, result = check(report, repo, "--receipts", str(receipts))
-    verdict = remit.check(report, repo=repo, receipts=receipts)
-    assert violations(result) == [(found.rule, found.level, found.line, found.message) for found in verdict.violations]
 
 
 def test_the_corrected_report_is_accepted(report: Path, repo: Path, receipts: Path) -> None:

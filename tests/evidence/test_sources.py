@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from support.in_process import run_here
 
 from remit import check
 from remit.checking import Options, check_text
@@ -25,14 +25,6 @@ from remit.workspace.files import WorkTree
 from remit.workspace.snapshot import take_snapshot
 
 pytestmark = pytest.mark.process
-
-MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
-
-
-def remit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The real command."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.run([*MAIN, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
 def write(path: Path, value: object) -> Path:
@@ -163,11 +155,11 @@ def test_the_command_reports_a_missing_source_in_one_line(
     tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     (tmp_path / "answer.md").write_text(sample_text("generic"))
-    done = remit("check", "answer.md", *arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1
+    done = run_here(tmp_path, "check", "answer.md", *arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert words in done.err
+    assert done.err.count("\n") == 1
 
 
 # Running again
@@ -227,10 +219,10 @@ def test_nothing_is_run_without_a_request(answer: Path, tmp_path: Path) -> None:
     check(answer, repo=tmp_path, receipts=records)
     receipts = write(tmp_path / "r.json", {"receipts": records})
     for extra in ((), ("--receipts", str(receipts)), ("--claims", "--format", "json")):
-        remit("check", str(answer), "--repo", str(tmp_path), *extra, cwd=tmp_path)
+        run_here(tmp_path, "check", str(answer), "--repo", str(tmp_path), *extra)
     assert not list(tmp_path.rglob("MARKER*"))
     assert sorted(tmp_path.rglob("*")) == sorted([*before, receipts])
-    remit("check", str(answer), "--repo", str(tmp_path), "--rerun", "touch MARKER", cwd=tmp_path)
+    run_here(tmp_path, "check", str(answer), "--repo", str(tmp_path), "--rerun", "touch MARKER")
     assert (tmp_path / "MARKER").exists()
 
 
@@ -253,16 +245,16 @@ def test_a_repeated_command_is_compared_with_the_claim(
     command = f"{sys.executable} -c 'raise SystemExit({status})'"
     text = sample_text("implementation").replace(*edit) if edit else sample_text("implementation")
     (tmp_path / "answer.md").write_text(text)
-    done = remit(
+    done = run_here(
+        tmp_path,
         *("check", "answer.md", "--repo", str(TREE), "--rerun", command, "--select", "test-run-unseen"),
         *("--format", "json"),
-        cwd=tmp_path,
     )
-    (found,) = json.loads(done.stdout)["results"]
+    (found,) = done.json["results"]
     assert [violation["message"] for violation in found["violations"]] == [
         line.format(command=command[:80]) for line in expected
     ]
-    assert done.returncode == bool(expected)
+    assert done.code == bool(expected)
     assert "test-run-unseen" not in [entry["rule"] for entry in found["not_run"]]
 
 

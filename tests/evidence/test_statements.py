@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.in_process import run_here
 
 from remit.evidence.find_runs import kept_output
 from remit.evidence.judge_statements import StatementJudge
@@ -21,7 +19,6 @@ from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
 from remit.workspace.files import WorkTree
 
 _PLANTED = tomllib.loads((Path(__file__).parent / "statements" / "planted.toml").read_text("utf-8"))["record"]
-MAIN = [sys.executable, "-c", "from remit.surfaces.cli import main; main()"]
 EDIT = Receipt("Edit", path="src/cart.py")
 
 
@@ -176,12 +173,6 @@ def test_a_judge_can_be_asked_while_the_record_grows() -> None:
 # From outside
 
 
-def remit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The real command."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.run([*MAIN, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-
-
 def _transcript(path: Path, *calls: tuple[str, str]) -> str:
     """Write a transcript of the client with these commands and their outputs."""
     lines: list[dict[str, Any]] = [{"type": "user", "cwd": str(path.parent), "message": {"content": "go"}}]
@@ -211,19 +202,18 @@ def test_verify_compares_a_text_with_a_transcript(
 ) -> None:
     transcript = _transcript(tmp_path / "session.jsonl", *calls)
     (tmp_path / "answer.md").write_text(text)
-    done = remit("verify", "answer.md", "--repo", str(tmp_path), "--transcript", transcript, cwd=tmp_path)
-    assert done.returncode == 1
-    assert text in done.stdout
-    assert proof in done.stdout
+    done = run_here(tmp_path, "verify", "answer.md", "--repo", str(tmp_path), "--transcript", transcript)
+    assert done.code == 1
+    assert text in done.out
+    assert proof in done.out
 
 
-@pytest.mark.process
 def test_check_lists_statements_as_claims(tmp_path: Path) -> None:
     transcript = _transcript(tmp_path / "session.jsonl", ("npm test 2>&1 | tail", "  3 passing (2ms)"))
     (tmp_path / "answer.md").write_text("All 3 tests pass. I pushed it.")
     arguments = ("--profile", "claims", "--repo", str(tmp_path), "--transcript", transcript, "--format", "json")
-    done = remit("check", "answer.md", *arguments, cwd=tmp_path)
-    (result,) = json.loads(done.stdout)["results"]
+    done = run_here(tmp_path, "check", "answer.md", *arguments)
+    (result,) = done.json["results"]
     assert [(claim["kind"], claim["text"], claim["outcome"], claim["why"]) for claim in result["claims"]] == [
         ("run", "All 3 tests pass.", "verified", ""),
         ("change", "I pushed it.", "unseen", "no call pushed anything"),
