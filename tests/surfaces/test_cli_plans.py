@@ -143,6 +143,7 @@ def test_a_plan_that_waits_asks_and_goes_on_by_an_answer(place: Place) -> None:
         "escalation": 2,
         "plan": 1,
         "answer": "skip",
+        "next_action": "answered; continue with `remit plan run --resume 1`",
     }
     end = place.remit("plan", "run", "plan.toml", "--format", "json")
     found = json.loads(end.out)
@@ -161,7 +162,7 @@ def test_what_agents_say_never_reaches_the_terminal_raw() -> None:
     from datetime import UTC, datetime
 
     from remit.orchestrate.api import PlanResult
-    from remit.reports.plans import escalation_lines, plan_lines
+    from remit.reports.plans import plan_lines, question_lines
     from remit.store.plans import Delegation, PhaseRow, PlanRow
 
     now = datetime.now(UTC)
@@ -190,7 +191,7 @@ def test_what_agents_say_never_reaches_the_terminal_raw() -> None:
         answered=None,
     )
     found = PlanResult(row, [PhaseRow(number=0, name=HOSTILE + LONG, state="running")], [one], [question])
-    for lines in (plan_lines(found, {}, 80), escalation_lines([question], 80)):
+    for lines in (plan_lines(found, {}, 80), question_lines([question], 80)):
         for line in lines:
             text = "".join(piece.text for piece in line)
             assert not RAW.search(text)

@@ -59,6 +59,9 @@ class Field(NamedTuple):
     use: Use
     #: `msgspec.NODEFAULT` if the surface requires a value.
     default: Any
+    #: The limits of a number.
+    least: Any = None
+    most: Any = None
 
     @property
     def value_type(self) -> Any:
@@ -91,7 +94,8 @@ def _fields(operation: type[msgspec.Struct], surface: Surface) -> list[Field]:
         if surface in use.required:
             default = msgspec.NODEFAULT
             type_ = Annotated[(_value_type(type_), *metas)] if metas else _value_type(type_)
-        fields.append(Field(info.name, type_, description, use, default))
+        least, most = (next((getattr(meta, name) for meta in metas), None) for name in ("ge", "le"))
+        fields.append(Field(info.name, type_, description, use, default, least, most))
     return fields
 
 
@@ -145,6 +149,14 @@ def convert_arguments(
 def operation_of(operation: type[T], sent: msgspec.Struct, **in_path: Any) -> T:
     """Return the operation of what a program sent, and of what the address has."""
     return operation(**{name: getattr(sent, name) for name in sent.__struct_fields__}, **in_path)
+
+
+def field_schema(field: Field) -> dict[str, Any]:
+    """Return the schema of a value of a field, without null."""
+    schema = _shortened(msgspec.json.schema(field.type))
+    if field.default not in (None, "", msgspec.NODEFAULT):
+        schema["default"] = field.default
+    return schema if isinstance(schema, dict) else {}
 
 
 def argument_schema(wanted: Any) -> dict[str, Any]:

@@ -16,15 +16,18 @@ from remit.orchestrate.answers import give_answer
 from remit.orchestrate.api import PlanResult, check_drivable, plan_result
 from remit.orchestrate.progress import record_answer, record_cancelled
 from remit.registry.model import Limits
-from remit.reports.plans import escalation_shape
+from remit.reports.plans import QuestionShape, question_shape
 from remit.store import jobs, plans
 from remit.store.database import Database
-from remit.store.jobs import Job
+from remit.store.jobs import Job, State
 
 AnswerVerb = Literal["retry", "skip", "text", "cancel"]
 ANSWERS: tuple[AnswerVerb, ...] = get_args(AnswerVerb)
 _NEED_WORDS = ("skip", "text")
+Verdict = Literal["accept", "revise", "reject"]
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+#: How many entries a page over HTTP has.
+PageLimit = Annotated[int, described("At most this many.", ge=1, le=500)]
 _Words = Annotated[list[str], described("", on=CLI, required=CLI, metavar="[AGENT] TASK", is_argument=True)]
 
 
@@ -125,6 +128,29 @@ class Orchestrate(TreeLimits, frozen=True, kw_only=True):
     form: Form = "text"
 
 
+class ListJobs(msgspec.Struct, frozen=True, kw_only=True):
+    """Which jobs to list."""
+
+    state: Annotated[State | None, described("Only jobs in this state.")] = None
+    agent: Annotated[str | None, described("Only jobs of this agent.")] = None
+    verdict: Annotated[Verdict | None, described("Only jobs with this verdict.")] = None
+    before: Annotated[Number | None, described("Only jobs before this number.", metavar="JOB")] = None
+    limit: Annotated[int, described("At most this many.", ge=1, le=10_000)] = 50
+    form: Form = "text"
+
+
+class JobPage(ListJobs, frozen=True, kw_only=True):
+    """A page of jobs over HTTP."""
+
+    limit: PageLimit = 50
+
+
+class PlanNumber(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan."""
+
+    plan: Annotated[Number, described("Its number.")]
+
+
 class JobNumber(msgspec.Struct, frozen=True, kw_only=True):
     """A job."""
 
@@ -168,19 +194,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     form: Form = "text"
 
 
-class QuestionShape(msgspec.Struct, kw_only=True):
-    """A question of a plan or an orchestrator."""
+class ListQuestions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which questions to list."""
 
-    id: int
-    plan: int
-    agent: str | None
-    reason: str
-    answer: str | None
-    words: str | None
+    is_all: Annotated[bool, described("Include answered questions.", option="--all")] = False
+    form: Form = "text"
 
 
 class QuestionList(msgspec.Struct, kw_only=True):
-    """The open questions."""
+    """Questions of plans and orchestrators."""
 
     schema: Literal["remit.escalations/1"] = "remit.escalations/1"
     escalations: list[QuestionShape]
@@ -260,10 +282,16 @@ async def retry_job(database: Database, number: int) -> tuple[Job, str]:
     return await jobs.get(database, number), action
 
 
-async def open_questions(database: Database) -> QuestionList:
-    """Return the open questions."""
-    escalations = await plans.escalations(database, is_open=True)
-    return QuestionList(escalations=[QuestionShape(**escalation_shape(row)) for row in escalations])
+async def list_jobs(database: Database, wanted: ListJobs, *, is_whole: bool) -> list[Job]:
+    """Return jobs, the newest first."""
+    names = ("state", "agent", "verdict", "before", "limit")
+    return await jobs.list_jobs(database, **{name: getattr(wanted, name) for name in names}, is_whole=is_whole)
+
+
+async def list_questions(database: Database, wanted: ListQuestions) -> QuestionList:
+    """Return the open questions, or all."""
+    escalations = await plans.escalations(database, is_open=not wanted.is_all)
+    return QuestionList(escalations=[question_shape(row) for row in escalations])
 
 
 async def answer_question(

@@ -1,4 +1,4 @@
-"""The operations on the review queue: pages of items, and decisions."""
+"""The operations on the review queue and the ledger: pages, and decisions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import msgspec
 
 from remit.errors import UsageError
 from remit.ledger.items import ItemKind
+from remit.ledger.ledger_entries import EntrySource, LedgerEntry
 from remit.operations.declaration import described
-from remit.operations.jobs import Number
-from remit.store import review_queue
+from remit.operations.jobs import Number, PageLimit, Verdict
+from remit.store import ledger, review_queue
 from remit.store.database import Database
+from remit.store.ledger import EntryFilter
 from remit.store.review_queue import (
     VERBS,
     ItemFilter,
@@ -27,8 +29,8 @@ from remit.store.review_queue import (
 _MAX_LISTED = 100
 
 
-class FindingFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which items of the review queue, and which page of them."""
+class ItemChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """Which items of the review queue."""
 
     state: ItemState | Literal["any"] = "open"
     kind: ItemKind | None = None
@@ -37,8 +39,65 @@ class FindingFilter(msgspec.Struct, frozen=True, kw_only=True):
     category: str | None = None
     path: Annotated[str | None, described("The start of the path.")] = None
     plan: Number | None = None
+
+    def item_filter(self) -> ItemFilter:
+        """Return the filter of the store."""
+        state = self.state if self.state != "any" else None
+        names = ("agent", "category", "path")
+        chosen = {name: _printable(getattr(self, name)) for name in names}
+        return ItemFilter(state=state, kind=self.kind, severity=self.severity, plan=self.plan, **chosen)
+
+
+class FindingFilter(ItemChoice, frozen=True, kw_only=True):
+    """Which items of the review queue, and which page of them."""
+
     limit: Annotated[int, described("The length of the page.", ge=1, le=_MAX_LISTED)] = 20
     after: Annotated[str, described("The `after` of the page before.", max_length=40)] = ""
+
+
+class ItemPage(FindingFilter, frozen=True, kw_only=True):
+    """A page of items over HTTP."""
+
+    limit: PageLimit = 50
+
+
+class ItemNumber(msgspec.Struct, frozen=True, kw_only=True):
+    """An item of the review queue."""
+
+    item: Annotated[Number, described("The number of the item.")]
+
+
+class ItemShape(msgspec.Struct, kw_only=True):
+    """An item of the review queue; null if none waits."""
+
+    schema: Literal["remit.review-item/1"] = "remit.review-item/1"
+    item: ReviewItem | None
+
+
+class Undo(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision to undo."""
+
+    decision: Annotated[str, described("The id of the decision.")]
+    note: Annotated[str, described("Why a decision of another reviewer is undone.", max_length=4_000)] = ""
+
+
+class LedgerPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Which entries of the ledger, and which page of them."""
+
+    agent: str | None = None
+    source: EntrySource | None = None
+    verdict: Verdict | None = None
+    job: Number | None = None
+    plan: Number | None = None
+    before: Annotated[Number | None, described("Only entries before this one.")] = None
+    limit: PageLimit = 50
+
+
+class LedgerList(msgspec.Struct, kw_only=True):
+    """Entries of the ledger, the newest first."""
+
+    schema: Literal["remit.ledger/1"] = "remit.ledger/1"
+    entries: list[LedgerEntry]
 
 
 class Decide(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,14 +121,7 @@ class ItemList(msgspec.Struct, kw_only=True):
 
 async def list_findings(database: Database, wanted: FindingFilter) -> ItemList:
     """Return a page of the items that a filter selects."""
-    chosen = ItemFilter(
-        state=wanted.state if wanted.state != "any" else None,
-        kind=wanted.kind,
-        severity=wanted.severity,
-        plan=wanted.plan,
-        **{name: _printable(getattr(wanted, name)) for name in ("agent", "category", "path")},
-    )
-    return await page_of_items(database, chosen, wanted.after, wanted.limit)
+    return await page_of_items(database, wanted.item_filter(), wanted.after, wanted.limit)
 
 
 def _printable(text: str | None) -> str | None:
@@ -83,6 +135,13 @@ async def page_of_items(database: Database, wanted: ItemFilter, after: str, limi
     found = await review_queue.list_items(database, wanted, after=place_of(after), limit=limit + 1)
     items = found[:limit]
     return ItemList(items=items, after=f"{items[-1].rank}.{items[-1].id}" if len(found) > limit else None)
+
+
+async def ledger_page(database: Database, wanted: LedgerPage) -> LedgerList:
+    """Return a page of the ledger."""
+    names = ("source", "verdict", "job", "plan")
+    chosen = EntryFilter(agent=_printable(wanted.agent), **{name: getattr(wanted, name) for name in names})
+    return LedgerList(entries=await ledger.list_entries(database, chosen, before=wanted.before, limit=wanted.limit))
 
 
 def whole_number(text: str) -> int | None:

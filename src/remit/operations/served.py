@@ -27,23 +27,46 @@ from remit.operations.jobs import (
     Cancel,
     GivenAnswerShape,
     JobNumber,
+    JobPage,
+    ListJobs,
+    ListQuestions,
+    PlanNumber,
+    QuestionList,
     Submit,
     answer_question,
     cancel_job,
-    open_questions,
+    list_jobs,
+    list_questions,
     retry_job,
     submit_job,
 )
 from remit.operations.merge import MergeDocuments, merge_documents
-from remit.operations.review_items import Decide, FindingFilter, ItemList, decide_item, list_findings
-from remit.reports.jobs import JobShape, job_shape
+from remit.operations.review_items import (
+    Decide,
+    FindingFilter,
+    ItemChoice,
+    ItemList,
+    ItemNumber,
+    ItemPage,
+    ItemShape,
+    LedgerList,
+    LedgerPage,
+    Undo,
+    checkout_of,
+    decide_item,
+    ledger_page,
+    list_findings,
+)
+from remit.orchestrate.api import plan_result
+from remit.reports.jobs import JobList, JobShape, job_shape, jobs_shape
+from remit.reports.plans import plan_shape
 from remit.reports.rules import PromptShape, RuleListShape, rules_shape
 from remit.reports.shapes import CheckShape
 from remit.rules.catalog import find
-from remit.store import jobs
+from remit.store import jobs, review_queue
 from remit.store.access import AuditedWrite, Person, Role, audited
 from remit.store.database import Database
-from remit.store.review_queue import ReviewDecision
+from remit.store.review_queue import ItemFilter, ReviewDecision, ReviewItem, apply_dismissals
 
 W = TypeVar("W", bound=msgspec.Struct)
 A = TypeVar("A")
@@ -89,9 +112,21 @@ class Endpoint(NamedTuple):
     path: str
     name: str
     summary: str
-    #: The field of the operation that `{number}` in the path is.
+    #: The field of the operation that is in the path.
     in_path: str = ""
     status: int = 200
+    #: Whether the other fields are parameters of the address although the method has a body.
+    is_without_body: bool = False
+
+    @property
+    def has_query(self) -> bool:
+        """Whether the fields are parameters of the address."""
+        return self.method == "GET" or self.is_without_body
+
+    @property
+    def template(self) -> str:
+        """The path without the types of its parameters."""
+        return self.path.replace(":number", "")
 
 
 class Answered(NamedTuple):
@@ -102,7 +137,10 @@ class Answered(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """An operation: the type of its arguments and of its answer, its function and its role."""
+    """An operation: the type of its arguments and of its answer, its function and its role.
+
+    One without a type of answer is a stream of events.
+    """
 
     arguments: type[msgspec.Struct]
     answer: Any
@@ -112,6 +150,12 @@ class Operation(NamedTuple):
     address: Endpoint | None = None
     #: Whether paths are looked up, so that the folders of the client must be known.
     uses_folders: bool = False
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The address of an operation that has one."""
+        assert self.address is not None  # noqa: S101 (the API has only these)
+        return self.address
 
     @property
     def is_read_only(self) -> bool:
@@ -171,7 +215,7 @@ async def retry(caller: Caller, wanted: JobNumber) -> JobShape:
 
 async def question_of(caller: Caller, number: int | None) -> tuple[int, str]:
     """Return the number and the text of an open question. Without a number, exactly one must be open."""
-    listed = (await open_questions((await caller.open_store()).database)).escalations
+    listed = (await questions(caller, ListQuestions())).escalations
     matching = [question for question in listed if number in (None, question.id)]
     if len(matching) != 1:
         numbers = ", ".join(str(question.id) for question in listed[:20])
@@ -191,9 +235,58 @@ async def answer(caller: Caller, wanted: Answer) -> GivenAnswerShape:
         return await answer_question(store.database, store.settings, number, wanted.answer, wanted.why.strip())
 
 
+async def listed_jobs(caller: Caller, wanted: ListJobs) -> JobList:
+    """List jobs."""
+    return jobs_shape(await list_jobs((await caller.open_store()).database, wanted, is_whole=True))
+
+
+async def show_plan(caller: Caller, wanted: PlanNumber) -> dict[str, Any]:
+    """Return one plan with its phases, questions and merged report."""
+    return plan_shape(await plan_result((await caller.open_store()).database, wanted.plan))
+
+
+async def questions(caller: Caller, wanted: ListQuestions) -> QuestionList:
+    """Return the open questions."""
+    return await list_questions((await caller.open_store()).database, wanted)
+
+
 async def findings(caller: Caller, wanted: FindingFilter) -> ItemList:
     """List items of the review queue."""
     return await list_findings((await caller.open_store()).database, wanted)
+
+
+async def show_item(caller: Caller, wanted: ItemNumber) -> ItemShape:
+    """Return one item."""
+    return ItemShape(item=await review_queue.get_item((await caller.open_store()).database, wanted.item))
+
+
+async def next_item(caller: Caller, wanted: ItemChoice) -> ItemShape:
+    """Lock the next item for the caller and return it; null if no item is left."""
+    return ItemShape(item=await lock_next(caller, wanted.item_filter()))
+
+
+async def lock_next(caller: Caller, chosen: ItemFilter) -> ReviewItem | None:
+    """Lock the next item that a filter selects."""
+    store = await caller.open_store()
+    details = {name: value for name, value in msgspec.structs.asdict(chosen).items() if value}
+    async with caller.writes(store, "next", "item", details) as made:
+        item = await review_queue.next_item(store.database, caller.person.name, chosen)
+        made.result = f"item:{item.id}" if item is not None else "no item is left"
+    return item
+
+
+async def undo(caller: Caller, wanted: Undo) -> ReviewDecision:
+    """Undo a decision, and the dismissal that followed from it."""
+    store, note = await caller.open_store(), wanted.note
+    async with caller.writes(store, "undo", f"decision:{wanted.decision[:40]}", {"note": note} if note else None):
+        undone = await review_queue.undo(store.database, wanted.decision, caller.person.name, note=note)
+        await apply_dismissals(store.database, checkout_of)
+    return undone
+
+
+async def list_ledger(caller: Caller, wanted: LedgerPage) -> LedgerList:
+    """List entries of the ledger."""
+    return await ledger_page((await caller.open_store()).database, wanted)
 
 
 async def decide(caller: Caller, wanted: Decide) -> ReviewDecision:
@@ -205,6 +298,7 @@ async def decide(caller: Caller, wanted: Decide) -> ReviewDecision:
 
 
 _JOB = "/jobs/{number:number}"
+_ITEM = "/review/{number:number}"
 OPERATIONS = (
     Operation(
         *(Verify, CheckShape, _in_thread(verify_document)),
@@ -271,6 +365,11 @@ OPERATIONS = (
         tool=Tool("get_job", "Show a job", "Return the state of a job, its verdict and its result."),
         address=Endpoint("GET", _JOB, "showJob", "Show a job with its result", in_path="job"),
     ),
+    Operation(*(JobPage, JobList, listed_jobs), address=Endpoint("GET", "/jobs", "listJobs", "List jobs")),
+    Operation(
+        *(JobNumber, None, show_job),
+        address=Endpoint("GET", f"{_JOB}/events", "followJob", "Follow the events of a job", in_path="job"),
+    ),
     Operation(
         *(Cancel, JobShape, cancel, "operator"),
         address=Endpoint("POST", f"{_JOB}/cancel", "cancelJob", "Cancel a job", in_path="job"),
@@ -286,6 +385,14 @@ OPERATIONS = (
             "List findings",
             "List findings, conflicts and results that a person should decide, the worst first.",
         ),
+    ),
+    Operation(
+        *(PlanNumber, dict[str, Any], show_plan),
+        address=Endpoint("GET", "/plans/{number:number}", "showPlan", "Show a plan", in_path="plan"),
+    ),
+    Operation(
+        *(ListQuestions, QuestionList, questions),
+        address=Endpoint("GET", "/questions", "listQuestions", "List the open questions"),
     ),
     Operation(
         *(Answer, GivenAnswerShape, answer, "reviewer"),
@@ -306,7 +413,29 @@ OPERATIONS = (
             "Record what the person decided about a finding: confirm, reject, unsure or skip. Never decide for the "
             "person.",
         ),
-        address=Endpoint("POST", "/review/{number:number}/decide", "decideItem", "Decide an item", in_path="item"),
+        address=Endpoint("POST", f"{_ITEM}/decide", "decideItem", "Decide an item", in_path="item"),
+    ),
+    Operation(
+        *(ItemPage, ItemList, findings),
+        address=Endpoint("GET", "/review", "listItems", "List items of the review queue"),
+    ),
+    Operation(
+        *(ItemChoice, ItemShape, next_item, "reviewer"),
+        address=Endpoint("POST", "/review/next", "nextItem", "Lock the next item"),
+    ),
+    Operation(
+        *(ItemNumber, ItemShape, show_item), address=Endpoint("GET", _ITEM, "showItem", "Show an item", in_path="item")
+    ),
+    Operation(
+        *(Undo, ReviewDecision, undo, "reviewer"),
+        address=Endpoint(
+            *("POST", "/review/decisions/{decision}/undo", "undoDecision", "Undo a decision", "decision"),
+            is_without_body=True,
+        ),
+    ),
+    Operation(
+        *(LedgerPage, LedgerList, list_ledger),
+        address=Endpoint("GET", "/ledger", "listLedger", "List entries of the ledger"),
     ),
 )
 TOOLS = {operation.tool.name: operation for operation in OPERATIONS if operation.tool is not None}

@@ -85,9 +85,16 @@ def job_shape(job: Job) -> JobShape:
     )
 
 
-def jobs_shape(jobs: Sequence[Job]) -> dict[str, Any]:
+class JobList(msgspec.Struct, kw_only=True):
+    """Jobs, the newest first."""
+
+    schema: Literal["remit.jobs/1"] = "remit.jobs/1"
+    jobs: list[JobShape]
+
+
+def jobs_shape(jobs: Sequence[Job]) -> JobList:
     """Return jobs in the JSON shape."""
-    return {"schema": "remit.jobs/1", "jobs": [job_shape(job) for job in jobs]}
+    return JobList(jobs=[job_shape(job) for job in jobs])
 
 
 def job_schema() -> dict[str, Any]:

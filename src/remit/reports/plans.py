@@ -33,6 +33,17 @@ _MARKS = {
 _DECISION_MARKS = {"retry": ("✗", "red"), "review": ("!", "yellow")}
 
 
+class QuestionShape(msgspec.Struct, kw_only=True):
+    """A question of a plan or an orchestrator."""
+
+    id: int
+    plan: int
+    agent: str | None
+    reason: str
+    answer: str | None
+    words: str | None
+
+
 def plan_shape(found: PlanResult, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
     """Return a plan in the shape `remit.plan/1`; `files` are those of its report."""
     phases = [
@@ -51,7 +62,7 @@ def plan_shape(found: PlanResult, files: Mapping[str, Path] | None = None) -> di
         "id": found.plan.id,
         "state": found.plan.state,
         "phases": phases,
-        "escalations": [escalation_shape(one) for one in found.escalations],
+        "escalations": [question_shape(question) for question in found.escalations],
         "warnings": list(dict.fromkeys(warning for one in found.delegations for warning in one.warnings)),
         "merge": _merge_shape(last) or {},
         "report": {name: str(file) for name, file in (files or {}).items()},
@@ -95,16 +106,9 @@ def _delegation(one: Delegation) -> dict[str, Any]:
     }
 
 
-def escalation_shape(one: Escalation) -> dict[str, Any]:
+def question_shape(question: Escalation) -> QuestionShape:
     """Return a question in the JSON shape."""
-    return {
-        "id": one.id,
-        "plan": one.plan,
-        "agent": one.agent,
-        "reason": one.reason,
-        "answer": one.answer,
-        "words": one.words,
-    }
+    return QuestionShape(**{name: getattr(question, name) for name in QuestionShape.__struct_fields__})
 
 
 def plan_schema() -> dict[str, Any]:
@@ -171,19 +175,19 @@ def job_summary(found: PlanResult) -> str:
     return ", ".join(f"{escape_control(one.name)} {one.job}" for one in found.delegations if one.job is not None)
 
 
-def escalation_lines(found: Sequence[Escalation], columns: int) -> Iterator[Line]:
+def question_lines(questions: Sequence[Escalation | QuestionShape], columns: int) -> Iterator[Line]:
     """Yield the questions that wait for an answer."""
-    if not found:
+    if not questions:
         yield [Piece("no open questions", "dim")]
-    for one in found:
-        yield from _question_lines(one, columns)
+    for question in questions:
+        yield from _question_lines(question, columns)
 
 
-def _question_lines(one: Escalation, columns: int) -> Iterator[Line]:
-    text = f"question {one.id} (plan {one.plan}): {escape_control(one.reason)}"
+def _question_lines(question: Escalation | QuestionShape, columns: int) -> Iterator[Line]:
+    text = f"question {question.id} (plan {question.plan}): {escape_control(question.reason)}"
     for number, row in enumerate(wrap_text(text, columns - 2, 2)):
         yield [Piece(row if number == 0 else f"  {row}", "yellow")]
-    yield [Piece(f"    remit plan answer {one.id} retry | skip --why … | cancel | text --why …", "dim")]
+    yield [Piece(f"    remit plan answer {question.id} retry | skip --why … | cancel | text --why …", "dim")]
 
 
 def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:

@@ -351,11 +351,22 @@ async def brief_of(database: Database, job: Job) -> Brief:
 
 
 async def list_jobs(
-    database: Database, *, state: str | None, agent: str | None, limit: int, is_whole: bool = False
+    database: Database,
+    *,
+    limit: int,
+    state: str | None = None,
+    agent: str | None = None,
+    verdict: str | None = None,
+    before: int | None = None,
+    is_whole: bool = False,
 ) -> list[Job]:
-    """Return jobs, the newest first. Unless `is_whole`, without result, diff and request, and with a short prompt."""
+    """Return jobs, the newest first, those before the number `before`.
+
+    Unless `is_whole`, without result, diff and request, and with a short prompt.
+    """
     query = "jobs.list_whole" if is_whole else "jobs.list"
-    return [as_job(row) for row in await database.rows(query, state=state, agent=agent, limit=limit)]
+    values = {"state": state, "agent": agent, "verdict": verdict, "before": before, "limit": limit}
+    return [as_job(row) for row in await database.filtered(query, **values)]
 
 
 async def prune(database: Database, days: int) -> int:

@@ -64,7 +64,7 @@ def is_problem(answer: httpx.Response, status: int) -> bool:
 
 def test_the_document_describes_every_operation(document: dict[str, Any]) -> None:
     described = {(path, method) for path, methods in document["paths"].items() for method in methods}
-    assert described == {(one.address, one.method.lower()) for one in OPERATIONS}
+    assert described == {(PREFIX + one.endpoint.template, one.endpoint.method.lower()) for one in OPERATIONS}
     names = [entry["operationId"] for methods in document["paths"].values() for entry in methods.values()]
     assert len(set(names)) == len(names) == len(OPERATIONS)
     text = json.dumps(document)
@@ -139,8 +139,8 @@ def test_what_does_not_exist_is_a_problem(api: httpx.Client, method: str, path: 
 def test_no_operation_works_without_a_token(site: RunningSite) -> None:
     client = site.client(None)
     for one in OPERATIONS:
-        path = one.address.replace("{number}", "1").replace("{decision}", "x")
-        answer = client.request(one.method, path)
+        path = PREFIX + one.endpoint.template.replace("{number}", "1").replace("{decision}", "x")
+        answer = client.request(one.endpoint.method, path)
         assert is_problem(answer, 401), path
         assert answer.headers["www-authenticate"] == "Bearer"
 
@@ -148,9 +148,9 @@ def test_no_operation_works_without_a_token(site: RunningSite) -> None:
 def test_a_role_limits_what_a_token_may_do(site: RunningSite) -> None:
     viewer = site.bearer("viewer")
     for one in OPERATIONS:
-        path = one.address.replace("{number}", "1").replace("{decision}", "x")
+        path = PREFIX + one.endpoint.template.replace("{number}", "1").replace("{decision}", "x")
         if one.role != "viewer":
-            assert is_problem(viewer.request(one.method, path, json={}), 403), path
+            assert is_problem(viewer.request(one.endpoint.method, path, json={}), 403), path
 
 
 def test_events_are_streamed_from_where_a_client_stopped(site: RunningSite, api: httpx.Client) -> None:

@@ -154,14 +154,3 @@ ORDER BY returned.created DESC
 
 -- name: result
 SELECT document, report FROM remit.results WHERE job = %(job)s AND submission = %(submission)s
-
--- name: whole_jobs
-SELECT
-    id, agent, definition, brief, request, prompt, workspace, isolation, worktree, queue, priority, idempotency_key,
-    parent, root, depth, state, outcome, error, verdict, result, diff, is_cancelled, attempt, deaths, deaths_in_turn,
-    last_death, turns, tool_calls, input_tokens, output_tokens, cached_tokens, cost, is_priced, max_seconds, created,
-    started, finished, ticket
-FROM remit.jobs
-WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
-    AND (%(verdict)s::text IS NULL OR verdict = %(verdict)s) AND (%(before)s::bigint IS NULL OR id < %(before)s)
-ORDER BY id DESC LIMIT %(limit)s

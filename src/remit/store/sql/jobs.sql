@@ -300,11 +300,13 @@ SELECT
     cached_tokens, cost, is_priced, max_seconds, created, started, finished, ticket
 FROM remit.jobs
 WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
+    AND (%(verdict)s::text IS NULL OR verdict = %(verdict)s) AND (%(before)s::bigint IS NULL OR id < %(before)s)
 ORDER BY id DESC LIMIT %(limit)s
 
 -- name: list_whole
 SELECT {columns} FROM remit.jobs
 WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
+    AND (%(verdict)s::text IS NULL OR verdict = %(verdict)s) AND (%(before)s::bigint IS NULL OR id < %(before)s)
 ORDER BY id DESC LIMIT %(limit)s
 
 -- name: prune

@@ -19,11 +19,13 @@ from remit.operations.jobs import (
     AcceptedJob,
     Cancel,
     JobNumber,
+    ListJobs,
     Run,
     Submit,
     cancel_job,
     cancel_plan,
     job_request,
+    list_jobs,
     queueing_of,
     retry_job,
     submit_job,
@@ -70,11 +72,8 @@ def jobs_command() -> None:
 
 
 @jobs_command.command("list")
-@click.option("--state", type=click.Choice(["queued", "running", "finished"]), help="Only jobs in this state.")
-@click.option("--agent", help="Only jobs of this agent.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
-@form_option()
-def list_command(state: str | None, agent: str | None, limit: int, form: str) -> int:
+@operation_options(ListJobs)
+def list_command(wanted: ListJobs) -> int:
     """List jobs, the newest first.
 
     \b
@@ -82,17 +81,14 @@ def list_command(state: str | None, agent: str | None, limit: int, form: str) ->
       remit jobs list --state running
       remit jobs list --agent code-explorer --format json
     """
-    listed = with_database(
-        lambda database, _: jobs.list_jobs(database, state=state, agent=agent, limit=limit, is_whole=form == "json")
-    )
-    print_answer(form, jobs_shape(listed), list_lines(listed, columns()))
+    listed = with_database(lambda database, _: list_jobs(database, wanted, is_whole=wanted.form == "json"))
+    print_answer(wanted.form, jobs_shape(listed), list_lines(listed, columns()))
     return 0
 
 
 @jobs_command.command("show")
-@click.argument("job", type=int)
-@form_option()
-def show(job: int, form: str) -> int:
+@operation_options(JobNumber)
+def show(wanted: JobNumber) -> int:
     """Show one job with its result, finished or not.
 
     \b
@@ -102,10 +98,10 @@ def show(job: int, form: str) -> int:
     """
 
     async def work(database: Database, _: Settings) -> tuple[jobs.Job, list[dict[str, Any]]]:
-        return await jobs.get(database, job), await jobs.violations_of(database, job)
+        return await jobs.get(database, wanted.job), await jobs.violations_of(database, wanted.job)
 
-    found, violations = with_database(work)
-    print_answer(form, job_shape(found), job_lines(found, columns(), violations))
+    job, violations = with_database(work)
+    print_answer(wanted.form, job_shape(job), job_lines(job, columns(), violations))
     return 0
 
 

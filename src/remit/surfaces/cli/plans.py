@@ -23,7 +23,7 @@ from remit.dispatch.submit import Resolving
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.model import Merge
-from remit.operations.jobs import Answer, answer_question
+from remit.operations.jobs import Answer, ListQuestions, answer_question, list_questions
 from remit.orchestrate.api import (
     PlanResult,
     begin_plan,
@@ -44,12 +44,11 @@ from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.text import merge_text_lines
 from remit.reports.plans import (
     dry_run_lines,
-    escalation_lines,
-    escalation_shape,
     next_step_text,
     phase_lines,
     plan_lines,
     plan_shape,
+    question_lines,
     unreviewed_lines,
 )
 from remit.store import plans
@@ -58,7 +57,7 @@ from remit.store.plans import JobUsage
 from remit.surfaces.cli.jobs import is_served
 from remit.surfaces.cli.merge import with_dismissals
 from remit.surfaces.cli.person import require_person
-from remit.surfaces.cli.printing import columns, form_option, operation_options, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, operation_options, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 #: A step of a delegation -> its words.
@@ -379,18 +378,13 @@ def answer_command(wanted: Answer) -> int:
         raise UsageError(f"{verb} needs --why")
     require_person("remit plan answer")
     given = with_database(lambda database, settings: answer_question(database, settings, number, verb, wanted.why))
-    if wanted.form == "json":
-        shape = {"schema": given.schema, "escalation": number, "plan": given.plan, "answer": verb}
-        print_text(format_json(shape))
-    else:
-        print_text(given.next_action)
+    print_answer(wanted.form, given, given.next_action)
     return 0
 
 
 @click.command("questions")
-@click.option("--all", "is_all", is_flag=True, help="Include answered questions.")
-@form_option()
-def questions_command(form: str, *, is_all: bool) -> int:
+@operation_options(ListQuestions)
+def questions_command(wanted: ListQuestions) -> int:
     """List the open questions of plans and orchestrators. The exit code is 1 if a question is open.
 
     \b
@@ -398,10 +392,6 @@ def questions_command(form: str, *, is_all: bool) -> int:
       remit plan questions
       remit plan questions --format json
     """
-    found = with_database(lambda database, _: plans.escalations(database, is_open=not is_all))
-    if form == "json":
-        shape = {"schema": "remit.escalations/1", "escalations": [escalation_shape(one) for one in found]}
-        print_text(format_json(shape))
-    else:
-        print_lines(escalation_lines(found, columns()))
-    return 1 if any(one.answer is None for one in found) else 0
+    listed = with_database(lambda database, _: list_questions(database, wanted))
+    print_answer(wanted.form, listed, question_lines(listed.escalations, columns()))
+    return 1 if any(question.answer is None for question in listed.escalations) else 0

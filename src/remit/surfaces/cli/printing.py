@@ -200,6 +200,8 @@ def _click_type(field: Field) -> tuple[Any, bool]:
         return click.STRING, True
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind)), False
+    if kind is int and (field.least, field.most) != (None, None):
+        return click.IntRange(field.least, field.most), False
     return (kind if kind in (int, float) else click.STRING), False
 
 

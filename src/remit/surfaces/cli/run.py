@@ -33,7 +33,7 @@ from remit.registry.model import ORCHESTRATOR
 from remit.reports.formats import format_json
 from remit.reports.jobs import event_lines, job_lines, job_shape
 from remit.reports.layout import escape_control, plain_lines
-from remit.reports.plans import escalation_lines
+from remit.reports.plans import question_lines
 from remit.store import jobs
 from remit.store.database import Database
 from remit.store.events import Event, follow
@@ -301,7 +301,7 @@ def orchestrate_command(wanted: Orchestrate) -> int:
     else:
         print_lines(job_lines(job, columns()))
         if questions:
-            print_lines(escalation_lines(questions, columns()))
+            print_lines(question_lines(questions, columns()))
     return 0 if job.outcome == "completed" and not questions else 1
 
 

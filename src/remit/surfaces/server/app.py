@@ -27,7 +27,7 @@ from remit.surfaces.server import (
     session_pages,
     streams,
 )
-from remit.surfaces.server.api import OPERATIONS, PREFIX, caller_of, openapi_document, route_of
+from remit.surfaces.server.api import OPERATIONS, PREFIX, openapi_document, route_of
 from remit.surfaces.server.guard import Guard, cookie_of
 from remit.surfaces.server.hooks import HookServer
 from remit.surfaces.server.site import (
@@ -36,6 +36,7 @@ from remit.surfaces.server.site import (
     Site,
     asset,
     before_of,
+    caller_of,
     form_of,
     local_path,
     need_role,

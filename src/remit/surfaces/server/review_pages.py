@@ -21,12 +21,15 @@ from starlette.routing import Route
 from remit.errors import RemitError
 from remit.ledger.items import ItemKind
 from remit.merging.model import SCALE
-from remit.operations.review_items import checkout_of, decide_item, page_of_items, place_of, whole_number
+from remit.operations.review_items import Undo, decide_item, page_of_items, place_of, whole_number
+from remit.operations.served import lock_next, undo
 from remit.store import review_queue
-from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem, apply_dismissals
+from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem
 from remit.surfaces.server.site import (
+    caller_of,
     choice_of,
     form_of,
+    need_role,
     number_of,
     person_of,
     render,
@@ -204,17 +207,8 @@ async def next_page(request: Request) -> Response:
     return await _lead_to_next(request, item_filter_of(form))
 
 
-async def lock_next(request: Request, wanted: ItemFilter) -> ReviewItem | None:
-    """Lock the next item of the queue for who asks; None if no item is left."""
-    given = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value}
-    async with write(request, "reviewer", "next", "item", given) as made:
-        item = await review_queue.next_item(site_of(request).database, person_of(request).name, wanted)
-        made.result = f"item:{item.id}" if item is not None else "no item is left"
-    return item
-
-
 async def _lead_to_next(request: Request, wanted: ItemFilter, **more: str) -> Response:
-    item = await lock_next(request, wanted) if person_of(request).may("reviewer") else None
+    item = await lock_next(caller_of(request), wanted) if person_of(request).may("reviewer") else None
     if item is None:
         return see_other(address_of("/review", wanted, notice="none"))
     return see_other(address_of(f"/review/{item.id}", wanted, **more))
@@ -231,14 +225,11 @@ async def decide(request: Request) -> Response:
     return await _lead_to_next(request, item_filter_of(form), done=decision)
 
 
-async def undo(request: Request) -> Response:
+async def undo_decision(request: Request) -> Response:
     """Undo a decision and lead to its item."""
     form = await form_of(request)
-    decision = form.get("decision", "")
-    note = form.get("note", "")
-    async with write(request, "reviewer", "undo", f"decision:{decision[:40]}", {"note": note} if note else None):
-        undone = await review_queue.undo(site_of(request).database, decision, person_of(request).name, note=note)
-        await apply_dismissals(site_of(request).database, checkout_of)
+    need_role(request, "reviewer")
+    undone = await undo(caller_of(request), Undo(decision=form.get("decision", ""), note=form.get("note", "")))
     return see_other(address_of(f"/review/{undone.item}", item_filter_of(form)))
 
 
@@ -259,7 +250,7 @@ async def release(request: Request) -> Response:
 ROUTES = (
     Route("/review", item_list),
     Route("/review/next", next_page, methods=["POST"]),
-    Route("/review/undo", undo, methods=["POST"]),
+    Route("/review/undo", undo_decision, methods=["POST"]),
     Route("/review/{number:number}", item_page),
     Route("/review/{number:number}/decide", decide, methods=["POST"]),
     Route("/review/{number:number}/renew", renew, methods=["POST"]),

@@ -22,7 +22,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from remit.dispatch.settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
+from remit.operations.documents import Folders
 from remit.operations.review_items import whole_number
+from remit.operations.served import Caller, Store
 from remit.reports.layout import escape_control
 from remit.store.access import AuditedWrite, Person, Role, audited
 from remit.store.database import Database
@@ -106,6 +108,18 @@ def person_of(request: Request) -> Person:
     """Return who sends a request; the guard has refused all others."""
     person: Person = request.state.person
     return person
+
+
+def caller_of(request: Request) -> Caller:
+    """Return who calls an operation. Roots and files of another machine mean nothing here."""
+    site = site_of(request)
+
+    async def store() -> Store:
+        return Store(site.database, site.settings)
+
+    host = request.client.host if request.client else ""
+    folders = Folders([site.folder], may_read=False)
+    return Caller(person_of(request), host, folders, store, checks=request.app.state.checks)
 
 
 def need_role(request: Request, role: Role) -> Person:
