@@ -25,7 +25,7 @@ WORDS = Path(__file__).with_name("prose_words.toml")
 CACHE = ROOT / ".cache/prose.json"
 
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "RELEASING.md")
-FOLDERS = ("docs", "examples", "src", "tests", "tools", "bench", "dev.py")
+FOLDERS = ("changes", "docs", "examples", "src", "tests", "tools", "bench", "dev.py")
 #: Data, documents that are input, and text that must not change.
 EXCLUDED = (
     "bench/accuracy/corpus",
