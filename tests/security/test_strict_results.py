@@ -98,8 +98,11 @@ def test_a_true_finding_breaks_no_rule_of_evidence(shop: Path) -> None:
         pytest.param("[shop/ghost.py:999](shop/cart.py#L12)", id="the text of a link"),
         pytest.param("`shop/{cart,ghost}.py:12`", id="braces"),
         pytest.param("`shop/cart.py:1\u200b3`", id="a zero-width space in a number"),
-        pytest.param("`shop/cart.py:13\u200b99`", id="a zero-width space after a number"),
+        pytest.param("`shop/cart.py:13\u200b`", id="a zero-width space after a number"),
         pytest.param("`shop/ca\u00adrt.py:13`", id="a soft hyphen in a path"),
+        pytest.param("`shop/cart.py:\u202e13`", id="another direction before a number"),
+        pytest.param("`shop/cart.py:1\ufe0f3`", id="a variation selector in a number"),
+        pytest.param("`shop/cart.py:1\u31643`", id="a filler in a number"),
     ],
 )
 def test_an_invented_place_of_a_finding_is_a_missing_file(shop: Path, place: str) -> None:
@@ -162,6 +165,8 @@ def test_a_sent_text_is_not_a_document_of_the_checkout_under_any_name(shop: Path
         pytest.param("#### Deleted files\n- `shop/ghost.py:12`", id="a heading"),
         pytest.param("| Module | Lines |\n|---|---|\n| shop/ghost.py | 12-18 |", id="a table of lines"),
         pytest.param("`shop/ghost.py` leaks the key (line 12)", id="a line after a missing path"),
+        pytest.param("See shop/ghost\u200b.py:12 for more.", id="a zero-width space in prose"),
+        pytest.param("See shop/ghost&#46;py:12 for more.", id="an entity in prose"),
     ],
 )
 def test_an_invented_place_elsewhere_in_a_result_is_a_missing_file(shop: Path, text: str) -> None:

@@ -38,6 +38,8 @@ FILLERS = (
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+#: Characters that a reader of a path does not see.
+INVISIBLE = rf"[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb{FILLERS}]"
 #: Terminal control characters and invisible characters: format marks, direction changes, Unicode tags, fillers.
 _CONTROL = lazy_pattern(
     rf"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff{FILLERS}]"

@@ -6,12 +6,14 @@ path is examined once, so the cost is linear in the text.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
 
+from remit.contract.feedback import INVISIBLE
 from remit.evidence.file_names import (
     MAX_PATH,
     SIGNS,
@@ -88,6 +90,13 @@ _SPACED = lazy_pattern(
 _BRACES = lazy_pattern(
     r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
 )
+#: A path with a character that nobody sees, or with one that is written as an entity of HTML: `a&#46;py:12`.
+_DISGUISED = lazy_pattern(
+    rf"(?<![\w./\\:#-])(?:(?!{INVISIBLE})[\w./\\:#-])++"
+    rf"(?:{INVISIBLE}|&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|\w{{2,20}});)(?:[\w./\\:#;&-]|{INVISIBLE})*+",
+    re.IGNORECASE,
+)
+_INVISIBLE = lazy_pattern(INVISIBLE)
 _SPAN_PATH = lazy_pattern(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
 _PATH_SIGN = lazy_pattern(r"[./\\]")
 _PATH_LIKE = lazy_pattern(r"[./\\(\[@]")
@@ -143,6 +152,8 @@ def references_in(
     if "](" in text:
         text = _extract(text, _links(text, exists, bare=bare), found)
     text = without_addresses(text)
+    if "&" in text or not text.isascii():
+        text = _extract(text, _disguised(text, exists, bare=bare), found)
     if "`" in text:
         text = _extract(text, _odd_spans(text, exists, bare=bare, is_sentence=is_sentence), found)
     if "{" in text and "," in text:
@@ -423,6 +434,14 @@ def _braces(
             end,
             [WrittenReference(start, end, words, path, *lines) for path in paths for lines in ranges],
         )
+
+
+def _disguised(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
+    """Yield the references that a reader sees where the text has invisible characters or entities."""
+    for run in _DISGUISED.finditer(text):
+        seen = _INVISIBLE.sub("", html.unescape(run[0])) if len(run[0]) <= MAX_PATH else ""
+        if seen != run[0] and (written := references_in(seen, exists, bare=bare)):
+            yield (*run.span(), [replace(one, start=run.start(), end=run.end(), text=run[0]) for one in written])
 
 
 def may_cite(text: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import groupby
@@ -11,6 +10,7 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
+from remit.contract.feedback import INVISIBLE
 from remit.contract.lines import is_none_text
 from remit.evidence.document import Segment, is_label
 from remit.evidence.file_names import (
@@ -49,6 +49,7 @@ _ABOUT = lazy_pattern(r"[~≈]\s?L?\d|\b(?:around|near|about|approx)", re.IGNORE
 _ESTIMATE = lazy_pattern(r"(?:[~≈]|\b(?:around|near|about|approx\.?|approximately)\s(?:lines?\s)?)$")
 #: A new name of a file: `a/b.py` → `c/d.py`.
 _ARROW = lazy_pattern(r"(?:→|⇒|->|=>)[\s`*_]{0,5}$")
+_INVISIBLE = lazy_pattern(INVISIBLE)
 #: The characters around a reference that can make it an example.
 _AROUND = 30
 _MAX_CELLS = 40
@@ -58,7 +59,7 @@ _MAX_NONE = 40
 
 def _has_hidden(text: str) -> bool:
     """Return whether a location has invisible characters inside or next to it. They make a reader see another one."""
-    return not text.isascii() and any(unicodedata.category(character) == "Cf" for character in text)
+    return not text.isascii() and _INVISIBLE.search(text) is not None
 
 
 def display_path(written: str, workspace: Workspace | None) -> str:
