@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from scratch_project import FILES, SESSION, ScratchProject, decision_of, told_person
 
+from remit.clients.hooks.events import handle_event
 from remit.gate.record_store import open_store, store_path
 from remit.gate.session_store import open_session
 
@@ -129,6 +130,13 @@ def test_an_edit_that_has_ended_explains_no_later_change(shop: ScratchProject) -
     edit = {"file_path": str(shop.path / "src/app.py"), "old_string": "1", "new_string": "2"}
     shop.hook("PreToolUse", "Edit", edit, "toolu_edit", **WRITER)
     shop.hook("PostToolUse", "Edit", edit, "toolu_edit", **WRITER)
+    assert "src/app.py" in told_person(shop.run(HIDDEN)[1])
+
+
+def test_a_call_of_a_subagent_that_has_stopped_explains_no_later_change(shop: ScratchProject) -> None:
+    shop.before("make all", **WRITER)  # the person refused it, so that its end is not reported
+    event = {"session_id": shop.session, "hook_event_name": "SubagentStop", "last_assistant_message": "done", **WRITER}
+    handle_event({**event, "cwd": str(shop.path)}, project=str(shop.path))
     assert "src/app.py" in told_person(shop.run(HIDDEN)[1])
 
 

@@ -138,13 +138,19 @@ class SessionState(StateEntry):
         """Record that a call may write these files (None: any), until `close_writer`."""
         about = {"id": call.tool_use_id, "at": time.time(), "agent": call.agent_type[:80], "tool": call.tool[:80]}
         self.forget_writer(call)
-        self.writers.append(Writer(**about, subagent=bool(call.agent_id), paths=paths, **flags))
+        self.writers.append(Writer(**about, agent_id=call.agent_id[:MAX_NAME_LENGTH], paths=paths, **flags))
 
     def close_writer(self, call: ToolUse) -> None:
         """Record that a call has ended."""
         writer = self.writer_of(call)
         if writer is not None:
             writer.end = time.time()
+
+    def close_writers_of(self, agent_id: str) -> None:
+        """Record the end of a subagent's calls: it has stopped, also if a person refused one of them."""
+        for entry in self.writers:
+            if agent_id and entry.agent_id == agent_id[:MAX_NAME_LENGTH] and not entry.end:
+                entry.end = time.time()
 
     def forget_writer(self, call: ToolUse) -> None:
         """Forget a call that did not run."""

@@ -223,7 +223,8 @@ class Writer(StateEntry):
     end: float = 0.0
     agent: str = ""
     tool: str = ""
-    subagent: bool = False
+    #: The subagent that made it; empty for the orchestrator.
+    agent_id: str = ""
     #: The files that it may write; None if any.
     paths: list[str] | None
     #: The class of the file that an edit changes.

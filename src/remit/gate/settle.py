@@ -108,7 +108,7 @@ def unfinished_calls(state: SessionState) -> list[ToolUse]:
     return [
         ToolUse(entry.tool, tool_use_id=entry.id, session=state.session)
         for entry in state.writers
-        if not entry.end and not entry.subagent and entry.tool not in EDITING
+        if not entry.end and not entry.agent_id and entry.tool not in EDITING
     ]
 
 

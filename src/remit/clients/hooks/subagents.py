@@ -72,6 +72,7 @@ def subagent_stopped(payload: object, context: ProjectContext) -> Answer | None:
     judged = judge(report, context, run.agent, run.transcript, attempt)
     would = outcome_of(judged, "returned" if attempt == 1 else "rejected")
     with context.session(run.session) as state:
+        state.close_writers_of(run.agent_id)
         # If the event is delivered twice at once, both processes judge it and the first one stores it.
         kept = results.latest_result(context.folder, run.session, run.agent_id)
         if kept is None or not _is_same(kept, payload, report):
@@ -175,6 +176,7 @@ def record_end(run: SubagentRun, context: ProjectContext) -> None:
     """Record the end of an agent whose reports are not checked."""
     results.keep_result(context.folder, run.session, agent=run.agent, agent_id=run.agent_id, outcome="observed")
     with context.session(run.session) as state:
+        state.close_writers_of(run.agent_id)
         set_aside(state, link_run(state, run), run.agent_id)
 
 
