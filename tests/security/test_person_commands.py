@@ -92,8 +92,11 @@ def test_a_client_asks_before_an_agent_sends_commands_to_a_database(shop: Scratc
 @pytest.mark.parametrize(
     "agent", [{}, {"agent_id": "a1", "agent_type": "backend-specialist"}], ids=["main", "subagent"]
 )
-def test_a_client_asks_before_an_agent_sends_an_event_to_the_server(
-    shop: ScratchProject, agent: dict[str, str]
+@pytest.mark.parametrize("mode", ["verify", "standard", "strict"])
+def test_a_client_asks_before_an_agent_sends_an_event_or_changes_the_gate(
+    shop: ScratchProject, agent: dict[str, str], mode: str
 ) -> None:
+    shop.compile({"mode": mode})
     line = "curl -s -H 'Authorization: Bearer x' -d @event.json http://127.0.0.1:8321/hooks/claude-code"
-    assert decision_of(shop.before(line, **agent)[1]) == "ask"
+    for forged in (line, "remit hook PreToolUse < event.json", "remit uninstall --yes", "remit $(echo dismiss) A"):
+        assert decision_of(shop.before(forged, **agent)[1]) == "ask", forged

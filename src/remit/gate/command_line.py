@@ -153,10 +153,10 @@ def _declaration() -> Ruling:
     return ruling
 
 
-def _change_of_the_gate(program: str) -> Ruling:
+def _change_of_the_gate(program: str, *, always: bool = False) -> Ruling:
     reason = f"`{program}` changes how agents are controlled. May the agent run it for you?"
     ruling = Ruling(2, "guarded-state", reason)
-    ruling.asks_person = True
+    ruling.asks_person, ruling.asks_always = True, always
     return ruling
 
 
@@ -235,7 +235,9 @@ def judge_subagent_command(call: ToolUse, state: SessionState, settings: GateSet
 def _ask_person(call: ToolUse, effects: Effects, settings: GateSettings) -> list[Ruling]:
     """Return the rulings for commands of Remit that need a person's consent."""
     text = call.text("command")
-    asked = [_change_of_the_gate(program) for program in _GATE_COMMANDS if program in effects.programs]
+    asks_always = settings.mode == "verify"  # reports and effects are judged by what the client's events state
+    named = [program for program in _GATE_COMMANDS if program in effects.programs]
+    asked = [_change_of_the_gate(program, always=asks_always) for program in named]
     if "remit gate declare" in effects.programs or (effects.unknown and "gate" in text and "declare" in text):
         asked.append(_declaration())
     asked += [_word_of_a_person(program) for program in _person_commands(call, effects)]
@@ -243,7 +245,7 @@ def _ask_person(call: ToolUse, effects: Effects, settings: GateSettings) -> list
     if clients and effects.unknown and (settings.may("deny") or _DATABASE_FOLDER in text):
         asked.append(_change_of_the_database(clients[0]))
     if _HOOK_PATH in text:
-        asked.append(_change_of_the_gate("an event of the client"))
+        asked.append(_change_of_the_gate("an event of the client", always=asks_always))
     if effects.unknown and any(part in text for part in _GATE_PARTS):
         asked.append(_change_of_the_gate("a part of remit"))
     return asked
