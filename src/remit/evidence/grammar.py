@@ -90,7 +90,7 @@ _SPACED = lazy_pattern(
 _BRACES = lazy_pattern(
     r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
 )
-#: A path with a character that nobody sees, or with one that is written as an entity of HTML: `a&#46;py:12`.
+#: A path with an invisible character, or with one that is written as an entity of HTML: `a&#46;py:12`.
 _DISGUISED = lazy_pattern(
     rf"(?<![\w./\\:#-])(?:(?!{INVISIBLE})[\w./\\:#-])++"
     rf"(?:{INVISIBLE}|&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|\w{{2,20}});)(?:[\w./\\:#;&-]|{INVISIBLE})*+",
