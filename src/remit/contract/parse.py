@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
+from msgspec.inspect import ListType, StructType, Type, UnionType, VarTupleType, type_info
 
 from remit.contract import outline, section_fields
 from remit.contract.chunks import Chunk, split, whole
@@ -22,9 +23,6 @@ from remit.contract.model import SCHEMA, STATUSES, Block, Extra, Result
 from remit.contract.render import free_text, render
 from remit.contract.sections import Outline, Section, arrange
 from remit.lazy import lazy_pattern
-
-if TYPE_CHECKING:
-    from msgspec.inspect import Type
 
 MAX_BYTES = 1 << 20
 MAX_RESULTS = 1000
@@ -222,8 +220,6 @@ def _from_json(member: dict[str, Any]) -> Document:
 
 def _unknown_members(member: dict[str, Any]) -> str:
     """Return a section with the members that the schema does not have: what a reader sees is checked like the rest."""
-    from msgspec.inspect import type_info  # late, as below: few results are JSON
-
     found = list(islice(_unknown(member, type_info(_Tagged), ""), _MAX_UNKNOWN))
     rows = [f"- {name}: {' '.join(str(value).split())[:_MAX_VALUE]}" for name, value in found]
     return "\n".join(["", "### Unknown Members", "", *rows, ""]) if rows else ""
@@ -231,8 +227,6 @@ def _unknown_members(member: dict[str, Any]) -> str:
 
 def _unknown(value: Any, kind: Type, name: str) -> Iterator[tuple[str, Any]]:
     """Yield each member of a JSON value that its type does not have, with its path."""
-    from msgspec.inspect import ListType, StructType, UnionType, VarTupleType
-
     kinds = kind.types if isinstance(kind, UnionType) else (kind,)
     if isinstance(value, dict):
         structs = [one for one in kinds if isinstance(one, StructType)]

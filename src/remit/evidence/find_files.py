@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
+from rapidfuzz import fuzz, process
+
 from remit.evidence.file_names import has_known_ending
 from remit.evidence.model import Claim, Facts, Location, Resolved
 from remit.evidence.read_places import SYSTEM_FOLDERS
-from remit.evidence.similarity import similarity_to
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.paths import folded_name, is_absolute, normalize_path
@@ -319,8 +320,6 @@ MAX_GUESSES = 50
 #: Paths with the same name are compared at most this often; then the first one is suggested.
 MAX_COMPARISONS = 1_000_000
 _NEAR_NAME = 85
-#: Up to this many names are compared in Python; loading the library takes longer than that.
-_FEW_NAMES = 300
 #: A shorter name is the end of too many others.
 _MIN_END = 6
 _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "main.py", "README.md")
@@ -367,21 +366,9 @@ class SuggestionFinder:
             return None
         self._guesses_left -= 1
         wanted = folded_name(path)
-        if len(names) <= _FEW_NAMES:
-            name = _nearest([name for name in names if _may_be_near(name, wanted)], wanted) or _ending(names, wanted)
-            return self._closest(names[name], path) if name else None
-        from rapidfuzz import fuzz, process  # late import: only needed for a missing file in a large tree
-
         near = process.extractOne(wanted, names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
         name = near[0] if near is not None else _ending(names, wanted)
         return self._closest(names[name], path) if name else None
-
-
-def _nearest(names: list[str], wanted: str) -> str | None:
-    """Return the name most similar to `wanted`, if it is similar enough."""
-    similarity = similarity_to(wanted, sum(map(len, names)))
-    score, _, name = max(((similarity(name, 0.0), -at, name) for at, name in enumerate(names)), default=(0.0, 0, None))
-    return name if score >= _NEAR_NAME / 100 else None
 
 
 def _ending(names: Iterable[str], wanted: str) -> str | None:
@@ -389,12 +376,6 @@ def _ending(names: Iterable[str], wanted: str) -> str | None:
     ends = tuple(f"{mark}{wanted}" for mark in "_-+.")
     found = [name for name in names if name.endswith(ends)] if len(wanted) >= _MIN_END else []
     return found[0] if len(found) == 1 else None
-
-
-def _may_be_near(name: str, wanted: str) -> bool:
-    """Return whether two names share enough characters, in any order, to be similar."""
-    shared = sum(min(name.count(character), wanted.count(character)) for character in set(wanted))
-    return 200 * shared >= (_NEAR_NAME - 0.001) * (len(name) + len(wanted))
 
 
 def _is_in(path: str, paths: list[str]) -> bool:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 import msgspec
+from rapidfuzz.distance import Indel
 
 from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.model import Difference
@@ -32,8 +33,6 @@ _TALL = 3
 _LONGEST = 4 * MAX_TEXT
 #: The number of blank lines that are skipped around a range.
 _BLANKS = 200
-#: Up to this many characters are compared in Python; loading the library takes longer than that.
-MAX_PURE_PYTHON = 20_000
 #: Subtracted from a minimum: the library returns 0 for some texts whose similarity equals the cutoff.
 _EDGE = 1e-6
 #: A line that is shown as a difference is cut to this length, and starts at most this far before the difference.
@@ -62,7 +61,6 @@ class WindowMatcher:
 
     def __init__(self) -> None:
         self._cost_left = MAX_TOTAL
-        self._characters = 0
 
     def best_window(self, file: SourceFile, text: str, low: int, high: int, min_similarity: float) -> Match | None:
         """Return the window most similar to a text, if it is similar enough and touches the lines `low` to `high`.
@@ -88,8 +86,7 @@ class WindowMatcher:
         windows = (lines[at : at + size] for at in starts for size in _sizes(height) if at < len(lines))
         if height < _TALL:
             windows = (window for window in windows if _touches(window, low, high))
-        self._characters += len(starts) * len(_sizes(height)) * len(text)
-        best = _best(similarity_to(" ".join(wanted), self._characters), windows, min_similarity, middle)
+        best = _best(similarity_to(" ".join(wanted)), windows, min_similarity, middle)
         return best if best is not None and best.line <= high and low <= best.last else None
 
 
@@ -160,7 +157,7 @@ def first_difference(pieces: list[str], file: SourceFile, match: Match) -> Diffe
         words = tuple(CodeTokens(quoted, file.path).words)
         if not words or words in known:
             continue
-        similarity = similarity_to(quoted[:_LONGEST_SHOWN], len(lines) * _LONGEST_SHOWN)
+        similarity = similarity_to(quoted[:_LONGEST_SHOWN])
         score, nearest = max((similarity(line[:_LONGEST_SHOWN], 0.0), -number) for number, line in lines.items())
         if score < _NEAR_LINE:
             return Difference(_cut(quoted, 0))
@@ -192,38 +189,6 @@ def _cut(line: str, difference: int) -> str:
     return ("…" if start else "") + line[start : start + _MAX_SHOWN] + ("…" if start + _MAX_SHOWN < len(line) else "")
 
 
-def similarity_to(wanted: str, characters: int) -> Similarity:
-    """Return a function that compares texts with `wanted`.
-
-    `characters` is the number of characters that will have been compared, including earlier comparisons. It decides
-    between the implementation in Python and the library.
-    """
-    if characters <= MAX_PURE_PYTHON:
-        return _python_similarity(wanted)
-    from rapidfuzz.distance import Indel  # late import: slow to load
-
+def similarity_to(wanted: str) -> Similarity:
+    """Return a function that compares texts with `wanted`."""
     return lambda other, minimum: Indel.normalized_similarity(wanted, other, score_cutoff=max(0.0, minimum - _EDGE))
-
-
-def _python_similarity(wanted: str) -> Similarity:
-    """Compute the longest common subsequence with Hyyrö's bit-parallel algorithm.
-
-    There is one bit for each character of `wanted`; it is cleared where the common subsequence grows.
-    """
-    all_open = (1 << len(wanted)) - 1
-    positions: dict[str, int] = {}
-    for at, character in enumerate(wanted):
-        positions[character] = positions.get(character, 0) | 1 << at
-
-    def similarity(other: str, minimum: float) -> float:
-        total = len(wanted) + len(other)
-        if not total or 2 * min(len(wanted), len(other)) < (minimum - _EDGE) * total:
-            return 0.0 if total else 1.0
-        still_open = all_open
-        for character in other:
-            matched = still_open & positions.get(character, 0)
-            still_open = ((still_open + matched) | (still_open - matched)) & all_open
-        common = len(wanted) - still_open.bit_count()
-        return 1.0 - (total - 2 * common) / total
-
-    return similarity

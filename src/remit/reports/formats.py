@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 
@@ -109,8 +110,6 @@ def check_junit(
 
     What is worth a look is output of the case. `only` leaves out accusations that are less reliable.
     """
-    from xml.etree import ElementTree  # late: slow to load and seldom needed
-
     failed = sum(not verdict.accepted or (require_claims and _has_no_claims(verdict)) for verdict in verdicts)
     counts = {"tests": str(len(verdicts)), "failures": str(failed)}
     root = ElementTree.Element("testsuites", counts)

@@ -9,8 +9,7 @@ import pytest
 
 from remit.surfaces.lsp.claim_views import code_span, plain_text
 from remit.surfaces.lsp.live_documents import CheckedText, Checkout, Dates, DocumentText
-from remit.workspace.files import Absent, SourceFile
-from remit.workspace.live_tree import LiveTree
+from remit.workspace.files import Absent, LiveTree, SourceFile
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Typed into a document; most of them are claims.

@@ -26,7 +26,7 @@ from remit.gate.session import SessionState
 from remit.gate.session_entries import Process
 from remit.gate.session_store import list_sessions, open_session, read_session
 from remit.gate.settings import GateSettings
-from remit.surfaces.server.peers import is_supported
+from remit.surfaces.server.hooks import is_supported
 
 SECRET = "s3cret-of-this-install"
 PATH = "/hooks/claude-code"

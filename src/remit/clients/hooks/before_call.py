@@ -18,6 +18,7 @@ from remit.clients.hooks.responses import (
 )
 from remit.gate.decide import EDITING, decide, may_change_files
 from remit.gate.model import Decision, ToolUse
+from remit.gate.record_store import digest_of
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
 
@@ -111,14 +112,10 @@ def _mark(call: ToolUse, sent_at: str) -> str:
     A client whose calls have no id of their own states when it sent the event.
     """
     try:
-        from _blake2 import blake2b  # hashlib takes longer to load than the whole gate
-    except ImportError:
-        from hashlib import blake2b
-    try:
         data = marshal.dumps([call.tool_use_id, call.tool, call.agent_id, call.cwd, call.input, sent_at], 2)
     except ValueError:  # nested too deeply
         return ""
-    return blake2b(data, digest_size=12).hexdigest() if call.tool_use_id else ""
+    return digest_of(data) if call.tool_use_id else ""
 
 
 def _decide_first(call: ToolUse, state: SessionState, context: ProjectContext) -> Decision:

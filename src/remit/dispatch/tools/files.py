@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Annotated, Any
 
 from msgspec import Meta
+from rapidfuzz import fuzz, process
 
 from remit.configuration import parse_toml
 from remit.dispatch.tools.confined import ToolCall
@@ -316,8 +317,6 @@ def _with_crlf(text: str) -> str:
 
 def _hint(text: str, old: str) -> str:
     """Return a hint with the line that is most similar to the first line of `old`."""
-    from rapidfuzz import fuzz, process  # late: only an error message needs it
-
     first = next((line.strip() for line in lines_of(old) if line.strip()), "")[:400]
     lines = [line.strip()[:400] for line in lines_of(text)[:_MAX_HINT_LINES]]
     near = process.extractOne(first, lines, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY) if first else None

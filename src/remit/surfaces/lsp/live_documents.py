@@ -24,8 +24,7 @@ from remit.evidence.sources import Sources
 from remit.globs import Pattern
 from remit.lazy import lazy_pattern
 from remit.verifying import OPTIONS, fix_checked
-from remit.workspace.files import SourceFile
-from remit.workspace.live_tree import LiveTree
+from remit.workspace.files import LiveTree, SourceFile
 from remit.workspace.safe_git import root_above
 
 #: The options of a check without the history.
