@@ -102,6 +102,38 @@ def test_a_file_that_was_removed_is_outdated_in_a_text_and_missing_in_a_result(t
         assert all("removed in" in entry.why for entry in entries) is not strict
 
 
+@pytest.mark.parametrize(
+    ("document", "last_edit", "later_commits", "reliability"),
+    [
+        pytest.param("docs/cache.md", "2026-01-06", 5, "look", id="written within a week, and left"),
+        pytest.param("docs/cache.md", "2026-02-01", 12, "certain", id="edited weeks later"),
+        pytest.param("docs/cache.md", "2026-01-06", 4, "certain", id="written shortly before"),
+        pytest.param("docs/README.md", "2026-01-06", 12, "certain", id="named like a guide"),
+    ],
+)
+def test_an_outdated_claim_of_a_document_that_no_one_edits_is_worth_a_look(
+    tmp_path: Path, document: str, last_edit: str, later_commits: int, reliability: str
+) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "util.py").write_text(CART, encoding="utf-8")
+    (tmp_path / document).write_text("The sum is `total()` in `util.py:6`.\n", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Start", "--date=2026-01-02T12:00")
+    with (tmp_path / document).open("a", encoding="utf-8") as file:
+        file.write("It is slow.\n")
+    git(tmp_path, "commit", "-qam", "Write", f"--date={last_edit}T12:00")
+    git(tmp_path, "mv", "util.py", "cart.py")
+    for number in range(later_commits):
+        git(tmp_path, "commit", "-qm", f"Go on {number}", "--allow-empty")
+    sources = open_sources(tmp_path)
+    path = tmp_path / document
+    options = Options(profile="claims", with_history=True)
+    (verdict,) = check_text(path.read_bytes(), str(path), options, sources)
+    (entry,) = claims_of(verdict.evidence)
+    assert (entry.outcome, entry.reliability) == ("outdated", reliability)
+
+
 def test_an_outdated_name_points_to_where_the_name_is_today(verify: Verify) -> None:
     (entry,) = verify("See `total()` in `shop/kept.py:12`.\n")
     assert entry.outcome == "outdated"

@@ -291,8 +291,9 @@ def _judged(
         if asked.with_history and accused and sources.workspace is not None:
             dates = _claim_dates(document, sources, sources.workspace, path, asked)
             chosen = [Accused(at, claims[at], facts[at]) for at in accused if claims[at].commit is None]
-            is_of_record = is_record(name, read.title)
-            for at, then in dates.ask(chosen).items():
+            held = dates.ask(chosen)
+            is_of_record = bool(held) and (is_record(name, read.title) or dates.is_record)
+            for at, then in held.items():
                 facts[at] = replace(facts[at], then=then, is_of_record=is_of_record)
             evidence.history_problem = dates.problem
         _mark_ignored(facts, [at for at in accused if facts[at].state == "missing"], sources.workspace)

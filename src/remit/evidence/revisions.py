@@ -28,6 +28,7 @@ from remit.workspace.commit import Commits
 from remit.workspace.definitions import defined_name
 from remit.workspace.files import Absent, SourceFile, Workspace
 from remit.workspace.history import PROBLEMS, Held, History
+from remit.workspace.project_documents import has_document_name
 
 _LINK = lazy_pattern(
     r"https?://[\w.\-]{1,200}(?::\d{1,5})?((?:/[\w.\-~]{1,100}){1,10}?)(?:/-)?/(?:blob|blame|raw|src/(?:commit|branch))/"
@@ -221,6 +222,13 @@ class ClaimDates:
     def problem(self) -> str:
         """What the history cannot show; empty if it is complete."""
         return PROBLEMS[self._history.problem]
+
+    @property
+    def is_record(self) -> bool:
+        """Whether the history shows that the document is a record: no one edits it after a few days."""
+        if self._document is None or has_document_name(self._document):
+            return False
+        return self._history.is_written_once(self._document)
 
     def ask(self, accused: Sequence[Accused]) -> dict[int, Then]:
         """Return when each claim held, by its position; a claim that never held is left out."""

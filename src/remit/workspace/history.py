@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import date
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -37,6 +38,8 @@ from remit.workspace.safe_git import found_by_git
 T = TypeVar("T")
 #: The history of one document takes at most this many seconds.
 SECONDS = 10.0
+#: A document was written once if its lines are of a few commits and days, and other commits followed.
+_WRITING_COMMITS, _WRITING_DAYS, _LATER_COMMITS = 3, 7, 5
 PROBLEMS: dict[Problem, str] = {
     "": "",
     "no-git": "the history is missing: this is not a git repository, or git is not installed",
@@ -199,6 +202,30 @@ class History:
         if newest and len(commits) == 1:
             return dict.fromkeys(lines, newest)
         return blame(self._repository, path, lines, self._limit, newest)
+
+    def is_written_once(self, document: str) -> bool:
+        """Return whether a document was written in a few commits of one week, and the repository went on without it.
+
+        No one edits such a document: it is a record of its day, such as a finished plan.
+        """
+        with suppress(HistoryUnreadable), self._limit:
+            return self._is_written_once(document)
+        return False
+
+    def _is_written_once(self, document: str) -> bool:
+        newest = self._files(self._repository.head)
+        path = newest.real_path(self._workspace.normal(document) or "")
+        committed = newest.read(path) if path is not None else None
+        if path is None or not isinstance(committed, SourceFile):
+            return False
+        blamed = self._blamed(path, list(range(1, len(committed.lines) + 1)))
+        commits = set(blamed.values())
+        authored = [about.date for about in map(self._objects.commit, commits) if about is not None and about.date]
+        if len(blamed) < len(committed.lines) or not commits or len(authored) < len(commits):
+            return False
+        days = date.fromisoformat(max(authored)) - date.fromisoformat(min(authored))
+        later = min(self._mainline.position(commit) or 0 for commit in commits)
+        return len(commits) <= _WRITING_COMMITS and days.days <= _WRITING_DAYS and later >= _LATER_COMMITS
 
     @cached_property
     def _written(self) -> dict[str, list[str]]:

@@ -59,4 +59,9 @@ def is_document(path: str) -> bool:
     inside = frozenset(folders)
     if inside & (_RECORD_FOLDERS | _INPUT_FOLDERS) or inside & {folder.lower() for folder in DEPENDENCIES}:
         return False
-    return not folders or stem in _NAMES or not inside.isdisjoint(_FOLDERS)
+    return not folders or has_document_name(path) or not inside.isdisjoint(_FOLDERS)
+
+
+def has_document_name(path: str) -> bool:
+    """Return whether a file is named like a document that should stay true in any folder: `README.md`, `AGENTS.md`."""
+    return os.path.splitext(os.path.basename(path.lower()))[0] in _NAMES
