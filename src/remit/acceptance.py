@@ -66,7 +66,7 @@ class ReportJudgement(msgspec.Struct, frozen=True):
 
         A report without a title has no status either; it needs a location that holds.
         """
-        rules = {one["rule"] for one in self.violations if one["level"] == "L1"}
+        rules = {violation["rule"] for violation in self.violations if violation["level"] == "L1"}
         untitled = [verdict for verdict in self.verdicts if not verdict.document.result.status]
         return not rules & _WITHHOLDING and all(any(holding_lines(verdict).values()) for verdict in untitled)
 
@@ -80,7 +80,7 @@ class ReportJudgement(msgspec.Struct, frozen=True):
             if score is not None and score < _LOW_SCORE:
                 asked = " ".join(_question(result.uncertainty).split())
                 reasons.append(f"its confidence is {score:g}" + (f"; it asks: {asked}" if asked else ""))
-            blockers = [one.text for one in result.blockers if not is_none_text(one.text)]
+            blockers = [blocker.text for blocker in result.blockers if not is_none_text(blocker.text)]
             reasons += [f"{BLOCKER}: {text}" for text in blockers[:_MAX_BLOCKERS]]
         return list(dict.fromkeys(reasons))
 
@@ -97,7 +97,7 @@ class ReportJudgement(msgspec.Struct, frozen=True):
     @property
     def cited_locations(self) -> list[tuple[str, int]]:
         """The locations that were found where the report cites them, each as path and line."""
-        references = (one for verdict in self.verdicts for one in verdict.evidence.references)
+        references = (reference for verdict in self.verdicts for reference in verdict.evidence.references)
         return list(dict.fromkeys((_path(one), one.line) for one in references if one.outcome in _HOLDS and one.line))
 
     @property
@@ -105,8 +105,8 @@ class ReportJudgement(msgspec.Struct, frozen=True):
         """The files that an accepted report covers: its Key References that exist and that the subagent opened."""
         if not self.is_accepted:
             return []
-        references = (one for verdict in self.verdicts for one in verdict.evidence.references)
-        opened = (one for one in references if one.outcome in _HOLDS and one.opened != "no")
+        references = (reference for verdict in self.verdicts for reference in verdict.evidence.references)
+        opened = (reference for reference in references if reference.outcome in _HOLDS and reference.opened != "no")
         return sorted({_path(one) for one in opened if one.section == "references"})
 
 
@@ -136,7 +136,7 @@ def judge_report(
 def unverified_report(reason: str, options: Options, *, path: str = "-") -> ReportJudgement:
     """Return the judgement on a report that was not checked: it is not accepted."""
     verdict = check_document(refused(f"it was not verified, because {reason}"), path, options, Sources())
-    return ReportJudgement("reject", [verdict], [_violation(one) for one in verdict.violations])
+    return ReportJudgement("reject", [verdict], [_violation(violation) for violation in verdict.violations])
 
 
 def verified_part(text: str, verdicts: Sequence[Verdict]) -> str:
@@ -182,7 +182,7 @@ def claims_with_code(verdicts: Sequence[Verdict], repo: str | os.PathLike[str]) 
 def _question(uncertainty: str) -> str:
     """Return the sentences of an Uncertainty section that are questions."""
     sentences = _SENTENCE.findall(uncertainty[:_MAX_UNCERTAINTY])
-    return " ".join(one.strip() for one in sentences if one.endswith(("?", "？")))[:_MAX_QUESTION]
+    return " ".join(sentence.strip() for sentence in sentences if sentence.endswith(("?", "？")))[:_MAX_QUESTION]
 
 
 def _excerpt(file: SourceFile, line: int | None, end_line: int | None) -> dict[str, Any] | None:
@@ -199,12 +199,12 @@ def _path(reference: Checked) -> str:
     return reference.found.path if reference.outcome == "abbreviated" and reference.found else reference.path
 
 
-def _violation(one: Violation) -> dict[str, Any]:
+def _violation(violation: Violation) -> dict[str, Any]:
     return {
-        "rule": one.rule,
-        "code": one.code,
-        "level": one.level,
-        "line": one.line,
-        "message": one.message,
-        "help": one.help,
+        "rule": violation.rule,
+        "code": violation.code,
+        "level": violation.level,
+        "line": violation.line,
+        "message": violation.message,
+        "help": violation.help,
     }

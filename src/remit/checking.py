@@ -282,7 +282,7 @@ def _missing(need: Need, evidence: Evidence) -> str:
     if need == "repository":
         return "no repository was given"
     runs = [one.statement for one in evidence.statements if one.statement.kind == "run"] if need == "runs" else []
-    claim = next((one for one in runs if one.check == "test"), None)
+    claim = next((run for run in runs if run.check == "test"), None)
     unchecked = f"; the test run claimed at line {claim.at} was not checked" if claim is not None else ""
     return f"{evidence.receipts_problem or 'no receipts were given'}{unchecked}"
 

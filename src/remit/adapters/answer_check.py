@@ -54,7 +54,7 @@ class AnswerNotAccepted(RemitError):
     exit_code = 1
 
     def __init__(self, verdict: Verdict) -> None:
-        rules = ", ".join(dict.fromkeys(one.rule for one in verdict.violations))
+        rules = ", ".join(dict.fromkeys(violation.rule for violation in verdict.violations))
         super().__init__(f"the answer of the agent was not accepted ({verdict.verdict}: {rules})")
         self.verdict = verdict
 
@@ -96,7 +96,7 @@ class AnswerCheck:
         `calls` are the tool calls of the agent, or its transcript. `attempt` is 1 for the first answer. The second one
         is not sent back: AnswerNotAccepted is raised.
         """
-        receipts = calls if isinstance(calls, Path) else [one for call in calls for one in self._receipts(call)]
+        receipts = calls if isinstance(calls, Path) else [receipt for call in calls for receipt in self._receipts(call)]
         text = answer if isinstance(answer, str) else json.dumps(answer, default=str)
         verdict = check(text.encode(), repo=self._repo, receipts=receipts, attempt=attempt, **self._options)
         if self._on_verdict is not None:
@@ -151,5 +151,5 @@ def _arguments(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
 def _names(arguments: Mapping[str, Any], output: str) -> Iterator[str]:
     """Yield what looks like a path in the arguments and the output of a call."""
     text = f"{json.dumps(arguments, default=str)[:_MAX_OUTPUT]}\n{output}"
-    words = (found[0].strip("./") for found in _WORD.finditer(text))
+    words = (match[0].strip("./") for match in _WORD.finditer(text))
     yield from islice((word for word in words if "/" in word or "." in word), _MAX_NAMES)

@@ -71,8 +71,8 @@ def _adapter(client: str) -> ModuleType:
 def _answers(events: Sequence[dict[str, Any]], project: str, *, changes_input: bool) -> list[Answer | None]:
     """Handle events in order. A denied part denies the whole call, so the parts before it are withdrawn."""
     answers: list[Answer | None] = []
-    for at, one in enumerate(events):
-        answers.append(handle_event(one, project=project, changes_input=changes_input, has_tools=False))
+    for at, event in enumerate(events):
+        answers.append(handle_event(event, project=project, changes_input=changes_input, has_tools=False))
         if permission_of(answers[-1]) != "deny":
             continue
         for earlier in events[:at]:
@@ -89,10 +89,10 @@ def permission_of(answer: Answer | None) -> str:
 
 def merge_permissions(answers: Sequence[Answer | None], ask: str) -> Answer | None:
     """Merge the answers to the parts of a call, for a client that cannot ask: `ask` states what to do instead."""
-    denied = [one for one in answers if permission_of(one) == "deny"]
+    denied = [answer for answer in answers if permission_of(answer) == "deny"]
     if denied:
         return merge(denied[0], *(message(text(one, "systemMessage")) for one in answers if _is_other(one, denied)))
-    asked = next((one for one in answers if permission_of(one) == "ask"), None)
+    asked = next((answer for answer in answers if permission_of(answer) == "ask"), None)
     if asked is not None:
         return deny(f"{text(asked['hookSpecificOutput'], 'permissionDecisionReason')}. {ask}")
     return merge(*answers)

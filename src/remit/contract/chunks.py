@@ -54,8 +54,8 @@ def title_agent(heading: str) -> str | None:
     heading = heading.strip().strip("*_ ")
     if len(heading) > _MAX_HEADING or section_key(heading) or block_key(heading):
         return None
-    found = _TITLE_END.search(heading)
-    return _bare_name(heading[: found.start()]) if found else None
+    match = _TITLE_END.search(heading)
+    return _bare_name(heading[: match.start()]) if match else None
 
 
 def _bare_name(name: str) -> str:
@@ -179,8 +179,8 @@ def whole(text: str) -> Chunk:
 def _heading(line: str) -> tuple[int, str] | None:
     if "#" not in line[:80]:
         return None
-    found = _HEADING.match(line[: _MAX_HEADING + 80])
-    return (len(found.group(2)), found.group(3)) if found else None
+    match = _HEADING.match(line[: _MAX_HEADING + 80])
+    return (len(match.group(2)), match.group(3)) if match else None
 
 
 def _is_title(heading: tuple[int, str]) -> bool:

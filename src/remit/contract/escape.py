@@ -86,10 +86,10 @@ def join_colon(name: str, words: str) -> str:
 
 def split_colon(text: str) -> tuple[str, str]:
     """Split at the first colon that ends a name; without such a colon the whole text is the name."""
-    found = _UNGUARDED_COLON.search(text)
-    if not found:
+    match = _UNGUARDED_COLON.search(text)
+    if not match:
         return unguard_colons(text), ""
-    return unguard_colons(text[: found.start()].rstrip()), text[found.end() :].strip()
+    return unguard_colons(text[: match.start()].rstrip()), text[match.end() :].strip()
 
 
 def clean(content: Iterable[Content]) -> tuple[Content, ...]:

@@ -59,7 +59,7 @@ def correction_text(violations: Sequence[Mapping[str, object]]) -> str:
 
 def violation_lines(violations: Sequence[Mapping[str, object]], limit: int = MAX_VIOLATIONS) -> list[str]:
     """Return at most `limit` lines, one for each blocking violation, or for each violation if none blocks."""
-    blocking = [one for one in violations if one.get("level") != "L3"] or violations
+    blocking = [violation for violation in violations if violation.get("level") != "L3"] or violations
     lines = [
         f"- {one.get('rule')} (line {one.get('line')}): {_sentence(one.get('message'))} {one.get('help', '')}".rstrip()
         for one in blocking[:limit]

@@ -68,9 +68,9 @@ def _spans(marks: list[_Mark], lines: list[str]) -> list[FenceSpan]:
 
 def _marks(lines: list[str]) -> list[_Mark]:
     return [
-        _Mark(number, found[2], bool(found[1]) or bool(found[3].strip()))
+        _Mark(number, match[2], bool(match[1]) or bool(match[3].strip()))
         for number, line in enumerate(lines)
-        if ("```" in line or "~~~" in line) and (found := FENCE_MARK.match(line))
+        if ("```" in line or "~~~" in line) and (match := FENCE_MARK.match(line))
     ]
 
 

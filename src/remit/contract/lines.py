@@ -122,8 +122,8 @@ def _entries(content: Iterable[Content]) -> Iterator[Line]:
 
 def label_and_value(text: str) -> tuple[str, str] | None:
     """Split `Name: value` into a pair, with or without emphasis marks; None if the line has another form."""
-    found = (_WIDE_LABEL if "：" in text else _LABEL).match(text)
-    return (found.group(2), _value(found)) if found else None
+    match = (_WIDE_LABEL if "：" in text else _LABEL).match(text)
+    return (match.group(2), _value(match)) if match else None
 
 
 def _value(label: re.Match[str], end: int | None = None) -> str:

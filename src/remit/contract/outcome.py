@@ -35,13 +35,13 @@ def reported_failure(results: Iterable[Result]) -> ReportedFailure | None:
 
     Only `Recoverable: false` makes it not recoverable: the rules object to any word but true or false.
     """
-    failed = [one for one in results if one.failed]
+    failed = [result for result in results if result.failed]
     if not failed:
         return None
     errors = [one.error for one in failed if one.error is not None]
-    message = next((text for one in errors if (text := " ".join(one.message.split()))), "")
+    message = next((text for error in errors if (text := " ".join(error.message.split()))), "")
     message = message or " ".join(failed[0].summary.split())
-    recoverable = not any(one.recoverable.strip().strip("`*.").lower() in ("false", "no") for one in errors)
+    recoverable = not any(error.recoverable.strip().strip("`*.").lower() in ("false", "no") for error in errors)
     return ReportedFailure(message[:_MAX_MESSAGE], recoverable)
 
 
@@ -57,6 +57,6 @@ def status_in(text: str | None) -> str | None:
     if not text:
         return None
     results = [document.result for document in parse(text)]
-    if any(one.failed for one in results):
+    if any(result.failed for result in results):
         return "FAILED"
     return next((status for status in ("PARTIAL", "SUCCESS") if any(one.status == status for one in results)), None)

@@ -62,10 +62,10 @@ def unreadable_reason(text: str) -> str | None:
     if text.count("\n") > MAX_LINES:
         return f"it has more than {MAX_LINES:,} lines"
     cells = 0
-    for found in _DELIMITER_ROW.finditer(text):
-        end = _BLANK_LINE.search(text, found.end())
-        rows = text.count("\n", found.end(), end.start() if end else len(text)) + 2
-        cells += rows * (found.group().count("|") + 1)
+    for match in _DELIMITER_ROW.finditer(text):
+        end = _BLANK_LINE.search(text, match.end())
+        rows = text.count("\n", match.end(), end.start() if end else len(text)) + 2
+        cells += rows * (match.group().count("|") + 1)
         if cells > MAX_CELLS:
             return f"its tables have more than {MAX_CELLS:,} cells"
     return None

@@ -236,7 +236,7 @@ def _unknown(value: Any, kind: Type, name: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list):
         kind = next((one for one in kinds if isinstance(one, ListType | VarTupleType)), kind)
     if isinstance(kind, StructType) and isinstance(value, dict):
-        fields = {one.encode_name: one.type for one in kind.fields}
+        fields = {field.encode_name: field.type for field in kind.fields}
         for key, inner in value.items():
             path = f"{name}.{key}" if name else str(key)
             if key == kind.tag_field:

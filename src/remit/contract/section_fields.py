@@ -70,15 +70,15 @@ def read_score(text: str) -> tuple[Score, str]:
     if text.isdecimal() and len(text) <= _MAX_DIGITS:
         return float(text), ""
     bare = plain_text(text)
-    found = _NUMBER.match(bare)
-    if not found or _RANGE_AFTER.match(bare[found.end() :]):
+    match = _NUMBER.match(bare)
+    if not match or _RANGE_AFTER.match(bare[match.end() :]):
         before, _, rest = text.partition(" - ")
         word = plain_text(before).removesuffix(" -").rstrip()
         return (word, rest.strip()) if word else (bare, "")
-    rest = text[_raw_end(text, found.end()) :]
+    rest = text[_raw_end(text, match.end()) :]
     if rest.startswith(" - "):
-        return float(found.group(1)), rest[3:].strip()
-    return float(found.group(1)), _unwrap(_AFTER_SCORE.sub("", rest).strip())
+        return float(match.group(1)), rest[3:].strip()
+    return float(match.group(1)), _unwrap(_AFTER_SCORE.sub("", rest).strip())
 
 
 def _raw_end(text: str, plain_end: int) -> int:
@@ -174,10 +174,10 @@ def read_checklist(content: list[Content]) -> Iterator[Tick]:
 def split_severity(text: str) -> tuple[str, str | None]:
     """Split an issue's text from its severity, which may be anywhere in the text."""
     words, severity = split_tail(text, "severity")
-    if severity is None and (found := _SEVERITY_INSIDE.search(words)):
-        end = end_of_line(words, found.end())
-        line = (words[: found.start()] + words[found.end() : end]).rstrip()
-        return (line + words[end:]).strip(), found.group(1)
+    if severity is None and (match := _SEVERITY_INSIDE.search(words)):
+        end = end_of_line(words, match.end())
+        line = (words[: match.start()] + words[match.end() : end]).rstrip()
+        return (line + words[end:]).strip(), match.group(1)
     return words, severity
 
 

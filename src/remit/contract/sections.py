@@ -71,9 +71,9 @@ def arrange(nodes: list[Node], first_line: int, *, is_whole: bool = False) -> Ou
 
 def split_name(heading: str) -> tuple[str, str]:
     """Split `Status: SUCCESS` into name and value; return other headings unchanged with an empty value."""
-    found = _NAMED_VALUE.match(heading)
-    if found and section_key(found.group(1)):
-        return found.group(1).strip(), found.group(2).strip().strip("*").strip()
+    match = _NAMED_VALUE.match(heading)
+    if match and section_key(match.group(1)):
+        return match.group(1).strip(), match.group(2).strip().strip("*").strip()
     return heading, ""
 
 
@@ -126,8 +126,8 @@ def _states_status(node: Text) -> bool:
 
 
 def _bold_title(line: str) -> str | None:
-    found = _BOLD.match(line)
-    return title_agent(found.group(1)) if found and not found.group(2) else None
+    match = _BOLD.match(line)
+    return title_agent(match.group(1)) if match and not match.group(2) else None
 
 
 def _bold_to_heads(nodes: list[Node]) -> list[Node]:
@@ -165,10 +165,10 @@ def _bold_lines(node: Text) -> list[tuple[int, str, re.Match[str]]]:
         return []
     lines = []
     for offset, line in enumerate(node.text.split("\n")):
-        found = _BOLD.match(line)
-        key = _any_key(found.group(1)) if found else None
-        if found and key and (key.startswith("section:") or not found.group(2)):
-            lines.append((offset, key, found))
+        match = _BOLD.match(line)
+        key = _any_key(match.group(1)) if match else None
+        if match and key and (key.startswith("section:") or not match.group(2)):
+            lines.append((offset, key, match))
     return lines
 
 

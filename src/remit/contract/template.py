@@ -172,12 +172,12 @@ def find_placeholders(text: str) -> Iterator[str]:
     """Yield the template placeholders in a line, with their brackets."""
     if "[" not in text:
         return
-    for found in _BRACKETED.finditer(_CODE_SPAN.sub(lambda span: "x" * len(span[0]), text)):
-        inner = found.group(1).strip()
+    for match in _BRACKETED.finditer(_CODE_SPAN.sub(lambda span: "x" * len(span[0]), text)):
+        inner = match.group(1).strip()
         if not _BOX.match(text) if inner in ("x", "X") else _is_unfilled(inner):
-            yield found.group()
+            yield match.group()
     if "`[" in text:
-        locations = (found.group(1) for found in _LOCATION_SPAN.finditer(text))
+        locations = (match.group(1) for match in _LOCATION_SPAN.finditer(text))
         yield from (location for location in locations if _normal(location[1:-1]) in _placeholders())
 
 

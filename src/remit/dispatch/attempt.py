@@ -258,10 +258,10 @@ class Attempt:
 
     async def _own_plans(self) -> list[int]:
         """Return the job's plan, and the other plans of the orchestrator that made it."""
-        found = _PLAN_KEY.match(self._job.idempotency_key or "")
-        if found is None:
+        match = _PLAN_KEY.match(self._job.idempotency_key or "")
+        if match is None:
             return []
-        return [row["id"] for row in await self._database.rows("plans.related", plan=int(found[1]))]
+        return [row["id"] for row in await self._database.rows("plans.related", plan=int(match[1]))]
 
     async def _check(self, brief: Brief, root: Path, ended: RunEnd) -> str:
         """Check the result against the contract, the project and the receipts, and store the verdict."""
@@ -288,8 +288,8 @@ class Attempt:
             "checked",
             {
                 "verdict": judgement.decision,
-                "violations": sum(one["level"] != "L3" for one in judgement.violations),
-                "advice": sum(one["level"] == "L3" for one in judgement.violations),
+                "violations": sum(violation["level"] != "L3" for violation in judgement.violations),
+                "advice": sum(violation["level"] == "L3" for violation in judgement.violations),
                 "seconds": time.monotonic() - started,
             },
         )

@@ -132,7 +132,7 @@ def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review", *, l
 def _finished(name: str, review: SarifReview) -> model.Result:
     ticks = (model.Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in _CHECKLIST.items())
     # Findings that are probably false do not lower the confidence of the result.
-    likely = [one for one in review.findings if one.opinion.confidence > _PLACEHOLDER_CONFIDENCE]
+    likely = [finding for finding in review.findings if finding.opinion.confidence > _PLACEHOLDER_CONFIDENCE]
     confidence = _confidence(likely or review.findings)
     unsure = "The program may raise false alarms and name locations that do not exist; check each of them."
     if float(confidence.score) < _ASKING:
@@ -226,10 +226,10 @@ def _confidence(findings: list[ReportedFinding]) -> model.Confidence:
     """Return the mean of two means: of the findings whose locations exist, and of the others."""
     if not findings:
         return model.Confidence(score=70.0, reason="nothing was found, and the rules do not cover everything")
-    if all(one.opinion.confidence <= _PLACEHOLDER_CONFIDENCE for one in findings):
+    if all(finding.opinion.confidence <= _PLACEHOLDER_CONFIDENCE for finding in findings):
         return model.Confidence(score=70.0, reason="only test values and placeholders were found")
-    existing = [one.opinion.confidence for one in findings if one.verified]
-    others = [one.opinion.confidence for one in findings if not one.verified]
+    existing = [finding.opinion.confidence for finding in findings if finding.verified]
+    others = [finding.opinion.confidence for finding in findings if not finding.verified]
     verified, inferred = (round(min(_MAX_CONFIDENCE, fmean(each)), 1) if each else 0.0 for each in (existing, others))
     score = round((verified + inferred) / 2, 1) if others else verified
     reason = f"the locations of {len(existing)} of {_counted(len(findings), 'finding')} exist"
@@ -287,7 +287,7 @@ def _counted(count: int, word: str) -> str:
 def build_review(reports: list[Report], unread: int, checkout: Workspace, left_out: int = 0) -> SarifReview:
     """Return the findings of all runs, with entries for the first of them, within the limits."""
     findings = sorted(
-        (_adjusted(one) for report in reports for one in report.rows if not one.reason),
+        (_adjusted(row) for report in reports for row in report.rows if not row.reason),
         key=lambda one: (-SCALE.index(sarif_severity(one)), one.category != "security", -one.opinion.confidence),
     )
     entries: list[SarifEntry] = []

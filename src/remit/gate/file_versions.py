@@ -129,7 +129,7 @@ def without_rewritten(
         if before[one.path] is not None
         and before[one.path] == read_version(os.path.join(project, one.path), one.after[3], MAX_COPY)
     }
-    return [one for one in changes if one.path not in rewritten]
+    return [change for change in changes if change.path not in rewritten]
 
 
 def read_version(path: str, mode: int, limit: int) -> bytes | None:

@@ -153,7 +153,7 @@ def _start_folder(name: str) -> str:
 
 def _variables(name: str) -> dict[str, str]:
     parts = _environment(name).split("\0")
-    return {key: value for key, sign, value in (one.partition("=") for one in parts) if sign}
+    return {key: value for key, sign, value in (part.partition("=") for part in parts) if sign}
 
 
 def _environment(name: str) -> str:

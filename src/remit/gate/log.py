@@ -90,8 +90,8 @@ def delegation_costs(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     It is an estimate. What the subagent read is not in it.
     """
     runs: dict[str, dict[str, int]] = {}
-    for one in results:
-        tokens, agent, run = one.get("tokens"), str(one.get("agent") or ""), str(one.get("agent_id") or "")
+    for result in results:
+        tokens, agent, run = result.get("tokens"), str(result.get("agent") or ""), str(result.get("agent_id") or "")
         if isinstance(tokens, int) and tokens > 0:
             of_agent = runs.setdefault(agent.rpartition(":")[2], {})
             of_agent[run] = of_agent.get(run, 0) + tokens

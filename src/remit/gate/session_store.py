@@ -160,7 +160,7 @@ def find_session(folders: Iterable[str], wanted: str = LAST) -> RecordedSession:
         raise UsageError(f"no session is recorded in {store_path(folders[0])}; {_how_to_record(folders[0])}")
     if wanted in ("", LAST):
         return sessions[0]
-    exact = [one for one in sessions if wanted in (one.name, one.state.session)]
+    exact = [session for session in sessions if wanted in (session.name, session.state.session)]
     matching = exact or [one for one in sessions if one.name.startswith(wanted) or one.state.session.startswith(wanted)]
     if len(matching) == 1:
         return matching[0]
@@ -178,5 +178,5 @@ def _how_to_record(folder: str) -> str:
 
 
 def _names(sessions: list[RecordedSession]) -> str:
-    names = [one.state.session or one.name for one in sessions[:_MAX_NAMED]]
+    names = [session.state.session or session.name for session in sessions[:_MAX_NAMED]]
     return ", ".join(names) + (" ..." if len(sessions) > _MAX_NAMED else "")

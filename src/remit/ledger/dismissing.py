@@ -34,7 +34,7 @@ def add_dismissal(root: Path, finding: MergedFinding, why: str, by: str, on: dat
     workspace = open_sources(root).workspace
     entry = new_dismissal(finding, workspace, why, by, on.isoformat())
     with _locked(root):
-        _store(root, [*(one for one in stored_dismissals(root) if one.id != entry.id), entry])
+        _store(root, [*(dismissal for dismissal in stored_dismissals(root) if dismissal.id != entry.id), entry])
     return entry
 
 
@@ -42,9 +42,9 @@ def remove_dismissal(root: Path, name: str) -> Dismissal | None:
     """Remove the entry with an id from the file of a checkout, and return it; None without such an entry."""
     with _locked(root):
         entries = stored_dismissals(root)
-        found = next((one for one in entries if one.id == name), None)
+        found = next((entry for entry in entries if entry.id == name), None)
         if found is not None:
-            _store(root, [one for one in entries if one is not found])
+            _store(root, [entry for entry in entries if entry is not found])
     return found
 
 

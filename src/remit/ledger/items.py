@@ -140,7 +140,7 @@ def _opinions(finding: MergedFinding, versions: Mapping[str, AgentVersion]) -> I
 def _conflict_item(conflicts: list[Conflict], origin: ItemOrigin) -> NewItem:
     """Return an item for a conflict without a finding, such as a standard that one agent passes and another fails."""
     first = conflicts[0]
-    agents = tuple(sorted({agent for one in conflicts for agent in one.agents}))
+    agents = tuple(sorted({agent for conflict in conflicts for agent in conflict.agents}))
     return NewItem(
         key=f"conflict-{digest_parts(origin.project, first.kind, first.finding, *agents)}",
         kind="conflict",

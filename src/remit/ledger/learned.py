@@ -42,7 +42,7 @@ class DecidedOpinion(msgspec.Struct, frozen=True, kw_only=True):
 
 def learn(opinions: Iterable[DecidedOpinion]) -> LearnedNote:
     """Return weights and the worth of agreement, with their sample sizes."""
-    ordered = sorted(opinions, key=lambda one: (one.item, one.agent))
+    ordered = sorted(opinions, key=lambda opinion: (opinion.item, opinion.agent))
     decided: Counter[tuple[str, str]] = Counter()
     confirmed: Counter[tuple[str, str]] = Counter()
     for one in ordered:
@@ -102,8 +102,8 @@ def _agreement(ordered: Sequence[DecidedOpinion]) -> Iterable[AgreementWorth]:
     Without decisions, two agents add as much as the default policy does, and one more agent adds nothing.
     """
     items = {one.item: one for one in ordered}.values()
-    decided: Counter[int] = Counter(min(MAX_AGREEING, max(1, one.agents)) for one in items)
-    confirmed: Counter[int] = Counter(min(MAX_AGREEING, max(1, one.agents)) for one in items if one.is_confirmed)
+    decided: Counter[int] = Counter(min(MAX_AGREEING, max(1, item.agents)) for item in items)
+    confirmed: Counter[int] = Counter(min(MAX_AGREEING, max(1, item.agents)) for item in items if item.is_confirmed)
     alone = shrunk_share(confirmed[1], decided[1], _mean(sum(confirmed.values()), sum(decided.values())))
     rate = alone
     for agents in range(1, MAX_AGREEING + 1):
@@ -141,5 +141,5 @@ def with_learned(settings: MergeSettings, note: LearnedNote, *, has_weights: boo
 def explained(merge: Merge, note: LearnedNote) -> Merge:
     """Return a merge with what was learned about its agents, so that its report explains the scores."""
     agents = {report.agent for report in merge.agents}
-    weights = tuple(one for one in note.weights if one.agent in agents)
+    weights = tuple(weight for weight in note.weights if weight.agent in agents)
     return msgspec.structs.replace(merge, learned=msgspec.structs.replace(note, weights=weights))

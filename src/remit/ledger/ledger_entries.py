@@ -101,7 +101,7 @@ def document_entry(verdict: Verdict, source: EntrySource, *, project: str = "", 
         agent=verdict.agent,
         project=project,
         verdict=verdict.verdict,
-        violations=dict(Counter(one.rule for one in verdict.violations)),
+        violations=dict(Counter(violation.rule for violation in verdict.violations)),
         **facts,
     )
 

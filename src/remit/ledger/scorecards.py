@@ -126,7 +126,7 @@ class FigureChange(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.one is None or self.other is None else self.other - self.one
 
 
-def compare(one: Scorecard, other: Scorecard) -> list[FigureChange]:
+def compare(scorecard: Scorecard, other: Scorecard) -> list[FigureChange]:
     """Return how a version (`other`) differs from the one before it, figure by figure."""
 
     def gap(card: Scorecard) -> float | None:
@@ -146,10 +146,10 @@ def compare(one: Scorecard, other: Scorecard) -> list[FigureChange]:
     ]
     found = []
     for name, figure, is_more_better, interval in figures:
-        before, after = figure(one), figure(other)
+        before, after = figure(scorecard), figure(other)
         is_known = before is not None and after is not None and before != after
         is_better = (after > before) is is_more_better if is_known else None  # type: ignore[operator]
-        is_clear = interval is not None and is_known and not interval(one).overlaps(interval(other))
+        is_clear = interval is not None and is_known and not interval(scorecard).overlaps(interval(other))
         found.append(FigureChange(name=name, one=before, other=after, is_better=is_better, is_clear=is_clear))
     return found
 

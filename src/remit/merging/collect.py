@@ -297,7 +297,7 @@ def _notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "Uncertainty", cut_text(result.uncertainty)
     if result.justification is not None:
         yield "Potential Blind Spots", bare_text(result.justification.blind_spots)
-    yield "Overrides", "\n".join(f"{one.rule}: {one.reason}" for one in result.overrides)
+    yield "Overrides", "\n".join(f"{override.rule}: {override.reason}" for override in result.overrides)
     for extra in result.extra:
         yield bare_text(extra.heading) or "Text", cut_text(free_text(extra.content))
 

@@ -82,7 +82,7 @@ def read_dismissals(data: bytes, name: str = FILE) -> list[Dismissal]:
 def render_dismissals(dismissals: Iterable[Dismissal]) -> str:
     """Return the text of the file, sorted, so that two people who dismiss something rarely conflict."""
     entries = []
-    for one in sorted(dismissals, key=lambda one: (one.path, one.id, msgspec.json.encode(one))):
+    for one in sorted(dismissals, key=lambda dismissal: (dismissal.path, dismissal.id, msgspec.json.encode(dismissal))):
         values = {key: value for key, value in msgspec.to_builtins(one).items() if value}
         entries.append("[[dismissal]]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in values.items()))
     return "\n".join([_HEAD, *entries]) if entries else _HEAD
@@ -140,8 +140,8 @@ def _digest(lines: Sequence[str]) -> str:
 def apply_dismissals(merge: Merge, dismissals: Sequence[Dismissal], workspace: Workspace | None) -> Merge:
     """Give each finding its fingerprint, and drop those that a person dismissed."""
     by_path: dict[str, list[Dismissal]] = defaultdict(list)
-    for one in dismissals:
-        by_path[one.path].append(one)
+    for dismissal in dismissals:
+        by_path[dismissal.path].append(dismissal)
 
     def judge(finding: MergedFinding) -> MergedFinding:
         mark = fingerprint_of(finding, workspace)
@@ -209,7 +209,7 @@ def find_dismissals(entries: Iterable[Dismissal], name: str) -> list[Dismissal]:
     """Return the entries with a fingerprint, or with the id that their finding had in its report."""
     folded = name.lower()
     return [
-        one
-        for one in entries
-        if folded in (one.id, one.finding.lower()) or (len(name) >= MIN_PREFIX and one.id.startswith(folded))
+        entry
+        for entry in entries
+        if folded in (entry.id, entry.finding.lower()) or (len(name) >= MIN_PREFIX and entry.id.startswith(folded))
     ]

@@ -230,12 +230,12 @@ def _span(row: ReportedFinding) -> tuple[int, int]:
     return first, first if last is None or last < first else last
 
 
-def _is_one_finding(one: ReportedFinding, other: ReportedFinding, near: Near) -> bool:
+def _is_one_finding(finding: ReportedFinding, other: ReportedFinding, near: Near) -> bool:
     """Return whether a cluster of two rows, as most are, is one finding: the outcome of `_findings`, but faster."""
-    if one.fingerprint and one.fingerprint == other.fingerprint and one.is_merged:
+    if finding.fingerprint and finding.fingerprint == other.fingerprint and finding.is_merged:
         return True
-    may_agree = one.opinion.agent != other.opinion.agent and one.category == other.category
-    return near(one, other) and (may_agree or same_problem(one, other) >= SAME_TITLE)
+    may_agree = finding.opinion.agent != other.opinion.agent and finding.category == other.category
+    return near(finding, other) and (may_agree or same_problem(finding, other) >= SAME_TITLE)
 
 
 def _findings(rows: Sequence[ReportedFinding], near: Near) -> Iterator[list[int]]:
@@ -267,9 +267,9 @@ def _findings(rows: Sequence[ReportedFinding], near: Near) -> Iterator[list[int]
     return findings.groups()
 
 
-def same_problem(one: ReportedFinding, other: ReportedFinding) -> float:
+def same_problem(finding: ReportedFinding, other: ReportedFinding) -> float:
     """Return how similar the subjects of two rows are, from 0 to 100. Rules of one tool decide before titles."""
-    a, b = one.opinion, other.opinion
+    a, b = finding.opinion, other.opinion
     if a.rule and b.rule:
         if a.rule == b.rule:
             return 100.0

@@ -281,7 +281,7 @@ def with_coverage(merge: Merge, coverage: tuple[LanguageCoverage, ...]) -> Merge
         is_success = covered.is_mostly_unread and covered.status == "SUCCESS"
         changed = {"status": "PARTIAL", "decision": "review" if merge.decision == "continue" else merge.decision}
         return msgspec.structs.replace(covered, **changed) if is_success else covered
-    has_failed = any(one.status == "FAILED" for one in merge.agents)
+    has_failed = any(agent.status == "FAILED" for agent in merge.agents)
     return msgspec.structs.replace(covered, status="FAILED", decision="retry" if has_failed else "review")
 
 
@@ -291,7 +291,7 @@ def without_sections(merge: Merge, agents: Collection[str]) -> Merge:
         name: tuple(one for one in getattr(merge.sections, name) if one.agent not in agents)
         for name in ("summaries", "next_steps", "notes")
     }
-    references = tuple(one for one in merge.sections.references if not set(one.agents) <= set(agents))
+    references = tuple(reference for reference in merge.sections.references if not set(reference.agents) <= set(agents))
     return msgspec.structs.replace(
         merge, sections=msgspec.structs.replace(merge.sections, **kept, references=references)
     )
@@ -320,7 +320,7 @@ def without_layout(merge: Merge) -> Merge:
 
 
 def _is_about_layout(finding: MergedFinding) -> bool:
-    return bool(finding.opinions) and all(is_layout(one.agent, rule_of(one)) for one in finding.opinions)
+    return bool(finding.opinions) and all(is_layout(opinion.agent, rule_of(opinion)) for opinion in finding.opinions)
 
 
 def _is_changed(finding: MergedFinding, changed: Spans) -> bool:

@@ -71,4 +71,4 @@ def leading_opinion(finding: MergedFinding) -> Opinion:
 
 
 def _leading(opinions: Sequence[Opinion]) -> Opinion:
-    return min(opinions, key=lambda one: (-one.confidence, one.agent, one.id))
+    return min(opinions, key=lambda opinion: (-opinion.confidence, opinion.agent, opinion.id))

@@ -52,23 +52,23 @@ async def apply_answers(database: Database, lease: PlanLease, plan: int, phase: 
     )
 
 
-def _step(one: Escalation) -> tuple[str, str]:
-    if one.answer == "skip":
-        return "skip", one.words or "skipped by a person"
-    return "retry", one.words or "a person asked for another try"
+def _step(escalation: Escalation) -> tuple[str, str]:
+    if escalation.answer == "skip":
+        return "skip", escalation.words or "skipped by a person"
+    return "retry", escalation.words or "a person asked for another try"
 
 
-def _change(one: Escalation, delegations: dict[int, Delegation], phase: PhaseRow) -> list[Delegation]:
+def _change(escalation: Escalation, delegations: dict[int, Delegation], phase: PhaseRow) -> list[Delegation]:
     """Change the delegations that an answer is about, and return them."""
-    affected = [each for each in delegations.values() if one.delegation in (None, each.id)]
-    if one.answer == "skip":
+    affected = [each for each in delegations.values() if escalation.delegation in (None, each.id)]
+    if escalation.answer == "skip":
         affected = [each for each in affected if each.state == "escalated"]
         for each in affected:
             each.state = "skipped"
         return affected
-    if one.answer not in ("retry", "text") or (one.delegation is None and phase.round >= MAX_ROUNDS):
+    if escalation.answer not in ("retry", "text") or (escalation.delegation is None and phase.round >= MAX_ROUNDS):
         return []
-    if one.delegation is None:
+    if escalation.delegation is None:
         phase.round += 1
     affected = [each for each in affected if each.state != "skipped"]
     # If all were accepted and a person wants another try, all are tried again.

@@ -40,7 +40,7 @@ async def review_coverage(
         if delegation.agent in ANALYSERS:
             analyser = ANALYSERS[delegation.agent]
             receipts = await receipts_of(database, delegation.job)
-            unread = {path for one in receipts for path in one.arguments.get(UNREAD, ())}
+            unread = {path for receipt in receipts for path in receipt.arguments.get(UNREAD, ())}
             readers[delegation.agent] = [path for path in files_of(analyser, files, languages) if path not in unread]
             if reads_any_file(analyser):
                 searched.add(delegation.agent)

@@ -167,9 +167,9 @@ def orchestrator_prompt(registry: Registry | None = None) -> str:
     return _INTRODUCTION.format(team=team, rules=rules, lookups="\n".join(lookup_lines()))
 
 
-def _member(one: Definition, registry: Registry) -> str:
+def _member(definition: Definition, registry: Registry) -> str:
     """Return the line about a definition: the name to delegate to, its model and its purpose, bounded."""
-    name = one.qualified if registry.is_hidden(one) else one.name
-    model = f" (model {one.model})" if one.model else ""
-    purpose = strip_control_characters(" ".join(one.description.split()))[:_MAX_PURPOSE]
+    name = definition.qualified if registry.is_hidden(definition) else definition.name
+    model = f" (model {definition.model})" if definition.model else ""
+    purpose = strip_control_characters(" ".join(definition.description.split()))[:_MAX_PURPOSE]
     return f"- {name}{model}: {purpose}"

@@ -67,12 +67,12 @@ class PlanReader:
             return one.result or ""
         return verified_part(one.result, check_text(one.result, one.name, self._checked_with(one), self._sources))
 
-    def _of(self, one: Delegation) -> DelegationSpec:
-        phase = self._spec.phases[one.phase]
-        return dict(zip(delegation_names(phase), phase.delegations, strict=True))[one.name]
+    def _of(self, delegation: Delegation) -> DelegationSpec:
+        phase = self._spec.phases[delegation.phase]
+        return dict(zip(delegation_names(phase), phase.delegations, strict=True))[delegation.name]
 
-    def _checked_with(self, one: Delegation) -> Options:
-        spec = self._of(one)
+    def _checked_with(self, delegation: Delegation) -> Options:
+        spec = self._of(delegation)
         stated = CLAIMS if spec.contract == NO_CONTRACT else spec.contract or spec.profile
         profile = stated or self._spec.profile or "v2"
         if profile not in self._options:
@@ -92,19 +92,19 @@ class PlanReader:
             return report
         return with_error(msgspec.structs.replace(report, status="FAILED"), one.error or "", recovery_options(one))
 
-    def _stored(self, one: Delegation) -> Report | None:
+    def _stored(self, delegation: Delegation) -> Report | None:
         """Return the stored report; None for one of an earlier version, or that was not checked."""
         try:
-            report = msgspec.convert(one.reported, Report)
+            report = msgspec.convert(delegation.reported, Report)
         except msgspec.ValidationError:
             return None
-        return report if (report.agent, report.verdict) == (one.agent, one.verdict) else None
+        return report if (report.agent, report.verdict) == (delegation.agent, delegation.verdict) else None
 
 
-def recovery_options(one: Delegation) -> list[str]:
+def recovery_options(delegation: Delegation) -> list[str]:
     """Return what a person can do after a delegation failed."""
-    log = [f"See what it wrote: `remit jobs logs {one.job}`"] if one.job is not None else []
-    is_slow = (one.error or "").startswith("it ended with timeout")
+    log = [f"See what it wrote: `remit jobs logs {delegation.job}`"] if delegation.job is not None else []
+    is_slow = (delegation.error or "").startswith("it ended with timeout")
     limit = ["Give it a smaller scope, or more time: `timeout` in the plan"] if is_slow else []
     return [*log, *limit, "Remove the cause, and run it again"]
 
@@ -127,7 +127,7 @@ class PhaseMerge:
 
     def add(self, delegations: Iterable[Delegation]) -> None:
         """Add the results of delegations."""
-        self.inputs += [Input(reports) for one in delegations if (reports := self._reader.reports(one))]
+        self.inputs += [Input(reports) for delegation in delegations if (reports := self._reader.reports(delegation))]
 
     def merged(self) -> Merge:
         """Return the merge of everything that was added."""
@@ -150,7 +150,7 @@ class PhaseMerge:
 def has_no_result(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:
     """Return whether no delegation of a phase was accepted, except those that only load context."""
     loaders = {name for name, one in zip(delegation_names(spec), spec.delegations, strict=True) if one.loads_context}
-    tried = [one for one in delegations if one.state != "skipped"]
+    tried = [delegation for delegation in delegations if delegation.state != "skipped"]
     return any(one.name not in loaders for one in tried) and not any(one.state == "accepted" for one in tried)
 
 
@@ -165,7 +165,7 @@ async def whole_plan(database: Database, row: PlanRow) -> PhaseMerge:
     spec = msgspec.convert(row.document, Plan)
     reader = await asyncio.to_thread(PlanReader, spec, Path(row.workspace))
     default = reader.merging.threshold
-    lowest = min(default if one.threshold is None else one.threshold for one in spec.phases)
+    lowest = min(default if phase.threshold is None else phase.threshold for phase in spec.phases)
     merging = PhaseMerge(reader, lowest, spec.phases[-1].policy)
     delegations = await plans.delegations_of(database, row.id, whole=False)
     async for batch in delegation_batches(database, delegations):
@@ -200,26 +200,26 @@ async def render_inputs(
     return (*head, *results, *more, *dict.fromkeys(missing), *instead)
 
 
-def _missing_text(one: Delegation) -> str:
-    if one.state == "skipped":
-        return f"Agent {one.agent} was skipped by a person."
-    return f"{failure_warning(one.agent)}."
+def _missing_text(delegation: Delegation) -> str:
+    if delegation.state == "skipped":
+        return f"Agent {delegation.agent} was skipped by a person."
+    return f"{failure_warning(delegation.agent)}."
 
 
-def substitutes(one: Delegation, reader: PlanReader) -> list[str]:
+def substitutes(delegation: Delegation, reader: PlanReader) -> list[str]:
     """Return what is handed on instead of a failed delegation's result: its verified part, and the fallback read."""
-    is_failed = one.state in ("rejected", "failed", "escalated")
-    partial = reader.partial(one) if is_failed else ""
-    files = (one.fallback or {}).get("files", [])
+    is_failed = delegation.state in ("rejected", "failed", "escalated")
+    partial = reader.partial(delegation) if is_failed else ""
+    files = (delegation.fallback or {}).get("files", [])
     return [
-        *([frame_partial(one.agent, partial, one.error or "it failed")] if partial else []),
-        *(frame_file(file["path"], file["text"], one.agent, file["lines"], file["of"]) for file in files),
+        *([frame_partial(delegation.agent, partial, delegation.error or "it failed")] if partial else []),
+        *(frame_file(file["path"], file["text"], delegation.agent, file["lines"], file["of"]) for file in files),
     ]
 
 
-def keep_result(folder: Path, one: Delegation) -> Path:
+def keep_result(folder: Path, delegation: Delegation) -> Path:
     """Write the complete result of a delegation to a file that other agents can read, and return its path."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = folder / f"{one.id}.md"
-    file.write_text(one.result or "", encoding="utf-8")
+    file = folder / f"{delegation.id}.md"
+    file.write_text(delegation.result or "", encoding="utf-8")
     return file

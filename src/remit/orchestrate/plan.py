@@ -87,11 +87,11 @@ def with_phase_defaults(phase: PhaseSpec) -> tuple[DelegationSpec, ...]:
     """Return the delegations of a phase with the phase's values where they set none."""
     return tuple(
         msgspec.structs.replace(
-            one,
-            critical=phase.critical if one.critical is None else one.critical,
-            timeout=phase.timeout if one.timeout is None else one.timeout,
+            delegation,
+            critical=phase.critical if delegation.critical is None else delegation.critical,
+            timeout=phase.timeout if delegation.timeout is None else delegation.timeout,
         )
-        for one in phase.delegations
+        for delegation in phase.delegations
     )
 
 
@@ -99,8 +99,8 @@ def delegation_names(phase: PhaseSpec) -> list[str]:
     """Return the unique names of a phase's delegations: a name that occurs again gets a number."""
     names: dict[str, None] = {}
     counts: dict[str, int] = {}
-    for one in phase.delegations:
-        name = base = one.name or one.agent
+    for delegation in phase.delegations:
+        name = base = delegation.name or delegation.agent
         while name in names:
             counts[base] = counts.get(base, 1) + 1
             name = f"{base}-{counts[base]}"

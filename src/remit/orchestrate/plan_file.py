@@ -153,11 +153,11 @@ def _plural(document: dict[str, Any]) -> Any:
 
 def _problem_text(error_text: str) -> str:
     """Return an error of msgspec in the words of a plan file."""
-    found = _WRONG_TYPE.match(error_text)
-    if found:
-        expected = [_TYPE_WORDS.get(one, one) for one in found["expected"].split(" | ") if one != "null"]
-        received = _TYPE_WORDS.get(found["received"], found["received"])
-        return f"{found['field']!r} must be {' or '.join(expected)}, not {received}"
+    match = _WRONG_TYPE.match(error_text)
+    if match:
+        expected = [_TYPE_WORDS.get(one, one) for one in match["expected"].split(" | ") if one != "null"]
+        received = _TYPE_WORDS.get(match["received"], match["received"])
+        return f"{match['field']!r} must be {' or '.join(expected)}, not {received}"
     if missing := _MISSING.match(error_text):
         return f"{_table_of(error_text)} needs {missing[1]!r}"
     if choice := _NO_CHOICE.match(error_text):
@@ -190,8 +190,8 @@ def check_plan(plan: Plan, name: str, lines: PlanLines = _NO_LINES, registry: Re
     if problem is not None:
         path, text = problem
         raise UsageError(f"{name}{lines.line(*path)}: {text}")
-    delegations = (one for phase in plan.phases for one in phase.delegations)
-    for profile in dict.fromkeys((plan.profile, *(one.profile for one in delegations))):
+    delegations = (delegation for phase in plan.phases for delegation in phase.delegations)
+    for profile in dict.fromkeys((plan.profile, *(delegation.profile for delegation in delegations))):
         Options(profile=profile or "v2").validated()
 
 
@@ -234,9 +234,9 @@ def _phase_problems(phase: PhaseSpec, earlier: list[str]) -> Iterator[_Problem]:
         yield ("parallel",), f"parallel must be at least 1, not {phase.parallel}"
     if phase.threshold is not None and not 0 <= phase.threshold <= 100:
         yield ("threshold",), f"threshold must be from 0 to 100, not {phase.threshold:g}"
-    for at, one in enumerate(phase.delegations):
-        for field, text in _delegation_problems(one):
-            yield ("delegations", at, field), f"{text} ({one.name or one.agent!r} in {phase.name!r})"
+    for at, delegation in enumerate(phase.delegations):
+        for field, text in _delegation_problems(delegation):
+            yield ("delegations", at, field), f"{text} ({delegation.name or delegation.agent!r} in {phase.name!r})"
     yield from _shared_writes(phase)
 
 
@@ -244,16 +244,16 @@ def _not_positive(field: str, value: float) -> str:
     return f"{field} must be greater than 0, not {value:g}"
 
 
-def _delegation_problems(one: DelegationSpec) -> Iterator[tuple[str, str]]:
-    if not one.agent.strip():
+def _delegation_problems(spec: DelegationSpec) -> Iterator[tuple[str, str]]:
+    if not spec.agent.strip():
         yield "agent", "a delegation needs an agent"
-    if not one.task.strip():
+    if not spec.task.strip():
         yield "task", "a delegation needs a task"
     for field in ("max_turns", "timeout", "max_tokens", "max_cost"):
-        value = getattr(one, field)
+        value = getattr(spec, field)
         if value is not None and value <= 0:
             yield field, _not_positive(field, value)
-    if one.contract is not None and one.profile is not None:
+    if spec.contract is not None and spec.profile is not None:
         yield "profile", "the contract of a delegation is its profile: leave out one of them"
 
 
@@ -279,10 +279,10 @@ def _folders(path: str) -> list[str]:
 
 
 def _unknown_agents(phase: PhaseSpec, registry: Registry) -> Iterator[_Problem]:
-    for at, one in enumerate(phase.delegations):
-        if one.runner in (None, "model") and registry.get(one.agent) is None:
-            why = registry.why_missing(one.agent)
-            yield ("delegations", at, "agent"), f"there is no definition {one.agent!r}{why}"
+    for at, delegation in enumerate(phase.delegations):
+        if delegation.runner in (None, "model") and registry.get(delegation.agent) is None:
+            why = registry.why_missing(delegation.agent)
+            yield ("delegations", at, "agent"), f"there is no definition {delegation.agent!r}{why}"
 
 
 def _toml_lines(text: str) -> Iterator[tuple[ValuePath, int]]:

@@ -223,7 +223,7 @@ def summarize(progress: dict[str, Any]) -> None:
     context = progress["resumptionContext"]
     context["position"] = str(first.get("position") or context["position"])
     context["nextAction"] = str(first.get("nextAction") or context["nextAction"])
-    questions = [_question_text(one) for one in open_questions(progress)]
+    questions = [_question_text(question) for question in open_questions(progress)]
     reported = [blocker for entry in entries for blocker in _list(entry.get("blockers"))]
     context["blockers"] = list(dict.fromkeys([*questions, *reported]))[-MAX_FACTS:]
 
@@ -241,7 +241,7 @@ def open_questions(progress: dict[str, Any]) -> list[dict[str, Any]]:
 def open_work(progress: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the entries of unfinished work: what waits for a person comes first."""
     entries = _entries(progress)
-    return [one for status in ("blocked", "in_progress") for one in entries if one.get("status") == status]
+    return [entry for status in ("blocked", "in_progress") for entry in entries if entry.get("status") == status]
 
 
 def next_actions(progress: dict[str, Any]) -> list[str]:

@@ -176,7 +176,7 @@ def review_plan(
 def reviewed_scope(plan: Plan) -> tuple[str, ...] | None:
     """Return the scope of a plan that `review_plan` has made, and None for any other plan."""
     delegations = plan.phases[0].delegations if plan.phases else ()
-    scopes = {one.scope for one in delegations}
+    scopes = {delegation.scope for delegation in delegations}
     if len(scopes) != 1 or plan.name != f"{_REVIEW_OF}{', '.join(*scopes)}":
         return None
     tasks = all(one.task == REVIEWERS.get(one.agent) or one.runner == "sarif" for one in delegations)

@@ -115,7 +115,7 @@ class DelegationStepper:
         `answers` maps the number of a delegation to the text that a person added to its task.
         """
         rows = await plans.delegations_of(self._database, self._plan, [phase], whole=False)
-        delegations = {one.id: one for one in rows}
+        delegations = {row.id: row for row in rows}
         specs = dict(zip(delegation_names(spec), with_phase_defaults(spec), strict=True))
         pause = _POLL_SECONDS
         while busy := [one for one in delegations.values() if one.state not in (*SETTLED, "escalated")]:
@@ -214,9 +214,9 @@ class DelegationStepper:
             one.warnings[one.warnings.index(warning)] = resolved_warning(one.agent)
             await self._recorder.resolved(self._spec.phases[one.phase].name, one)
 
-    async def _submit(self, spec: DelegationSpec, one: Delegation, prompt: str) -> int:
+    async def _submit(self, spec: DelegationSpec, delegation: Delegation, prompt: str) -> int:
         """Submit the job of a delegation and return its number."""
-        key = f"plan-{self._plan}-{one.phase}-{one.name}-{one.retries}"
+        key = f"plan-{self._plan}-{delegation.phase}-{delegation.name}-{delegation.retries}"
         if key in self._ended:  # an earlier driver submitted it, and it ended before that was stored
             await self._keep_budget_at(self._ended[key])
             return self._ended[key]
@@ -236,7 +236,7 @@ class DelegationStepper:
             isolation=spec.isolation,
             limits=Limits(tokens=spec.max_tokens, cost=spec.max_cost, seconds=spec.timeout),
             input_vars=spec.input_vars,
-            scope=list(reduce_scope(spec.scope)[0] if one.scope else spec.scope),
+            scope=list(reduce_scope(spec.scope)[0] if delegation.scope else spec.scope),
         )
         queueing = self._with_budget(Queueing(first_queue=context.queue, key=key, agent=spec.agent))
         submitted = await submit(

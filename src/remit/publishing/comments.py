@@ -127,9 +127,9 @@ def publication_of(merge: Merge, workspace: Workspace | None) -> Publication:
 
 def marks_in(body: str) -> Iterator[Mark]:
     """Yield the marks in a text; a mark that cannot be read is skipped."""
-    for found in _MARK.finditer(body):
+    for match in _MARK.finditer(body):
         try:
-            data = json.loads(found[1])
+            data = json.loads(match[1])
             agents = tuple(map(str, msgspec.convert(data["agents"], list[str])))
             state: State = "fixed" if data.get("state") == "fixed" else "open"
             yield Mark(str(data["finding"]), str(data["text"]), agents, state)

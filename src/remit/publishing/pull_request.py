@@ -230,7 +230,7 @@ class PullRequest:
             self._github.post(path, fields)
         except OutcomeUnknown:
             found = self.read()
-            if comments and all(one.fingerprint in (found.threads.keys() | found.listed) for one in comments):
+            if comments and all(comment.fingerprint in (found.threads.keys() | found.listed) for comment in comments):
                 return
             self._github.post(path, fields)
 

@@ -50,7 +50,7 @@ class Registry:
         bodies = {slug(one.name): one.body.strip() for one in self if one.plugin == BUILT_IN}
         return (
             plugin.name != BUILT_IN
-            and all(bodies.get(slug(one.name)) == one.body.strip() for one in plugin.definitions)
+            and all(bodies.get(slug(definition.name)) == definition.body.strip() for definition in plugin.definitions)
             and bool(plugin.definitions)
         )
 

@@ -272,13 +272,13 @@ def status_shape(
         "delegation_costs": log.delegation_costs(results),
         "project_exceptions": [
             {
-                "rule": one.rule,
-                "paths": list(one.paths),
-                "reason": one.reason,
-                "expires": one.expires,
-                "expired": one.expires < today,
+                "rule": exception.rule,
+                "paths": list(exception.paths),
+                "reason": exception.reason,
+                "expires": exception.expires,
+                "expired": exception.expires < today,
             }
-            for one in settings.exceptions
+            for exception in settings.exceptions
         ],
         "sessions": list(sessions),
     }
@@ -380,20 +380,20 @@ def _saving(used: Mapping[str, int], costs: Mapping[str, int]) -> str:
 def _result_lines(results: Sequence[Mapping[str, Any]], project: str, columns: int) -> Iterator[Line]:
     if results:
         yield [Piece("  results", "bold")]
-    last = {one["agent_id"]: one for one in results}
-    for one in results:
-        yield _result_line(one, columns)
+    last = {result["agent_id"]: result for result in results}
+    for result in results:
+        yield _result_line(result, columns)
         # Only the last report of an agent has details: earlier ones were corrected.
-        if one is last[one["agent_id"]] and (violations := _relevant_violations(one)):
+        if result is last[result["agent_id"]] and (violations := _relevant_violations(result)):
             for violation in violations[:MAX_VIOLATIONS]:
                 yield from paragraph(_violation_text(violation), columns, 6, "yellow")
             if len(violations) > MAX_VIOLATIONS:
                 yield [Piece(f"      and {len(violations) - MAX_VIOLATIONS} more", "dim")]
-            if one.get("changed"):
-                yield from paragraph(f"it has written to {', '.join(one['changed'])}", columns, 6, "yellow")
+            if result.get("changed"):
+                yield from paragraph(f"it has written to {', '.join(result['changed'])}", columns, 6, "yellow")
             # On one line of any length, so that it can be copied.
-            if one["path"]:
-                path = escape_control(str(one["path"]).removeprefix(project.rstrip("/") + "/"))
+            if result["path"]:
+                path = escape_control(str(result["path"]).removeprefix(project.rstrip("/") + "/"))
                 yield [Piece(f"      {path}", "dim")]
 
 

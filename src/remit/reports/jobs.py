@@ -137,7 +137,7 @@ def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = 
     if job.verdict is not None and (failure := failure_in(job.result)) is not None:
         for row in wrap_text(escape_control(failure.text), columns, 2):
             yield [Piece(row, "red")]
-    hardest_first = sorted(violations, key=lambda one: str(one.get("level")))
+    hardest_first = sorted(violations, key=lambda violation: str(violation.get("level")))
     for one in hardest_first if job.verdict != "accept" else ():
         text = f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"
         for number, row in enumerate(wrap_text(escape_control(text), columns - 2, 2, keeps_paths=True)):
@@ -175,7 +175,7 @@ def event_lines(event: Event, columns: int) -> Iterator[Line]:
     # The text of an orchestrator for the user keeps its lines.
     lines = text.split("\n") if event.kind == "told" else [text]
     rows = (
-        [row for one in lines for row in wrap_text(escape_control(one), columns, len(at), keeps_paths=True)]
+        [row for line in lines for row in wrap_text(escape_control(line), columns, len(at), keeps_paths=True)]
         if text
         else []
     )

@@ -89,11 +89,11 @@ def version_name(card: Scorecard) -> str:
 
 def difference_lines(differences: Sequence[FigureChange]) -> Iterator[Line]:
     """Yield how two versions differ; `?` marks a change that chance may explain."""
-    for one in differences:
-        mark = "" if one.is_better is None else "better" if one.is_better else "worse"
-        doubt = "" if one.is_clear or not mark else " ?"
+    for difference in differences:
+        mark = "" if difference.is_better is None else "better" if difference.is_better else "worse"
+        doubt = "" if difference.is_clear or not mark else " ?"
         style = "green" if mark == "better" else "red" if mark else "dim"
-        figures = f"{one.name:<36}{_figure(one.one):>10} -> {_figure(one.other):<10}"
+        figures = f"{difference.name:<36}{_figure(difference.one):>10} -> {_figure(difference.other):<10}"
         yield [Piece(figures), Piece(f"{mark}{doubt}", style)]
 
 
@@ -102,9 +102,9 @@ def learned_lines(note: LearnedNote) -> Iterator[Line]:
     until = f" until {note.until}" if note.until else ""
     yield [Piece(f"learned from {note.decisions} decisions{until} (digest {note.digest})", "bold")]
     yield [Piece(f"  team's mean {note.team:.2f}: the weight of an agent without decisions", "dim")]
-    for one in note.weights:
-        name = escape_control(f"{one.agent}/{one.category}" if one.category else one.agent)
-        yield [Piece(f"  {name:<40} weight {one.weight:.2f}  {one.confirmed} of {one.decisions} confirmed")]
+    for weight in note.weights:
+        name = escape_control(f"{weight.agent}/{weight.category}" if weight.category else weight.agent)
+        yield [Piece(f"  {name:<40} weight {weight.weight:.2f}  {weight.confirmed} of {weight.decisions} confirmed")]
     for worth in note.agreement:
         agents = f"{worth.agents} agents" if worth.agents > 1 else "1 agent"
         text = f"  {agents:<40} {worth.bonus:+.0f} points  {worth.confirmed} of {worth.decisions} confirmed"

@@ -63,7 +63,7 @@ def plan_shape(found: PlanResult, files: Mapping[str, Path] | None = None) -> di
         "state": found.plan.state,
         "phases": phases,
         "escalations": [question_shape(question) for question in found.escalations],
-        "warnings": list(dict.fromkeys(warning for one in found.delegations for warning in one.warnings)),
+        "warnings": list(dict.fromkeys(warning for delegation in found.delegations for warning in delegation.warnings)),
         "merge": _merge_shape(last) or {},
         "report": {name: str(file) for name, file in (files or {}).items()},
     }
@@ -84,7 +84,7 @@ def phase_lines(phase: PhaseRow, columns: int, workspace: Workspace | None) -> I
 
 def unreviewed_lines(found: PlanResult, columns: int) -> Iterator[Line]:
     """Yield a warning for each phase whose results a person should have reviewed, and after which the plan went on."""
-    asked = {one.phase for one in found.escalations if one.delegation is None}
+    asked = {escalation.phase for escalation in found.escalations if escalation.delegation is None}
     specs = msgspec.convert(found.plan.document, Plan).phases
     for phase, spec in zip(found.phases[:-1], specs, strict=False):
         is_unreviewed = phase.state == "finished" and phase.decision == "review" and phase.number not in asked
@@ -96,13 +96,13 @@ def unreviewed_lines(found: PlanResult, columns: int) -> Iterator[Line]:
             yield from ([Piece(row, "yellow")] for row in wrap_text(text, columns, 2))
 
 
-def _delegation(one: Delegation) -> dict[str, Any]:
+def _delegation(delegation: Delegation) -> dict[str, Any]:
     return {
-        "agent": one.agent,
-        "state": one.state,
-        "verdict": one.verdict,
-        "retries": one.retries,
-        "warnings": one.warnings,
+        "agent": delegation.agent,
+        "state": delegation.state,
+        "verdict": delegation.verdict,
+        "retries": delegation.retries,
+        "warnings": delegation.warnings,
     }
 
 
@@ -128,17 +128,17 @@ def plan_lines(found: PlanResult, uses: Mapping[int, JobUsage], columns: int) ->
             mark, style = _DECISION_MARKS.get(phase.decision or "", (mark, style))
         title = cut_width(escape_control(phase.name), columns - 14)
         yield [Piece(f" {mark} ", style), Piece(title, "bold"), Piece(f"  {phase.decision or ''}", "dim")]
-        for one in found.delegations:
-            if one.phase == phase.number:
-                yield from _delegation_lines(one, uses.get(one.job or 0), columns)
+        for delegation in found.delegations:
+            if delegation.phase == phase.number:
+                yield from _delegation_lines(delegation, uses.get(delegation.job or 0), columns)
     for question in found.escalations:
         if question.answer is None:
             yield from _question_lines(question, columns)
 
 
-def _delegation_lines(one: Delegation, use: JobUsage | None, columns: int) -> Iterator[Line]:
-    mark, style = _MARKS[one.state]
-    usage = [f"job {one.job}"] if one.job is not None else []
+def _delegation_lines(delegation: Delegation, use: JobUsage | None, columns: int) -> Iterator[Line]:
+    mark, style = _MARKS[delegation.state]
+    usage = [f"job {delegation.job}"] if delegation.job is not None else []
     if use is not None:
         usage += [f"{use.seconds:.1f} s"] if use.seconds is not None else []
         usage += [f"{use.tokens / 1000:.1f}k tokens"] if use.tokens else []
@@ -146,22 +146,22 @@ def _delegation_lines(one: Delegation, use: JobUsage | None, columns: int) -> It
         usage += [f"{use.turns} turn{'s' * (use.turns != 1)}"] if use.turns else []
     while usage and len("  ".join(usage)) > columns - 39:
         usage.pop()
-    name = cut_width(escape_control(one.name), 23)
-    state = one.state if one.state != "accepted" else (one.verdict or "")
+    name = cut_width(escape_control(delegation.name), 23)
+    state = delegation.state if delegation.state != "accepted" else (delegation.verdict or "")
     yield [
         Piece(f"   {mark} ", style),
         Piece(f"{name}{' ' * max(1, 24 - display_width(name))}"),
         Piece(f"{state:<10}", style),
         Piece("  ".join(usage), "dim"),
     ]
-    if one.error and one.state in ("failed", "rejected", "escalated"):
-        for row in wrap_text(escape_control(one.error), columns, 7)[:3]:
+    if delegation.error and delegation.state in ("failed", "rejected", "escalated"):
+        for row in wrap_text(escape_control(delegation.error), columns, 7)[:3]:
             yield [Piece(row, "dim")]
 
 
 def next_step_text(found: PlanResult) -> str:
     """Return which commands show more about a plan and its jobs."""
-    numbers = [one.job for one in found.delegations if one.job is not None]
+    numbers = [delegation.job for delegation in found.delegations if delegation.job is not None]
     if not numbers:
         return "see `remit plan progress`"
     failed = [one.job for one in found.delegations if one.job and one.state in ("failed", "rejected", "escalated")]
@@ -213,26 +213,26 @@ def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
                 yield from ([Piece(row)] for row in wrap_text(escape_control(details), columns, 5))
 
 
-def _settings_of(one: DelegationSpec) -> Iterator[str]:
+def _settings_of(spec: DelegationSpec) -> Iterator[str]:
     """Yield what a plan file sets for a delegation."""
-    for name, values in (("scope", one.scope), ("writes", one.writes), ("tools", one.allowed_tools or ())):
+    for name, values in (("scope", spec.scope), ("writes", spec.writes), ("tools", spec.allowed_tools or ())):
         if values:
             yield f"{name} {', '.join(values)}"
-    if one.contract is not None:
-        yield "without the contract" if one.contract == NO_CONTRACT else f"contract {one.contract}"
+    if spec.contract is not None:
+        yield "without the contract" if spec.contract == NO_CONTRACT else f"contract {spec.contract}"
     for name, value in (
-        *(("model", one.model), ("program", one.command), ("runner", one.runner), ("kind", one.kind)),
-        *(("profile", one.profile), ("isolation", one.isolation)),
+        *(("model", spec.model), ("program", spec.command), ("runner", spec.runner), ("kind", spec.kind)),
+        *(("profile", spec.profile), ("isolation", spec.isolation)),
     ):
         if value is not None:
             yield f"{name} {value}"
-    if one.system is not None:
+    if spec.system is not None:
         yield "its own system prompt"
     limits = [
-        *([f"{one.max_turns} turns"] if one.max_turns else []),
-        *([f"{one.timeout:g} s"] if one.timeout else []),
-        *([f"{one.max_tokens:,} tokens"] if one.max_tokens else []),
-        *([f"${one.max_cost:g}"] if one.max_cost else []),
+        *([f"{spec.max_turns} turns"] if spec.max_turns else []),
+        *([f"{spec.timeout:g} s"] if spec.timeout else []),
+        *([f"{spec.max_tokens:,} tokens"] if spec.max_tokens else []),
+        *([f"${spec.max_cost:g}"] if spec.max_cost else []),
     ]
     if limits:
         yield f"at most {', '.join(limits)}"

@@ -182,8 +182,8 @@ def _matches_around(text: str, lowered: str, rule: SecretRule) -> Iterator[Span]
     """Yield the secrets in the surroundings of a rule's keywords."""
     for first, end in _regions(lowered, rule):
         start = first
-        while start < end and (found := rule.pattern.search(text, start, end)):
-            span, start = _judged(rule, found)
+        while start < end and (match := rule.pattern.search(text, start, end)):
+            span, start = _judged(rule, match)
             if span is not None:
                 yield span
 
@@ -194,16 +194,16 @@ def _matches_near(text: str, lowered: str, rule: SecretRule) -> Iterator[Span]:
     for hit in _hits(lowered, rule):
         start = max(start, hit - rule.before)
         while start <= hit:
-            found = rule.pattern.match(text, start, hit + rule.reach)
-            span, start = _judged(rule, found) if found else (None, start + 1)
+            match = rule.pattern.match(text, start, hit + rule.reach)
+            span, start = _judged(rule, match) if match else (None, start + 1)
             if span is not None:
                 yield span
 
 
-def _judged(rule: SecretRule, found: re.Match[str]) -> tuple[Span | None, int]:
+def _judged(rule: SecretRule, match: re.Match[str]) -> tuple[Span | None, int]:
     """Return where the secret is in a match, or None, and where the next match may start."""
-    span = rule.judge(found)
-    following = max(found.end() if span is None else span[1], found.start() + 1)
+    span = rule.judge(match)
+    following = max(match.end() if span is None else span[1], match.start() + 1)
     return span if span is not None and span[1] > span[0] else None, following
 
 
@@ -267,9 +267,9 @@ def _rule(one: Mapping[str, Any]) -> SecretRule:
     pattern = lazy_pattern(one["regex"], int(re.ASCII))  # in Go, \w, \s and \b mean ASCII
     group, least = one.get("group"), one.get("entropy", 0.0)
 
-    def judge(found: re.Match[str]) -> Span | None:
-        span = found.span(group) if group is not None else first_group(found)
-        return span if not least or entropy(found.string[slice(*span)]) >= least else None
+    def judge(match: re.Match[str]) -> Span | None:
+        span = match.span(group) if group is not None else first_group(match)
+        return span if not least or entropy(match.string[slice(*span)]) >= least else None
 
     return SecretRule(one["id"].replace("-", " "), tuple(one["keywords"]), pattern, one["reach"], judge)
 

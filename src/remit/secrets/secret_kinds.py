@@ -70,13 +70,13 @@ _IGNORE = int(re.IGNORECASE)
 _LINES = _IGNORE | int(re.MULTILINE)
 
 
-def first_group(found: re.Match[str]) -> Span:
+def first_group(match: re.Match[str]) -> Span:
     """Return the span of the first group that took part in a match, or else of the whole match."""
-    return found.span(next((number for number, group in enumerate(found.groups(), 1) if group is not None), 0))
+    return match.span(next((number for number, group in enumerate(match.groups(), 1) if group is not None), 0))
 
 
-def _whole_key(found: re.Match[str]) -> Span:
-    return found.start(), end_of_key(found.string, found.end())
+def _whole_key(match: re.Match[str]) -> Span:
+    return match.start(), end_of_key(match.string, match.end())
 
 
 def _word(literal: str) -> str:

@@ -81,43 +81,43 @@ def named_value_pattern() -> re.Pattern[str]:
     return lazy_pattern(_NAME + _BETWEEN + _VALUE, re.IGNORECASE | re.ASCII)
 
 
-def judge_named_value(found: re.Match[str]) -> tuple[int, int] | None:
+def judge_named_value(match: re.Match[str]) -> tuple[int, int] | None:
     """Return where the secret is in a match; None if its value is code, a placeholder or an ordinary word."""
-    name, quoted, bare = found["core"], found["quoted"], found["bare"]
+    name, quoted, bare = match["core"], match["quoted"], match["bare"]
     is_password = "pass" in name.lower()
     if quoted is not None:
         # The name may be the end of a text, and the quoted part the code after it: `partition("PWD=")[2]`.
-        start = found.start()
-        line = found.string[max(0, start - _CONNECTION_REACH) : start].rpartition("\n")[2]
-        is_open = line.count(found.string[found.start("quoted") - 1]) % 2 == 1
+        start = match.start()
+        line = match.string[max(0, start - _CONNECTION_REACH) : start].rpartition("\n")[2]
+        is_open = line.count(match.string[match.start("quoted") - 1]) % 2 == 1
         is_code = is_open and quoted[0] in ")]" and quoted[1:2] in tuple("[.,):;")
-        return found.span("quoted") if not is_code and _is_secret(quoted, is_password=is_password) else None
+        return match.span("quoted") if not is_code and _is_secret(quoted, is_password=is_password) else None
     value = bare.rstrip(".:")
-    after = found.string[found.end() : found.end() + 1]
-    if (after and after in "([{<") or not value or _is_folder(found):
+    after = match.string[match.end() : match.end() + 1]
+    if (after and after in "([{<") or not value or _is_folder(match):
         return None  # a call, an index, or the beginning of something longer
-    is_given = _is_variable(found) or _is_in_connection_string(found)
+    is_given = _is_variable(match) or _is_in_connection_string(match)
     if is_given and not _PLACEHOLDER.match(value) and not _HAS_VARIABLE.search(value):
-        return found.span("bare")
+        return match.span("bare")
     if _ATTRIBUTE.match(value) or _QUALIFIED.match(value) or (_IDENTIFIER.match(value) and _names_itself(value)):
         return None
     if _is_secret(value, is_password=is_password):
-        return found.start("bare"), found.start("bare") + len(value)
+        return match.start("bare"), match.start("bare") + len(value)
     return None
 
 
-def _is_folder(found: re.Match[str]) -> bool:
+def _is_folder(match: re.Match[str]) -> bool:
     """Return whether a match is `PWD=` with the current folder."""
-    is_whole = not found.string[max(0, found.start() - 1) : found.start()].isalnum()
-    is_path = found["core"].lower() == "pwd" and _FOLDER.match(found["bare"]) is not None
-    return is_path and is_whole and not _is_in_connection_string(found)
+    is_whole = not match.string[max(0, match.start() - 1) : match.start()].isalnum()
+    is_path = match["core"].lower() == "pwd" and _FOLDER.match(match["bare"]) is not None
+    return is_path and is_whole and not _is_in_connection_string(match)
 
 
-def _is_in_connection_string(found: re.Match[str]) -> bool:
+def _is_in_connection_string(match: re.Match[str]) -> bool:
     """Return whether `PWD=value` is a part of a connection string: `Server=db;UID=sa;PWD=value`."""
-    if found["core"].lower() not in ("pwd", "password") or _ATTRIBUTE.match(found["bare"]):
+    if match["core"].lower() not in ("pwd", "password") or _ATTRIBUTE.match(match["bare"]):
         return False
-    text, start, end = found.string, found.start(), found.end()
+    text, start, end = match.string, match.start(), match.end()
     before = text[max(0, start - _CONNECTION_REACH) : start].rpartition("\n")[2].rstrip(" ")
     after = text[end : end + _CONNECTION_REACH].partition("\n")[0]
     parts = before.split(";") if before.endswith(";") else []
@@ -126,13 +126,13 @@ def _is_in_connection_string(found: re.Match[str]) -> bool:
     return any(part.partition("=")[0].strip(" ").lower() in _CONNECTION_KEYS for part in parts if "=" in part)
 
 
-def _is_variable(found: re.Match[str]) -> bool:
+def _is_variable(match: re.Match[str]) -> bool:
     """Return whether a match is an assignment of the environment: `DB_PASSWORD=value`, in capitals, without spaces."""
-    text, start = found.string, found.start()
-    while start and (text[start - 1].isalnum() or text[start - 1] == "_") and found.start() - start < 60:
+    text, start = match.string, match.start()
+    while start and (text[start - 1].isalnum() or text[start - 1] == "_") and match.start() - start < 60:
         start -= 1
-    head = text[start : found.start("bare")]
-    return head.endswith("=") and head.isupper() and " " not in head and not _names_itself(found["bare"])
+    head = text[start : match.start("bare")]
+    return head.endswith("=") and head.isupper() and " " not in head and not _names_itself(match["bare"])
 
 
 def _names_itself(value: str) -> bool:
@@ -185,8 +185,8 @@ def _end_of_lines(text: str, begun: int, limit: int) -> int:
     end = start = begun
     before = between = 0
     while start < limit:
-        found = _BREAK.search(text, start, limit)
-        stop = found.start() if found else limit
+        match = _BREAK.search(text, start, limit)
+        stop = match.start() if match else limit
         first, last = _data(text, start, stop)
         if last - first >= _FULL_LINE:
             end, before, between = stop, first - start, -1
@@ -195,7 +195,7 @@ def _end_of_lines(text: str, begun: int, limit: int) -> int:
         elif between > _MAX_BETWEEN or not _is_header_or_empty(text[start:stop]):
             return end
         between += 1
-        start = found.end() if found else limit
+        start = match.end() if match else limit
     return end
 
 

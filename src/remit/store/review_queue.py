@@ -147,7 +147,7 @@ async def add_items(database: Database, items: Sequence[NewItem]) -> list[int]:
 async def add_items_in(connection: Connection, items: Sequence[NewItem]) -> list[int]:
     """Store items in an open transaction."""
     # By key, so that two writers never wait for each other, and one item for each key.
-    unique = sorted({one.key: one for one in items}.values(), key=lambda one: one.key)
+    unique = sorted({item.key: item for item in items}.values(), key=lambda one: one.key)
     added: list[int] = []
     for start in range(0, len(unique), _BATCH):
         batch = {one["key"]: one for one in to_storable(msgspec.to_builtins(unique[start : start + _BATCH]))}

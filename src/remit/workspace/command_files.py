@@ -145,8 +145,8 @@ def _make_rules(text: str, collected: _Collected) -> list[tuple[str, bool]]:
     included: list[tuple[str, bool]] = []
     collected.is_complete &= not any(word in text for word in ("$(eval", "${eval", ".DEFAULT:"))
     for line in text.replace("\\\n", " ").split("\n"):
-        if found := _INCLUDE.match(line):
-            included += [(word, bool(found[1])) for word in found[2].split()[:_MAX_INCLUDES]]
+        if match := _INCLUDE.match(line):
+            included += [(word, bool(match[1])) for word in match[2].split()[:_MAX_INCLUDES]]
         elif line[:1] not in ("\t", "#"):
             _add_targets(line, collected)
     return included
@@ -178,16 +178,16 @@ def _just_recipes(text: str, collected: _Collected) -> list[tuple[str, bool]]:
     """Collect the recipes and aliases of a justfile. The recipes of a module have its name before them."""
     imported: list[tuple[str, bool]] = []
     for line in text.split("\n"):
-        if found := _IMPORT.match(line):
-            if found[1] == "mod":
-                collected.patterns += [found[4] or "*", f"{found[4]}::*"]
+        if match := _IMPORT.match(line):
+            if match[1] == "mod":
+                collected.patterns += [match[4] or "*", f"{match[4]}::*"]
             else:
-                imported.append((found[2] or found[3] or found[4], False))
-        elif found := _RECIPE.match(line):
+                imported.append((match[2] or match[3] or match[4], False))
+        elif match := _RECIPE.match(line):
             colon = line.find(":")
             is_assignment = line[colon : colon + 2] == ":="
-            if colon > 0 and (not is_assignment or (found[1] or "").startswith("alias")):
-                collected.names.add(found[2])
+            if colon > 0 and (not is_assignment or (match[1] or "").startswith("alias")):
+                collected.names.add(match[2])
     return imported
 
 

@@ -470,8 +470,8 @@ def _patterned(file: SourceFile) -> Iterator[SourceDefinition]:
 
 def defined_name(line: str) -> str:
     """Return the name that a line plainly defines, as a function or a type; empty if it does not, or may not."""
-    found = _PLAINLY_DEFINED.match(line[:_MAX_LINE])
-    return found[1] if found else ""
+    match = _PLAINLY_DEFINED.match(line[:_MAX_LINE])
+    return match[1] if match else ""
 
 
 def _names_defined(line: str) -> list[str]:

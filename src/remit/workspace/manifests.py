@@ -65,9 +65,9 @@ def _names(workspace: Workspace) -> Iterator[str]:
                 break  # what follows may be text
             if line.lstrip().startswith("["):
                 is_inside = "".join(line.partition("#")[0].split()) in tables
-            elif is_inside and (found := _NAME.match(line)):
+            elif is_inside and (match := _NAME.match(line)):
                 is_inside = False
-                yield found[1]
+                yield match[1]
     if module := _MODULE.search(_text(workspace, "go.mod")):
         parts = [part for part in module[1].split("/") if part and not _VERSION.fullmatch(part)]
         yield parts[-1] if parts else ""

@@ -94,7 +94,7 @@ def is_ours(hook: object) -> bool:
         return isinstance(url, str) and url.split("?")[0].rstrip("/").endswith(HTTP_PATH)
     arguments = hook.get("args")
     return isinstance(arguments, list) and any(
-        isinstance(one, str) and one.replace("\\", "/").endswith(ENTRY) for one in arguments
+        isinstance(argument, str) and argument.replace("\\", "/").endswith(ENTRY) for argument in arguments
     )
 
 

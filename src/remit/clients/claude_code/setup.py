@@ -76,17 +76,17 @@ class ClaudeCode(ClientSetup):
             **{target.folder / "commands/remit" / name: text for name, text in commands.items()},
         }
 
-    def definition_text(self, one: Definition) -> str:
+    def definition_text(self, definition: Definition) -> str:
         """Return a definition as Markdown with frontmatter."""
-        tools = ", ".join(tool for tool in one.tools or () if tool in _SHARED)
+        tools = ", ".join(tool for tool in definition.tools or () if tool in _SHARED)
         fields = [
-            f"name: {one.name}",
-            f"description: {json.dumps(one.description, ensure_ascii=False)}",
+            f"name: {definition.name}",
+            f"description: {json.dumps(definition.description, ensure_ascii=False)}",
             f"tools: {tools}",
-            *([f"model: {one.model}"] if one.model else []),
-            *([f"maxTurns: {one.max_turns}"] if one.max_turns else []),
+            *([f"model: {definition.model}"] if definition.model else []),
+            *([f"maxTurns: {definition.max_turns}"] if definition.max_turns else []),
         ]
-        return "---\n" + "\n".join(fields) + f"\n---\n\n{one.body.strip()}\n"
+        return "---\n" + "\n".join(fields) + f"\n---\n\n{definition.body.strip()}\n"
 
     def deny_rules(self, target: InstallTarget) -> list[str]:
         """Return the rules of `permissions.deny`. An absolute path begins with two slashes."""

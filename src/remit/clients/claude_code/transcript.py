@@ -136,8 +136,8 @@ def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
 
 def _started_task(output: str) -> str | None:
     """Return the id of the task that a call started in the background, or None."""
-    found = _STARTED.match(output)
-    return (found[1] or found[2]) if found else None
+    match = _STARTED.match(output)
+    return (match[1] or match[2]) if match else None
 
 
 def _tasks_read(call: Receipt) -> Iterator[str]:
@@ -204,8 +204,8 @@ def _exit_status(output: str, *, failed: bool) -> int | None:
     """Return the exit status of a command, or None if its output does not state it."""
     if not failed:
         return 0
-    found = _EXIT.match(output)
-    return int(found.group(1)) if found else None
+    match = _EXIT.match(output)
+    return int(match.group(1)) if match else None
 
 
 def _text(content: Any) -> str:

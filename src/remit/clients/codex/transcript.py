@@ -140,9 +140,9 @@ def _ended(call: Receipt, output: str) -> Receipt:
     """Return a receipt with its output. An output without a status is that of a call that did not run."""
     stored = _json(output) if output.startswith("{") else {}
     details = table_of(stored.get("metadata"))
-    found = _STATUS.search(output, 0, _MAX_HEAD)
-    status = details.get("exit_code") if "exit_code" in details else int(found[1]) if found else None
-    is_running = found is None and not details and "Process running" in output[:_MAX_HEAD]
+    match = _STATUS.search(output, 0, _MAX_HEAD)
+    status = details.get("exit_code") if "exit_code" in details else int(match[1]) if match else None
+    is_running = match is None and not details and "Process running" in output[:_MAX_HEAD]
     shown = text_of(stored.get("output")) if stored else output.partition(_BODY)[2] or output
     exit_status = status if isinstance(status, int) and not isinstance(status, bool) else None
     failed = exit_status is None and not is_running

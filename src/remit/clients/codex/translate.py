@@ -174,7 +174,7 @@ def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | No
     """Return the answer to Codex."""
     if text(payload, "hook_event_name") == "PreToolUse":
         return merge_permissions(answers, _CANNOT_ASK)
-    replaced = [one for one in answers if "updatedToolOutput" in (one or {}).get("hookSpecificOutput", {})]
+    replaced = [answer for answer in answers if "updatedToolOutput" in (answer or {}).get("hookSpecificOutput", {})]
     if not replaced:
         return merge(*answers)
     return {"decision": "block", "reason": _replaced_result(answers, payload)}

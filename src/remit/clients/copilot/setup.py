@@ -61,11 +61,11 @@ class Copilot(OwnFileSetup):
         }
         return json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
 
-    def definition_text(self, one: Definition) -> str:
+    def definition_text(self, definition: Definition) -> str:
         """Return a definition as Markdown with frontmatter. Tools and models have other names, so they are left out."""
-        fields = {"name": one.name, "description": one.description}
+        fields = {"name": definition.name, "description": definition.description}
         head = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
-        return f"---\n{head}---\n\n{one.body.strip()}\n"
+        return f"---\n{head}---\n\n{definition.body.strip()}\n"
 
     def mcp_file(self, target: InstallTarget) -> McpFile:
         """Return the file with the servers of the project, which no other client reads, or that of the user."""

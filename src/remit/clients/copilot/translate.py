@@ -146,7 +146,7 @@ def _input(name: str, arguments: Payload) -> Payload:
         renamed = {"path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content"}
         found = {renamed.get(key, key): value for key, value in arguments.items()}
         lines = arguments.get("view_range")
-        if isinstance(lines, list) and len(lines) == 2 and all(isinstance(one, int) for one in lines):
+        if isinstance(lines, list) and len(lines) == 2 and all(isinstance(line, int) for line in lines):
             found |= {"offset": lines[0]} | ({"limit": lines[1] - lines[0] + 1} if lines[1] >= lines[0] else {})
         return found
     if name == "Grep" and isinstance(arguments.get("paths"), str):
@@ -157,7 +157,7 @@ def _input(name: str, arguments: Payload) -> Payload:
 def _patched(event: Payload, payload: Payload) -> list[Payload]:
     """Return one event for each file of a patch."""
     values = [payload.get("toolArgs"), *_arguments(payload).values()]
-    patch = next((one for one in values if isinstance(one, str) and "*** Begin Patch" in one), "")
+    patch = next((value for value in values if isinstance(value, str) and "*** Begin Patch" in value), "")
     found = edits_in(patch)
     return [
         {**event, "tool_name": tool, "tool_input": edit, "tool_use_id": f"{event['tool_use_id']}#{at}"}

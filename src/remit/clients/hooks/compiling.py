@@ -125,7 +125,7 @@ def _tools(definitions: Mapping[str, Definition]) -> dict[str, list[str]]:
 
 def _models(definitions: Mapping[str, Definition]) -> dict[str, str]:
     """Return the class of the model of each definition that names one, the built-in team included."""
-    known = {one.name: one for one in built_in_team().definitions} | dict(definitions)
+    known = {definition.name: definition for definition in built_in_team().definitions} | dict(definitions)
     classes = {name: model_class(one.model or "") for name, one in sorted(known.items())}
     return {name: found for name, found in classes.items() if found}
 
@@ -149,7 +149,7 @@ def _check_settings(configured: Configuration) -> dict[str, Any]:
 
 def _merge_settings(configured: Configuration, definitions: Mapping[str, Definition]) -> MergeSettings:
     """Return how accepted reports are merged, as in `remit merge --session`."""
-    known = {one.name: one for one in built_in_team().definitions} | dict(definitions)
+    known = {definition.name: definition for definition in built_in_team().definitions} | dict(definitions)
     try:
         return merge_settings(configured, known.values)
     except UsageError as error:

@@ -166,9 +166,9 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
     """Yield the cited locations that do not exist, and quotes of files that the session did not change."""
     judged = judge_report(answer, Options(profile="claims", strict=True), context.project, path="answer.md")
     broken: dict[int, list[str]] = {}
-    for one in judged.violations:
-        if one["rule"] in _ABSENT_RULES:
-            broken.setdefault(one["line"], []).append(str(one["message"]))
+    for violation in judged.violations:
+        if violation["rule"] in _ABSENT_RULES:
+            broken.setdefault(violation["line"], []).append(str(violation["message"]))
     lines = answer.split("\n")
     changed = {os.path.basename(one.path) for one in receipts or () if one.action == "edit" and one.path}
     for verdict in judged.verdicts:
@@ -188,7 +188,7 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
 
 def _reason_for(cited: str, messages: list[str]) -> str:
     """Return the message about a location; a line of the answer may have several locations, each with its message."""
-    own = next((one for one in messages if one.startswith(f"{cited}: ")), messages[0])
+    own = next((message for message in messages if message.startswith(f"{cited}: ")), messages[0])
     return f"{cited}: {own.partition(': ')[2] or own}"
 
 
@@ -220,7 +220,7 @@ def _work(
 def _sentence_with(line: str, part: str) -> str:
     """Return the sentence of a line that contains a part of it, or the whole line."""
     at = line.find(part)
-    for found in _SENTENCE.finditer(line):
-        if found.start() <= at < max(found.end(), found.start() + 1):
-            return found.group()
+    for match in _SENTENCE.finditer(line):
+        if match.start() <= at < max(match.end(), match.start() + 1):
+            return match.group()
     return line

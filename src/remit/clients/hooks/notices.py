@@ -82,8 +82,8 @@ def _warnings_notice(kept: KeptResult) -> str:
     Violations of L1 in an accepted report are of its form.
     """
     name = display_name(kept.agent)
-    form = [one for one in kept.violations if one.get("level") == "L1"]
-    others = [one for one in kept.violations if one.get("level") == "L2"]
+    form = [violation for violation in kept.violations if violation.get("level") == "L1"]
+    others = [violation for violation in kept.violations if violation.get("level") == "L2"]
     parts = []
     if form:
         head = f"remit: the report of {name} was sent back once, and its form is still wrong. Its claims were checked:"
@@ -100,7 +100,7 @@ def _review_notice(kept: KeptResult) -> str:
         return ""
     name = display_name(kept.agent)
     head = f"remit: before you go on, review the report of {name}, and decide what follows or ask the user:"
-    return neutralize("\n".join((head, *(f"- {' '.join(one.split())}"[:_MAX_LINE] for one in kept.reviews))))
+    return neutralize("\n".join((head, *(f"- {' '.join(review.split())}"[:_MAX_LINE] for review in kept.reviews))))
 
 
 def long_notice(kept: KeptResult, report: str) -> str:
@@ -117,7 +117,7 @@ def conflicts_notice(conflicts: list[str]) -> str:
         "remit: accepted reports contradict each other. Do not decide between them yourself: show the user both "
         "statements and ask, or have verification-specialist check them."
     )
-    lines = [f"- {one}"[:_MAX_LINE] for one in conflicts[:_MAX_VIOLATIONS]]
+    lines = [f"- {conflict}"[:_MAX_LINE] for conflict in conflicts[:_MAX_VIOLATIONS]]
     return "\n".join((head, frame_result("several", "conflict", "\n".join(lines))))
 
 
@@ -152,7 +152,7 @@ def task_notification(head: str, session: str, context: ProjectContext) -> str:
         is_unjudged = entry is not None and entry.is_open
         if entry is not None and is_unjudged:
             close_delegation(state, entry.agent_id or launch, "failed")
-        launched = {one.agent_id for one in state.delegations.values()}
+        launched = {delegation.agent_id for delegation in state.delegations.values()}
     if entry is None and kept is None and _is_workflow(head):
         return _workflow_notice(results.list_results(context.folder, session), launched)
     if entry is not None and is_unjudged:

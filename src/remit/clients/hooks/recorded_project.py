@@ -109,9 +109,9 @@ def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Op
     An agent that failed without a report takes part as failed. One that was only observed, or of which only the claims
     were checked, is named as such.
     """
-    reports = [one for one in final_texts(kept, state) if not one.is_outside_contract]
-    inputs = [Input([_report(one, options, sources)]) for one in reports]
-    failed = _agents_without_report(state, {one.agent_id for one in reports})
+    reports = [text for text in final_texts(kept, state) if not text.is_outside_contract]
+    inputs = [Input([_report(report, options, sources)]) for report in reports]
+    failed = _agents_without_report(state, {report.agent_id for report in reports})
     others = _outside_contract(kept, reports)
     inputs += [Input([msgspec.structs.replace(failed_report(one), verdict=others.pop(one, None))]) for one in failed]
     if not inputs:
@@ -121,7 +121,7 @@ def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Op
 
 def _outside_contract(kept: Sequence[KeptResult], reports: Sequence[KeptResult]) -> dict[str, str | None]:
     """Return the agents that were not asked for a report, with the worst verdict on their claims, if checked."""
-    checked = {one.agent_id for one in reports}
+    checked = {report.agent_id for report in reports}
     others = (one for one in kept if one.outcome == "observed" or one.is_outside_contract)
     latest = {one.agent_id: one for one in others if one.agent_id not in checked}
     found: dict[str, str | None] = {}
@@ -138,7 +138,7 @@ def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, 
     They are merged with the confirmed settings of the project.
     """
     accepted = [one for one in kept if one.outcome == "accepted" and not one.is_outside_contract]
-    if len({one.agent for one in final_texts(accepted, state)}) < 2:
+    if len({text.agent for text in final_texts(accepted, state)}) < 2:
         return []
     options = Options(profile=profile).validated()
     settings = msgspec.convert((read_compiled(project) or {}).get("merge", {}), MergeSettings)
@@ -173,33 +173,33 @@ def _agents_without_report(state: SessionState, reported: set[str]) -> list[str]
     ]
 
 
-def _report(one: KeptResult, options: Options, sources: Sources) -> Report:
+def _report(result: KeptResult, options: Options, sources: Sources) -> Report:
     """Return a report under its sender's name, as it was judged when it arrived.
 
     A text that cannot be read is one failed agent: the other reports are merged.
     """
-    agent = _name(one.agent)
-    report = _stored_report(one, agent) or _read_again(one, agent, options, sources)
-    return msgspec.structs.replace(report, status="FAILED") if one.outcome == "failed" else report
+    agent = _name(result.agent)
+    report = _stored_report(result, agent) or _read_again(result, agent, options, sources)
+    return msgspec.structs.replace(report, status="FAILED") if result.outcome == "failed" else report
 
 
-def _stored_report(one: KeptResult, agent: str) -> Report | None:
+def _stored_report(result: KeptResult, agent: str) -> Report | None:
     """Return the stored report; None for one of an earlier version."""
     try:
-        with Path(one.merge).open("rb") as file:
+        with Path(result.merge).open("rb") as file:
             report = msgspec.json.decode(file.read(MAX_CHECK_BYTES), type=Report)
     except (OSError, msgspec.DecodeError):
         return None
     return report if report.agent == agent else None
 
 
-def _read_again(one: KeptResult, agent: str, options: Options, sources: Sources) -> Report:
+def _read_again(result: KeptResult, agent: str, options: Options, sources: Sources) -> Report:
     try:
-        with Path(one.path).open("rb") as file:
+        with Path(result.path).open("rb") as file:
             data = file.read(MAX_TEXT_BYTES)
     except OSError:
         return failed_report(agent)
-    return read_report(data, agent, options, sources, one.verdict or None)
+    return read_report(data, agent, options, sources, result.verdict or None)
 
 
 def _name(agent: str) -> str:

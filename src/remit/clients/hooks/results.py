@@ -116,7 +116,7 @@ class KeptResult(msgspec.Struct, kw_only=True):
     @property
     def untrue(self) -> list[str]:
         """What does not hold of its claims, a sentence for each."""
-        return [str(one.get("message")) for one in untrue_claims(self.violations)]
+        return [str(claim.get("message")) for claim in untrue_claims(self.violations)]
 
     @property
     def is_outside_contract(self) -> bool:
@@ -207,7 +207,7 @@ def _without_secrets(text: str | None, about: Mapping[str, Any]) -> tuple[str | 
         named["reviews"] = redact_all(cut)
     if about.get("violations"):
         violations = list(about["violations"])[:_MAX_VIOLATIONS]
-        named["violations"] = redact_all([_bounded(one, MAX_NAME_LENGTH + _MARGIN) for one in violations])
+        named["violations"] = redact_all([_bounded(violation, MAX_NAME_LENGTH + _MARGIN) for violation in violations])
     return redact_all(text[: MAX_TEXT_BYTES + _MARGIN] if text else text), {**about, **named}
 
 

@@ -102,7 +102,7 @@ def entry_of(kept: KeptResult, session: str, project: str) -> LedgerEntry:
         claims=sum(counts.values()),
         invented=sum(number for outcome, number in counts.items() if outcome in INVENTED),
         outcomes=counts,
-        violations=dict(Counter(_text(one.get("rule")) for one in kept.violations)),
+        violations=dict(Counter(_text(violation.get("rule")) for violation in kept.violations)),
         claimed=_number(scores.get("claimed")),
         supported=_number(scores.get("supported")),
         verified=_number(scores.get("verified")),
@@ -134,7 +134,7 @@ def _counts(summary: object) -> dict[str, int]:
 
 
 def _tables(values: object) -> Iterator[dict[str, Any]]:
-    return (one for one in values if isinstance(one, dict)) if isinstance(values, list) else iter(())
+    return (value for value in values if isinstance(value, dict)) if isinstance(values, list) else iter(())
 
 
 def _text(value: object) -> str:

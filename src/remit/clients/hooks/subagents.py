@@ -168,7 +168,7 @@ def close(context: ProjectContext, state: SessionState, key: str, kept: KeptResu
 
 def _cause(kept: KeptResult) -> str:
     """Return why a delegation failed, without content of its report except the failure that it states."""
-    rules = dict.fromkeys(str(one.get("rule")) for one in kept.violations if one.get("level") == "L1")
+    rules = dict.fromkeys(str(violation.get("rule")) for violation in kept.violations if violation.get("level") == "L1")
     return kept.failure or f"its report was not accepted ({', '.join(list(rules)[:5]) or 'it was empty'})"
 
 
@@ -240,7 +240,7 @@ def set_teammate(state: SessionState, key: str, name: str) -> None:
 
 def teammate_launch(state: SessionState, agent_id: str, name: str = "") -> Delegation | None:
     """Return the delegation that a teammate runs, by its id or else by its name; None for another agent."""
-    found = [one for one in state.delegations.values() if one.teammate]
+    found = [delegation for delegation in state.delegations.values() if delegation.teammate]
     for one in reversed(found):
         if one.agent_id == agent_id if agent_id else one.teammate == name:
             return one

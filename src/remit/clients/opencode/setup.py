@@ -56,13 +56,13 @@ class Opencode(OwnFileSetup):
         command = json.dumps(hook_command("EVENT", self.name))
         return _PLUGIN.read_text(encoding="utf-8").replace("@COMMAND@", command)
 
-    def definition_text(self, one: Definition) -> str:
+    def definition_text(self, definition: Definition) -> str:
         """Return a definition as Markdown with frontmatter; its name is that of the file.
 
         Tools and models have other names in opencode, so they are left out.
         """
-        description = json.dumps(one.description, ensure_ascii=False)
-        return f"---\ndescription: {description}\nmode: subagent\n---\n\n{one.body.strip()}\n"
+        description = json.dumps(definition.description, ensure_ascii=False)
+        return f"---\ndescription: {description}\nmode: subagent\n---\n\n{definition.body.strip()}\n"
 
     def mcp_file(self, target: InstallTarget) -> McpFile:
         """Return the settings of the project or of the user. An `opencode.jsonc` next to them is read, too."""

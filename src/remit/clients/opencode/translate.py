@@ -95,7 +95,7 @@ def _tool_events(payload: Payload, common: Payload) -> list[Payload]:
     given = {_FIELDS.get(key, key): value for key, value in arguments.items()}
     if name == "MultiEdit" and isinstance(given.get("edits"), list):
         edits = [one for one in given["edits"] if isinstance(one, dict)]
-        given["edits"] = [{_FIELDS.get(key, key): value for key, value in one.items()} for one in edits]
+        given["edits"] = [{_FIELDS.get(key, key): value for key, value in edit.items()} for edit in edits]
     if name == "Bash" and text(arguments, "workdir"):
         event["cwd"] = os.path.join(text(payload, "cwd"), text(arguments, "workdir"))
     shown = text(table(payload, "metadata"), "text") or text(payload, "output")
@@ -138,7 +138,7 @@ def _transcript(payload: Payload, project: str, name: str) -> str:
         return ""
     make_private(folder)
     payload["transcript"] = path = os.path.join(folder, f"{safe_name(name)}.{os.getpid()}.jsonl")
-    replace_file(path, b"\n".join(dumps(one) for one in messages) + b"\n", mode=0o600, sync=False)
+    replace_file(path, b"\n".join(dumps(message) for message in messages) + b"\n", mode=0o600, sync=False)
     return path
 
 

@@ -212,8 +212,8 @@ def style_of(text: str) -> JsonStyle:
     plain = text.removeprefix(_BOM).strip()
     if "\n" not in plain:
         return JsonStyle("\n", "  ") if not plain[1:-1].strip() else JsonStyle("", "")
-    found = _FIRST_INDENT.match(plain)
-    return JsonStyle("\r\n" if "\r\n" in plain else "\n", found[1] if found else "  ")
+    match = _FIRST_INDENT.match(plain)
+    return JsonStyle("\r\n" if "\r\n" in plain else "\n", match[1] if match else "  ")
 
 
 def parts(text: str, start: int) -> list[JsonPart]:
@@ -255,8 +255,8 @@ def root_of(text: str) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def insert(text: str, start: int, piece: str, style: JsonStyle, depth: int) -> str:

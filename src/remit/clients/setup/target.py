@@ -106,7 +106,7 @@ class ClientSetup(ABC):
         return {target.folder / self.agents / name: text for name, text in self.agent_files().items()}
 
     @abstractmethod
-    def definition_text(self, one: Definition) -> str:
+    def definition_text(self, definition: Definition) -> str:
         """Return a definition in the client's format."""
 
     def agent_files(self) -> dict[str, str]:
@@ -114,7 +114,7 @@ class ClientSetup(ABC):
 
         Agents that the client has itself are left out: a file would replace the client's own definition.
         """
-        team = (one for one in built_in_team().definitions if one.name not in self.own_agents)
+        team = (definition for definition in built_in_team().definitions if definition.name not in self.own_agents)
         return {f"{one.name}{self.ending}": self.definition_text(one) for one in team}
 
     def agent_names(self, folder: Path) -> frozenset[str]:
@@ -122,7 +122,7 @@ class ClientSetup(ABC):
         if not folder.is_dir():
             return frozenset()
         found = load_plugin(PluginRoot(str(folder)), AllowList(OFFERED), Manifest("agents", None, (".",)))
-        return frozenset(slug(one.name) for one in found.definitions)
+        return frozenset(slug(definition.name) for definition in found.definitions)
 
     def deny_rules(self, target: InstallTarget) -> list[str]:
         """Return the client's own rules against edits of guarded files."""

@@ -36,11 +36,11 @@ def decision_text(merge: Merge) -> str:
 def _outside_contract(agents: Sequence[AgentReport]) -> list[str]:
     """Return which agents do not count, and why: they were not asked for a report, or a person skipped them."""
     named: dict[str, list[str]] = {}
-    for one in agents:
-        if one.status in NOT_COUNTED:
-            kind = "only claims were checked" if one.verdict else "not checked, only observed"
-            kind = "skipped by a person" if one.status == SKIPPED else kind
-            named.setdefault(kind, []).append(one.agent)
+    for agent in agents:
+        if agent.status in NOT_COUNTED:
+            kind = "only claims were checked" if agent.verdict else "not checked, only observed"
+            kind = "skipped by a person" if agent.status == SKIPPED else kind
+            named.setdefault(kind, []).append(agent.agent)
     return [f"{kind}: {_join_names(names)}" for kind, names in named.items()]
 
 
@@ -67,7 +67,7 @@ def _main(merge: Merge) -> str:
     if merge.is_unread and merge.decision == "review":
         return f"NOT REVIEWED: no reviewer could read a file; {ADD_REVIEWERS}"
     if merge.decision == "continue":
-        others = {one.status for one in merge.agents} & {*NOT_COUNTED}
+        others = {agent.status for agent in merge.agents} & {*NOT_COUNTED}
         checked = "all other agents" if SKIPPED in others else "all checked agents" if others else "all agents"
         return f"{checked} finished and there are no conflicts"
     if merge.decision == "retry":
@@ -80,8 +80,8 @@ def _main(merge: Merge) -> str:
         rest = "run it again before you rely on this report"
         return "; ".join(filter(None, (f"{failed or 'an agent'} failed", _cause(merge), rest)))
     conflicts = format_count(len(merge.conflicts), "conflict") if merge.conflicts else ""
-    partial = _join_names(one.agent for one in merge.agents if one.status == "PARTIAL" and not one.problem)
-    stated = [f"{truncate_text(one.agent, 80)}: {one.problem}" for one in merge.agents if one.problem]
+    partial = _join_names(agent.agent for agent in merge.agents if agent.status == "PARTIAL" and not agent.problem)
+    stated = [f"{truncate_text(agent.agent, 80)}: {agent.problem}" for agent in merge.agents if agent.problem]
     more = [f"{format_count(len(stated) - _MAX_NAMED, 'more agent')} without a valid status"]
     stated = [*stated[:_MAX_NAMED], *(more if len(stated) > _MAX_NAMED else [])]
     most = "most of the code was not reviewed" if merge.is_mostly_unread else ""
@@ -91,8 +91,8 @@ def _main(merge: Merge) -> str:
 
 def _cause(merge: Merge) -> str:
     """Return why the first agent that failed in a review has failed; empty if this is not known."""
-    failed = {one.agent for one in merge.agents if one.status == "FAILED"}
-    causes = (one.message for one in merge.sections.errors if one.agent in failed and one.message)
+    failed = {agent.agent for agent in merge.agents if agent.status == "FAILED"}
+    causes = (error.message for error in merge.sections.errors if error.agent in failed and error.message)
     return truncate_text(" ".join(next(causes, "").split()), _MAX_CAUSE) if merge.coverage else ""
 
 
@@ -125,10 +125,10 @@ def failures_of(merge: Merge) -> list[Failure]:
     """Return the failures of all agents, for formats without sections. Their texts are not escaped."""
     failed = dict.fromkeys(one.agent for one in merge.agents if one.status == "FAILED")
     known = []
-    for one in merge.sections.errors:
-        reason = ": ".join(filter(None, [one.type, one.message])) or "it failed"
-        text = ". ".join([reason, *one.recovery_options])
-        known.append(Failure(one.agent, text, one.agent in failed))
+    for error in merge.sections.errors:
+        reason = ": ".join(filter(None, [error.type, error.message])) or "it failed"
+        text = ". ".join([reason, *error.recovery_options])
+        known.append(Failure(error.agent, text, error.agent in failed))
     stated = {one.agent for one in known}
     silent = [Failure(agent, "it sent no result. Run it again", has_failed=True) for agent in failed]
     return [*known, *(one for one in silent if one.agent not in stated)]

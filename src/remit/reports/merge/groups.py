@@ -94,16 +94,16 @@ def _listed(label: str, texts: Iterable[str], *, ordered: bool = False) -> list[
 
 
 def _errors(sections: Sections) -> Iterator[SectionEntry]:
-    for one in sections.errors:
-        head = ": ".join(filter(None, [one.type, one.message])) or "it failed"
+    for error in sections.errors:
+        head = ": ".join(filter(None, [error.type, error.message])) or "it failed"
         lines = [
-            f"Occurred at: {one.occurred_at}" if one.occurred_at else "",
-            f"Recoverable: {one.recoverable}" if one.recoverable else "",
-            f"Root cause: {' '.join(_lines(one.root_cause))}" if one.root_cause else "",
-            *_listed("Attempted actions", one.attempted, ordered=True),
-            *_listed("Recovery options", one.recovery_options, ordered=True),
+            f"Occurred at: {error.occurred_at}" if error.occurred_at else "",
+            f"Recoverable: {error.recoverable}" if error.recoverable else "",
+            f"Root cause: {' '.join(_lines(error.root_cause))}" if error.root_cause else "",
+            *_listed("Attempted actions", error.attempted, ordered=True),
+            *_listed("Recovery options", error.recovery_options, ordered=True),
         ]
-        yield SectionEntry(one.agent, head, tuple(filter(None, lines)))
+        yield SectionEntry(error.agent, head, tuple(filter(None, lines)))
 
 
 def _blockers(sections: Sections) -> Iterator[SectionEntry]:
@@ -153,13 +153,13 @@ def _learned(merge: Merge) -> Iterator[SectionEntry]:
 
 
 def _summaries(sections: Sections) -> Iterator[SectionEntry]:
-    for one in sections.summaries:
-        yield SectionEntry(one.agent, "", _lines(one.text))
+    for summary in sections.summaries:
+        yield SectionEntry(summary.agent, "", _lines(summary.text))
 
 
 def _differences(sections: Sections) -> Iterator[SectionEntry]:
-    for one in sections.differences:
-        yield SectionEntry(one.subject, sides=tuple((each.agent, each.text) for each in one.statements))
+    for difference in sections.differences:
+        yield SectionEntry(difference.subject, sides=tuple((each.agent, each.text) for each in difference.statements))
 
 
 def _design(one: Design) -> SectionEntry:
@@ -183,14 +183,14 @@ def citing_agents(place: CitedLocation) -> str:
     return ", ".join(dict.fromkeys(map(_who, place.citations)))
 
 
-def _exploration(one: Exploration) -> SectionEntry:
+def _exploration(exploration: Exploration) -> SectionEntry:
     lines = [
-        *_listed("Entry points", (_dotted(row.entry, row.location, row.type) for row in one.entry_points)),
-        *_listed("Execution flow", one.flow, ordered=True),
-        *_listed("Architecture patterns", one.patterns),
-        *_listed("Dependencies", one.dependencies),
+        *_listed("Entry points", (_dotted(row.entry, row.location, row.type) for row in exploration.entry_points)),
+        *_listed("Execution flow", exploration.flow, ordered=True),
+        *_listed("Architecture patterns", exploration.patterns),
+        *_listed("Dependencies", exploration.dependencies),
     ]
-    return SectionEntry(_who(one), "", tuple(lines))
+    return SectionEntry(_who(exploration), "", tuple(lines))
 
 
 def _dotted(*texts: str) -> str:
@@ -207,11 +207,11 @@ def _changes(sections: Sections) -> Iterator[SectionEntry]:
 
 
 def _tests(sections: Sections) -> Iterator[SectionEntry]:
-    for one in sections.tests:
-        words = {True: "reports that the tests passed", False: "reports failures", None: ""}[one.passed]
-        head = f"{words}; the receipts contradict it: {one.denied}" if one.denied else words
-        code = "\n".join(line for line in one.text.split("\n") if not line.lstrip().startswith(("```", "~~~")))
-        yield SectionEntry(one.agent, head, (), code.strip("\n"))
+    for test in sections.tests:
+        words = {True: "reports that the tests passed", False: "reports failures", None: ""}[test.passed]
+        head = f"{words}; the receipts contradict it: {test.denied}" if test.denied else words
+        code = "\n".join(line for line in test.text.split("\n") if not line.lstrip().startswith(("```", "~~~")))
+        yield SectionEntry(test.agent, head, (), code.strip("\n"))
 
 
 def _claims(sections: Sections) -> Iterator[SectionEntry]:
@@ -229,16 +229,16 @@ def _compliance(sections: Sections) -> Iterator[SectionEntry]:
 
 
 def _references(sections: Sections) -> Iterator[SectionEntry]:
-    for one in sections.references:
-        state = f" ({one.outcome})" if one.outcome in FAILED_OUTCOMES else ""
-        words = dict.fromkeys(": ".join(filter(None, [each.item, each.relevance])) for each in one.citations)
-        yield SectionEntry(citing_agents(one), f"{one.location}{state}", (" · ".join(filter(None, words)),))
+    for reference in sections.references:
+        state = f" ({reference.outcome})" if reference.outcome in FAILED_OUTCOMES else ""
+        words = dict.fromkeys(": ".join(filter(None, [each.item, each.relevance])) for each in reference.citations)
+        yield SectionEntry(citing_agents(reference), f"{reference.location}{state}", (" · ".join(filter(None, words)),))
 
 
 def _next_steps(sections: Sections) -> Iterator[SectionEntry]:
     agents: dict[str, list[str]] = defaultdict(list)
-    for one in sections.next_steps:
-        agents[one.text].append(one.agent)
+    for step in sections.next_steps:
+        agents[step.text].append(step.agent)
     return (SectionEntry(", ".join(_unique(names)), text) for text, names in agents.items())
 
 

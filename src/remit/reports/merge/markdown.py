@@ -121,8 +121,8 @@ def _as_text(line: str, claims: Iterable[str], characters: re.Pattern[str]) -> s
     return start + "`".join(parts)
 
 
-def _character_reference(found: re.Match[str]) -> str:
-    return _NAMED.get(found[0]) or f"&#x{ord(found[0]):x};"
+def _character_reference(match: re.Match[str]) -> str:
+    return _NAMED.get(match[0]) or f"&#x{ord(match[0]):x};"
 
 
 def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
@@ -182,7 +182,7 @@ def _blocks(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) -> I
         yield Block(heading="Locations Not Cited", content=(_list(lost),))
     if merge.conflicts:
         yield Block(heading="Conflicts", content=tuple(_conflicts(merge, entries)))
-    agents = ((safe_agent(one.agent), safe_text(one.status, 20), contract_status(one)) for one in merge.agents)
+    agents = ((safe_agent(agent.agent), safe_text(agent.status, 20), contract_status(agent)) for agent in merge.agents)
     yield from _section_blocks(merge)
     rows = [*agents][:_MAX_LINES]
     if rows:
@@ -226,13 +226,13 @@ def _entry_content(texts: list[str]) -> Iterator[Content]:
 
 
 def _is_numbered(line: str) -> bool:
-    found = _BULLET.match(line)
-    return found is not None and found[1] is not None
+    match = _BULLET.match(line)
+    return match is not None and match[1] is not None
 
 
 def _without_bullet(line: str) -> str:
-    found = _BULLET.match(line)
-    return line[found.end() :] if found else line
+    match = _BULLET.match(line)
+    return line[match.end() :] if match else line
 
 
 def _issues(merge: Merge, entries: list[MarkdownEntry]) -> Table | Text:
@@ -298,7 +298,7 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
         item = worst.id if len(own) == 1 else f"{worst.id} and {len(own) - 1} more"
         relevance = f"{format_count(len(own), 'finding')} in this file, the worst {severity_of(worst.finding)}"
         yield KeyReference(item=item, location=worst.place, relevance=relevance)
-    cited = [one for one in merge.sections.references if (one.path or "") not in files]
+    cited = [reference for reference in merge.sections.references if (reference.path or "") not in files]
     for one in cited[: _MAX_ENTRIES - min(len(files), _MAX_FILES)]:
         place = (
             lines.cite(one) if one.outcome in ("verified", "exists", "relocated", "abbreviated", "unchecked") else ""
@@ -315,8 +315,8 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
 
 def _checklist(merge: Merge, *, is_checked: bool) -> Iterator[Tick]:
     """Yield the boxes. Those of the merge itself are true; without a checkout, one states that it was not checked."""
-    outcomes = [one.verified for one in merge.findings]
-    outcomes += [one.outcome not in ("unchecked", *FAILED_OUTCOMES) for one in merge.sections.references]
+    outcomes = [finding.verified for finding in merge.findings]
+    outcomes += [reference.outcome not in ("unchecked", *FAILED_OUTCOMES) for reference in merge.sections.references]
     words = _BOX_WORDS if is_checked or all(outcomes) else {**_BOX_WORDS, "no_invented_paths": _NOT_CHECKED}
     yield from (Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in words.items())
 
@@ -328,16 +328,16 @@ def _counts(entries: list[MarkdownEntry]) -> Iterator[Count]:
 
 def _unfinished(merge: Merge) -> list[tuple[str, str]]:
     return [
-        (safe_agent(one.agent), safe_text(one.status, 20))
-        for one in merge.agents
-        if one.status not in ("SUCCESS", *NOT_COUNTED)
+        (safe_agent(agent.agent), safe_text(agent.status, 20))
+        for agent in merge.agents
+        if agent.status not in ("SUCCESS", *NOT_COUNTED)
     ]
 
 
 def _blockers(merge: Merge) -> Iterator[Blocker]:
-    for one in merge.sections.blockers[:_MAX_FILES]:
-        text = safe_text(f"{one.agent}: {one.text}") or "a blocker without text"
-        yield Blocker(text=text, resolution=safe_text(one.resolution))
+    for blocker in merge.sections.blockers[:_MAX_FILES]:
+        text = safe_text(f"{blocker.agent}: {blocker.text}") or "a blocker without text"
+        yield Blocker(text=text, resolution=safe_text(blocker.resolution))
     if merge.status == "SUCCESS":
         return
     unfinished = _unfinished(merge)

@@ -181,7 +181,7 @@ class Subjects:
     """Finds the finding of a conflict: names are not unique, so the agents of the conflict decide."""
 
     def __init__(self, merge: Merge) -> None:
-        self._named: dict[str, list[tuple[int, MergedFinding]]] = {one.finding: [] for one in merge.conflicts}
+        self._named: dict[str, list[tuple[int, MergedFinding]]] = {conflict.finding: [] for conflict in merge.conflicts}
         if self._named:
             for number, finding in enumerate(chain(merge.findings, merge.dropped)):
                 name = name_of(finding)
@@ -204,7 +204,7 @@ class Subjects:
             if agents <= set(finding.agents) or (conflict.kind == "presence" and agents >= set(finding.agents))
         ]
         if len(fits) > 1:  # the reason decides, if it names a location
-            fits = [one for one in fits if names_location(conflict, one[1])]
+            fits = [fit for fit in fits if names_location(conflict, fit[1])]
         return fits[0] if len(fits) == 1 else None
 
 
@@ -300,9 +300,9 @@ def without_mentions(line: str) -> str:
     return _CALLS.sub(lambda found: _apart(line, found), line)
 
 
-def _apart(line: str, found: re.Match[str]) -> str:
-    is_alone = found[0] in ("#", "!") and not line[found.start() - 1 : found.start()].isalnum()
-    return "no. " if is_alone else f"{found[0]} "
+def _apart(line: str, match: re.Match[str]) -> str:
+    is_alone = match[0] in ("#", "!") and not line[match.start() - 1 : match.start()].isalnum()
+    return "no. " if is_alone else f"{match[0]} "
 
 
 def safe_agent(name: str) -> str:

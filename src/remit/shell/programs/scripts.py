@@ -98,11 +98,11 @@ def _sed_lines(scripts: list[str], *, quiet: bool) -> tuple[int | None, int]:
     for part in parts:
         if _QUIT.fullmatch(part):
             continue
-        found = _RANGE.fullmatch(part)
-        if found is None:
+        match = _RANGE.fullmatch(part)
+        if match is None:
             return None, 1
-        first = int(found[1])
-        last = first if found[3] is None else first + int(found[3]) if found[2] else int(found[3])
+        first = int(match[1])
+        last = first if match[3] is None else first + int(match[3]) if match[2] else int(match[3])
         total += max(1, last - first + 1)
         start = min(start or first, first)
     return total, max(1, start)

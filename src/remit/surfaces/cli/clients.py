@@ -139,7 +139,7 @@ def print_plan(plan: InstallPlan, form: str, outcome: str) -> int:
         print_text(outcome)
         return 0
 
-    changed = [{"path": str(one.path), "change": one.mark} for one in plan.changes]
+    changed = [{"path": str(change.path), "change": change.mark} for change in plan.changes]
     report = {"schema": "remit.install/1", "changes": changed, "kept": plan.kept, "notes": plan.notes}
     print_text(format_json({**report, "outcome": outcome}))
     return 0

@@ -350,7 +350,7 @@ def restore_command(name: str, repo: Path | None) -> int:
     entries = stored_dismissals(root)
     found = find_dismissals(entries, name)
     if entries and len(found) != 1:
-        found = [one for one in entries if one.id == _fingerprint_in_report(name, root)] or found
+        found = [entry for entry in entries if entry.id == _fingerprint_in_report(name, root)] or found
     if len(found) != 1:
         named = ", ".join(f"{one.finding or 'no id'} (#{one.id})" for one in (found or entries)[:10])
         known = f"; dismissed: {named}" if entries else "; nothing is dismissed"
@@ -363,7 +363,7 @@ def restore_command(name: str, repo: Path | None) -> int:
 def with_dismissals(merged: Merge, workspace: Workspace | None) -> Merge:
     """Return a merge with the dismissals of its checkout, and report those whose code is gone."""
     entries = stored_dismissals(workspace.root if workspace is not None else None)
-    expired = [one for one in entries if workspace is not None and is_expired(one, workspace)]
+    expired = [entry for entry in entries if workspace is not None and is_expired(entry, workspace)]
     if expired:
         names = ", ".join(one.id for one in expired[:5]) + (", ..." if len(expired) > 5 else "")
         click.echo(

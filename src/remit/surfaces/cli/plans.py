@@ -321,9 +321,9 @@ def _warn_about_agents(unknown: list[str]) -> None:
 
 def _warn_about_scopes(plan: Plan, root: Path) -> None:
     """Warn about files that a delegation is about, that do not exist, and that no delegation writes."""
-    delegations = [one for phase in plan.phases for one in phase.delegations]
-    written = {path for one in delegations for path in one.writes}
-    scopes = dict.fromkeys(path for one in delegations for path in one.scope)
+    delegations = [delegation for phase in plan.phases for delegation in phase.delegations]
+    written = {path for delegation in delegations for path in delegation.writes}
+    scopes = dict.fromkeys(path for delegation in delegations for path in delegation.scope)
     missing = [path for path in scopes if path not in written and not _exists(root, path)]
     if missing:
         more = f" and {len(missing) - _SHOWN_SCOPES} more" if len(missing) > _SHOWN_SCOPES else ""

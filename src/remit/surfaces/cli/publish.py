@@ -115,10 +115,10 @@ def _warn(text: str) -> None:
 
 
 def _number_of_run() -> int:
-    found = _PULL.match(os.environ.get("GITHUB_REF", ""))
-    if found is None:
+    match = _PULL.match(os.environ.get("GITHUB_REF", ""))
+    if match is None:
         raise UsageError("which pull request? pass its number with --pr N")
-    return int(found[1])
+    return int(match[1])
 
 
 def _local_state(root: Path, base: str | None, why: str) -> PullRequestState:

@@ -42,7 +42,7 @@ def record_merge(
 
 def _entries(verdicts: Sequence[Verdict], source: EntrySource, root: Path) -> list[LedgerEntry]:
     revision = git.head(root) or ""
-    return [document_entry(one, source, project=str(root.resolve()), revision=revision) for one in verdicts]
+    return [document_entry(verdict, source, project=str(root.resolve()), revision=revision) for verdict in verdicts]
 
 
 def _record(entries: list[LedgerEntry], items: list[NewItem]) -> None:

@@ -412,11 +412,11 @@ class _Connection:
     async def _write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Send what the library answers; its answer to the handshake was sent before."""
         dropped = self._answered
-        async for one in messages:
-            if dropped is not None and getattr(one.message, "id", None) == dropped:
+        async for message in messages:
+            if dropped is not None and getattr(message.message, "id", None) == dropped:
                 dropped = None
                 continue
-            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             await asyncio.to_thread(self._wire.send, text.encode("utf-8", "replace") + b"\n")
 
 

@@ -84,7 +84,7 @@ async def calibration_page(request: Request) -> Response:
     agent = request.query_params.get("agent", "")[:200]
     score = choice_of(request, "score", SCORES) or SCORES[0]
     opinions = await ledger.decided_opinions(site.database)
-    agents = sorted({one.agent for one in opinions if one.agent.isprintable()})
+    agents = sorted({opinion.agent for opinion in opinions if opinion.agent.isprintable()})
     points = decision_points(opinions, agent=agent or None, is_checked=score != SCORES[0])
     found = await asyncio.to_thread(_calibration, tuple(points))
     title = f"Calibration of {agent}" if agent else "Calibration"

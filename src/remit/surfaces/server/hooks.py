@@ -178,7 +178,7 @@ class HookServer:
     def _is_of(self, ends: Ends, clients: list[Process]) -> bool:
         for _ in range(2):  # the port of a closed connection may be in use again
             peer = self._peers.of(*ends)
-            if peer is not None and any(is_running(one) and peer.belongs_to(one.number) for one in clients):
+            if peer is not None and any(is_running(client) and peer.belongs_to(client.number) for client in clients):
                 return True
             self._peers.forget(ends[0])
         return False

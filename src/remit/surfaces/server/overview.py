@@ -164,7 +164,7 @@ def session_facts(site: Site, since: datetime) -> SessionUntruths:
     project = current_project(str(site.folder))
     oldest = since.timestamp()
     sessions = [one for one in project.recorded() if one.state.updated >= oldest and one.state.untrue]
-    rows = [row for one in sessions for row in _session_rows(project, one, oldest)]
+    rows = [row for session in sessions for row in _session_rows(project, session, oldest)]
     last = None
     for one in sessions:
         newest = max((entry.at for key, entry in one.state.untrue.items() if not key.startswith(_PROMPT)), default=0.0)
@@ -223,11 +223,11 @@ def _end_of(report: KeptResult, kept: Iterable[KeptResult]) -> str:
 
 def _claims(violations: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the untrue claims with all fields that the page uses."""
-    return [{"rule": "", "line": "", "message": "", **one} for one in untrue_claims(violations)]
+    return [{"rule": "", "line": "", "message": "", **claim} for claim in untrue_claims(violations)]
 
 
-def _later(one: RejectedReport | None, other: RejectedReport | None) -> RejectedReport | None:
-    reports = [report for report in (one, other) if report is not None]
+def _later(rejected_report: RejectedReport | None, other: RejectedReport | None) -> RejectedReport | None:
+    reports = [report for report in (rejected_report, other) if report is not None]
     return max(reports, key=lambda report: report.at, default=None)
 
 

@@ -67,7 +67,7 @@ async def plan_page(request: Request) -> Response:
     is_waiting = found.plan.state in ("running", "waiting")
     uses = await plans.uses_of(site.database, number)
     items = await review_queue.list_items(site.database, ItemFilter(state=None, plan=number), limit=_MAX_FINDINGS)
-    answerable = {one.id for one in await plans.escalations(site.database, number, is_open=True)}
+    answerable = {escalation.id for escalation in await plans.escalations(site.database, number, is_open=True)}
     return render(
         request,
         "plan.html",
@@ -116,12 +116,12 @@ def merge_view(merge: Mapping[str, Any] | None, items: Iterable[ReviewItem] = ()
     if merge is None:
         return None
     known = {(item.path, item.line, item.title): item.id for item in items}
-    found = [_finding(one) for one in _tables(merge.get("findings"))]
+    found = [_finding(table) for table in _tables(merge.get("findings"))]
     findings = [one | {"item": known.get((one["path"] or "", one["line"], str(one["title"])))} for one in found]
     by_id = {one["id"]: one for one in findings}
     conflicts = []
-    for one in _tables(merge.get("conflicts")):
-        kind, finding, why = (str(one.get(name) or "") for name in ("kind", "finding", "why"))
+    for table in _tables(merge.get("conflicts")):
+        kind, finding, why = (str(table.get(name) or "") for name in ("kind", "finding", "why"))
         about = by_id.get(finding)
         item = about["item"] if about else known.get(("", None, f"{finding}: {why}"))
         conflicts.append({"kind": kind, "finding": about["title"] if about else finding, "why": why, "item": item})

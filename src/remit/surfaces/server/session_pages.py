@@ -62,7 +62,7 @@ def _summary(found: RecordedSession) -> dict[str, Any]:
         "decisions": len(state.decisions),
         "denied": len(log_entries(state, denied=True)),
         "delegations": len(delegations),
-        "open": sum(one["state"] == "open" for one in delegations),
+        "open": sum(delegation["state"] == "open" for delegation in delegations),
         "untrue": dict(zip(("stopped", "passed"), state.untrue_since(), strict=True)),
         "changes": sum(not change.decided for change in state.changes),
     }
@@ -94,13 +94,13 @@ def _session_values(site: Site, name: str) -> dict[str, Any] | None:
     state, settings = found.state, project.settings()
     log = log_shape(state, denied=False)
     decisions = [_decision(one) for one in log["decisions"][-_MAX_DECISIONS:]]
-    results = [_entry(one, _RESULT) for one in project.results(found)]
+    results = [_entry(result, _RESULT) for result in project.results(found)]
     return {
         "summary": _summary(found),
         "details": session_summary(state),
         "mode": settings.mode,
         "limits": settings.limits,
-        "denied": [one for one in decisions if is_denied(one)],
+        "denied": [decision for decision in decisions if is_denied(decision)],
         "saved": log["denied"],
         "decisions": decisions,
         "results": results,
