@@ -127,8 +127,6 @@ def page(rule: type[Rule]) -> str:
         facts.append("skipped after " + ", ".join(f"[{name}]({name}.md)" for name in rule.requires))
     lines = [f"# {rule.name}", "", _note(), "", rule.summary(), rule.rationale(), "", " · ".join(facts)]
     lines += ["", f"**What to do:** {rule.help}"]
-    if rule.prompt:
-        lines += ["", f"**Instruction to agents:** {rule.prompt}"]
     shown = next((bad for bad in rule.bad if rule.name in {found.rule for found in violations_of(bad)}), None)
     if shown:
         lines += ["", "## Example", "", *_example(shown)]
