@@ -84,6 +84,23 @@ def test_a_claim_that_never_held_in_a_renamed_file_is_outdated_and_not_called_tr
         assert "true in" not in entry.why
 
 
+def test_a_file_that_is_no_longer_tracked_but_ignored_is_only_worth_a_look(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    for folder in ("output", "kept"):
+        (tmp_path / folder / "data").mkdir(parents=True)
+        (tmp_path / folder / f"data/{folder}.json").write_text("{}", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Start")
+    git(tmp_path, "rm", "-qr", "output", "kept")
+    (tmp_path / ".gitignore").write_text("output/\n", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Ignore what programs write")
+    text = b"It has `data/output.json` and `data/kept.json`.\n"
+    (verdict,) = check_text(text, "-", Options(profile="claims", with_history=True), open_sources(tmp_path))
+    entries = [(entry.text, entry.outcome, entry.reliability) for entry in claims_of(verdict.evidence)]
+    assert entries == [("data/output.json", "outdated", "look"), ("data/kept.json", "outdated", "certain")]
+
+
 def test_a_file_that_was_removed_is_outdated_in_a_text_and_missing_in_a_result(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     for name in ("gone.py", "kept.py"):

@@ -159,6 +159,7 @@ def test_a_number_after_a_reference_is_not_always_a_second_line(text: str, tree:
         ("`src/store.py` (line 999)", "certain"),
         ("The call is in `src/store.py` at line 999", "certain"),
         ("`src/store.py` closes the file much later (line 999)", "likely"),
+        ("`src/store.py` uses `:999`, which may be a port", "look"),
         ("- `src/store.py`\n  - it is closed much later (line 999)", "look"),
         ("### `src/store.py`\n\nIt is closed much later (line 999).", "look"),
         ("**File:** `src/store.py`\n\nIt is wrong. The logic at line 999 returns early.", "look"),

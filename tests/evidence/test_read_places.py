@@ -131,6 +131,7 @@ def test_a_name_that_may_be_a_file_is_a_claim(text: str, expected: str, tree: Pa
         ("[the login](src/app.py#L12)", "src/app.py:12 exists"),
         ("[src/app.py:12](https://github.com/acme/shop/blob/main/src/app.py#L12)", "src/app.py:12 exists"),
         ("[the login](src/app.py)", "src/app.py exists"),
+        ("`src/app.py` (L0, then the others)", "src/app.py exists"),
         ("[the login](src/ghost.py)", "src/ghost.py missing-file"),
         ("[the part](#part) and [mail](mailto:me@example.com)", ""),
     ],

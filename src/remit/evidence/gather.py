@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
@@ -313,12 +314,13 @@ def _states_nothing(checked: Checked) -> bool:
 
 
 def _mark_ignored(facts: list[Facts], missing: list[int], workspace: Workspace | None) -> None:
-    """Mark the missing paths that the checkout ignores."""
+    """Mark the missing paths that the checkout ignores, as written or where the history has them."""
     if not missing or not isinstance(workspace, WorkTree):
         return
-    ignored = ignored_paths(workspace.folder, (facts[at].path for at in missing))
+    paths = {at: {facts[at].path, then.path if (then := facts[at].then) is not None else ""} for at in missing}
+    ignored = ignored_paths(workspace.folder, chain.from_iterable(paths.values()))
     for at in missing:
-        if facts[at].path in ignored:
+        if not ignored.isdisjoint(paths[at]):
             facts[at] = replace(facts[at], is_ignored=True)
 
 

@@ -133,8 +133,10 @@ def _reliability(claim: Claim, reason: Reason, lowered: int) -> Reliability:
     if reason == "name-nowhere" and "code" not in claim.notes:
         step += 1  # a word that is not written as code may be none
     if "carried" in claim.notes and not reason.startswith("outdated"):
-        # The file of the line is named elsewhere, or other files are near.
-        step = max(step, 2 if "far" in claim.notes or claim.others else 1)
+        # The file of the line is named elsewhere, or other files are near. `:8080` past its end is rather a port.
+        is_port = claim.text.startswith(":") and reason in ("past-end", "past-end-of-name")
+        is_weak = "far" in claim.notes or claim.others or is_port
+        step = max(step, 2 if is_weak else 1)
     return RELIABILITIES[min(step, len(RELIABILITIES) - 1)]
 
 

@@ -195,7 +195,7 @@ _WORDS = lazy_pattern(
     rf"(lines?|ln|ll?|{LINE_WORDS}|z(?=\.))[`*_\"']{{0,3}}\.?\s?(?:[:#]|(?<=line)=)?\s?[`*_\"']{{0,3}}\s?(?=[~≈]?\d)",
     re.IGNORECASE,
 )
-#: A description, not a line: `proxy.cfg`: L4 proxy, `store.py` (L1/L2 cache).
+#: A description, not a line: `proxy.cfg`: L4 proxy, `store.py` (L1/L2 cache). `L0` is never a line.
 _LAYER = lazy_pattern(
     r"[`\"'”’*_)\]]{0,3}(?:\s{0,2}(?:[:：–—→]|-{1,2}>?)\s{1,2}|\s{1,2}[(（]?)(?-i:L)\d(?:\s?[/&,]\s?L\d|\sand\sL\d){0,4}\s+[A-Za-z]",
     re.IGNORECASE,
@@ -394,7 +394,8 @@ def _after_words(text: str, at: int) -> LineMention | None:
     if mark is None or first is None:
         return None
     (line, last), end = first
-    if (last is None and line < 10 and _LAYER.match(text, mark.start())) or measures(text, end):
+    is_layer = last is None and line < 10 and ((mark[2] == "L" and not line) or _LAYER.match(text, mark.start()))
+    if is_layer or measures(text, end):
         return None
     word = mark[2].lower()
     is_foreign = word not in ("line", "lines", "ln", "ll", "l")

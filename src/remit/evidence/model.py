@@ -193,6 +193,8 @@ class Then(msgspec.Struct, frozen=True):
     subject: str = ""
     #: Whether only the file was there, without the line, the name or the quote of the claim.
     is_file_only: bool = False
+    #: The path of the file at the commit, if the claim held there.
+    path: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):

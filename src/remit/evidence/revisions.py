@@ -303,7 +303,7 @@ class ClaimDates:
         if found is None and name is not None and len(name.definitions) == 1:
             found = Location(one.facts.path, name.definitions[0])
         subject = self._history.subject(changed_in) if changed_in else ""
-        return Then(held.commit, date, changed_in=changed_in, subject=subject, found=found)
+        return Then(held.commit, date, changed_in=changed_in, subject=subject, found=found, path=held.path)
 
     def _removed(self, gone: Sequence[Accused], dates: dict[int, str]) -> dict[int, Then]:
         """Return the claims on paths that the history has, and the checkout does not."""
@@ -316,15 +316,16 @@ class ClaimDates:
                 groups.setdefault(removal.last_commit, []).append(one)
         chosen = sorted(groups, key=lambda commit: -len(groups[commit]))[:_MAX_COMMITS]
         holding = [pair for commit in chosen for pair in self._holding(groups[commit], commit)]
-        lines = {one.at: held.line for one, held in holding}
+        past = {one.at: held for one, held in holding}
         found: dict[int, Then] = {}
         for one in (one for members in groups.values() for one in members):
             removal = removals[one.facts.path or one.claim.path]
-            today = Location(removal.renamed_to, lines.get(one.at)) if removal.renamed_to else None
+            held = past.get(one.at)
+            today = Location(removal.renamed_to, held.line if held else None) if removal.renamed_to else None
             _, date = self._history.describe(removal.last_commit)
             subject = self._history.subject(removal.commit) if removal.commit else ""
-            is_file_only = one.at not in lines
-            found[one.at] = Then(removal.last_commit, date, removal.commit, today, subject, is_file_only)
+            path = held.path if held else ""
+            found[one.at] = Then(removal.last_commit, date, removal.commit, today, subject, held is None, path)
         return found
 
 
