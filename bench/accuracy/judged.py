@@ -29,7 +29,21 @@ ROWS = HERE / "judged.jsonl"
 #: `real`: documents of the project's shared corpus; `planted`: lies that were put into true texts; the others are
 #: documents of public repositories. A blind set is not read before it is measured; the guides are files for assistants
 #: (`AGENTS.md`, `CLAUDE.md`, `GEMINI.md`).
-SETS = ("own", "real", "dev", "blind1", "blind2", "blind3", "blind4", "blind5", "guides1", "guides2", "planted")
+SETS = (
+    "own",
+    "real",
+    "dev",
+    "blind1",
+    "blind2",
+    "blind3",
+    "blind4",
+    "blind5",
+    "guides1",
+    "guides2",
+    "guides3",
+    "guides4",
+    "planted",
+)
 KINDS = ("place", "path", "quote", "name", "command", "test", "commit", "change", "run")
 ACCUSING = (
     "relocated",

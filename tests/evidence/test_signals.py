@@ -84,6 +84,11 @@ CASES = {
         f"`shop/cart.py:3`\n{fence('launch(missiles)')}",
         f"`shop/cart.py:3`\n{fence('func launch() {}', 'go')}",
     ),
+    "declared-here": Case(
+        "```make\nlint: all\n\techo\n```\n\nRun `make lint`.",
+        "```make\ntest: all\n\techo\n```\n\nRun `make lint`.",
+        "```make\nlint: all\n```\n\nRun `make lint`.",
+    ),
     "new-lines": Case(
         f"`shop/cart.py:3`\n{fence('launch(missiles)  # NEW')}",
         f"`shop/cart.py:3`\n{fence('launch(missiles)  # now')}",
@@ -97,7 +102,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tree")
     empty = ("shop/dist/x.js", "shop/list/x.js", "shop/build/x.py", "shop/log/x.txt")
     subprocess.run(["git", "init", "--quiet", root], check=True)
-    return write(root, {"shop/cart.py": numbered(100), ".gitignore": "shop/log/\n", **dict.fromkeys(empty, "")})
+    return write(
+        root,
+        {"shop/cart.py": numbered(100), ".gitignore": "shop/log/\n", "Makefile": "all:\n", **dict.fromkeys(empty, "")},
+    )
 
 
 def accused(text: str, tree: Path, path: str = "") -> Checked:

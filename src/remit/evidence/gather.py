@@ -300,7 +300,8 @@ def _judged(
         _mark_ignored(facts, [at for at in accused if facts[at].state == "missing"], sources.workspace)
         for number, at in enumerate(accused):
             is_asked = number < _MAX_ACCUSED
-            signals = signals_of(_context(claims[at], facts[at], read, name)) if is_asked else ()
+            context = _context(claims[at], facts[at], read, name, document.whole_text)
+            signals = signals_of(context) if is_asked else ()
             first[at] = judge(claims[at], facts[at], strict=False, signals=signals, least=asked.least)
     checked = _with_locations(claims, facts, first)
     return [one for one in checked if not _states_nothing(one)]
@@ -351,7 +352,7 @@ def _claim_dates(document: Document, sources: Sources, checkout: Workspace, path
     return ClaimDates(checkout, sources.history, name or None, asked.stated, look)
 
 
-def _context(claim: Claim, facts: Facts, read: _Read, document: str) -> Context:
+def _context(claim: Claim, facts: Facts, read: _Read, document: str, text: str) -> Context:
     is_fence = claim.segment.kind == "code"
     return Context(
         claim,
@@ -361,6 +362,7 @@ def _context(claim: Claim, facts: Facts, read: _Read, document: str) -> Context:
         label=label_above(claim.segment, read.surroundings) if is_fence else "",
         document=document,
         title=read.title,
+        text=text,
     )
 
 

@@ -6,6 +6,7 @@ is still listed. Signals are asked only for accusations in texts that are not st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -64,9 +65,10 @@ class Context(msgspec.Struct, frozen=True):
     row: tuple[Segment, ...] = ()
     #: The line above a fence, without its references.
     label: str = ""
-    #: The path of the document in the checkout, and the title of the text.
+    #: The path of the document in the checkout, the title of the text, and the text itself.
     document: str = ""
     title: str = ""
+    text: str = ""
 
     @property
     def before(self) -> str:
@@ -178,6 +180,14 @@ def _other_language(context: Context) -> bool:
     return claim.kind == "quote" and claim.segment.kind == "code" and not is_in_language(claim.segment, claim.path)
 
 
+def _declared_here(context: Context) -> bool:
+    """Return whether the text itself declares the command: a recipe `foo:`, a script `"foo": "…"`."""
+    if context.claim.kind != "command":
+        return False
+    name = re.escape(context.claim.name)
+    return re.search(rf"""(?m)^[ \t]*["']?{name}["']?(?: [^\n:=]{{0,60}})?:(?:\s|$)""", context.text) is not None
+
+
 def _new_lines(context: Context) -> bool:
     return context.claim.kind == "quote" and _NEW_CODE.search(context.claim.code) is not None
 
@@ -200,6 +210,7 @@ SIGNALS = (
     Signal("stands-for-others", _stands_for_others, "`src/MyComponent.tsx`", "`src/my-ghost.ts:3`"),
     Signal("not-code", _not_code, "a drawing below `a/b.py:3`", "sentences below `a/b.py:3`"),
     Signal("other-language", _other_language, "a JSON answer below `a/b.py:3`", "Go code below `a/b.py:3`"),
+    Signal("declared-here", _declared_here, "a recipe `foo:`, then `make foo`", "`foo: …`, then `make ghost`"),
     Signal("new-lines", _new_lines, "`x = 1  # NEW` below `a/b.py:3`", "invented code with `# NEW`"),
 )
 
