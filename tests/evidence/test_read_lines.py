@@ -159,7 +159,6 @@ def test_a_number_after_a_reference_is_not_always_a_second_line(text: str, tree:
         ("`src/store.py` (line 999)", "certain"),
         ("The call is in `src/store.py` at line 999", "certain"),
         ("`src/store.py` closes the file much later (line 999)", "likely"),
-        ("`src/store.py` uses `:999`, which may be a port", "look"),
         ("- `src/store.py`\n  - it is closed much later (line 999)", "look"),
         ("### `src/store.py`\n\nIt is closed much later (line 999).", "look"),
         ("**File:** `src/store.py`\n\nIt is wrong. The logic at line 999 returns early.", "look"),
@@ -172,6 +171,12 @@ def test_a_line_past_the_end_is_less_certain_the_further_away_its_file_is_named(
     assert [(one.path, one.outcome, one.reliability) for one in found] == [
         ("src/store.py", "out-of-range", reliability)
     ]
+
+
+@pytest.mark.parametrize(("number", "reliability"), [("999", "likely"), ("8765", "look")])
+def test_a_number_alone_that_may_be_a_port_is_worth_a_look(number: str, reliability: str, tree: Path) -> None:
+    (found,) = (one for one in evidence_in(f"`src/store.py` uses `:{number}` in it", tree).references if one.line)
+    assert (found.outcome, found.reliability) == ("out-of-range", reliability)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,8 @@ HOLDING: frozenset[Outcome] = frozenset(("verified", "exists", "abbreviated", "p
 _MISCOUNT = 2
 #: A quote with a line that differs in at most this many tokens is an altered quote.
 _FEW_TOKENS = 2
+#: The first port that a program can open without rights of the system.
+_PORTS = 1024
 
 
 class _Found(NamedTuple):
@@ -133,8 +135,8 @@ def _reliability(claim: Claim, reason: Reason, lowered: int) -> Reliability:
     if reason == "name-nowhere" and "code" not in claim.notes:
         step += 1  # a word that is not written as code may be none
     if "carried" in claim.notes and not reason.startswith("outdated"):
-        # The file of the line is named elsewhere, or other files are near. `:8080` past its end is rather a port.
-        is_port = claim.text.startswith(":") and reason in ("past-end", "past-end-of-name")
+        # The file of the line is named elsewhere, or other files are near. `:8765` past its end may be a port.
+        is_port = claim.text.startswith(":") and (claim.line or 0) >= _PORTS and reason.startswith("past-end")
         is_weak = "far" in claim.notes or claim.others or is_port
         step = max(step, 2 if is_weak else 1)
     return RELIABILITIES[min(step, len(RELIABILITIES) - 1)]
