@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from remit.evidence.find_runs import find_runs, kept_output, run_outcome
+from remit.evidence.find_runs import find_runs, kept_output, read_outcome, run_outcome
 from remit.evidence.model import Check
 
 _OUTPUTS = tomllib.loads((Path(__file__).parent / "statements" / "runner_outputs.toml").read_text("utf-8"))["output"]
@@ -136,6 +136,15 @@ def test_a_summary_has_priority_over_what_the_program_under_test_prints() -> Non
     (run,) = find_runs("npm test")
     output = "error: expected in this test\nFAIL of a connection\n  12 passing (3ms)"
     assert run_outcome(run, output, 0).passed is True
+
+
+def test_a_line_that_programs_of_other_checks_print_proves_nothing_about_a_check() -> None:
+    printed = "error: expected in this test\n 12 pass\n 0 fail\nChecked 29 files in 9ms. No fixes applied."
+    assert read_outcome(printed, None, "lint").passed is True
+    assert read_outcome("src/a.ts(3,4): error TS2307: no module", None, "types").passed is False
+    linter, _ = find_runs("npm run lint && npm test")
+    assert run_outcome(linter, printed, 0, "lint").passed is True
+    assert run_outcome(linter, "error: no such rule", 1, "lint").passed is False
 
 
 def test_a_long_output_is_kept_in_part_with_its_summary() -> None:

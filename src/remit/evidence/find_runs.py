@@ -72,22 +72,14 @@ _PART = lazy_pattern(
 #: Files that may have the output of a run.
 _LOG_FILE = lazy_pattern(r"\.(?:log|txt|out|output|err|json|xml)\b|/tmp/|/dev/shm/")
 #: Parts of the lines of an output that may show an outcome, in any case, ...
-_TELLING = (
-    *("pass", "fail", "error", "success", "succeed", "not found", "no tests", "problem", "formatted", "built", "build"),
-    *(
-        "finished",
-        "nothing to commit",
-        "rejected",
-        "up-to-date",
-        "->",
-        "***",
-        "exit",
-        "status",
-        "runs,",
-        "tests,",
-        "examples,",
-    ),
-    *("tests run", "issues", "offenses", "code", "fatal", "cannot", "recognized", "missing script"),
+_TELLING = tuple(
+    """
+    pass|fail|error|success|succeed|not found|no tests|problem|formatted|built|build|finished|nothing to commit|rejected
+    |up-to-date|->|***|exit|status|runs,|tests,|examples,|tests run|issues|offenses|code|fatal|cannot|recognized
+    |missing script
+    """.replace("\n    ", "")
+    .strip()
+    .split("|")
 )
 #: ... and what is only telling as a word, at the end of a line, or before a number or a hash.
 _TELLING_WORDS = lazy_pattern(
@@ -482,14 +474,9 @@ def kept_log(path: str, content: str) -> str | None:
 def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted: Check = "command") -> RunOutcome:
     """Return the outcome of a run by what it printed, else by the status of its line if that is its own."""
     shown = read_outcome(output, run, wanted) if output else RunOutcome(passed=None)
-    if (
-        shown.passed is False
-        and run.is_script
-        and status == 0
-        and run.owns_success
-        and not dict(shown.counts).get("failed")
-    ):
-        return RunOutcome(passed=True, counts=shown.counts)  # it may print what it expects to fail
+    is_zero = run.is_indirect and status == 0 and run.owns_success
+    if shown.passed is False and is_zero and not dict(shown.counts).get("failed"):
+        return RunOutcome(passed=True, counts=shown.counts)  # a program that it starts may print errors
     if shown.passed is not None:
         return shown
     stated = _stated_status(run, output or "")
@@ -523,9 +510,16 @@ def read_outcome(
         for runner in chosen:
             is_summary = runner.success is not None and runner.success.match(line) is not None
             if is_summary or (runner.failure is not None and runner.failure.match(line) is not None):
-                summaries.setdefault(runner.name, _Summary(runner)).add(line, is_summary=is_summary)
+                if is_summary or run is not None or _is_only_of(line, wanted):
+                    summaries.setdefault(runner.name, _Summary(runner)).add(line, is_summary=is_summary)
                 break
     return _combined(list(summaries.values()), broken)
+
+
+def _is_only_of(line: str, wanted: Check) -> bool:
+    """Return whether only runners of a check print a line of failure: `error: ` may be of any program."""
+    printing = (runner for runner in runners() if runner.failure is not None and runner.failure.match(line))
+    return wanted == "command" or all(wanted in runner.checks for runner in printing)
 
 
 class _Summary:

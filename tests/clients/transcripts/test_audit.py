@@ -214,6 +214,13 @@ class TestProof:
         [statement] = audited(write(tmp_path / "a.jsonl", session.says(CLAIM).lines), every=True).statements
         assert statement.outcome == outcome
 
+    def test_a_notice_of_an_end_that_was_read_does_not_make_a_run_the_last_one(self, tmp_path: Path) -> None:
+        session = ClaudeCode().asks("test it").runs("pytest -q", "Command running in background with ID: b1. Output: x")
+        session.calls("TaskOutput", {"task_id": "b1"}, FAILED).calls("Edit", {"file_path": "/home/dev/shop/cart.py"})
+        session.runs("pytest -q", PASSED)
+        session.asks("<task-notification><task-id>b1</task-id><status>completed</status></task-notification>")
+        assert contradicted(write(tmp_path / "a.jsonl", session.says(CLAIM).lines)) == []
+
     def test_a_run_in_the_background_counts_from_its_end(self, tmp_path: Path) -> None:
         session = ClaudeCode().asks("test it").runs("pytest -q", PASSED)
         session.runs("pytest -q", "Command running in background with ID: b1. Output is being written to: x")

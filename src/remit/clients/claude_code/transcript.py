@@ -104,7 +104,8 @@ class ClaudeCodeCalls(AgentCalls):
             known = self._calls[name]
             status = known.exit if status is None else status
             shown = kept_lines(known, output) if output else known.output
-            self.ended_later.append(name)
+            if known.pending or shown != known.output:
+                self.ended_later.append(name)
             self._calls[name] = msgspec.structs.replace(known, exit=status, pending=False, output=shown)
 
 
