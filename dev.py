@@ -57,6 +57,8 @@ PROCESSES = "--processes" if sys.platform == "linux" else "--numprocesses"
 IN_PARALLEL = [PROCESSES, str(os.cpu_count() or 1)]
 #: pytest-cov measures these only.
 MEASURED_IN_PARALLEL = ["--numprocesses", str(os.cpu_count() or 1), "--dist", "worksteal"]
+#: The test of the fenced blocks of a page, without its case.
+BLOCKS_OF_A_PAGE = "tests/docs/test_blocks.py::test_every_block_of_a_page_is_true"
 #: What tools/all_tests.py wrote about the tests that did not run.
 NOT_RUN = ROOT / ".cache/not_run.txt"
 #: Variables that programs of the environments do not get. Without bytecode files each start compiles everything again.
@@ -408,15 +410,17 @@ def prepare_npm_clients() -> None:
 
 
 def changed_tests() -> list[str]:
-    """Return options for the tests of the packages and files that differ from the last commit."""
+    """Return options for the tests of the packages, files and pages that differ from the last commit."""
     command = ["git", "status", "--porcelain", "--no-renames", "--untracked-files=all"]
     status = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    paths = [line[3:] for line in status.splitlines() if line.endswith(".py")]
-    folders = {path.replace("src/remit/", "tests/").rpartition("/")[0] for path in paths if path.startswith("src/")}
-    tests = {path for path in paths if path.startswith("tests/")}
-    if any(folder.startswith("tests/clients") for folder in folders):
-        tests.add("tests/clients/others")
-    return [option for path in sorted(folders | tests) for option in ("--whole", path)]
+    paths = [line[3:] for line in status.splitlines()]
+    changed = {path for path in paths if path.startswith("tests/") and path.endswith(".py")}
+    modules = [path for path in paths if path.startswith("src/") and path.endswith(".py")]
+    changed |= {path.replace("src/remit/", "tests/").rpartition("/")[0] for path in modules}
+    if any(path.startswith("tests/clients") for path in changed):
+        changed.add("tests/clients/others")
+    changed |= {f"{BLOCKS_OF_A_PAGE}[{path}]" for path in paths if path.endswith(".md")}
+    return [option for path in sorted(changed) for option in ("--whole", path)]
 
 
 def quick(extra: list[str]) -> None:

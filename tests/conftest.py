@@ -104,7 +104,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Run the tests in several processes on request."""
     if config.option.processes:
-        config.pluginmanager.register(ForkedTests(config.option.processes, _unit))
+        config.pluginmanager.register(ForkedTests(config.option.processes, _unit, _start_fork_server))
+
+
+def _start_fork_server(session: pytest.Session) -> None:
+    """Start the one process that the commands of all tests are forked from."""
+    if any(any(item.iter_markers("process")) or any(item.iter_markers("database")) for item in session.items):
+        from support.commands import CAN_FORK, fork_server
+
+        if CAN_FORK:
+            fork_server()
 
 
 def _unit(nodeid: str) -> str:

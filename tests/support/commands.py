@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple, Self
 
 from support import fork_client
 from support.terminal import is_of_a_person, opened_terminal
-from support.waiting import PATIENCE
+from support.waiting import PATIENCE, until
 
 KEYS = {"ANTHROPIC_API_KEY": "ant-key-of-this-test-7f3a", "OPENAI_API_KEY": "oai-key-of-this-test-91bc"}
 ANTHROPIC = "anthropic:claude-sonnet-5"
@@ -43,21 +43,23 @@ main()
 
 
 class ForkServer:
-    """The process that all others are forked from."""
+    """The process that all others are forked from. It starts while tests run that do not need it."""
 
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="remit-")
-        self.address = f"{self._folder}/socket"
+        self._socket = Path(self._folder, "socket")
         program = Path(__file__).with_name("fork_server.py")
         self._process = subprocess.Popen(
-            [sys.executable, program, self.address],
+            [sys.executable, program, self._socket],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
             start_new_session=True,  # Ctrl-C ends the tests, and they end it
         )
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == "ready\n", "the fork server did not start"
+
+    @property
+    def address(self) -> str:
+        """Return the path of its socket as soon as it accepts orders."""
+        until(self._socket.exists, lambda: "the fork server did not start")
+        return str(self._socket)
 
     def start(
         self,
@@ -73,16 +75,15 @@ class ForkServer:
 
     def close(self) -> None:
         """End the server and every process that it has started."""
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            stream.close()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 @functools.cache
 def fork_server() -> ForkServer:
-    """Return the fork server of this test process."""
+    """Return the fork server of the tests."""
     server = ForkServer()
     atexit.register(server.close)
     return server

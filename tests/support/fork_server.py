@@ -3,7 +3,7 @@
 Importing takes most of the time of a short command, and the tests start hundreds of them. The child runs the real entry
 point with its own arguments, environment, folder and streams; only memory pages are shared.
 
-    python fork_server.py SOCKET     prints a line when it is ready; ends when its standard input is closed
+    python fork_server.py SOCKET     makes the socket when it is ready; ends when its standard input is closed
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ import pkgutil
 import select
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
+import certifi
 import model_server
 
 import remit
@@ -29,31 +32,45 @@ from remit.dispatch.model_client import build_model
 from remit.dispatch.models import model_prices
 from remit.surfaces.cli import main
 
-_MODEL = "anthropic:claude-opus-5"
+_MODELS = {"anthropic:claude-opus-5": "ANTHROPIC_API_KEY", "openai:gpt-5": "OPENAI_API_KEY"}
 
 
 def load_everything() -> None:
-    """Import every module of remit, without the adapters of other frameworks, and the libraries of a model."""
+    """Import every module of remit, without the adapters of other frameworks, and the libraries of the models."""
+    gc.disable()  # nearly everything that importing makes stays
     for module in pkgutil.walk_packages(remit.__path__, "remit."):
         is_left_out = module.name.startswith(("remit.adapters.", "remit.rules.samples"))
         if not is_left_out and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    os.environ["ANTHROPIC_API_KEY"] = "for-loading-only"
-    build_model(_MODEL)
+    _leave_out_public_certificates()
+    for model, key in _MODELS.items():
+        os.environ[key] = "for-loading-only"
+        build_model(model)
+        model_prices(model)
     build_model.cache_clear()
-    model_prices(_MODEL)
     gc.collect()
     gc.freeze()  # pages that the collector never touches stay shared
+    gc.enable()
+
+
+def _leave_out_public_certificates() -> None:
+    """Let clients of models start without reading all public certificates: the models of tests are on loopback."""
+    load, public = ssl.SSLContext.load_verify_locations, certifi.where()
+
+    def load_others(context: ssl.SSLContext, cafile: Any = None, *others: Any, **named: Any) -> None:
+        if cafile != public:
+            load(context, cafile, *others, **named)
+
+    ssl.SSLContext.load_verify_locations = load_others  # type: ignore[method-assign]
 
 
 def serve(address: str) -> None:
     """Answer orders until standard input is closed: the tests have ended or were killed."""
     children: set[int] = set()
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(address)
+        listening.bind(f"{address}.new")
         listening.listen(64)
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
+        Path(f"{address}.new").rename(address)  # now it can be found
         while True:
             ready, _, _ = select.select([sys.stdin, listening], [], [])
             if sys.stdin in ready:

@@ -28,11 +28,14 @@ _END: Message = (-1, [])
 
 
 class ForkedTests:
-    """The plugin that runs all tests. `unit` names the unit of a test by the id of the test."""
+    """The plugin that runs all tests. `unit` names the unit of a test; `before` starts what all processes share."""
 
-    def __init__(self, processes: int, unit: Callable[[str], str]) -> None:
+    def __init__(
+        self, processes: int, unit: Callable[[str], str], before: Callable[[pytest.Session], object] = bool
+    ) -> None:
         self._processes = processes
         self._unit = unit
+        self._before = before
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -43,6 +46,7 @@ class ForkedTests:
         for place, item in enumerate(session.items):
             units.setdefault(self._unit(item.nodeid), []).append(place)
         run = _Run(session, list(units.values()))
+        self._before(session)
         try:
             run.start(min(self._processes, len(units)))
             run.report()

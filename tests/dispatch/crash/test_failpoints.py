@@ -66,16 +66,17 @@ class End:
 
 @pytest.fixture(scope="module")
 def ends(
-    source: ForkServer, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, source: ForkServer, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[str, End]]:
-    """Run all cases in parallel: a worker for each, killed at its failpoint, then one that takes over all jobs."""
+    """Run the cases of this day in parallel: a worker for each, killed at its failpoint; another continues all jobs."""
     folder = tmp_path_factory.mktemp("stop-points")
+    selected = {item.name.partition("[")[2] for item in request.session.items if item.path == request.path}
+    names = [UNDISTURBED, *(case for case in CASES if f"{case}]" in selected)]
     with model_process(SCRIPT, folder) as model, opened(source, folder / "fleet", postgres.database(), model) as fleet:
-        yield _played(fleet, model)
+        yield _played(fleet, model, names)
 
 
-def _played(fleet: Fleet, model: RemoteServer) -> dict[str, End]:
-    names = [UNDISTURBED, *CASES]
+def _played(fleet: Fleet, model: RemoteServer, names: list[str]) -> dict[str, End]:
     places = {name: workspace(fleet.folder / name.replace(":", "-")) for name in names}
     wanted = [(f"case <{name}>", places[name], Queueing(queue=name)) for name in names]
     numbers = asyncio.run(submitted(fleet.store.address, testing.registry(BUILDER), wanted))
@@ -147,6 +148,7 @@ def test_the_undisturbed_run_follows_the_script(ends: Mapping[str, End]) -> None
     assert [entry["verdict"] for entry in end.ledger] == [end.job["verdict"]]
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("case", CASES)
 def test_a_job_survives_a_kill_at(case: str, ends: Mapping[str, End]) -> None:
     end, whole = ends[case], ends[UNDISTURBED]
