@@ -418,7 +418,7 @@ def changed_tests() -> list[str]:
     modules = [path for path in paths if path.startswith("src/") and path.endswith(".py")]
     changed |= {path.replace("src/remit/", "tests/").rpartition("/")[0] for path in modules}
     if any(path.startswith("tests/clients") for path in changed):
-        changed.add("tests/clients/others")
+        changed |= {"tests/clients/others", "tests/clients/real"}
     changed |= {f"{BLOCKS_OF_A_PAGE}[{path}]" for path in paths if path.endswith(".md")}
     return [option for path in sorted(changed) for option in ("--whole", path)]
 

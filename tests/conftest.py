@@ -83,6 +83,8 @@ _MANY_CASES = 12
 _PARTS_OF_LONG_TESTS = 3
 #: Tests that always run all their cases: a kill at each step of a job.
 _NOT_ROTATING = ("tests/dispatch/crash/", "tests/orchestrate/test_killed_driver.py")
+#: Of the modules of this folder every second one runs, the others on the next day: a session takes ten seconds.
+_ALTERNATING = "tests/clients/real/"
 #: A test with a case for each provider of models runs one of them.
 _PROVIDER_CASE = re.compile(r"\[.*\b(?:anthropic|openai)\b")
 #: The number of the part that tests with the mark `rotating` run; without it they run all their cases.
@@ -161,11 +163,15 @@ def _function(item: pytest.Item) -> str:
 def _rotated(items: list[pytest.Item], part: int, parts: int, whole: tuple[str, ...]) -> list[pytest.Item]:
     """Return the tests of a part: every n-th case of a test that rotates, and one in `parts` of all others."""
     sizes, places = Counter(map(_function, items)), Counter[str]()
+    alternating = sorted({item.path for item in items if item.nodeid.startswith(_ALTERNATING)})
+    resting = {path for place, path in enumerate(alternating) if (place + part) % 2}
     kept = []
     for place, item in enumerate(items):
         function = _function(item)
         in_turn = min(_turns(item, sizes[function]), sizes[function])
-        is_in_part = (places[function] + part) % in_turn == 0 and (place + part) % parts == 0
+        is_in_part = (
+            (places[function] + part) % in_turn == 0 and (place + part) % parts == 0 and item.path not in resting
+        )
         if is_in_part or (whole and item.nodeid.startswith(whole)):
             kept.append(item)
         places[function] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -75,13 +76,18 @@ def pooler(postgres: Postgres, tmp_path: Path) -> Iterator[Pooler]:
         log = (folder / "output").open("wb")
         with log:
             started.append(subprocess.Popen([*other, "pgbouncer", str(folder / "ini")], stdout=log, stderr=log))
-        until((folder / ".s.PGSQL.6432").exists, (folder / "output").read_text)
+        until(lambda: _accepts(folder / ".s.PGSQL.6432"), (folder / "output").read_text)
         return str(folder)
 
     yield start
     for process in started:
         process.kill()
         process.wait()
+
+
+def _accepts(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0
 
 
 @pytest.fixture(params=["session", "transaction"])

@@ -250,6 +250,13 @@ class CommandLine:
         return Ran(process.returncode or 0, out or "", err or "")
 
 
+def run_exactly(project: Path, environment: Mapping[str, str], *words: str) -> Ran:
+    """Run a command with these environment variables and no others."""
+    command = CommandLine(project, {})
+    command.environment = dict(environment)
+    return command(*words)
+
+
 class Commands(CommandLine):
     """The `remit` command with a database, a model server and the keys of the providers."""
 

@@ -492,7 +492,6 @@ def test_a_command_without_its_extra_names_what_to_install(tmp_path: Path) -> No
 def test_on_the_embedded_database_run_needs_nothing_installed_but_python(tmp_path: Path, server: RemoteServer) -> None:
     """The whole of it: no address of a database, a new folder, one command."""
     commands = Commands("", sample_project(), tmp_path / "data", server.url)
-    commands.is_fresh = True
     ran = commands("run", "generic", "be good", "--tools", "Read")
     assert ran.code == 0, ran
     assert (tmp_path / "data" / "postgres").stat().st_mode & 0o077 == 0

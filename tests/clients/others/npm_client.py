@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import run_exactly
 from support.model_process import RemoteServer, model_process
 from support.shop_reports import EXAMPLES
 
@@ -73,12 +74,9 @@ class NpmStage:
 
     def remit(self, *arguments: str, code: int = 0) -> str:
         """Return the output of a `remit` command in this project."""
-        command = [str(Path(sys.executable).with_name("remit")), *arguments]
-        done = subprocess.run(
-            command, cwd=self.project, env=self.environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == code, f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        done = run_exactly(self.project, self.environment, *arguments)
+        assert done.code == code, f"{arguments} ended with {done.code}:\n{done.out}\n{done.err}"
+        return done.out
 
     def run(self, *arguments: str, code: int = 0, **variables: str) -> str:
         """Run the client without a terminal and return its output."""

@@ -9,7 +9,6 @@ import os
 import queue
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from support.commands import run_exactly
 from support.model_process import RemoteServer, model_process
 
 Json = dict[str, Any]
@@ -120,11 +120,10 @@ class Stage:
 
     def remit(self, *arguments: str) -> str:
         """Return the output of a `remit` command in this project; it must succeed."""
-        command = [str(Path(sys.executable).with_name("remit")), *arguments]
         environment = {"PATH": self.environment["PATH"], "HOME": self.environment["HOME"]}
-        done = subprocess.run(command, cwd=self.project, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        done = run_exactly(self.project, environment, *arguments)
+        assert done.code == 0, f"{arguments} ended with {done.code}:\n{done.out}\n{done.err}"
+        return done.out
 
     @contextlib.contextmanager
     def talk(self, *options: str, **variables: str) -> Iterator[Talk]:

@@ -37,4 +37,6 @@ def test_a_failing_command_prints_the_reason_in_a_sentence(stage: Stage) -> None
 
 def test_a_command_uses_the_session_in_which_it_is_typed(stage: Stage) -> None:
     session = json.loads(stage.remit("gate", "status", "--format", "json"))["session"]
-    assert f"session {session} has no report of a subagent" in json.dumps(stage.asked("good-morning")[-1]["messages"])
+    assert f"session {session} has no checked report of a subagent" in json.dumps(
+        stage.asked("good-morning")[-1]["messages"]
+    )
