@@ -1,4 +1,4 @@
-"""Write the pictures of the server in the documentation, from `remit serve --demo` in Debian's Chromium.
+"""Write the pictures of pages in the documentation, with Debian's Chromium: `remit serve --demo`, a report of a merge.
 
 python tools/screenshots.py [FOLDER]
 """
@@ -31,6 +31,17 @@ def take(page: Page, folder: Path) -> None:
     page.screenshot(path=folder / "serve.png")
 
 
+def take_report(page: Page, folder: Path) -> None:
+    """Take the picture of a report of the example reviews."""
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copytree(ROOT / "examples", Path(place, "shop/examples"))
+        report = Path(place, "report.html")
+        command = [sys.executable, "-m", "remit", "merge", "examples/reviews/inputs", "--format", "html"]
+        subprocess.run([*command, "--output", str(report)], cwd=Path(place, "shop"), check=True)
+        page.goto(report.as_uri())
+        page.screenshot(path=folder / "merge.png")
+
+
 def main() -> None:
     """Start the demonstration, take the pictures and stop it."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
@@ -50,6 +61,7 @@ def main() -> None:
                     page = browser.new_page(viewport=_SIZE, color_scheme="light")  # type: ignore[arg-type]
                     page.goto(link)
                     take(page, folder)
+                    take_report(page, folder)
                     browser.close()
             finally:
                 server.terminate()
