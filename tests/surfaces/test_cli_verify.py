@@ -384,7 +384,7 @@ class TestCommit:
         assert sources.commits is not None
         opened = [commit for commit in sources.commits._opened.values() if commit is not None]
         assert opened
-        assert [commit._process for commit in opened] == [None] * len(opened)
+        assert [commit._objects._processes for commit in opened] == [{}] * len(opened)
 
     def test_a_subagent_cannot_choose_the_commit_of_its_report(self, first: str, project: Path) -> None:
         text = f"---\ncommit: {first}\n---\n`src/app/cart.py:4`"

@@ -22,7 +22,7 @@ def _past(root: Path, top: Path) -> tuple[PastFiles, Objects]:
     objects = Objects(opened, limit)
     commit = objects.commit(opened.head)
     assert commit is not None
-    return PastFiles(str(root), opened.prefix, commit, objects), objects
+    return PastFiles(str(root), opened.prefix, commit.id, objects), objects
 
 
 def _content(workspace: Workspace, path: str) -> str:

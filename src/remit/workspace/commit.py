@@ -3,168 +3,64 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import unicodedata
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
-from typing import IO
-
-import msgspec
+from itertools import islice
 
 from remit.errors import EnvironmentBroken, UsageError
-from remit.workspace.files import MAX_FILE, MAX_LISTED, Absent, SourceFile, Workspace, from_bytes
+from remit.workspace.files import MAX_LISTED, Absent, SourceFile
 from remit.workspace.git import remote_addresses
-from remit.workspace.paths import is_absolute, normalize_path
-from remit.workspace.safe_git import (
-    SECONDS,
-    GitLimitReached,
-    decode_output,
-    found_by_git,
-    run_git,
-    start_git,
-    within_limit,
-)
+from remit.workspace.past_files import HistoryUnreadable, Objects, PastFiles, Repository, TimeLimit
+from remit.workspace.safe_git import SECONDS, GitLimitReached, decode_output, found_by_git, run_git
 
 #: At most this many commits are looked up for the documents of one run.
 MAX_COMMITS = 50
-_MAX_LINKS = 40
-_CLOSING_SECONDS = 5.0
 
 
-class _Entry(msgspec.Struct, frozen=True):
-    """An entry of a git tree."""
-
-    mode: str
-    id: str
-
-
-class Commit(Workspace):
-    """The files of a commit, read through one long-lived `git cat-file --batch`."""
+class Commit(PastFiles):
+    """The files of a commit that a person names. What cannot be read is an error."""
 
     def __init__(self, root: str | os.PathLike[str], rev: str) -> None:
-        super().__init__(root)
-        found = run_git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        folder = os.path.realpath(root)
+        found = run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         if found is None:
-            if run_git(self.root, "version") is None:
+            if run_git(folder, "version") is None:
                 raise EnvironmentBroken("git cannot be started, and Remit needs it to read a commit")
-            if run_git(self.root, "rev-parse", "--git-dir") is None:
-                raise UsageError(f"{str(root)!r} is not in a git repository, which a revision needs; leave out --rev")
-            raise UsageError(f"{str(root)!r} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
-        self.id = decode_output(found).strip()
-        self._process: subprocess.Popen[bytes] | None = None
+            if run_git(folder, "rev-parse", "--git-dir") is None:
+                raise UsageError(f"{folder!r} is not in a git repository, which a revision needs; leave out --rev")
+            raise UsageError(f"{folder!r} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
+        name = decode_output(found).strip()
+        top = found_by_git(folder) or folder
+        below = os.path.relpath(folder, top).replace(os.sep, "/")
+        prefix = "" if below == "." else f"{below}/"
+        self._limit = TimeLimit(SECONDS)
+        super().__init__(root, prefix, name, Objects(Repository(top, prefix, name), self._limit))
 
-    @cached_property
-    def _tree(self) -> dict[str, _Entry]:
-        """Every entry below the root, by path."""
-        listed = run_git(self.root, "ls-tree", "-r", "-z", self.id)
-        if listed is None:
-            raise EnvironmentBroken(f"git cannot list the files of {self.id}; run `git fsck` to find the cause")
-        tree: dict[str, _Entry] = {}
-        for row in decode_output(listed).split("\0"):
-            about, tab, path = row.partition("\t")
-            if tab:
-                mode, _, name = about.split(" ", 2)
-                tree[path] = _Entry(mode, name)
-        return tree
-
-    @cached_property
-    def _composed(self) -> dict[str, str]:
-        """Paths that are not ASCII, by their composed form (NFC)."""
-        return {unicodedata.normalize("NFC", path): path for path in self._tree if not path.isascii()}
-
-    def _list(self) -> list[str]:
-        return [path for path, entry in self._tree.items() if entry.mode.startswith("100")][:MAX_LISTED]
+    @contextmanager
+    def _reporting(self, what: str) -> Iterator[None]:
+        """Raise an error that states what git could not read."""
+        self._limit.restart()
+        try:
+            yield
+        except HistoryUnreadable as error:
+            if error.problem == "limit":
+                late = f"git cat-file took longer than {SECONDS:g} seconds and was stopped"
+                raise GitLimitReached(f"{late}; check the repository with `git fsck`") from error
+            text = f"git cannot read {what} of {self.id}; run `git fsck` to find the cause"
+            raise EnvironmentBroken(text) from error
 
     def _load(self, path: str) -> SourceFile | Absent:
-        target: str | None = path
-        if path not in self._tree and not path.isascii():
-            target = self._composed.get(unicodedata.normalize("NFC", path), path)
-        for _ in range(_MAX_LINKS):
-            if target is None:
-                return Absent(path, "outside")
-            link = self._first_link(target)
-            if link is None:
-                return self._read_entry(path, target)
-            target = self._follow(target, link)
-        return Absent(path, "missing")
+        with self._reporting(repr(path)):
+            return self._load_file(path)
 
-    def _first_link(self, target: str) -> str | None:
-        """Return the first link in a path, which may be its last part."""
-        entry = self._tree.get(target)
-        if entry is not None:
-            return target if entry.mode == "120000" else None
-        links = (above for above in _parents(target) if above in self._tree)
-        return next((above for above in links if self._tree[above].mode == "120000"), None)
-
-    def _follow(self, target: str, link: str) -> str | None:
-        """Return a path with one of its links followed; None if it leads outside."""
-        content = self._blob(link, self._tree[link].id)
-        if not isinstance(content, SourceFile):
-            return None
-        folder = "" if is_absolute(content.text) else os.path.dirname(link) + "/"
-        return normalize_path(f"{folder.lstrip('/')}{content.text}{target[len(link) :]}", str(self.root))
-
-    def _read_entry(self, path: str, target: str) -> SourceFile | Absent:
-        entry = self._tree.get(target)
-        if entry is None:
-            submodule = any(above in self._tree and self._tree[above].mode == "160000" for above in _parents(target))
-            return Absent(path, "submodule" if submodule else "folder" if target in self._folders else "missing")
-        if entry.mode == "160000":
-            return Absent(path, "submodule")
-        return self._blob(path, entry.id)
-
-    @cached_property
-    def _folders(self) -> frozenset[str]:
-        return frozenset(parent for path in self._tree for parent in ("", *_parents(path)))
-
-    def _blob(self, path: str, name: str) -> SourceFile | Absent:
-        """Read an object by its id, as the file at a path."""
-        process = self._git()
-        try:
-            with within_limit(process, SECONDS, "cat-file"):
-                return self._read_object(process, path, name)
-        except GitLimitReached:
-            self.close()
-            raise
-
-    def _read_object(self, process: subprocess.Popen[bytes], path: str, name: str) -> SourceFile | Absent:
-        pipe_in, pipe_out = process.stdin, process.stdout
-        if pipe_in is None or pipe_out is None:
-            raise EnvironmentBroken("git cat-file has no pipes")
-        try:
-            pipe_in.write(f"{name}\n".encode())
-            pipe_in.flush()
-            header = pipe_out.readline().split()
-        except OSError:
-            header = []
-        if not header:
-            raise EnvironmentBroken(
-                f"git stopped while reading {path!r} of {self.id}; run `git fsck` to find the cause"
-            )
-        if len(header) != 3:
-            return Absent(path, "forbidden")  # a partial clone lacks some objects
-        size = int(header[2])
-        if size > MAX_FILE:
-            _discard(pipe_out, size + 1)
-            return Absent(path, "large")
-        data = pipe_out.read(size)
-        pipe_out.read(1)
-        return from_bytes(path, data)
-
-    def _git(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            try:
-                self._process = start_git(self.root, "cat-file", "--batch", has_input=True)
-            except OSError as error:
-                raise EnvironmentBroken(f"git cannot be started: {error.strerror}") from error
-        return self._process
+    def _list(self) -> list[str]:
+        with self._reporting("the list of files"):
+            return [*islice(self._every_file(), MAX_LISTED)]
 
     def close(self) -> None:
         """End the git process."""
-        process, self._process = self._process, None
-        if process is not None:
-            with suppress(GitLimitReached), within_limit(process, _CLOSING_SECONDS, "cat-file"):
-                process.communicate()
+        self._objects.close()
 
 
 class Commits:
@@ -235,13 +131,3 @@ def _open(top: str, name: str) -> Commit | None:
     except UsageError:
         return None
     return found if found.id.startswith(name.lower()) else None
-
-
-def _parents(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
-
-
-def _discard(pipe: IO[bytes], size: int) -> None:
-    while size > 0 and (chunk := pipe.read(min(size, 1 << 16))):
-        size -= len(chunk)

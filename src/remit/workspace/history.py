@@ -243,10 +243,9 @@ class History:
     def _files(self, commit: str) -> PastFiles:
         files = self._commits.pop(commit, None)
         if files is None:
-            about = self._objects.commit(commit)
-            if about is None:
+            if (about := self._objects.commit(commit)) is None:
                 raise HistoryUnreadable("")
-            files = PastFiles(self._workspace.folder, self._repository.prefix, about, self._objects)
+            files = PastFiles(self._workspace.folder, self._repository.prefix, about.id, self._objects)
         self._commits[commit] = files  # the one that was used last is the last one
         while len(self._commits) > _MAX_COMMITS:
             del self._commits[next(iter(self._commits))]

@@ -8,6 +8,7 @@ no missing object is fetched. Everything shares one time limit: what was not rea
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import threading
 import time
@@ -104,9 +105,9 @@ class Repository(NamedTuple):
     prefix: str
     #: The commit that the history ends with.
     head: str
-    is_shallow: bool
+    is_shallow: bool = False
     #: Whether objects may be missing.
-    is_partial: bool
+    is_partial: bool = False
 
 
 class TreeEntry(NamedTuple):
@@ -419,17 +420,17 @@ def _size(content: SourceFile | Absent) -> int:
 class PastFiles(Workspace):
     """The files of a commit of the past. All commits of a repository share one `Objects`."""
 
-    def __init__(self, folder: str, prefix: str, commit: CommitData, objects: Objects) -> None:
+    def __init__(self, folder: str | os.PathLike[str], prefix: str, commit: str, objects: Objects) -> None:
         super().__init__(folder)
-        self.id = commit.id
-        self._commit = commit
+        self.id = commit
         self._prefix = prefix
         self._objects = objects
 
     @cached_property
     def _root(self) -> dict[str, TreeEntry]:
         """The entries of the root of the workspace; empty if the commit does not have it."""
-        tree = self._objects.tree(self._commit.tree)
+        about = self._objects.commit(self.id)
+        tree = self._objects.tree(about.tree if about is not None else "")
         for part in self._prefix.split("/")[:-1]:
             entry = tree.get(part)
             tree = self._objects.tree(entry.id) if entry is not None and entry.mode == _FOLDER else {}
@@ -445,10 +446,13 @@ class PastFiles(Workspace):
 
     def _load(self, path: str) -> SourceFile | Absent:
         try:
-            target = self._find(path)
-            return Absent(path, target) if isinstance(target, str) else self._objects.file(target[1].id, path)
+            return self._load_file(path)
         except HistoryUnreadable:
             return Absent(path, "forbidden")
+
+    def _load_file(self, path: str) -> SourceFile | Absent:
+        target = self._find(path)
+        return Absent(path, target) if isinstance(target, str) else self._objects.file(target[1].id, path)
 
     def _keep(self, path: str, found: SourceFile | Absent) -> None:
         """Keep nothing here: the files are in the cache that all commits share."""
@@ -498,26 +502,22 @@ class PastFiles(Workspace):
 
     def _list(self) -> list[str]:
         files: list[str] = []
-        folders = [("", self._root)] if self._is_readable() else []
+        with suppress(HistoryUnreadable):
+            files.extend(self._every_file())
+        return files[:MAX_LISTED]
+
+    def _every_file(self) -> Iterator[str]:
+        """Yield the files, level by level, until there are too many. Raises `HistoryUnreadable`."""
+        folders = [("", self._root)]
         seen = 0
-        while folders and len(files) < MAX_LISTED and seen < MAX_LISTED:
+        while folders and seen < MAX_LISTED:
             below: list[tuple[str, str]] = []
             for folder, tree in folders:
                 seen += len(tree) + 1
-                files.extend(f"{folder}{name}" for name, entry in tree.items() if entry.mode.startswith("100"))
+                yield from (f"{folder}{name}" for name, entry in tree.items() if entry.mode.startswith("100"))
                 below.extend((f"{folder}{name}/", entry.id) for name, entry in tree.items() if entry.mode == _FOLDER)
-            try:
-                self._objects.load_trees(name for _, name in below[:MAX_LISTED])
-                folders = [(folder, self._objects.tree(name)) for folder, name in below[:MAX_LISTED]]
-            except HistoryUnreadable:
-                break
-        return files[:MAX_LISTED]
-
-    def _is_readable(self) -> bool:
-        try:
-            return bool(self._root)
-        except HistoryUnreadable:
-            return False
+            self._objects.load_trees(name for _, name in below[:MAX_LISTED])
+            folders = [(folder, self._objects.tree(name)) for folder, name in below[:MAX_LISTED]]
 
 
 class _Link(NamedTuple):
