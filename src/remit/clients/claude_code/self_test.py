@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,13 +11,17 @@ from typing import Any, NamedTuple
 
 from remit.clients.hooks.hook_server import NO_SERVER
 from remit.clients.hooks.payload import missing
+from remit.clients.setup.hook_process import (
+    MAX_ANSWER_BYTES,
+    NoAnswer,
+    decode_answer,
+    payload_text,
+    run_hook,
+    scratch_project,
+)
 
 _PAYLOADS = Path(__file__).with_name("payloads")
-#: No answer is longer.
-_MAX_ANSWER_BYTES = 4 * 1024 * 1024
 _ABSENT = object()
-#: The variables that a hook needs; others could change its settings.
-_VARIABLES = ("PATH", "HOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LANG")
 _VERBS = {"is": "be", "contains": "contain", "lacks": "not contain"}
 
 
@@ -55,12 +56,7 @@ def self_test(
     entries: Mapping[str, Mapping[str, Any]], cases: Iterable[SelfTestCase] | None = None
 ) -> list[SelfTestOutcome]:
     """Send each case to the entry of its event. `entries` are Remit's entries in the settings, by event."""
-    with tempfile.TemporaryDirectory(prefix="remit-self-test-") as folder:
-        project = Path(folder).resolve() / "project"
-        project.mkdir()
-        (project / "app.py").write_text("ANSWER = 42\n", encoding="utf-8")
-        # It also ends the search for a configuration file, so that no other one is found.
-        (project / "remit.toml").write_text('[gate]\nmode = "standard"\n', encoding="utf-8")
+    with scratch_project() as project:
         return [
             SelfTestOutcome(case, _problem(case, entries.get(case.event), project))
             for case in cases or recorded_cases()
@@ -72,50 +68,16 @@ def _problem(case: SelfTestCase, entry: Mapping[str, Any] | None, project: Path)
         return f"the payload of {case.event} lacks {', '.join(lacking)}, which the answer needs"
     if entry is None:
         return f"there is no hook for {case.event}"
-    text = json.dumps(case.payload).replace("@PROJECT@", str(project)).replace("@HOME@", str(project.parent / "home"))
+    text = payload_text(case.payload, project)
     try:
-        data = _post(entry, text) if entry.get("type") == "http" else _run(entry, text, project)
-    except _NoAnswer as error:
+        if entry.get("type") == "http":
+            answer = decode_answer(_post(entry, text))
+        else:
+            command = [str(entry.get("command", "")), *map(str, entry.get("args", ()))]
+            answer = decode_answer(run_hook(command, text, project, float(entry.get("timeout", 60))))
+    except NoAnswer as error:
         return str(error)
-    try:
-        answer = json.loads(data) if data.strip() else {}
-    except ValueError:
-        return f"the answer is not JSON: {data[:80]!r}"
-    if not isinstance(answer, dict):
-        return f"the answer is not an object: {data[:80]!r}"
     return next(_differences(case, answer), "")
-
-
-class _NoAnswer(Exception):
-    """The hook did not answer; the message has the reason."""
-
-
-def _run(entry: Mapping[str, Any], text: str, project: Path) -> bytes:
-    command = [str(entry.get("command", "")), *map(str, entry.get("args", ()))]
-    variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-    try:
-        done = subprocess.run(
-            command,
-            input=text.encode(),
-            capture_output=True,
-            cwd=project,
-            env={
-                **variables,
-                "CLAUDE_PROJECT_DIR": str(project),
-                # The user's folder for states must not keep anything of the scratch project.
-                "XDG_STATE_HOME": str(project.parent / "state"),
-            },
-            timeout=float(entry.get("timeout", 60)),
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise _NoAnswer(f"no answer within {error.timeout:g} s") from error
-    except (OSError, ValueError) as error:
-        raise _NoAnswer(f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}") from error
-    if done.returncode != 0:
-        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise _NoAnswer(f"exit code {done.returncode}: {last[:200]}")
-    return done.stdout[:_MAX_ANSWER_BYTES]
 
 
 def _post(entry: Mapping[str, Any], text: str) -> bytes:
@@ -128,11 +90,11 @@ def _post(entry: Mapping[str, Any], text: str) -> bytes:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=min(float(entry.get("timeout", 60)), 60)) as answer:
-            data: bytes = answer.read(_MAX_ANSWER_BYTES)
+            data: bytes = answer.read(MAX_ANSWER_BYTES)
             return data
     except (urllib.error.URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
-        raise _NoAnswer(f"{url} does not answer ({reason}); {NO_SERVER}") from error
+        raise NoAnswer(f"{url} does not answer ({reason}); {NO_SERVER}") from error
 
 
 def _differences(case: SelfTestCase, answer: Mapping[str, Any]) -> Iterator[str]:
