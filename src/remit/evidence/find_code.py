@@ -71,8 +71,6 @@ _NO_TEXT = (
 )
 #: In the place of a secret of any kind: a part of a file may show another kind than the whole file.
 _ANY_MARK = "[secret removed]"
-#: At most this many files of the same name are compared with a quote.
-_MAX_NAMESAKES = 20
 
 
 class QuoteMatch(msgspec.Struct, frozen=True, gc=False):

@@ -310,16 +310,3 @@ def _masked(text: str, own: list[WrittenReference]) -> str:
             pieces += (text[done:start], " " * (written.end - start))
             done = written.end
     return "".join([*pieces, text[done:]])
-
-
-def without_line_mentions(text: str) -> str:
-    """Return a text whose line numbers belong to no file that is named elsewhere: `line 12` becomes `line no. 12`."""
-    return _MENTION.sub(_separated, text) if _has_hint(text) else text
-
-
-def _separated(found: re.Match[str]) -> str:
-    whole = found[0]
-    if found["row"] or found["rows"] or found["labelled"] or found["span"]:
-        return whole.replace("行", "・行", 1)
-    first = next(at for at, character in enumerate(whole) if character.isdigit())
-    return f"{whole[:first].rstrip()} no. {whole[first:]}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 
 import msgspec
 from psycopg.rows import DictRow
@@ -20,13 +20,6 @@ from remit.store.storable import to_storable
 #: Rows that are read or folded at a time.
 _BATCH = 1000
 _FOLD_BATCH = 20_000
-
-
-class DayTotal(msgspec.Struct, frozen=True):
-    """The sums of one day (UTC)."""
-
-    day: date
-    sums: Sums
 
 
 async def record(database: Database, entries: Sequence[LedgerEntry]) -> int:
@@ -92,16 +85,6 @@ async def fold(database: Database, limit: int = _FOLD_BATCH) -> int:
         return int((await rows(connection, "ledger.fold", limit=limit))[0]["rows"])
 
     return await database.in_transaction(work)
-
-
-async def day_totals(database: Database, days: int = 7) -> list[DayTotal]:
-    """Return the sums of the last days (UTC), the oldest first. A day without entries has zeros."""
-    today = datetime.now(UTC).date()
-    since = today - timedelta(days=days - 1)
-    found = await database.filtered("ledger.by_day", since=since, agent=None, definition=None, model=None)
-    by_day = {row["day"]: _sums(row) for row in found}
-    every = [since + timedelta(days=number) for number in range(days)]
-    return [DayTotal(day, by_day.get(day, Sums())) for day in every]
 
 
 async def versions(

@@ -104,9 +104,6 @@ SELECT count(*) AS rows FROM folded
     sum(claimed)::double precision AS claimed, sum(supported)::double precision AS supported,
     sum(cost)::double precision AS cost, sum(tokens)::bigint AS tokens
 
--- name: by_day
-SELECT day, {totals} FROM ({all_days}) AS days GROUP BY day ORDER BY day
-
 -- name: by_version
 SELECT agent, definition, model, min(day) AS first_day, max(day) AS last_day, {totals}
 FROM ({all_days}) AS days GROUP BY agent, definition, model ORDER BY agent, max(day) DESC, definition, model
