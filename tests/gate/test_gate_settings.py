@@ -23,7 +23,7 @@ def settings(folder: Path, text: str, **environment: str) -> GateSettings:
 
 def test_without_configuration_the_defaults_apply(tmp_path: Path) -> None:
     found, usual = settings(tmp_path, ""), GateSettings()
-    assert all(getattr(found, name) == getattr(usual, name) for name in GateSettings.__slots__)
+    assert all(getattr(found, name) == getattr(usual, name) for name in vars(usual))
 
 
 def test_every_setting_reaches_the_gate(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ DEPENDENT = {
 
 def _seen(line: str, folder: Path) -> tuple[object, ...]:
     effects = read_command(line, str(folder))
-    return (*(getattr(effects, name) for name in type(effects).__slots__),)
+    return (*vars(effects).values(),)
 
 
 def _make(path: Path, name: str) -> None:

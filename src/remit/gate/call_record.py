@@ -42,8 +42,6 @@ _MAX_SMALL = 100_000
 class CallRecord:
     """What was true before a call: the work tree, guarded files outside it, the time and the mode."""
 
-    __slots__ = ("at", "git", "linked", "mode", "outside", "process", "table", "tree")
-
     def __init__(
         self,
         outside: OutsideFiles,
@@ -70,8 +68,6 @@ class CallRecord:
 
 class CallEvent:
     """A call whose effects are judged: its own entry, and the time since when other calls may have made a change."""
-
-    __slots__ = ("call", "folder", "own", "project", "settings", "since", "state")
 
     def __init__(self, call: ToolUse, state: SessionState, settings: GateSettings, project: str, folder: str) -> None:
         self.call = call

@@ -7,6 +7,7 @@ import stat
 
 from remit.gate.session import SCHEMA
 from remit.lean_json import dumps, loads
+from remit.regular_files import read_regular
 
 #: Files of the folder that are not a session's state.
 _OTHERS = frozenset({"installed.json", "trusted.json"})
@@ -14,7 +15,6 @@ COMPILED = "compiled.json"
 _ENDINGS = (".json", ".json.old", ".lock", ".rules")
 _NAMES = ("tree", "client-state", "calls", "before")
 _MAX_FILE = 4_000_000
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def has_earlier_state(folder: str) -> bool:
@@ -26,7 +26,7 @@ def read_earlier_state(folder: str) -> list[tuple[str, str, bytes]]:
     """Return the records of the earlier version, each with its kind and name."""
     records = []
     for name in _names(folder):
-        data = _read(os.path.join(folder, name)) if name.endswith(".json") else b""
+        data = read_regular(os.path.join(folder, name), _MAX_FILE) or b"" if name.endswith(".json") else b""
         if name == COMPILED:
             records.append(("settings", "", data))
         elif session := _session(data):
@@ -74,12 +74,3 @@ def _delegation(entry: dict[str, object]) -> dict[str, object]:
     """Return a delegation with the names that its fields have today."""
     renamed = {"told": "contract_sent", "recoverable": "is_recoverable"}
     return {renamed.get(name, name): value for name, value in entry.items()}
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(os.open(path, _FLAGS), "rb") as file:
-            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            return file.read(_MAX_FILE) if is_file else b""
-    except OSError:
-        return b""

@@ -11,6 +11,7 @@ import stat
 
 from remit.errors import EnvironmentBroken
 from remit.gate.record_store import open_store
+from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ _GIT_SECONDS = 5.0
 
 class StatChange:
     """A file that differs between two records; an entry of size -1 means that it does not exist."""
-
-    __slots__ = ("after", "before", "path")
 
     def __init__(self, path: str, before: Entry, after: Entry) -> None:
         self.path = path
@@ -144,22 +143,8 @@ def read_version(path: str, mode: int, limit: int) -> bytes | None:
 
 def read_bytes(path: str, limit: int) -> bytes | None:
     """Return the content of a regular file of at most `limit` bytes, else None."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError):
-        return None
-    try:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > limit:
-            return None
-        data = os.read(descriptor, about.st_size + 1)
-        while block := os.read(descriptor, limit + 1 - len(data)):  # it grows, or it is a file of the kernel
-            data += block
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    return data if len(data) <= limit else None
+    data = read_regular(path, limit + 1)
+    return data if data is not None and len(data) <= limit else None
 
 
 def head_of(project: str) -> str:

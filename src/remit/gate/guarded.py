@@ -7,6 +7,7 @@ import os
 from remit.deciding_files import deciding_parts
 from remit.gate.record_store import state_folder
 from remit.globs import is_glob, part_matches
+from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,11 +95,7 @@ def is_within(path: str, folder: str) -> bool:
 def remit_table_digest(project: str) -> str:
     """Return the lines of pyproject.toml about Remit, to recognise a change of [tool.remit]; "" if nothing."""
     path = os.path.join(project, "pyproject.toml")
-    try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            return lines_about_remit(file.read(_MAX_TABLE + 1))
-    except OSError:
-        return ""
+    return lines_about_remit(read_regular(path, _MAX_TABLE + 1, follows_links=True) or b"")
 
 
 def lines_about_remit(data: bytes) -> str:

@@ -10,6 +10,7 @@ import os
 import time
 
 from remit.gate.session_entries import Process
+from remit.regular_files import read_regular
 
 _PROC = "/proc"
 _MAX_FOUND = 8
@@ -171,17 +172,4 @@ def _about(name: str) -> tuple[str, str] | None:
 
 
 def _read(path: str, limit: int) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-    except OSError:
-        return ""
-    try:
-        blocks, left = [], limit
-        while left > 0 and (block := os.read(descriptor, left)):
-            blocks.append(block)
-            left -= len(block)
-        return os.fsdecode(b"".join(blocks))
-    except OSError:  # the process has ended
-        return ""
-    finally:
-        os.close(descriptor)
+    return os.fsdecode(read_regular(path, limit) or b"")

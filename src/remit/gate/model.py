@@ -25,8 +25,6 @@ COSTS: dict[str, tuple[int, int | None]] = {
 class ToolUse:
     """A tool call. A value that a payload lacks, or has with another type, is empty here."""
 
-    __slots__ = ("agent_id", "agent_type", "cwd", "input", "session", "tool", "tool_use_id")
-
     def __init__(
         self,
         tool: str,
@@ -82,20 +80,6 @@ def _text(value: object) -> str:
 
 class Decision:
     """The answer to a call. With a `fault`, an error in the gate prevented a judgement."""
-
-    __slots__ = (
-        "decision",
-        "delegate_to",
-        "exception",
-        "fault",
-        "files",
-        "lines",
-        "mode",
-        "reason",
-        "rule",
-        "tells_person",
-        "would",
-    )
 
     def __init__(  # noqa: PLR0913 - the fields of the answer, all by name
         self,

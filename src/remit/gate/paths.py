@@ -8,6 +8,7 @@ import stat
 from remit.deciding_files import deciding_parts
 from remit.gate.guarded import is_guarded_outside, reaches
 from remit.globs import MAX_PATH_LENGTH, expand_braces, matches_glob
+from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ _MAX_BLOCKS = 256
 
 class ProjectPath:
     """A file by its real name: relative to the project if it is inside, else absolute."""
-
-    __slots__ = ("inside", "name", "real")
 
     def __init__(self, real: str, name: str, *, inside: bool) -> None:
         self.real = real
@@ -173,19 +172,8 @@ def count_lines(real: str, limit: int) -> int:
 
 def read_text(real: str, max_bytes: int) -> str | None:
     """Return the text of a file, or None if it cannot be read or is larger than that."""
+    data = read_regular(real, max_bytes + 1, follows_links=True)
     try:
-        descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError):
+        return data.decode("utf-8") if data is not None and len(data) <= max_bytes else None
+    except UnicodeDecodeError:
         return None
-    try:
-        blocks, size = [], 0
-        while block := os.read(descriptor, _BLOCK):
-            blocks.append(block)
-            size += len(block)
-            if size > max_bytes:
-                return None
-        return b"".join(blocks).decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-    finally:
-        os.close(descriptor)

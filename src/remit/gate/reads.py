@@ -27,8 +27,6 @@ _MAX_PATTERN = 10_000
 class ReadRequest:
     """A file that a call reads: `lines` lines from `first` on, or all if None."""
 
-    __slots__ = ("first", "lines", "path")
-
     def __init__(self, path: str, lines: int | None = None, first: int = 1) -> None:
         self.path = path
         self.lines = lines
@@ -195,8 +193,6 @@ def _deny(trial: _Trial, rule: str, reason: str, name: str, lines: int) -> Rulin
 
 class SearchRequest:
     """A search of the files under a root that a glob matches (empty: all). With the pattern None, they are listed."""
-
-    __slots__ = ("glob", "lines", "pattern", "root")
 
     def __init__(self, root: str, glob: str = "", pattern: str | None = None, lines: int | None = None) -> None:
         self.root = root

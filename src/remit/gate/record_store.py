@@ -19,6 +19,7 @@ from _thread import _local
 
 from remit.errors import EnvironmentBroken
 from remit.gate.earlier_state import has_earlier_state, read_earlier_state, remove_earlier_state
+from remit.regular_files import read_regular
 from remit.workspace.atomic_write import file_lock, replace_file
 
 try:
@@ -80,8 +81,6 @@ def store_path(folder: str) -> str:
 
 class Record:
     """The bytes of a record, and whether the gate wrote them."""
-
-    __slots__ = ("data", "is_trusted")
 
     def __init__(self, data: bytes, *, is_trusted: bool) -> None:
         self.data = data
@@ -259,8 +258,6 @@ class RecordStore:
 class _Changing:
     """A transaction, or a part of the one that is open."""
 
-    __slots__ = ("_is_outer", "_store", "_wait")
-
     def __init__(self, store: RecordStore, wait: float) -> None:
         self._store = store
         self._wait = wait
@@ -430,16 +427,8 @@ def _place(path: str) -> str:
 
 
 def _read_seal(folder: str) -> list[str]:
-    try:
-        descriptor = os.open(os.path.join(folder, SEAL), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return [""]
-    try:
-        return os.read(descriptor, _SEAL_LENGTH).decode("ascii", "replace").split() or [""]
-    except OSError:
-        return [""]
-    finally:
-        os.close(descriptor)
+    data = read_regular(os.path.join(folder, SEAL), _SEAL_LENGTH) or b""
+    return data.decode("ascii", "replace").split() or [""]
 
 
 def _write_seal(folder: str, path: str, now: str, before: str) -> None:

@@ -13,6 +13,7 @@ import time
 from remit.gate.paths import locate
 from remit.gate.record_store import digest_of, make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
+from remit.regular_files import read_regular
 from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
@@ -30,8 +31,6 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 class FileVersion:
     """The content and mode of a file; for a link, its target. `data` is None if there was no file."""
-
-    __slots__ = ("data", "mode")
 
     def __init__(self, data: bytes | None, mode: int = stat.S_IFREG | 0o644) -> None:
         self.data = data
@@ -52,8 +51,6 @@ class FileVersion:
 
 class ReversePatch:
     """A patch that was kept: its name, the digest of its content, and the command that applies it."""
-
-    __slots__ = ("command", "digest", "name")
 
     def __init__(self, name: str, digest: str, command: str) -> None:
         self.name = name
@@ -106,7 +103,7 @@ def allowed_revert(call: ToolUse, state: SessionState, folder: str, project: str
     if ending != ".patch" or not _PLAIN.issuperset(name) or target.real != expected:
         return None
     for entry in state.changes:
-        if entry.patch == name and entry.digest == digest_of(_read(target.real)):
+        if entry.patch == name and entry.digest == digest_of(read_regular(target.real, _MAX_PATCH + 1) or b""):
             # The digest of the patch is known, so a patch of more files than are named here changes nothing else.
             return name, ["."] if entry.more else list(entry.paths)
     return None
@@ -121,14 +118,6 @@ def remove_old_patches(folder: str, days: float = KEPT_DAYS) -> None:
                 os.unlink(entry.path)
     except OSError:
         return
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-            return file.read(_MAX_PATCH + 1)
-    except OSError:
-        return b""
 
 
 def _difference(work: str) -> bytes:

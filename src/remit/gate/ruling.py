@@ -16,24 +16,6 @@ class Ruling:
     would be denied.
     """
 
-    __slots__ = (
-        "apply",
-        "asks_always",
-        "asks_person",
-        "delegate_to",
-        "detail",
-        "exception",
-        "level",
-        "lines",
-        "observed",
-        "paths",
-        "reason",
-        "rule",
-        "tells_person",
-        "writes",
-        "written",
-    )
-
     def __init__(
         self,
         level: int = 0,

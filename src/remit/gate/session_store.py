@@ -137,8 +137,6 @@ def _parse(record: Record | None) -> SessionState | None:
 class RecordedSession:
     """A stored session: its folder, its name there, and its last saved state."""
 
-    __slots__ = ("folder", "name", "state")
-
     def __init__(self, folder: str, name: str, state: SessionState) -> None:
         self.folder = folder
         self.name = name

@@ -8,6 +8,7 @@ from remit.deciding_files import DECIDING
 from remit.errors import ConfigurationError, did_you_mean
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES
 from remit.gate.rules import FIRM, RULES
+from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,8 +87,6 @@ KEYS = ("mode", "limits", "paths", "agents", "trivial_edits", "exceptions", "on_
 class Exemption:
     """A project's exception to a rule: for some paths, with a reason, until a day."""
 
-    __slots__ = ("expires", "paths", "reason", "rule")
-
     def __init__(self, rule: str, paths: tuple[str, ...], reason: str, expires: str) -> None:
         self.rule = rule
         self.paths = paths
@@ -97,21 +96,6 @@ class Exemption:
 
 class GateSettings:
     """The effective settings. An invalid value is reported in `problems`, and the default is used."""
-
-    __slots__ = (
-        "agents",
-        "exceptions",
-        "guarded",
-        "limits",
-        "mode",
-        "models",
-        "on_fault",
-        "others",
-        "paths",
-        "problems",
-        "tools",
-        "trivial_edits",
-    )
 
     def __init__(self) -> None:
         self.mode = "standard"
@@ -154,8 +138,7 @@ class GateSettings:
 
     def _copy(self) -> GateSettings:
         other = GateSettings()
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
+        vars(other).update(vars(self))
         return other
 
     @classmethod
@@ -333,11 +316,7 @@ def settings_mapping(configured: Configuration) -> dict[str, Any]:
 
 def user_mode() -> str:
     """Return the mode of an install for all projects; "" without one."""
-    try:
-        with open(os.open(user_mode_file(), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            text = file.read(_MAX_MODE).decode("ascii", "replace").strip()
-    except OSError:
-        return ""
+    text = (read_regular(user_mode_file(), _MAX_MODE) or b"").decode("ascii", "replace").strip()
     return text if text in MODES else ""
 
 

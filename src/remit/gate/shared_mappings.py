@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from remit.gate.record_store import digest_of
+from remit.regular_files import read_regular
 
 _MAX_FILES = 200
 _MAX_FILE = 16_000_000
@@ -42,12 +43,5 @@ def _written_by(process: str, root: str) -> list[str]:
 
 
 def _digest(path: str) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return ""
-    with open(descriptor, "rb") as file:
-        try:
-            return digest_of(file.read(_MAX_FILE))
-        except OSError:
-            return ""
+    data = read_regular(path, _MAX_FILE)
+    return digest_of(data) if data is not None else ""

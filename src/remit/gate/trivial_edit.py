@@ -50,8 +50,6 @@ WORD_LIST = os.path.join(os.path.dirname(__file__), "words", "english.txt")
 class EditJudgement:
     """The kind of an edit: `formatting`, `typo`, `metadata`, or None if it is not trivial. `changed` counts lines."""
 
-    __slots__ = ("changed", "kind", "reason")
-
     def __init__(self, kind: str | None, reason: str, changed: int = 0) -> None:
         self.kind = kind
         self.reason = reason

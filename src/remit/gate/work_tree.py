@@ -57,11 +57,6 @@ _OPEN_FOLDER = (
 class TreeRecord:
     """A record: folder -> stat data of its files; the copies that were made; the commit of all files without a copy."""
 
-    __slots__ = (
-        *("copies", "dependencies", "folders", "head", "ignored", "is_complete", "left_out", "links", "listed"),
-        "newest",
-    )
-
     def __init__(self) -> None:
         self.folders: dict[bytes, Folder] = {}
         #: Path -> [change time of the file when it was copied, digest of the copy].

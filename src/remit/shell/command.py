@@ -57,19 +57,6 @@ class Effects:
     With `unknown` there may be more, for the reason in `why`. Paths are relative to where the line runs.
     """
 
-    __slots__ = (
-        "detail",
-        "moves_checkout",
-        "patterns",
-        "programs",
-        "reads",
-        "removes",
-        "searches",
-        "unknown",
-        "why",
-        "writes",
-    )
-
     def __init__(self) -> None:
         self.reads: list[tuple[str, int | None, int]] = []
         self.writes: list[str] = []
@@ -116,8 +103,6 @@ class Effects:
 
 class Reader:
     """The two ways in which a command leads to others: a command line, and the words of a program."""
-
-    __slots__ = ("apply_effects", "read_line")
 
     def __init__(
         self,

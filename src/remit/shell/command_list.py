@@ -19,8 +19,6 @@ class SimpleCommand:
     A word with an expansion is listed as in the source, without quotes.
     """
 
-    __slots__ = ("folder", "inputs", "operator", "outputs", "words")
-
     def __init__(
         self, operator: str, words: list[str], folder: str | None, inputs: list[str], outputs: list[str]
     ) -> None:

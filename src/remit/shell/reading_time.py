@@ -23,8 +23,6 @@ class NotShell(Exception):
 class ReadingBudget:
     """The steps that may be spent on a command line. What needs more of them is not understood."""
 
-    __slots__ = ("commands", "end", "parts")
-
     def __init__(self) -> None:
         self.stop()
 

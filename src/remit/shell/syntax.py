@@ -24,18 +24,6 @@ class Node:
     `operator` is the one before it, `terminator` the one after it; both are empty at the ends of a line.
     """
 
-    __slots__ = (
-        "body",
-        "is_function",
-        "keywords",
-        "name",
-        "operator",
-        "redirections",
-        "substitutions",
-        "terminator",
-        "words",
-    )
-
     def __init__(self, operator: str = "") -> None:
         self.operator = operator
         self.terminator = ""
@@ -67,8 +55,6 @@ class Node:
 
 class Script:
     """The commands of a line. `problem` states what was not understood, and is empty if all was."""
-
-    __slots__ = ("has_comment", "nodes", "problem")
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []

@@ -25,8 +25,6 @@ class Word:
     expansion. Quoted text has no wildcards.
     """
 
-    __slots__ = ("pieces",)
-
     def __init__(self) -> None:
         self.pieces: list[tuple[str, str, bool]] = []
 
@@ -79,8 +77,6 @@ def _evaluates(source: str) -> bool:
 class Token:
     """A word, an operator, or a redirection with its target."""
 
-    __slots__ = ("body", "descriptor", "inner", "kind", "target", "text", "word")
-
     def __init__(self, kind: str, text: str = "", word: Word | None = None) -> None:
         self.kind = kind
         self.text = text
@@ -96,8 +92,6 @@ class Token:
 
 class Argument:
     """A word when its command runs: its text, whether that is known, and whether it is many files."""
-
-    __slots__ = ("is_known", "is_many", "text")
 
     def __init__(self, text: str, *, is_known: bool = True, is_many: bool = False) -> None:
         self.text = text

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from remit.errors import UsageError
 from remit.lazy import lazy_pattern
+from remit.regular_files import read_regular
 from remit.workspace.safe_git import (
     GitLimitReached,
     decode_output,
@@ -189,11 +190,7 @@ def _head_of_own_files(root: str | os.PathLike[str]) -> str | None:
 
 def _small_file(path: str) -> str:
     """Return the start of a file; it is not a link, and a pipe does not block."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        return os.read(descriptor, _MAX_POINTER).decode("utf-8", "replace")
-    finally:
-        os.close(descriptor)
+    return (read_regular(path, _MAX_POINTER) or b"").decode("utf-8", "replace")
 
 
 def user_name(root: Path) -> str | None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from remit.regular_files import read_regular
+
 _MAX_POINTER = 4_096
 _MAX_ALTERNATES = 65_536
 _MAX_ENTRIES = 500_000
@@ -93,7 +95,7 @@ def _is_socket(entry: os.DirEntry[str]) -> bool:
 
 def _has_outside_alternate(alternates: str, top: str) -> bool:
     """Whether a list of alternates, which are relative to the folder of objects, names one outside."""
-    data = _read(alternates, _MAX_ALTERNATES)
+    data = read_regular(alternates, _MAX_ALTERNATES + 1, follows_links=True)
     if data is None or len(data) > _MAX_ALTERNATES:
         return True
     objects = os.path.dirname(os.path.dirname(alternates))
@@ -111,7 +113,7 @@ def _is_inside(real: str, top: str) -> bool:
 
 def _pointed(pointer: Path, mark: str) -> Path | None:
     """Return the path that a pointer file contains, with links resolved; None if it contains no path."""
-    data = _read(pointer, _MAX_POINTER)
+    data = read_regular(pointer, _MAX_POINTER + 1, follows_links=True)
     text = (data or b"")[:_MAX_POINTER].decode("utf-8", "surrogateescape")
     if data is None or not text.startswith(mark) or "\0" in text:
         return None
@@ -120,20 +122,6 @@ def _pointed(pointer: Path, mark: str) -> Path | None:
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))  # `resolve` fails on a cycle of links
-
-
-def _read(path: str | Path, limit: int) -> bytes | None:
-    """Return at most `limit` + 1 bytes of a regular file; None for anything else."""
-    try:
-        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-    except (OSError, ValueError):
-        return None
-    try:
-        return os.read(opened, limit + 1) if stat.S_ISREG(os.fstat(opened).st_mode) else None
-    except OSError:
-        return None
-    finally:
-        os.close(opened)
 
 
 def keep_out_of_git(folder: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+
+from remit.regular_files import read_regular
 
 _ENDINGS = {
     "Python": "py pyi pyw",
@@ -130,13 +131,6 @@ def languages_of(root: Path, paths: Iterable[str]) -> dict[str, str]:
 
 def _by_first_line(path: Path) -> str:
     """Return the language of a script; `other` for everything else. A link is not followed."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            head = os.read(descriptor, _MAX_HEAD)
-        finally:
-            os.close(descriptor)
-    except OSError:
-        return OTHER
+    head = read_regular(path, _MAX_HEAD) or b""
     match = _SHEBANG.match(head)
     return _BY_INTERPRETER.get(match[1].decode(), OTHER) if match else OTHER

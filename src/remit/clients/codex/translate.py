@@ -10,6 +10,7 @@ from remit.clients.hooks.responses import merge, truncate
 from remit.clients.translation import edits_in, is_only_patch, merge_permissions, patches_in
 from remit.gate.session_store import read_session
 from remit.lean_json import dumps, loads
+from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,11 +134,7 @@ def _agent_of_task(payload: Payload, task: str) -> str:
         return ""
     session, path = text(payload, "session_id"), dumps({"agent_path": task})[1:-1]
     for name in names:
-        try:
-            with open(os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-                head = file.read(_HEAD_BYTES).replace(b": ", b":")
-        except OSError:
-            continue
+        head = (read_regular(os.path.join(folder, name), _HEAD_BYTES, follows_links=True) or b"").replace(b": ", b":")
         if path.replace(b": ", b":") in head and f'"session_id":"{session}"'.encode() in head:
             return name.removesuffix(".jsonl")[-_ID_LENGTH:]
     return ""

@@ -13,6 +13,7 @@ from remit.clients.hooks.responses import merge
 from remit.clients.transcripts import of_agent
 from remit.clients.translation import OWN_PROMPTS, edits_in, permission_of
 from remit.lean_json import loads
+from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,20 +196,12 @@ def last_answer(payload: Payload) -> str:
     """
     mark = f'"timestamp":{payload.get("timestamp")}'.encode()
     for pause in (*_PAUSES, 0.0):
-        lines = _last_lines(text(payload, "transcriptPath"))
+        data = read_regular(text(payload, "transcriptPath"), _TAIL, follows_links=True, is_from_end=True)
+        lines = (data or b"").split(b"\n")
         if any(mark in line and b'"hook.start"' in line for line in lines):
             return _last_message(lines, text(payload, "agentId"))
         time.sleep(pause)
     return ""
-
-
-def _last_lines(transcript: str) -> list[bytes]:
-    try:
-        with open(os.open(transcript, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
-            return file.read(_TAIL).split(b"\n")
-    except (OSError, ValueError):
-        return []
 
 
 def _last_message(lines: list[bytes], agent: str) -> str:

@@ -9,6 +9,7 @@ from remit.clients.hooks.payload import NEEDED, Unreadable, missing, parse, read
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import describe_error, encode, fault_answer, merge, message
 from remit.lean_json import dumps, loads
+from remit.regular_files import read_regular
 from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
@@ -204,8 +205,7 @@ def count_unknown(folder: str, event: str) -> None:
 def unknown_events(folder: str) -> dict[str, int]:
     """Return the number of times that each unknown event came."""
     try:
-        with open(os.open(os.path.join(folder, UNKNOWN), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            values = loads(file.read(_MAX_UNKNOWN_BYTES))
+        values = loads(read_regular(os.path.join(folder, UNKNOWN), _MAX_UNKNOWN_BYTES) or b"{}")
     except (OSError, ValueError, RecursionError):
         return {}
     known = values.items() if isinstance(values, dict) else ()

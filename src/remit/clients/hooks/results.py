@@ -20,6 +20,7 @@ from remit.contract.profiles import PROFILES
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.record_store import make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
+from remit.regular_files import read_regular
 from remit.secrets.scan import redact, redact_all
 from remit.workspace.atomic_write import replace_file
 
@@ -245,11 +246,7 @@ def latest_result(folder: str, session: str, agent_id: str) -> KeptResult | None
 
 def read_text(kept: KeptResult) -> str:
     """Return the text of a report; "" if no text is stored."""
-    try:
-        with open(os.open(kept.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            return file.read(MAX_TEXT_BYTES).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""
+    return (read_regular(kept.path, MAX_TEXT_BYTES) or b"").decode("utf-8", "replace")
 
 
 def digest(text: str) -> str:
@@ -319,9 +316,8 @@ def _names(session_folder: str) -> list[str]:
 
 def _load(base: str) -> KeptResult | None:
     try:
-        with open(os.open(base + ".json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            kept = msgspec.convert(json.loads(file.read(_MAX_ENTRY_BYTES)), KeptResult)
-    except (OSError, ValueError, RecursionError, msgspec.ValidationError):
+        kept = msgspec.convert(json.loads(read_regular(f"{base}.json", _MAX_ENTRY_BYTES) or b""), KeptResult)
+    except (ValueError, RecursionError, msgspec.ValidationError):
         return None
     kept.base = base
     return kept

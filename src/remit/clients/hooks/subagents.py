@@ -27,6 +27,7 @@ from remit.gate.delegations import (
 from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session import SessionState
 from remit.gate.session_store import safe_name
+from remit.regular_files import read_regular
 
 _MAX_META_BYTES = 64_000
 
@@ -186,8 +187,6 @@ class SubagentRun:
     The events of a teammate name the teammate; `agent` is the definition that it runs.
     """
 
-    __slots__ = ("agent", "agent_id", "call", "parent", "session", "transcript")
-
     def __init__(self, payload: object, agent: str, agent_id: str) -> None:
         self.session = text(payload, "session_id")
         self.agent_id = agent_id
@@ -213,8 +212,7 @@ def _meta(transcript: str) -> object:
     if not transcript.endswith(".jsonl"):
         return {}
     try:
-        with open(os.open(transcript.removesuffix(".jsonl") + ".meta.json", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            return json.loads(file.read(_MAX_META_BYTES))
+        return json.loads(read_regular(transcript.removesuffix(".jsonl") + ".meta.json", _MAX_META_BYTES) or b"{}")
     except (OSError, ValueError, RecursionError):
         return {}
 

@@ -19,6 +19,7 @@ from remit.clients.hooks.project import CLAIMS, ProjectContext
 from remit.clients.hooks.responses import Answer, block, message
 from remit.clients.hooks.subagents import SubagentRun, close, keep, link_run, outcome_of, teammate_launch
 from remit.gate.session_store import read_session
+from remit.regular_files import read_regular
 
 #: The end of a transcript that is read for the last message.
 _MAX_TAIL = 4_000_000
@@ -97,12 +98,7 @@ def untold_notices(session: str, context: ProjectContext) -> str:
 
 def last_message(transcript: str) -> str:
     """Return the text of the last message of an agent in a transcript, or ""."""
-    try:
-        with open(os.open(transcript, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _MAX_TAIL))
-            lines = file.read(_MAX_TAIL).split(b"\n")
-    except (OSError, ValueError):
-        return ""
+    lines = (read_regular(transcript, _MAX_TAIL, follows_links=True, is_from_end=True) or b"").split(b"\n")
     for line in reversed(lines):
         if b'"assistant"' in line and (found := _text_of(line)):
             return found
