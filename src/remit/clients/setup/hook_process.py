@@ -51,7 +51,7 @@ class NoAnswer(Exception):
 
 @contextmanager
 def scratch_project() -> Iterator[Path]:
-    """Make a project for a test of hooks, in a folder of its own."""
+    """Make a project for a test of hooks, in a separate folder."""
     with tempfile.TemporaryDirectory(prefix="remit-self-test-") as folder:
         project = Path(folder).resolve() / "project"
         project.mkdir()
@@ -92,7 +92,7 @@ def run_hook(command: Sequence[str], text: str, project: Path, seconds: float = 
 
 
 def decode_answer(data: bytes) -> dict[str, Any]:
-    """Return the answer in the output of a hook; an empty one is no answer."""
+    """Return the answer in the output of a hook; without output, an empty one."""
     try:
         answer = json.loads(data) if data.strip() else {}
     except ValueError:
