@@ -76,10 +76,10 @@ def section(words: list[str], command: click.Command) -> Iterator[str]:
     if shared:
         yield from ("", "The options of [`remit run`](#remit-run), and:")
     if rows := [row(option) for option in options if option.name not in shared and not is_format(option)]:
-        yield from ("", "| option | meaning |", "| --- | --- |", *rows)
+        yield from ("", *rows)
     for option in options:
         if option.name not in shared and is_format(option) and isinstance(option.type, click.Choice):
-            yield from ("", f"`--format`: {choices(option.type)}.")
+            yield from (*([] if rows else [""]), f"- `--format`: {choices(option.type)}")
     if isinstance(command, click.Group):
         context = click.Context(command)
         for sub in command.list_commands(context):
@@ -106,7 +106,7 @@ def is_format(option: click.Option) -> bool:
 
 
 def row(option: click.Option) -> str:
-    """Return the row of an option: its names, its meaning, its choices and its default."""
+    """Return the line of an option: its names, its meaning, its choices and its default."""
     meaning = (option.help or "").rstrip(".")
     if isinstance(option.type, click.Choice):
         meaning = ": ".join(filter(None, [meaning, choices(option.type)]))
@@ -119,7 +119,7 @@ def row(option: click.Option) -> str:
     ):
         meaning += f" (default: {default})"
     names = ", ".join(f"`{name}`" for name in option.opts)
-    return f"| {names} | {with_marks(meaning).replace('|', chr(92) + '|')} |"
+    return f"- {names}: {with_marks(meaning[:1].lower() + meaning[1:])}"
 
 
 def choices(of: click.Choice[str]) -> str:

@@ -21,7 +21,6 @@ _SECONDS = 20
 _SETTINGS = f"""
 vim.cmd("set number signcolumn=yes laststatus=0 noruler noshowcmd wrap linebreak background=dark shortmess+=F")
 local groups = {{ NormalFloat = {{ ctermbg = 238 }}, LineNr = {{ ctermfg = 244 }}, SignColumn = {{}} }}
-groups.markdownError = {{}}
 for group, colours in pairs(groups) do
   vim.api.nvim_set_hl(0, group, colours)
 end
@@ -34,6 +33,7 @@ vim.api.nvim_create_autocmd("FileType", {{ pattern = "markdown", callback = func
 end }})
 vim.api.nvim_create_autocmd("DiagnosticChanged", {{ callback = function()
   if #vim.diagnostic.get(0) == 2 then
+    vim.api.nvim_set_hl(0, "markdownError", {{}})
     vim.fn.cursor(8, 1)
     vim.diagnostic.open_float({{ scope = "line", header = "", width = 60 }})
   end

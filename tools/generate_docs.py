@@ -122,7 +122,9 @@ def _row(cells: list[str]) -> str:
 
 def page(rule: type[Rule]) -> str:
     """Return the page of one rule."""
-    facts = [f"`{rule.code}`", f"level {_levels(rule)}", *filter(None, [NEEDS[rule.needs]]), f"since {rule.since}"]
+    facts = [f"`{rule.code}`", f"level {_levels(rule)}", *filter(None, [NEEDS[rule.needs]])]
+    if rule.since != "0.1":
+        facts.append(f"since {rule.since}")
     if rule.requires:
         facts.append("skipped after " + ", ".join(f"[{name}]({name}.md)" for name in rule.requires))
     lines = [f"# {rule.name}", "", _note(), "", rule.summary(), rule.rationale(), "", " · ".join(facts)]
