@@ -158,8 +158,9 @@ asyncio.run(main())
 
 
 @pytest.mark.usefixtures("here")
-async def test_a_program_that_delegates_closes_all_its_resources(play: Play) -> None:
+async def test_a_program_that_delegates_closes_all_its_resources(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     """Warnings are errors, and two event loops run one after the other."""
+    monkeypatch.delenv("OPENAI_API_KEY")  # its library takes seconds to load
     async with play(*says(result("scout"))) as fleet:
         words = ("-W", "error", "-c", _TWICE, str(fleet.project), ANTHROPIC)
         program = await asyncio.create_subprocess_exec(
