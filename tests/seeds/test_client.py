@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,14 +22,6 @@ FAILED = (
     sample_text("error").replace("Backend Specialist", "Code Explorer").replace("`tests/test_login.py:1`", "the set-up")
 )
 HOPELESS = FAILED.replace("| Recoverable | true |", "| Recoverable | false |")
-
-
-@pytest.fixture
-def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Client]:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("CLAUDE_CONFIG_DIR", "REMIT_GATE_MODE", "REMIT_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    return lambda settings: Client(tmp_path, settings)
 
 
 @pytest.fixture

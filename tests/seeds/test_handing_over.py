@@ -21,14 +21,6 @@ LONG = GOOD.replace("### Key References", "#### Architecture\n\n" + PROSE * 40 +
 
 
 @pytest.fixture
-def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Client]:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("CLAUDE_CONFIG_DIR", "REMIT_GATE_MODE", "REMIT_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    return lambda settings: Client(tmp_path, settings)
-
-
-@pytest.fixture
 def client(begin: Callable[[str], Client]) -> Client:
     return begin('[gate]\nmode = "standard"\n')
 

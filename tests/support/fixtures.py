@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from support.client_session import Client
     from support.commands import ForkServer
     from support.fleet import Fleet
     from support.model_process import RemoteServer
@@ -74,3 +75,14 @@ def fleet(source: ForkServer, postgres: Postgres, tmp_path: Path) -> Iterator[Ma
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands that only a person gives find a terminal in this process."""
     monkeypatch.setattr("remit.surfaces.cli.person.has_terminal", lambda: True)
+
+
+@pytest.fixture
+def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Client]:
+    """Begin a session of Claude Code with these settings of the project, in a separate home folder."""
+    from support.client_session import Client
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CLAUDE_CONFIG_DIR", "REMIT_GATE_MODE", "REMIT_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    return lambda settings: Client(tmp_path, settings)

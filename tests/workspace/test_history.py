@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
@@ -89,20 +87,6 @@ def ask() -> Iterator[Open]:
     yield open_history
     for history in opened:
         history.close()
-
-
-@pytest.fixture
-def in_time() -> Iterator[None]:
-    """Fail instead of blocking forever."""
-
-    def stop(_: int, __: FrameType | None) -> None:
-        raise TimeoutError("it blocks")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx2 as httpx
 import pytest
-from support.postgres import Postgres
 from support.web import HOSTILE, RunningSite, add_job
 
 from remit.surfaces.server.guard import MAX_BODY, POLICY
-
-
-@pytest.fixture(scope="module")
-def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
-    with (
-        postgres.temporary_database() as address,
-        RunningSite(address, tmp_path_factory.mktemp("site")).running() as it,
-    ):
-        yield it
-
 
 PAGES = ("/", "/jobs", "/jobs/1", "/live?topics=jobs")
 

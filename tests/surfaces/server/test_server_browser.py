@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from psycopg.types.json import Jsonb
 from support.browser import NARROW, WIDE, Visitor, browsing
-from support.postgres import Postgres
 from support.web import HOSTILE, RunningSite, add_hostile_job, add_job
 from test_server_api import add_question
 from test_server_review import add_items, new_item
@@ -25,15 +24,6 @@ pytestmark = pytest.mark.process
 Visit = Callable[..., Visitor]
 #: With this variable, pictures of all pages are written to a folder, for a person to look at.
 PICTURES = os.environ.get("REMIT_TEST_PICTURES")
-
-
-@pytest.fixture(scope="module")
-def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
-    with (
-        postgres.temporary_database() as address,
-        RunningSite(address, tmp_path_factory.mktemp("site")).running() as it,
-    ):
-        yield it
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,12 @@ import re
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
 import pytest
-from support.postgres import Postgres
 from support.web import RunningSite
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "clients/hooks"))
@@ -31,15 +30,6 @@ from remit.surfaces.server.hooks import is_supported
 SECRET = "s3cret-of-this-install"
 PATH = "/hooks/claude-code"
 NAMES = sorted(file.name for file in PAYLOADS.iterdir())
-
-
-@pytest.fixture(scope="module")
-def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
-    with (
-        postgres.temporary_database() as address,
-        RunningSite(address, tmp_path_factory.mktemp("site")).running() as it,
-    ):
-        yield it
 
 
 @pytest.fixture

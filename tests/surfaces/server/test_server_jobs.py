@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 
 import pytest
 from psycopg.types.json import Jsonb
-from support.postgres import Postgres
 from support.web import HOSTILE, RunningSite, add_hostile_job, add_job
 
 from remit.gate.delegation import Delegation
 from remit.gate.session_store import open_session
-
-
-@pytest.fixture(scope="module")
-def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
-    with (
-        postgres.temporary_database() as address,
-        RunningSite(address, tmp_path_factory.mktemp("site")).running() as it,
-    ):
-        yield it
 
 
 class Elements(HTMLParser):

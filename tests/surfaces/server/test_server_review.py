@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-from support.postgres import Postgres
 from support.web import HOSTILE, RunningSite, add_job
 
 from remit.ledger.items import ItemOpinion, NewItem
@@ -21,15 +19,6 @@ from remit.ledger.scorecards import Scorecard
 from remit.store import ledger, review_queue
 from remit.surfaces.server.agent_pages import version_id
 from remit.surfaces.server.review_pages import CodeExcerpt, read_code
-
-
-@pytest.fixture(scope="module")
-def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSite]:
-    with (
-        postgres.temporary_database() as address,
-        RunningSite(address, tmp_path_factory.mktemp("site")).running() as it,
-    ):
-        yield it
 
 
 def new_item(key: str, text: str = "A leak", **fields: Any) -> NewItem:
