@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from posixpath import relpath
+from posixpath import basename, relpath
 from typing import NamedTuple
 
 from remit.checking import Options, Verdict, check_text
@@ -24,6 +24,7 @@ from remit.evidence.sources import Sources
 from remit.lazy import lazy_pattern
 from remit.workspace.atomic_write import replace_file
 from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.history import Removal
 
 #: The options of a verification.
 OPTIONS = Options(profile="claims", with_history=True)
@@ -67,7 +68,9 @@ def fix_checked(text: str, path: str, before: list[Verdict], options: Options, s
         after = check_text(corrected, path, options, sources)
         good = [fix for fix in applied if _holds(fix, after)]
         if len(good) == len(fixes) and _failures(after) <= _failures(before) and _count(after) == _count(before):
-            return Fixed(corrected, good, before, after)
+            # A corrected path may show which file a short one means.
+            more = fix_checked(corrected, path, after, options, sources)
+            return Fixed(more.text, sorted([*good, *more.fixes]), before, more.verdicts)
         fixes = good if len(good) < len(fixes) else []
     return Fixed(text, [], before, before)
 
@@ -122,34 +125,49 @@ def _proposals(verdict: Verdict, sources: Sources) -> Iterator[Fix]:
     workspace = sources.workspace
     if workspace is None:
         return
-    finder = _TruthFinder(verdict, workspace)
-    lines, first = verdict.document.lines, verdict.document.first_line
     folder = workspace.folder_of(verdict.path) if verdict.path not in ("", "-") else ""
+    short = [reference.path for reference in verdict.evidence.references if reference.outcome == "abbreviated"]
+    name = f"{folder}/{basename(verdict.path)}".lstrip("/")
+    gone = sources.history.removed(dict.fromkeys(short), name) if short else {}
+    finder = _TruthFinder(verdict, workspace, gone)
+    lines, first = verdict.document.lines, verdict.document.first_line
     for reference in verdict.evidence.references:
         is_own = reference.commit is None and not reference.is_listed  # a list is rewritten as a whole
         target = finder.truth(reference) if is_own else None
         if target is None or not 0 <= reference.at - first < len(lines):
             continue
-        # The target of a link is relative to the document.
-        is_link = bool(folder) and f"]({reference.text}" in lines[reference.at - first]
-        new = _rewritten(reference, target, relpath(target.path, folder) if is_link else target.path)
+        is_relative = bool(folder) and (
+            f"]({reference.text}" in lines[reference.at - first] or _is_below(folder, reference, target)
+        )
+        new = _rewritten(reference, target, relpath(target.path, folder) if is_relative else target.path)
         if new is not None and new != reference.text:
             yield Fix(reference.at, reference.text, new, target)
+
+
+def _is_below(folder: str, reference: Checked, target: Location) -> bool:
+    """Return whether a path was written from the folder of the document, and its file is still below that."""
+    then = reference.facts.then
+    return then is not None and then.path == f"{folder}/{reference.path}" and target.path.startswith(f"{folder}/")
 
 
 class _TruthFinder:
     """Finds the only location that a failed reference can mean."""
 
-    def __init__(self, verdict: Verdict, workspace: Workspace) -> None:
+    def __init__(self, verdict: Verdict, workspace: Workspace, gone: dict[str, Removal]) -> None:
         self._workspace = workspace
+        #: How the files disappeared that the history has at the short paths.
+        self._gone = gone
         self._quotes = verdict.evidence.quotes
         self._names = NameFinder(workspace)
 
     def truth(self, reference: Checked) -> Location | None:
         """Return the location that is meant, or None if there is not exactly one."""
         found = reference.found
-        if found is None:
-            return None
+        if found is None or reference.reason == "outdated-record" or reference.judgement.signals:
+            return None  # in a record of the past, the old place is the truth
+        gone = self._gone.get(reference.path)
+        if reference.outcome == "abbreviated" and gone is not None and gone.renamed_to != found.path:
+            return None  # the only file with this end may be another one than was meant
         if reference.outcome == "abbreviated" or (reference.outcome == "outdated" and reference.line is None):
             return Location(found.path, reference.line)
         if reference.outcome == "outdated":  # the place today, followed through the history

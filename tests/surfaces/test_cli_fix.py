@@ -166,10 +166,10 @@ def test_text_that_is_not_utf8_is_rejected_and_not_written(remit: Remit, project
 # What moved since it was written
 
 
-def moved(project: Path, page: str) -> Path:
+def moved(project: Path, page: str, name: str = "docs/page.md") -> Path:
     """Commit a page about the cart, then rename the cart and add two lines at its top."""
-    file = project / "docs/page.md"
-    file.parent.mkdir()
+    file = project / name
+    file.parent.mkdir(exist_ok=True)
     file.write_text(page)
     commit(project, "page")
     git(project, "mv", "src/app/cart.py", "src/app/basket.py")
@@ -259,6 +259,48 @@ def test_a_second_run_changes_nothing_of_what_moved(remit: Remit, project: Path)
     assert "`src/app/basket.py:33` (total)" in once
     assert file.read_text() == once
     assert "fixed" not in ran.out
+
+
+def test_a_path_that_was_written_from_the_folder_of_the_document_stays_so(remit: Remit, project: Path) -> None:
+    file = moved(project, "See `app/cart.py` and `src/app/cart.py:4`.\n", "src/README.md")
+    remit("verify", "src/README.md", "--fix", "--write")
+    assert file.read_text() == "See `app/basket.py` and `src/app/basket.py:6`.\n"
+
+
+@pytest.mark.parametrize("text", ["# Plan: one cart\n\nSplit {}.\n", "{} was removed from the shop.\n"])
+def test_a_record_of_the_past_keeps_its_places(remit: Remit, project: Path, text: str) -> None:
+    before = text.format("`src/app/cart.py:31` (total)")
+    file = moved(project, before)
+    remit("verify", "docs/page.md", "--fix", "--write")
+    assert file.read_text() == before
+
+
+def test_a_short_path_does_not_become_another_file_than_was_meant(remit: Remit, project: Path) -> None:
+    for path in ("src/lock.py", "web/src/lock.py"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text(f"# {path}\nopened = {len(path)}\n")
+    commit(project, "locks")
+    file = project / "page.md"
+    file.write_text("See `src/lock.py`.\n")
+    commit(project, "page")
+    (project / "src/doors").mkdir()
+    git(project, "mv", "src/lock.py", "src/doors/lock.py")
+    commit(project, "move")
+    remit("verify", "page.md", "--fix", "--write")
+    assert file.read_text() in ("See `src/lock.py`.\n", "See `src/doors/lock.py`.\n")
+
+
+def test_one_run_corrects_what_an_earlier_correction_makes_clear(remit: Remit, project: Path) -> None:
+    for folder in ("old", "web"):
+        (project / folder).mkdir()
+        (project / folder / "door.py").write_text("\n".join(f"{folder} = {line}" for line in range(9)))
+    file = project / "page.md"
+    file.write_text("`old/door.py` opens, at `door.py:4`.\n")
+    commit(project, "doors")
+    git(project, "mv", "old", "new")
+    commit(project, "move")
+    remit("verify", "page.md", "--fix", "--write")
+    assert file.read_text() == "`new/door.py` opens, at `new/door.py:4`.\n"
 
 
 def test_a_file_that_was_removed_has_no_new_location(remit: Remit, project: Path) -> None:
