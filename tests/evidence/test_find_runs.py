@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from remit.evidence.find_runs import find_runs, kept_output, read_outcome, run_outcome
+from remit.evidence.find_runs import find_runs, read_outcome, run_outcome
+from remit.evidence.kept_output import kept_output
 from remit.evidence.model import Check
 
 _OUTPUTS = tomllib.loads((Path(__file__).parent / "statements" / "runner_outputs.toml").read_text("utf-8"))["output"]

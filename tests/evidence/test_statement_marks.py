@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from remit.evidence import find_runs, read_statements, statement_words
+from remit.evidence import kept_output, read_statements, statement_words
 from remit.evidence.statement_marks import (
     DELEGATED,
     EVERY,
@@ -148,7 +148,7 @@ TELLING = re.compile(
 )
 def test_each_telling_line_of_an_output_is_kept(lines: list[str]) -> None:
     text = "\n".join(lines)
-    kept = find_runs.kept_output("", text).split("\n")
+    kept = kept_output.kept_output("", text).split("\n")
     for line in text.split("\n")[:40]:
         cut = line.rstrip("\r").rpartition("\r")[2][:300]
         assert not TELLING.search(cut) or "\x1b" in text or cut.strip("\n") in kept

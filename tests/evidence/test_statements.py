@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from support.in_process import run_here
 
-from remit.evidence.find_runs import kept_output
 from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.kept_output import kept_output
 from remit.evidence.model import CheckedStatement
 from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex

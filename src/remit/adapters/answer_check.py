@@ -17,7 +17,7 @@ from remit.api import check
 from remit.checking import Verdict
 from remit.clients.transcripts.calls import grep_hits, shell_hits
 from remit.errors import RemitError, UsageError
-from remit.evidence.find_runs import kept_output
+from remit.evidence.kept_output import kept_output
 from remit.evidence.receipts import Receipt
 from remit.lazy import lazy_pattern
 from remit.rules.instructions import instructions

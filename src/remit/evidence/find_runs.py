@@ -9,24 +9,19 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 import msgspec
 
-from remit.evidence.commands import ReceiptCommand, git_verb, only_reads, simple_commands
+from remit.evidence.commands import ReceiptCommand, git_verb, simple_commands
+from remit.evidence.kept_output import MAX_LINE, without_escapes
 from remit.evidence.model import Check
-from remit.evidence.statement_marks import folded, lines_with
 from remit.lazy import lazy_pattern
 
-#: How much of a command and of a line of output is looked at, and how many lines of an output are kept.
+#: How much of a command is looked at.
 _MAX_WORDS = 600
-_MAX_LINE = 300
-_MAX_OUTPUT = 2_000_000
-_MAX_FIRST = 40
-_MAX_LAST = 80
-_KEPT_END = 3
 #: How many programs may run each other: `docker compose exec web uv run pytest`.
 _MAX_DEPTH = 6
 
@@ -57,10 +52,6 @@ _VALUED = frozenset(
 _CONTAINERS = ("docker", "podman", "docker-compose", "kubectl", "nerdctl")
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
 _PYTHON = lazy_pattern(r"python[\d.]*$|pypy3?$|py$")
-#: The escape sequences of a terminal.
-_ESCAPES = lazy_pattern(
-    r"\[[0-9;]{1,12}m|\[m(?![\w-])|\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[@-Z\\^_])"
-)
 _STATUS_WORD = lazy_pattern(r"([^\n$]*)\$(?:\?|\{?PIPESTATUS\[0\]\}?)")
 #: Names that a part of the tests is chosen with.
 _PART = lazy_pattern(
@@ -68,23 +59,6 @@ _PART = lazy_pattern(
     r"|-tests)\b)|"
     r"::| (?!-|\./\.\.\.|\.{1,2}(?: |$)|tests?/?(?: |$)|src/?(?: |$)|spec/?(?: |$))\S*(?:/\S|\.(?:py"
     r"|[cm]?[jt]sx?|rb|php|go|rs|java|bats|t)\b)"
-)
-#: Files that may have the output of a run.
-_LOG_FILE = lazy_pattern(r"\.(?:log|txt|out|output|err|json|xml)\b|/tmp/|/dev/shm/")
-#: Parts of the lines of an output that may show an outcome, in any case, ...
-_TELLING = tuple(
-    """
-    pass|fail|error|success|succeed|not found|no tests|problem|formatted|built|build|finished|nothing to commit|rejected
-    |up-to-date|->|***|exit|status|runs,|tests,|examples,|tests run|issues|offenses|code|fatal|cannot|recognized
-    |missing script
-    """.replace("\n    ", "")
-    .strip()
-    .split("|")
-)
-#: ... and what is only telling as a word, at the end of a line, or before a number or a hash.
-_TELLING_WORDS = lazy_pattern(
-    r"ok(?<=\bok)\b|rc(?<=\brc)\b|warnings?$|=\d|\[[\w./-]+ (?:\(root-commit\) )?[0-9a-f]{7,40}\]",
-    re.IGNORECASE | re.MULTILINE,
 )
 #: Lines of a shell or of a package manager that could not start a program, or that report its failure.
 _NOT_STARTED = lazy_pattern(
@@ -111,6 +85,8 @@ _COUNT = lazy_pattern(
     r"|\b(pass(?:ed)?|fail(?:ed|ures?)?|errors?|tests run|tests|total)(?:[:=]\s?|\s)(\d{1,7})\b(?!\s[a-z])",
     re.IGNORECASE,
 )
+#: What each of its matches has.
+_COUNTED = ("pass", "fail", "error", "test", "succes", "total", "example", "runs", "scenario")
 _OUT_OF = lazy_pattern(r"failed out of (\d{1,7})")
 _KINDS = {
     **dict.fromkeys(("pa", "su"), "passed"),
@@ -427,50 +403,6 @@ def _is_task(words: list[str]) -> bool:
     )
 
 
-def kept_output(command: str, output: str) -> str:
-    """Return the lines of an output that may show the outcome of a run, a commit or a push; bounded."""
-    if command and only_reads(command) and not _LOG_FILE.search(command):
-        return ""
-    first: list[str] = []
-    last: list[str] = []
-    lines = _without_escapes(output[-_MAX_OUTPUT:]).split("\n")
-    # A progress display overwrites its line.
-    lines = [(line.rstrip("\r").rpartition("\r")[2] if "\r" in line else line)[:_MAX_LINE] for line in lines]
-    for number in _telling_lines(lines):
-        if len(first) < _MAX_FIRST:
-            first.append(lines[number])
-        else:
-            last.append(lines[number])
-            if len(last) > 2 * _MAX_LAST:
-                del last[:_MAX_LAST]
-    return "\n".join((*first, *last[-_MAX_LAST:])).strip("\n")
-
-
-def _telling_lines(lines: list[str]) -> Iterable[int]:
-    """Return the numbers of the lines that are telling, and of the last ones, in order."""
-    lower = folded("\n".join(lines))
-    numbers = set(range(max(0, len(lines) - _KEPT_END), len(lines)))
-    for part in _TELLING:
-        if part in lower:
-            numbers.update(lines_with(lower, part))
-    number = counted = 0
-    for sign in _TELLING_WORDS.finditer(lower):
-        number += lower.count("\n", counted, sign.start())
-        counted = sign.start()
-        numbers.add(number)
-    return sorted(numbers)
-
-
-def _without_escapes(output: str) -> str:
-    """Return an output without colours, links and movements of the cursor: `1 failed` may be printed in red."""
-    return _ESCAPES.sub("", output) if "\x1b" in output or "[m" in output or "[0m" in output else output
-
-
-def kept_log(path: str, content: str) -> str | None:
-    """Return these lines of a file that a call showed, if it may have the output of a run; else None."""
-    return kept_output("", content) if _LOG_FILE.search(path) and not path.endswith((".json", ".xml")) else None
-
-
 def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted: Check = "command") -> RunOutcome:
     """Return the outcome of a run by what it printed, else by the status of its line if that is its own."""
     shown = read_outcome(output, run, wanted) if output else RunOutcome(passed=None)
@@ -500,13 +432,16 @@ def read_outcome(
     names = () if run is None else run.runners
     chosen = [one for one in runners() if not one.is_indirect and (is_any or one.name in names)]
     chosen = [one for one in chosen if wanted == "command" or wanted in one.checks or not is_any]
+    printed = _printed_by(tuple(one.name for one in chosen))
     summaries: dict[str, _Summary] = {}
-    broken, plain = "", _without_escapes(output)
+    broken, plain = "", without_escapes(output)
     may_be_broken = not only_runners and any(part in plain for part in _NOT_STARTED_PARTS)
     for text in plain.split("\n"):
-        line = text.rstrip()[:_MAX_LINE]
+        line = text.rstrip()[:MAX_LINE]
         if may_be_broken and not broken and _NOT_STARTED.search(line) and not _SHOWING.search(line):
             broken = line
+        if not printed.match(line):
+            continue
         for runner in chosen:
             is_summary = runner.success is not None and runner.success.match(line) is not None
             if is_summary or (runner.failure is not None and runner.failure.match(line) is not None):
@@ -514,6 +449,13 @@ def read_outcome(
                     summaries.setdefault(runner.name, _Summary(runner)).add(line, is_summary=is_summary)
                 break
     return _combined(list(summaries.values()), broken)
+
+
+@lru_cache(256)
+def _printed_by(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return an expression for the lines of all these runners: most lines of an output are of none."""
+    patterns = (pattern for one in runners() if one.name in names for pattern in (one.success, one.failure) if pattern)
+    return re.compile("|".join(f"(?:{pattern.pattern})" for pattern in patterns) or "(?!)")
 
 
 def _is_only_of(line: str, wanted: Check) -> bool:
@@ -576,6 +518,9 @@ _SUMMED = frozenset({"cargo", "go", "tap"})
 def line_counts(line: str) -> dict[str, int]:
     """Return the numbers of a summary line: `2 failed, 208 passed` is {failed: 2, passed: 208}."""
     counts: dict[str, int] = {}
+    lower = line.lower()
+    if not any(word in lower for word in _COUNTED):
+        return counts
     for found in _COUNT.finditer(line):
         word, number = (found[2], found[1]) if found[1] else (found[3], found[4])
         kind = _KINDS[word[:2].lower()]

@@ -18,9 +18,9 @@ from remit.evidence.find_runs import (
     find_runs,
     is_open_ended,
     is_program,
-    kept_output,
     read_outcome,
 )
+from remit.evidence.kept_output import kept_output
 from remit.evidence.meant_tests import (
     has_modifier,
     is_about_all,

@@ -151,7 +151,7 @@ def marks_of(text: str) -> TextMarks | None:
     plain = lower.replace("**", "").replace("__", "").replace("~~", "")
     versions = (lower,) if len(plain) == len(lower) else (lower, plain)
     kinds = _ASCII if lower.isascii() else _ALL
-    present = [tuple(mark for mark in marks if any(mark in version for version in versions)) for marks in kinds]
+    present = [tuple(mark for mark in marks if mark in lower or mark in plain) for marks in kinds]
     if not any(present):
         return None
     lines: set[int] = set()

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from remit.evidence.commands import shell_reads, simple_commands
-from remit.evidence.find_runs import kept_log, kept_output
+from remit.evidence.kept_output import kept_log, kept_output
 from remit.evidence.receipts import Receipt
 from remit.lazy import lazy_pattern
 from remit.shell.command_list import join_folder

@@ -24,7 +24,7 @@ from remit.dispatch.tools.model import (
     parse_arguments,
     schema_of,
 )
-from remit.evidence.find_runs import kept_output
+from remit.evidence.kept_output import kept_output
 from remit.evidence.receipts import Receipt
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact, redact_all
