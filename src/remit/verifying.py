@@ -128,7 +128,10 @@ def _proposals(verdict: Verdict, sources: Sources) -> Iterator[Fix]:
     folder = workspace.folder_of(verdict.path) if verdict.path not in ("", "-") else ""
     short = [reference.path for reference in verdict.evidence.references if reference.outcome == "abbreviated"]
     name = f"{folder}/{basename(verdict.path)}".lstrip("/")
-    gone = sources.history.removed(dict.fromkeys(short), name) if short else {}
+    gone: dict[str, Removal] = {}
+    if short:
+        sources.history.restart()  # the check has ended it
+        gone = sources.history.removed(dict.fromkeys(short), name)
     finder = _TruthFinder(verdict, workspace, gone)
     lines, first = verdict.document.lines, verdict.document.first_line
     for reference in verdict.evidence.references:

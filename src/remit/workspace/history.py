@@ -169,7 +169,7 @@ class History:
         every line is that commit. Each call gets the whole time limit again.
         """
         dates: dict[int, str | None] = dict.fromkeys(lines)
-        self._limit.restart()
+        self.restart()
         if document is not None and dates:
             with suppress(HistoryUnreadable), self._limit:
                 dates |= self._dates(document, list(dates))
@@ -449,6 +449,10 @@ class History:
 
     def _from_top(self, path: str) -> str:
         return f"{self._repository.prefix}{path}"
+
+    def restart(self) -> None:
+        """Allow the whole time limit again."""
+        self._limit.restart()
 
     def close(self) -> None:
         """End the git processes."""

@@ -83,6 +83,7 @@ class TimeLimit:
     def restart(self) -> None:
         """Allow the whole time again."""
         self._left = self.seconds
+        self._is_stopped = False
 
     def stop(self) -> None:
         """End the time and the processes that run now. What they miss is not a problem any more."""
