@@ -20,7 +20,7 @@ MAX_TEXT = 20_000
 #: Larger ranges of lines are not searched.
 MAX_LINES = 4_000
 #: The cost limit of one search, and of all searches for a result, in pairs of characters.
-MAX_COST = 2_000_000_000
+MAX_COST = 200_000_000
 MAX_TOTAL = 200_000_000_000
 #: The fixed costs of a window, a line and a character.
 _WINDOW_COST = 66_000
