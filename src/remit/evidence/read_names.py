@@ -161,6 +161,7 @@ _CELL_REST = lazy_pattern(rf"(?:[\s,/、&+*_()\[\]:-]|and|or|和|と|<br\s?/?>|{
 _CELL_ARGUMENTS = lazy_pattern(r"\([^()]{0,80}\)")
 _WORD = lazy_pattern(r"[^\W_]+")
 _PATH_WORD = lazy_pattern(r"[\w$]+")
+_MAY_NAME = lazy_pattern(r"[^\W\d]|[`$]")
 _LOOK_BACK, _LOOK_AHEAD = 200, 260
 #: How far the words before a place or a name are looked at that join, deny, define or use it.
 _LONGEST_JOIN, _LONGEST_DENIAL, _LONGEST_WORDS = 120, 90, 40
@@ -189,17 +190,18 @@ class _Candidate(msgspec.Struct, frozen=True):
     gap: int
 
 
-def name_beside(text: str, start: int, end: int, path: str = "") -> NameMention | None:
+def name_beside(text: str, start: int, end: int, path: str = "", since: int = 0) -> NameMention | None:
     """Return the name directly before or after the place from `start` to `end`; the nearest of several.
 
-    `path` is the path of the place, if the text names its file elsewhere.
+    `path` is the path of the place, if the text names its file elsewhere, and `since` the end of the place before it.
     """
     place = path or text[start:end].rpartition("](")[2]
     label, start, end = _link_around(text, start, end)
     mention = _label_name(label, place) if label else None
     if mention is not None:
         return mention
-    candidates = [one for one in (_before(text, start, place), _after(text, end, place)) if one is not None]
+    before = _before(text, start, place) if not since or _MAY_NAME.search(text, since, start) else None
+    candidates = [one for one in (before, _after(text, end, place)) if one is not None]
     nearest = min(candidates, key=lambda one: (one.mention.is_plain, one.gap), default=None)
     return nearest.mention if nearest is not None else None
 

@@ -119,13 +119,16 @@ class PlaceReader:
     ) -> list[Claim]:
         claims: list[Claim] = []
         in_row = name_of_row(row[:_MAX_CELLS], segment) if segment.row and segment.is_location else None
+        last = 0
         for (start, end), group in groupby(written, key=attrgetter("start", "end")):
             listed = list(group)
-            name = name_beside(segment.text, start, end, listed[0].path) or (in_row if len(written) == 1 else None)
+            name = name_beside(segment.text, start, end, listed[0].path, last) or (in_row if len(written) == 1 else None)
+            last = end
             if name is not None and not _is_at(name, listed):
                 name = None
+            notes = _notes(segment, listed[0])  # once: a list of lines may be long
             for number, reference in enumerate(listed):
-                claim = self._claim(segment, reference, carried.get(reference))
+                claim = self._claim(segment, reference, carried.get(reference), notes)
                 if number:
                     claim = replace(claim, notes=claim.notes | {"listed"})
                 is_named = name is not None and number == len(listed) - 1
@@ -135,23 +138,11 @@ class PlaceReader:
                 claims.append(replace(_with_name(claim, name) if is_named and name else claim, label=label))
         return claims
 
-    def _claim(self, segment: Segment, reference: WrittenReference, carried: CarriedLine | None) -> Claim:
-        notes: set[Note] = set()
+    def _claim(
+        self, segment: Segment, reference: WrittenReference, carried: CarriedLine | None, notes: frozenset[Note]
+    ) -> Claim:
         if "/" not in reference.path:
-            notes.add("bare")
-        if reference.is_link:
-            notes.add("link")
-        if segment.is_location:
-            notes.add("column")
-        if segment.kind in ("text", "item") and is_label(segment.text):
-            notes.add("label")
-        before = segment.text[max(0, reference.start - _AROUND) : reference.start]
-        if before.endswith("`") or reference.text.startswith("`"):
-            notes.add("marked")
-        if _ABOUT.search(reference.text) or _ESTIMATE.search(before):
-            notes.add("estimate")
-        if _has_hidden(segment.text[max(0, reference.start - 1) : reference.end + 1]):
-            notes.add("hidden")
+            notes |= {"bare"}
         others: tuple[Place, ...] = ()
         if carried is not None:
             notes |= {"carried", "far"} if carried.is_far else {"carried"}
@@ -164,7 +155,7 @@ class PlaceReader:
             path=self._shown(reference.path),
             line=reference.line,
             end_line=reference.end_line,
-            notes=frozenset(notes),
+            notes=notes,
             others=others,
             start=reference.start,
             end=reference.end,
@@ -254,6 +245,25 @@ class PlaceReader:
         is_member = one.line is None and "/" not in one.path and one.path[-2:-1] == "."  # `point.h`
         name = one.path.rpartition("/")[2]
         return has_known_ending(one.path) and not name.startswith(".") and not is_member
+
+
+def _notes(segment: Segment, reference: WrittenReference) -> frozenset[Note]:
+    """Return what the text around a reference and its words say about it."""
+    notes: set[Note] = set()
+    if reference.is_link:
+        notes.add("link")
+    if segment.is_location:
+        notes.add("column")
+    if segment.kind in ("text", "item") and is_label(segment.text):
+        notes.add("label")
+    before = segment.text[max(0, reference.start - _AROUND) : reference.start]
+    if before.endswith("`") or reference.text.startswith("`"):
+        notes.add("marked")
+    if _ABOUT.search(reference.text) or _ESTIMATE.search(before):
+        notes.add("estimate")
+    if _has_hidden(segment.text[max(0, reference.start - 1) : reference.end + 1]):
+        notes.add("hidden")
+    return frozenset(notes)
 
 
 def _is_at(name: NameMention, listed: list[WrittenReference]) -> bool:

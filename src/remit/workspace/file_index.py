@@ -14,7 +14,7 @@ from functools import cached_property
 
 from remit.globs import SKIPPED_DIRECTORIES
 from remit.workspace.paths import folded_name
-from remit.workspace.safe_git import SWITCHABLE, decode_output, disabled_filters, found_by_git, run_git
+from remit.workspace.safe_git import decode_output, found_by_git, run_git, without_filters
 
 #: Folders of installed or copied packages. A short path does not mean a file in them.
 DEPENDENCIES = SKIPPED_DIRECTORIES | {
@@ -135,9 +135,7 @@ def project_files(root: str | os.PathLike[str]) -> list[str]:
     """Return the files below the root that are tracked, or untracked and not ignored; empty without git."""
     if found_by_git(root) is None:
         return []
-    settings = disabled_filters(
-        run_git(root, *SWITCHABLE) or b""
-    )  # the repository's list of ignored files may be a pipe
+    settings = without_filters(root)  # the repository's list of ignored files may be a pipe
     listed = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", settings=settings) or b""
     return decode_output(listed).removesuffix("\0").split("\0") if listed else []
 

@@ -37,6 +37,10 @@ def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
     return run_git(root, "diff", *options, *arguments, settings=without_filters(root))
 
 
+def _untracked(root: str | os.PathLike[str]) -> bytes | None:
+    return run_git(root, "ls-files", "-z", "--others", "--exclude-standard", settings=without_filters(root))
+
+
 class FileChangeStat(NamedTuple):
     """How many lines of a file differ from a commit; None for a binary file."""
 
@@ -50,7 +54,7 @@ def changes(root: str | os.PathLike[str], base: str = "HEAD") -> dict[str, FileC
     if found_by_git(root) is None:
         return None
     listed = _diff(root, "--raw", "--numstat", "-z", base)
-    untracked = run_git(root, "ls-files", "-z", "--others", "--exclude-standard") if listed is not None else None
+    untracked = _untracked(root) if listed is not None else None
     if listed is None or untracked is None:
         return None
     found = _counted(decode_output(listed).split("\0"))
@@ -70,7 +74,7 @@ def changed_lines(root: Path, rev: str, *, with_renames: bool = False) -> dict[s
     """
     flags = ("--unified=0", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", *(["--find-renames"] * with_renames))
     diff = _diff(root, *flags, "--end-of-options", rev)
-    untracked = run_git(root, "ls-files", "-z", "--others", "--exclude-standard")
+    untracked = _untracked(root)
     if diff is None or untracked is None:
         raise UsageError(f"{root} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
     found: dict[str, list[tuple[int, int]]] = {

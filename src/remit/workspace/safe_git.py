@@ -182,9 +182,11 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def without_filters(root: str | os.PathLike[str], *, also_trusted: bool = False) -> dict[str, str]:
-    """Return settings that switch off the content filters of the repository; with `also_trusted`, also the user's."""
-    every = disabled_filters(run_git(root, *SWITCHABLE) or b"", also_trusted=also_trusted)
-    return {key: value for key, value in every.items() if key.startswith("filter.")}
+    """Return settings that switch off the content filters of the repository, and the files that it makes git read.
+
+    With `also_trusted`, also the user's filters.
+    """
+    return disabled_filters(run_git(root, *SWITCHABLE) or b"", also_trusted=also_trusted)
 
 
 def disabled_filters(listed: bytes, *, also_trusted: bool = False) -> dict[str, str]:
