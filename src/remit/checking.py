@@ -16,11 +16,12 @@ import msgspec
 from remit.contract.feedback import correction_text, strip_control_characters
 from remit.contract.kinds import KINDS, kind_of, slug
 from remit.contract.model import Score
-from remit.contract.parse import MAX_BYTES, Document, parse, parse_whole
+from remit.contract.parse import MAX_BYTES, Document, parse, parse_whole, refused
 from remit.contract.profiles import PROFILES, Level
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.gather import Asked, gather
 from remit.evidence.model import Evidence, Reliability
+from remit.evidence.read_places import TooManyClaims
 from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources
 from remit.rules.base import Case, Fault, Need, Rule, Violation
@@ -160,7 +161,10 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
         with_history=options.with_history and not sources.has_rev,
         strict=options.strict or options.requires_form,
     )
-    evidence = gather(document, kind, sources, path, asked) if document.has_text else Evidence()
+    try:
+        evidence = gather(document, kind, sources, path, asked) if document.has_text else Evidence()
+    except TooManyClaims as error:
+        document, evidence = refused(str(error)), Evidence()
     sources.end_processes()  # not every caller closes its sources
     case = Case(
         document=document,

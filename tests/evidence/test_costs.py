@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from corpus.tree import HEAD, evidence_in, evidence_of, numbered, plant, write
 
+import remit
 from remit.contract.parse import MAX_BYTES
 from remit.workspace.files import Absent, SourceFile, WorkTree
 
@@ -101,6 +102,14 @@ def test_up_to_a_hundred_thousand_references_in_one_document(lines: int, tmp_pat
     found = Counter(one.outcome for one in evidence_of(body, tree).references)
     assert found == {"exists": 499 * lines, "missing-file": lines}
     assert (tree.code, tree.listed) == (["a.py", "b.py"], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["a.py:" + "1," * 100_001 + "1", "a.py:1 x " * 100_001])
+def test_a_text_with_more_claims_is_refused(text: str, tmp_path: Path) -> None:
+    verdict = remit.verify(text, repo=write(tmp_path, {"a.py": "x\n"}))
+    assert [(fault.rule, fault.level) for fault in verdict.violations] == [("unreadable", "L1")]
+    assert "more than 100,000 claims" in verdict.violations[0].message
 
 
 @pytest.mark.slow

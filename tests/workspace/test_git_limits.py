@@ -107,6 +107,17 @@ def test_files_that_a_repository_makes_git_read_are_switched_off(
     assert run_git(repository.root, "diff", "HEAD", settings=settings) is not None
 
 
+@pytest.mark.parametrize("how", ["grafts", "a replaced commit"])
+def test_a_history_that_a_repository_makes_a_circle_has_an_end(repository: Repository, how: str) -> None:
+    first, last = repository.commit(**{"a.txt": "1\n"}), repository.commit(**{"a.txt": "2\n"})
+    if how == "grafts":
+        repository.write(".git/info/grafts", f"{first} {last}\n")
+    else:
+        other = repository.git("commit-tree", "-p", last, "-m", "x", f"{first}^{{tree}}").strip()
+        repository.git("update-ref", f"refs/replace/{first}", other)
+    assert run_git(repository.root, "rev-list", "--count", "HEAD", seconds=20) == b"2\n"
+
+
 def test_too_many_filters_are_reported() -> None:
     names = b"".join(b"local\0filter.%s%d.clean\0" % (b"k" * 3_000, number) for number in range(1_500))
     with pytest.raises(GitLimitReached, match="more filters than can be switched off"):

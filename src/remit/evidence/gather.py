@@ -34,7 +34,7 @@ from remit.evidence.model import (
     Reliability,
 )
 from remit.evidence.read_commands import command_claims
-from remit.evidence.read_places import PlaceReader, display_path, table_rows
+from remit.evidence.read_places import MAX_CLAIMS, PlaceReader, TooManyClaims, display_path, table_rows
 from remit.evidence.read_quotes import (
     Surroundings,
     fence_claims,
@@ -169,6 +169,8 @@ def _read_claims(
             claims.extend(() if strict else anchor_claims(segment))
             above = own[-1:] or above
             places += [*linked, *own]
+            if len(places) > MAX_CLAIMS:
+                raise TooManyClaims
             by_line.setdefault(segment.line, []).extend([*linked, *own])
     planned = planned_files(document, workspace) if kind.name == "design" and workspace is not None else frozenset()
     places = [_with_plan(place, planned) for place in places]

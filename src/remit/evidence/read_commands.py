@@ -54,7 +54,7 @@ def command_claims(segment: Segment) -> Iterator[Claim]:
             if text[start].isspace() or text[end - 1].isspace():
                 continue  # the text between two code spans
             line = _without_prompt(text[start:end])
-            if PROGRAM.search(line):
+            if " " in line and PROGRAM.search(line):
                 yield from _line_claims(segment, line, "", segment.line, end - len(line))
             if "#" in line:
                 yield from _method_claims(segment, text[start:end], segment.line, start)

@@ -53,8 +53,16 @@ _INVISIBLE = lazy_pattern(INVISIBLE)
 #: The characters around a reference that can make it an example.
 _AROUND = 30
 _MAX_CELLS = 40
+MAX_CLAIMS = 100_000
 #: A longer cell states more than that there is nothing.
 _MAX_NONE = 40
+
+
+class TooManyClaims(Exception):
+    """A text has more claims than are checked."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it has more than {MAX_CLAIMS:,} claims")
 
 
 def _has_hidden(text: str) -> bool:
@@ -122,7 +130,9 @@ class PlaceReader:
         last = 0
         for (start, end), group in groupby(written, key=attrgetter("start", "end")):
             listed = list(group)
-            name = name_beside(segment.text, start, end, listed[0].path, last) or (in_row if len(written) == 1 else None)
+            name = name_beside(segment.text, start, end, listed[0].path, last) or (
+                in_row if len(written) == 1 else None
+            )
             last = end
             if name is not None and not _is_at(name, listed):
                 name = None
@@ -174,7 +184,9 @@ class PlaceReader:
             stated = lines_alone(segment.lines)
             written = [replace(written[0], line=line, end_line=last) for line, last in stated] or written
         spans = None
-        kept = []
+        kept: list[WrittenReference] = []
+        if len(written) > MAX_CLAIMS:
+            raise TooManyClaims
         for one in written:
             if one.line is None and not segment.is_location and not one.is_link:
                 spans = spans if spans is not None else _path_spans(text)

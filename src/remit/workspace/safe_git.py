@@ -21,6 +21,7 @@ from remit.secrets.environment import without_secrets
 
 #: The default limits of a command: seconds, and bytes of output.
 SECONDS = 120.0
+_CONFIG_SECONDS = 10.0
 MAX_OUTPUT = 256 * 1024 * 1024
 _PIECE = 64 * 1024
 _SAFE = (
@@ -84,6 +85,9 @@ def environment(root: str | os.PathLike[str], settings: Mapping[str, str] | None
     return kept | {
         "GIT_ALLOW_PROTOCOL": "",
         "GIT_CONFIG_COUNT": str(len(settings or {})),
+        # The history is what its commits state. Grafts can also make it a circle.
+        "GIT_GRAFT_FILE": os.devnull,
+        "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
@@ -186,7 +190,8 @@ def without_filters(root: str | os.PathLike[str], *, also_trusted: bool = False)
 
     With `also_trusted`, also the user's filters.
     """
-    return disabled_filters(run_git(root, *SWITCHABLE) or b"", also_trusted=also_trusted)
+    listed = run_git(root, *SWITCHABLE, seconds=_CONFIG_SECONDS)  # a pipe that the configuration includes blocks git
+    return disabled_filters(listed or b"", also_trusted=also_trusted)
 
 
 def disabled_filters(listed: bytes, *, also_trusted: bool = False) -> dict[str, str]:
