@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from remit.dispatch import runners
-from remit.dispatch.analyser_output import MAX_OF_RULE, AnalyserOutput, combined_sarif
 from remit.dispatch.analyser_table import ANALYSERS, OutputError, packaged_shellcheck
 from remit.dispatch.analysers import (
     Availability,
@@ -22,6 +21,7 @@ from remit.dispatch.analysers import (
     find_analysers,
     find_program,
 )
+from remit.dispatch.runners import MAX_OF_RULE, AnalyserOutput, combined_sarif
 from remit.dispatch.tools.sandbox import sandbox_problem
 
 FILES = ("src/a.x", "src/b.x")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from remit.dispatch.analyser_output import AnalyserOutput, combined_sarif
 from remit.dispatch.analyser_table import ANALYSERS
+from remit.dispatch.runners import AnalyserOutput, combined_sarif
 from remit.secrets.file_scan import is_example, main
 
 KEY = "AKIA" + "IOSFODNN7" + "EXAMPLZ"

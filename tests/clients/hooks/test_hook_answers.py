@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.clients.hooks import responses
-from remit.clients.hooks.final_answer import contradictions
+from remit.clients.hooks.main_stop import contradictions
 from remit.clients.hooks.project import ProjectContext
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.surfaces.server.document_view import MAX_DOCUMENT, coloured_lines, difference, rendered
+from remit.surfaces.server.job_pages import MAX_DOCUMENT, coloured_lines, difference, rendered
 
 CLAIM = {"text": "a.py:3", "at": 1, "outcome": "out-of-range", "why": "the file has 2 lines"}
 
