@@ -168,51 +168,27 @@ def _choice(*choices: str) -> Any:
     return set_choice
 
 
-def _limits(settings: GateSettings, key: str, value: object) -> None:
-    for name, number in _table(settings, key, value).items():
-        is_valid = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e9
-        if name not in LIMITS:
-            settings.problems.append(f"gate.limits: unknown limit {name!r:.60}{_hint(name, LIMITS)}")
-        elif is_valid:
-            settings.limits[name] = int(number)
-        else:
-            settings.problems.append(f"gate.limits.{name} must be a number of at least 0, not {number!r:.60}")
+def _mapping(what: str, is_valid: Any, wanted: str, known: Any = None, kept: Any = None) -> Any:
+    """Return what sets the entries of a table: names among `known`, if there are any, and valid values."""
+
+    def set_entries(settings: GateSettings, key: str, value: object) -> None:
+        for name, entry in _table(settings, key, value).items():
+            if known is not None and name not in known:
+                settings.problems.append(f"gate.{key}: unknown {what} {name!r:.60}{_hint(name, known)}")
+            elif is_valid(entry):
+                getattr(settings, key)[name] = kept(name, entry) if kept is not None else entry
+            else:
+                settings.problems.append(f"gate.{key}.{name} must be {wanted}, not {entry!r:.60}")
+
+    return set_entries
 
 
-def _paths(settings: GateSettings, key: str, value: object) -> None:
-    for name, globs in _table(settings, key, value).items():
-        if name not in PATHS:
-            settings.problems.append(f"gate.paths: unknown class {name!r:.60}{_hint(name, PATHS)}")
-        elif _texts(globs):
-            settings.paths[name] = (*globs, *(PATHS["code"] if name == "code" else ()))
-        else:
-            settings.problems.append(f"gate.paths.{name} must be a list of globs, not {globs!r:.60}")
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
 
 
-def _agents(settings: GateSettings, key: str, value: object) -> None:
-    for role, name in _table(settings, key, value).items():
-        if role not in AGENTS:
-            settings.problems.append(f"gate.agents: unknown role {role!r:.60}{_hint(role, AGENTS)}")
-        elif isinstance(name, str) and name:
-            settings.agents[role] = name
-        else:
-            settings.problems.append(f"gate.agents.{role} must be the name of an agent, not {name!r:.60}")
-
-
-def _tools(settings: GateSettings, key: str, value: object) -> None:
-    for agent, tools in _table(settings, key, value).items():
-        if _texts(tools):
-            settings.tools[agent] = tuple(tools)
-        else:
-            settings.problems.append(f"gate.tools.{agent} must be a list of tools")
-
-
-def _models(settings: GateSettings, key: str, value: object) -> None:
-    for agent, model in _table(settings, key, value).items():
-        if isinstance(model, str):
-            settings.models[agent] = model
-        else:
-            settings.problems.append(f"gate.models.{agent} must be the name of a model")
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def _guarded(settings: GateSettings, key: str, value: object) -> None:
@@ -282,11 +258,14 @@ def _texts(value: object) -> bool:
 
 _SETTERS: dict[str, Any] = {
     "mode": _choice(*MODES),
-    "limits": _limits,
-    "paths": _paths,
-    "agents": _agents,
-    "tools": _tools,
-    "models": _models,
+    "limits": _mapping("limit", _is_amount, "a number of at least 0", LIMITS, lambda _, number: int(number)),
+    "paths": _mapping(
+        *("class", _texts, "a list of globs", PATHS),
+        lambda name, globs: (*globs, *(PATHS["code"] if name == "code" else ())),
+    ),
+    "agents": _mapping("role", _is_name, "the name of an agent", AGENTS),
+    "tools": _mapping("", _texts, "a list of tools", kept=lambda _, tools: tuple(tools)),
+    "models": _mapping("", _is_name, "the name of a model"),
     "guarded": _guarded,
     "trivial_edits": _choice("delegate", "direct"),
     "exceptions": _exceptions,
