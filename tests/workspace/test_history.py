@@ -13,7 +13,8 @@ from remit.workspace import history as history_module
 from remit.workspace import history_git, past_files, safe_git
 from remit.workspace.commit import Commit
 from remit.workspace.files import SourceFile, WorkTree
-from remit.workspace.history import PROBLEMS, FileLine, Held, History, Removal, align_lines
+from remit.workspace.history import PROBLEMS, FileLine, Held, History, Removal
+from remit.workspace.history_git import align_lines
 
 _SETTINGS = ("user.name=Someone", "user.email=someone@example.com", "protocol.file.allow=always", "core.autocrlf=false")
 _CODE = [f"def function_{n}(): return {n}" for n in range(1, 41)]

@@ -6,9 +6,7 @@ raises: what cannot be known is left out, and `History.problem` states why.
 
 from __future__ import annotations
 
-import difflib
 import threading
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +22,7 @@ from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.history_git import (
     CommitWindow,
     Mainline,
+    align_lines,
     blame,
     commits_of,
     open_repository,
@@ -58,11 +57,7 @@ _MAX_IN_FOLDER = 1_000
 #: For fewer documents, each is asked for alone. Git's command line has room for this many.
 _FEW_DOCUMENTS, _MAX_DOCUMENTS = 4, 5_000
 _SHORT_ID = 7
-#: Larger differences are not aligned, and lines without an anchor only in small gaps.
-_MAX_ALIGNED = 100_000
-_SMALL_GAP = 4_096
 _MAX_KEPT_LINES = 1_000_000
-_MAX_DEPTH = 24
 
 
 class FileLine(msgspec.Struct, frozen=True):
@@ -570,56 +565,3 @@ def _new_path(renamed: Mapping[str, str], path: str) -> str | None:
     moved = ((old[len(path) :], new) for old, new in renamed.items() if old.startswith(below))
     folders = Counter(new.removesuffix(rest) for rest, new in moved if new.endswith(rest))
     return folders.most_common(1)[0][0] if folders else None
-
-
-def align_lines(old: list[str], new: list[str]) -> dict[int, int]:
-    """Return which lines of a text are unchanged in another one: index in the new text by index in the old one.
-
-    Lines that occur once in both are anchors; between them the search is repeated. The cost is linear in the length.
-    """
-    same: dict[int, int] = {}
-    waiting = [(0, len(old), 0, len(new), 0)]
-    while waiting:
-        first, last, new_first, new_last, depth = waiting.pop()
-        while first < last and new_first < new_last and old[first] == new[new_first]:
-            same[first] = new_first
-            first, new_first = first + 1, new_first + 1
-        while first < last and new_first < new_last and old[last - 1] == new[new_last - 1]:
-            last, new_last = last - 1, new_last - 1
-            same[last] = new_last
-        size, new_size = last - first, new_last - new_first
-        if not size or not new_size or max(size, new_size) > _MAX_ALIGNED or depth > _MAX_DEPTH:
-            continue
-        anchors = _anchors(old, range(first, last), new, range(new_first, new_last))
-        if not anchors:
-            if size * new_size <= _SMALL_GAP:
-                matcher = difflib.SequenceMatcher(None, old[first:last], new[new_first:new_last], autojunk=False)
-                for start, new_start, length in matcher.get_matching_blocks():
-                    same.update((first + start + n, new_first + new_start + n) for n in range(length))
-            continue
-        edges = [*anchors, (last, new_last)]
-        for anchor, new_anchor in edges:
-            waiting.append((first, anchor, new_first, new_anchor, depth + 1))
-            first, new_first = anchor, new_anchor
-    return same
-
-
-def _anchors(old: list[str], lines: range, new: list[str], new_lines: range) -> list[tuple[int, int]]:
-    """Return the longest increasing row of lines that occur once in both parts."""
-    counts, new_counts = Counter(old[n] for n in lines), Counter(new[n] for n in new_lines)
-    where = {new[n]: n for n in new_lines if new_counts[new[n]] == 1}
-    pairs = [(n, where[old[n]]) for n in lines if counts[old[n]] == 1 and old[n] in where]
-    ends: list[int] = []  # the new line that ends the best row of each length
-    owners: list[int] = []
-    before: list[int] = []
-    for index, (_, new_line) in enumerate(pairs):
-        length = bisect_left(ends, new_line)
-        before.append(owners[length - 1] if length else -1)
-        ends[length : length + 1] = [new_line]
-        owners[length : length + 1] = [index]
-    row: list[tuple[int, int]] = []
-    index = owners[-1] if owners else -1
-    while index >= 0:
-        row.append(pairs[index])
-        index = before[index]
-    return row[::-1]

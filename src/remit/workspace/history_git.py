@@ -6,8 +6,11 @@ for all questions together.
 
 from __future__ import annotations
 
+import difflib
 import os
 import threading
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -41,6 +44,10 @@ _MAX_RANGES = 300
 _PIECE = 64 * 1024
 _BLOCK = 25
 _BLAMED = lazy_pattern(r"^([0-9a-f]{40,64}) \d++ (\d++) (\d++)$")
+#: Larger differences are not aligned, and lines without an anchor only in small gaps.
+_MAX_ALIGNED = 100_000
+_SMALL_GAP = 4_096
+_MAX_DEPTH = 24
 
 
 def open_repository(top: str, folder: str, commit: str, limit: TimeLimit) -> Repository | None:
@@ -288,3 +295,56 @@ def _diff_trees(repository: Repository, limit: TimeLimit, lines: list[str], *opt
     if not is_complete:
         limit.note("partial" if repository.is_partial else "failed")
     return decode_output(printed).split("\0")[:-1]  # what follows the last NUL is empty or was cut
+
+
+def align_lines(old: list[str], new: list[str]) -> dict[int, int]:
+    """Return which lines of a text are unchanged in another one: index in the new text by index in the old one.
+
+    Lines that occur once in both are anchors; between them the search is repeated. The cost is linear in the length.
+    """
+    same: dict[int, int] = {}
+    waiting = [(0, len(old), 0, len(new), 0)]
+    while waiting:
+        first, last, new_first, new_last, depth = waiting.pop()
+        while first < last and new_first < new_last and old[first] == new[new_first]:
+            same[first] = new_first
+            first, new_first = first + 1, new_first + 1
+        while first < last and new_first < new_last and old[last - 1] == new[new_last - 1]:
+            last, new_last = last - 1, new_last - 1
+            same[last] = new_last
+        size, new_size = last - first, new_last - new_first
+        if not size or not new_size or max(size, new_size) > _MAX_ALIGNED or depth > _MAX_DEPTH:
+            continue
+        anchors = _anchors(old, range(first, last), new, range(new_first, new_last))
+        if not anchors:
+            if size * new_size <= _SMALL_GAP:
+                matcher = difflib.SequenceMatcher(None, old[first:last], new[new_first:new_last], autojunk=False)
+                for start, new_start, length in matcher.get_matching_blocks():
+                    same.update((first + start + n, new_first + new_start + n) for n in range(length))
+            continue
+        edges = [*anchors, (last, new_last)]
+        for anchor, new_anchor in edges:
+            waiting.append((first, anchor, new_first, new_anchor, depth + 1))
+            first, new_first = anchor, new_anchor
+    return same
+
+
+def _anchors(old: list[str], lines: range, new: list[str], new_lines: range) -> list[tuple[int, int]]:
+    """Return the longest increasing row of lines that occur once in both parts."""
+    counts, new_counts = Counter(old[n] for n in lines), Counter(new[n] for n in new_lines)
+    where = {new[n]: n for n in new_lines if new_counts[new[n]] == 1}
+    pairs = [(n, where[old[n]]) for n in lines if counts[old[n]] == 1 and old[n] in where]
+    ends: list[int] = []  # the new line that ends the best row of each length
+    owners: list[int] = []
+    before: list[int] = []
+    for index, (_, new_line) in enumerate(pairs):
+        length = bisect_left(ends, new_line)
+        before.append(owners[length - 1] if length else -1)
+        ends[length : length + 1] = [new_line]
+        owners[length : length + 1] = [index]
+    row: list[tuple[int, int]] = []
+    index = owners[-1] if owners else -1
+    while index >= 0:
+        row.append(pairs[index])
+        index = before[index]
+    return row[::-1]
