@@ -168,13 +168,13 @@ def _choice(*choices: str) -> Any:
     return set_choice
 
 
-def _mapping(what: str, is_valid: Any, wanted: str, known: Any = None, kept: Any = None) -> Any:
-    """Return what sets the entries of a table: names among `known`, if there are any, and valid values."""
+def _mapping(what: str, is_valid: Any, wanted: str, choices: Any = None, kept: Any = None) -> Any:
+    """Return what sets the entries of a table: names among `choices`, if there are any, and valid values."""
 
     def set_entries(settings: GateSettings, key: str, value: object) -> None:
         for name, entry in _table(settings, key, value).items():
-            if known is not None and name not in known:
-                settings.problems.append(f"gate.{key}: unknown {what} {name!r:.60}{_hint(name, known)}")
+            if choices is not None and name not in choices:
+                settings.problems.append(f"gate.{key}: unknown {what} {name!r:.60}{_hint(name, choices)}")
             elif is_valid(entry):
                 getattr(settings, key)[name] = kept(name, entry) if kept is not None else entry
             else:
