@@ -80,7 +80,7 @@ async def test_the_error_and_output_of_a_failing_program_are_kept(play: Play) ->
         done = await fleet.run(subagent_def="outsider")
         assert done.outcome == "error"
         assert done.error == "helper ended with code 1: no licence"
-        assert await fleet.outputs(done.id) == ["half a result\n"]
+        assert await fleet.outputs(done.id) == ["no licence\n\n\nhalf a result\n"], "the error comes first"
         assert done.result == "half a result"
 
 

@@ -21,7 +21,7 @@ KEY = "AKIA" + "Z3QHXK5VJ2N7WLPD"
 def test_the_line_of_a_secret_is_cited_without_it(tmp_path: Path, form: str) -> None:
     (tmp_path / "a.py").write_text(f'aws_key = "{KEY}"\nconnect(host)\n')
     tree = WorkTree(tmp_path)
-    rows = [finding(f"SEC-00{line}", place=("a.py", line, None), category="security") for line in (1, 2)]
+    rows = [finding(f"{line}", title=f"T{line}", place=("a.py", line, None), category="security") for line in (1, 2)]
     merge = merge_of(*rows)
     report = {
         "text": lambda: plain_lines(merge_text_lines(merge, 80, tree)),

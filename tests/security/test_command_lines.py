@@ -139,7 +139,7 @@ def test_a_fault_in_strict_asks(shop: ScratchProject, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_at_most_one_in_a_hundred_ordinary_lines_is_denied_and_three_are_reported(shop: ScratchProject) -> None:
+def test_at_most_one_in_a_hundred_ordinary_lines_is_denied_and_four_are_reported(shop: ScratchProject) -> None:
     lines = [line for lines in corpus("ordinary").values() for line in lines]
     assert len(lines) >= 300
     decisions = []
@@ -147,4 +147,6 @@ def test_at_most_one_in_a_hundred_ordinary_lines_is_denied_and_three_are_reporte
         with shop.new_session():
             decisions.append(decision_of(shop.before(line)[1]))
     assert decisions.count("deny") <= len(lines) * 0.01
-    assert len(lines) - decisions.count("deny") - decisions.count("allow") <= len(lines) * 0.03
+    assert (
+        len(lines) - decisions.count("deny") - decisions.count("allow") <= len(lines) * 0.04
+    )  # programs in -c and -e are not read

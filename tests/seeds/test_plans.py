@@ -120,8 +120,8 @@ def test_a_failed_context_loader_is_retried_replaced_by_a_read_and_never_blocks_
     loader = one("scout", "task alpha", loads_context=True, critical=True, scope=["app/login.py"])
     text = plan(phase("load", loader), phase("use", one("helper", "task beta"), inputs=["load"]))
     ran = place("plan", "run", place.plan(text))
-    assert "retry scout" in ran.err
-    assert "fall-back scout" in ran.err
+    assert "scout retried" in ran.err
+    assert "scout replaced by its files" in ran.err
     assert "it was loading context, so the work goes on without it" in ran.err
     assert place("plan", "questions").out == "no open questions\n", "not even the only one of its phase blocks"
     [told] = place.told("task beta")

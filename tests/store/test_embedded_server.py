@@ -288,7 +288,7 @@ def test_a_read_only_disk_is_reported(embedded_fleet: Fleet, disk: Path) -> None
 def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(servers.importlib.util, "find_spec", lambda _: None)
 
-    with pytest.raises(servers.EnvironmentBroken, match=r"install remit\[run\], or set REMIT_DATABASE_URL"):
+    with pytest.raises(servers.EnvironmentBroken, match=r"needs the extra `run`: .+\. Or set REMIT_DATABASE_URL"):
         EmbeddedServer(tmp_path / "data").open()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp_types import ListRootsResult, Root
 
 from remit.testing import project
@@ -124,7 +125,8 @@ def test_the_reference_client_works_with_it(tmp_path: Path) -> None:
 
     async def work() -> None:
         parameters = StdioServerParameters(command=PROGRAM, args=["mcp"], cwd=tmp_path)
-        async with Client(parameters, list_roots_callback=roots) as client:
+        # By default it writes to what was standard error when the library was imported.
+        async with Client(stdio_client(parameters, errlog=sys.__stderr__), list_roots_callback=roots) as client:
             assert len((await client.list_tools()).tools) == 10
             text = "See `app/login.py:1` and `app/invented.py:3`."
             answer = await client.call_tool("verify_text", {"text": text})
