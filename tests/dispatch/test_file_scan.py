@@ -21,6 +21,7 @@ def test_secrets_are_reported_and_files_that_are_not_searched_are_named(
     files = {
         "conf.ini": f'a = 1\naws_key = "{KEY}"\n'.encode(),
         "README.md": f"`{KEY}`\n".encode(),
+        "compose.yml": b"DB_PASSWORD: ${DB_PASSWORD:-postgres}\nWIDTH_KEY: mono-width-0.7rem\nTOKEN: zQ81kd93hXw0Tm5\n",
         "poetry.lock": KEY.encode(),
         "logo.png": b"\x89PNG\0" + KEY.encode(),
         "big.csv": b"a" * 2_000_001,
@@ -36,6 +37,9 @@ def test_secrets_are_reported_and_files_that_are_not_searched_are_named(
     assert [(one["message"]["text"].partition(".")[0], one["rank"]) for one in found] == [
         ("An AWS key is in this file", 85.0),
         ("An AWS key is in this file", 30.0),
+        ("A named secret is in this file", 30.0),
+        ("A named secret is in this file", 30.0),
+        ("A named secret is in this file", 85.0),
     ]
     assert found[0]["locations"][0]["physicalLocation"]["region"] == {"startLine": 2}
     notes = output["runs"][0]["invocations"][0]["toolConfigurationNotifications"]

@@ -1121,6 +1121,7 @@ def test_results_in_the_form_of_trivy_have_a_title_a_severity_and_a_verified_lin
         ("ruff", "I001", "error", "", "minor"),
         ("ruff", "F821", "error", "", "important"),
         ("ruff", "C408", "error", "", "minor"),
+        ("zizmor", "zizmor/unpinned-uses", "error", "", "minor"),
         ("semgrep", "python.lang.injection", "warning", "CWE-89: SQL Injection", "critical"),
         ("semgrep", "python.lang.injection", "note", "CWE-89: SQL Injection", "important"),
         ("semgrep", "python.lang.other", "warning", "CWE-99999", "minor"),
@@ -1135,6 +1136,6 @@ def test_the_rule_decides_the_severity_then_its_weakness_then_its_level(
 
 def test_each_pattern_of_the_table_of_severities_names_a_tool() -> None:
     table = _severities()
-    patterns = [*(one for known in table.rules.values() for one in known), *table.style, *table.layout]
+    patterns = [*(one for known in table.rules.values() for one in known), *table.style, *table.hints]
     assert all("/" in pattern for pattern in patterns)
     assert len(table.weaknesses) > 50

@@ -215,7 +215,7 @@ def test_the_list_of_reviewers_states_why_some_do_not_apply(shop: Shop) -> None:
 
 def test_settings_of_the_checkout_cannot_make_an_analyser_change_it(shop: Shop) -> None:
     write(shop, {"ruff.toml": "fix = true\nunsafe-fixes = true\n", "app.py": "import os\n\n\ndef f():\n    pass\n"})
-    ran = shop.remit("review", "--format", "json", "--agents", "ruff", "--threshold", "0")
+    ran = shop.remit("review", "--style", "--format", "json", "--agents", "ruff", "--threshold", "0")
     assert shop.git("status", "--porcelain", "app.py") == ""
     assert [one["title"][:4] for one in json.loads(ran.out)["findings"]] == ["F401"]
 
@@ -298,13 +298,13 @@ def test_on_a_branch_the_changed_lines_are_reviewed_and_the_first_line_states_it
     assert {one["path"] for one in json.loads(on_main.out)["findings"]} == {"new.py"}
 
 
-def test_the_order_of_imports_is_not_reported_unless_it_is_asked_for(shop: Shop) -> None:
+def test_style_is_not_reported_unless_it_is_asked_for(shop: Shop) -> None:
     write(shop, {"ruff.toml": "lint.select = ['I']\n", "app.py": "import sys\nimport os\n\nprint(os, sys)\n"})
     words = ("review", "--format", "json", "--agents", "ruff")
     plain, styled = (json.loads(shop.remit(*words, *more).out) for more in ((), ("--style",)))
     assert plain["findings"] == []
     assert [(one["title"][:4], one["reason"]) for one in plain["dropped"]] == [
-        ("I001", "layout of code, which a formatter changes")
+        ("I001", "style or a hint; --style keeps it")
     ]
     assert [(one["title"][:4], one["severity"]) for one in styled["findings"]] == [("I001", "minor")]
 

@@ -55,10 +55,11 @@ _MAX_ROW_CHARACTERS = 500_000
 _MAX_DETAILS = 5
 _MAX_QUOTE = 3
 _MAX_COLUMNS = 160
-#: Rules of bandit and ruff for literals that look like passwords. Those in tests and empty ones are not real.
+_BANDIT_RULE = re.compile(r"B(\d{3})")
+#: Rules of bandit and ruff for literals that look like passwords.
 _PASSWORD_RULES = re.compile(r"[BS]10[567]")
 _EMPTY = re.compile(r"""password(?: assigned to)?: *(?:''|""|'None')""", re.IGNORECASE)
-_PLACEHOLDER_CONFIDENCE = 30.0
+_FALSE_ALARM_CONFIDENCE = 30.0
 _TESTS = (*PATHS["tests"], "**/tests/**", "**/test/**", "**/conftest.py")
 _PREFIXES = {category: prefix for prefix, category in CATEGORY_BY_PREFIX.items()}
 _DIGIT = re.compile(r"\d")
@@ -132,7 +133,7 @@ def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review", *, l
 def _finished(name: str, review: SarifReview) -> model.Result:
     ticks = (model.Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in _CHECKLIST.items())
     # Findings that are probably false do not lower the confidence of the result.
-    likely = [finding for finding in review.findings if finding.opinion.confidence > _PLACEHOLDER_CONFIDENCE]
+    likely = [one for one in review.findings if one.opinion.confidence > _FALSE_ALARM_CONFIDENCE]
     confidence = _confidence(likely or review.findings)
     unsure = "The program may raise false alarms and name locations that do not exist; check each of them."
     if float(confidence.score) < _ASKING:
@@ -226,10 +227,10 @@ def _confidence(findings: list[ReportedFinding]) -> model.Confidence:
     """Return the mean of two means: of the findings whose locations exist, and of the others."""
     if not findings:
         return model.Confidence(score=70.0, reason="nothing was found, and the rules do not cover everything")
-    if all(finding.opinion.confidence <= _PLACEHOLDER_CONFIDENCE for finding in findings):
-        return model.Confidence(score=70.0, reason="only test values and placeholders were found")
-    existing = [finding.opinion.confidence for finding in findings if finding.verified]
-    others = [finding.opinion.confidence for finding in findings if not finding.verified]
+    if all(one.opinion.confidence <= _FALSE_ALARM_CONFIDENCE for one in findings):
+        return model.Confidence(score=70.0, reason="only probable false alarms were found")
+    existing = [one.opinion.confidence for one in findings if one.verified]
+    others = [one.opinion.confidence for one in findings if not one.verified]
     verified, inferred = (round(min(_MAX_CONFIDENCE, fmean(each)), 1) if each else 0.0 for each in (existing, others))
     score = round((verified + inferred) / 2, 1) if others else verified
     reason = f"the locations of {len(existing)} of {_counted(len(findings), 'finding')} exist"
@@ -287,7 +288,7 @@ def _counted(count: int, word: str) -> str:
 def build_review(reports: list[Report], unread: int, checkout: Workspace, left_out: int = 0) -> SarifReview:
     """Return the findings of all runs, with entries for the first of them, within the limits."""
     findings = sorted(
-        (_adjusted(row) for report in reports for row in report.rows if not row.reason),
+        (_adjusted(one, checkout) for report in reports for one in report.rows if not one.reason),
         key=lambda one: (-SCALE.index(sarif_severity(one)), one.category != "security", -one.opinion.confidence),
     )
     entries: list[SarifEntry] = []
@@ -305,26 +306,31 @@ def build_review(reports: list[Report], unread: int, checkout: Workspace, left_o
     return SarifReview(reports, unread, findings, entries, left_out)
 
 
-def _adjusted(finding: ReportedFinding) -> ReportedFinding:
-    """Lower the confidence of a finding on a password that is probably a placeholder."""
-    reason = placeholder_password_reason(finding)
+def _adjusted(finding: ReportedFinding, checkout: Workspace) -> ReportedFinding:
+    """Lower the confidence of a finding that is probably a false alarm."""
+    reason = false_alarm_reason(finding, checkout)
     if not reason:
         return finding
     original = finding.opinion
-    lowered = min(original.confidence, _PLACEHOLDER_CONFIDENCE)
+    lowered = min(original.confidence, _FALSE_ALARM_CONFIDENCE)
     opinion = msgspec.structs.replace(original, title=f"{reason}: {original.title}", confidence=lowered)
     return msgspec.structs.replace(finding, opinion=opinion)
 
 
-def placeholder_password_reason(finding: ReportedFinding) -> str:
-    """Return why a literal that looks like a password is probably not one; empty if it may be one."""
-    if not _PASSWORD_RULES.fullmatch(finding.opinion.id):
-        return ""
-    if _EMPTY.search(finding.opinion.title):
+def false_alarm_reason(finding: ReportedFinding, checkout: Workspace) -> str:
+    """Return why a finding is probably a false alarm; empty if it may be real."""
+    path, opinion = finding.path or "", finding.opinion
+    if _PASSWORD_RULES.fullmatch(opinion.id) and _EMPTY.search(opinion.title):
         return "empty, so probably not a password"
-    path = finding.path or ""
-    is_test = is_example(path) or any(matches_glob(path, glob) for glob in _TESTS)
-    return "probably a test value" if is_test else ""
+    if finding.category == "security" and (is_example(path) or any(matches_glob(path, glob) for glob in _TESTS)):
+        return "in tests, examples or docs"
+    # The rules of bandit and of ruff have the same numbers, and ruff's comment permits both.
+    rule = _BANDIT_RULE.fullmatch(opinion.id)
+    file = checkout.read(path) if rule and opinion.line and finding.verified else None
+    if rule is None or not isinstance(file, SourceFile):
+        return ""
+    code = "\n".join(file.lines[(opinion.line or 1) - 1 : finding.end_line or opinion.line])
+    return "permitted by noqa" if re.search(rf"# noqa(?!:)|# noqa:[^#\n]*\bS{rule[1]}\b", code) else ""
 
 
 def sarif_severity(finding: ReportedFinding) -> Severity:

@@ -38,7 +38,7 @@ from remit.merging.model import (
     ReportedFinding,
 )
 from remit.merging.previous import is_settled, renamed_conflicts
-from remit.merging.sarif.rules import is_layout, rule_of
+from remit.merging.sarif.rules import is_left_out, rule_of
 
 #: A result with a lower confidence needs a person.
 CLARIFY_BELOW = 60.0
@@ -314,13 +314,13 @@ def only_changed(merge: Merge, changed: Spans, since: str) -> Merge:
     return _drop(merge, lambda finding: not _is_changed(finding, changed), f"not on lines changed since {since}")
 
 
-def without_layout(merge: Merge) -> Merge:
-    """Drop the findings of analysers on the order of imports and the layout of code."""
-    return _drop(merge, _is_about_layout, "layout of code, which a formatter changes")
+def without_style(merge: Merge) -> Merge:
+    """Drop the findings of analysers that are only style or hints."""
+    return _drop(merge, _is_style, "style or a hint; --style keeps it")
 
 
-def _is_about_layout(finding: MergedFinding) -> bool:
-    return bool(finding.opinions) and all(is_layout(opinion.agent, rule_of(opinion)) for opinion in finding.opinions)
+def _is_style(finding: MergedFinding) -> bool:
+    return bool(finding.opinions) and all(is_left_out(one.agent, rule_of(one)) for one in finding.opinions)
 
 
 def _is_changed(finding: MergedFinding, changed: Spans) -> bool:

@@ -9,14 +9,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from remit.secrets.scan import find_secrets
+from remit.secrets.scan import entropy, find_secrets
+from remit.secrets.secret_kinds import NAMED
 
 #: Larger files are data.
 _MAX_BYTES = 2_000_000
 _MAX_RESULTS = 1_000
-#: The confidence of a finding; a key in a test, an example or documentation is probably not real.
+#: The confidence of a finding. A key in a test, an example or documentation is probably not real, and neither is one
+#: that does not look random: `postgres`, `langfuse_ee_test`, the name of a key.
 _RANK = 85.0
-_TEST_RANK = 30.0
+_UNLIKELY_RANK = 30.0
+_MIN_ENTROPY = 3.0
+#: Kinds of secrets that only their names give away, and the length from which such a value needs no capitals.
+_NAMED = frozenset(kind.name for kind in NAMED)
+_LONG = 32
 #: Settings without real values, which a project copies.
 _IS_EXAMPLE = re.compile(r"(?:^|[._-])(?:example|sample|template|dist|tmpl)(?:[._-]|$)", re.IGNORECASE)
 _IS_TEST = re.compile(
@@ -69,20 +75,28 @@ def is_example(path: str) -> bool:
     return bool(_IS_TEST.search(f"/{path}") or _IS_EXAMPLE.search(name)) or path.endswith(_PROSE)
 
 
+def _is_random(value: str, *, by_name: bool) -> bool:
+    is_mixed = len(value) >= _LONG or (any(map(str.islower, value)) and any(map(str.isupper, value)))
+    return any(map(str.isdigit, value)) and entropy(value) >= _MIN_ENTROPY and (is_mixed or not by_name)
+
+
 def _results(path: str, text: str) -> Iterator[dict[str, Any]]:
-    lines: dict[int, str] = {}
+    lines: dict[int, tuple[bool, str]] = {}
     line, position = 1, 0
-    for start, _, _, name in sorted(find_secrets(text)):
+    for start, _, end, name in sorted(find_secrets(text)):
         line += text.count("\n", position, start)
         position = start
-        lines.setdefault(line, name)
-    for line, name in lines.items():
+        value = text[start:end]
+        is_likely = not is_example(path) and _is_random(value, by_name=name in _NAMED)
+        if line not in lines or (is_likely and not lines[line][0]):
+            lines[line] = is_likely, name
+    for line, (is_likely, name) in lines.items():
         place = {"artifactLocation": {"uri": path}, "region": {"startLine": line}}
         what = f"{'An' if _AN.match(name) else 'A'} {name}"
         yield {
             "ruleId": name.replace(" ", "-"),
             "level": "error",
-            "rank": _TEST_RANK if is_example(path) else _RANK,
+            "rank": _RANK if is_likely else _UNLIKELY_RANK,
             "message": {
                 "text": f"{what} is in this file. If it is real, revoke it and load a new one from the environment."
             },

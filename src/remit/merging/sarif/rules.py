@@ -140,7 +140,7 @@ class _SeverityTable(NamedTuple):
 
     rules: dict[Severity, list[str]]
     style: list[str]
-    layout: list[str]
+    hints: list[str]
     weaknesses: dict[int, Severity]
 
 
@@ -150,13 +150,13 @@ def _severities() -> _SeverityTable:
     words: tuple[Severity, ...] = ("critical", "important", "minor")
     weaknesses = {number: word for word in words for number in table["cwe"][word]}
     rules = {word: table["rules"][word] for word in words}
-    return _SeverityTable(rules, table["rules"]["style"], table["rules"]["layout"], weaknesses)
+    return _SeverityTable(rules, table["rules"]["style"], table["rules"]["hints"], weaknesses)
 
 
 def _matching(tool: str, name: str, patterns: Iterable[str]) -> Iterator[str]:
     """Yield the patterns that match a rule. Rules of ruff from flake8-bandit have the numbers of bandit."""
     same = re.fullmatch(r"S([1-7]\d\d)", name) if tool == "ruff" else None
-    full = f"bandit/B{same[1]}" if same else f"{tool}/{name}"
+    full = f"bandit/B{same[1]}" if same else f"{tool}/{name.removeprefix(f'{tool}/')}"
     return (pattern for pattern in patterns if fnmatchcase(full, pattern))
 
 
@@ -171,13 +171,13 @@ def _severity_of_rule(tool: str, name: str) -> Severity | None:
 @cache
 def is_style(tool: str, name: str) -> bool:
     """Return whether a rule is about style, which is never more than minor."""
-    return any(_matching(tool, name, _severities().style)) or is_layout(tool, name)
+    return any(_matching(tool, name, _severities().style))
 
 
 @cache
-def is_layout(tool: str, name: str) -> bool:
-    """Return whether a rule is about the order of imports or the layout of code."""
-    return any(_matching(tool, name, _severities().layout))
+def is_left_out(tool: str, name: str) -> bool:
+    """Return whether a rule is about style, or only gives hints: a review leaves it out."""
+    return is_style(tool, name) or any(_matching(tool, name, _severities().hints))
 
 
 def is_analyser(agent: str) -> bool:

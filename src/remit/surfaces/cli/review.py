@@ -15,7 +15,7 @@ from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Resolving
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
-from remit.merging.merge import merge_reports, only_changed, with_coverage, without_layout, without_sections
+from remit.merging.merge import merge_reports, only_changed, with_coverage, without_sections, without_style
 from remit.merging.model import Merge, MergeSettings
 from remit.orchestrate.api import PlanResult, begin_plan
 from remit.orchestrate.coverage import language_coverage
@@ -49,7 +49,7 @@ _ANALYSERS_THRESHOLD = 50.0
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @click.option("--changed-since", metavar="REV", help="Keep findings on lines changed since this commit.")
 @click.option("--all", "is_all", is_flag=True, help="Keep findings on all lines, also if the branch has changes.")
-@click.option("--style", "is_style", is_flag=True, help="Keep findings on the order of imports and the layout of code.")
+@click.option("--style", "is_style", is_flag=True, help="Keep findings on style, and hints of analysers.")
 @click.option("--agents", metavar="NAMES", help="The reviewers, separated by commas; default: all that are available.")
 @click.option("--threshold", type=float, help="Keep findings of at least this confidence.")
 @click.option(
@@ -198,7 +198,7 @@ def _report(
     sources = open_sources(root)
     merged = with_dismissals(merged, sources.workspace)
     if not options["is_style"]:
-        merged = without_layout(merged)
+        merged = without_style(merged)
     if changes is not None:
         merged = only_changed(merged, changes.lines, changes.since)
     files = write_reports(merged, root, data / "reports", f"review-{found.plan.id}")
