@@ -321,23 +321,37 @@ def _joined(notes: Sequence[str], room: int) -> list[str]:
 
 def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
     shown: dict[bool, list[MergedFinding]] = {True: [], False: []}
-    numbers = Counter[bool]()
+    reasons = {True: Counter[str](), False: Counter[str]()}
     for finding in merge.dropped:
         is_dismissed = "dismissed" in finding.flags
-        numbers[is_dismissed] += 1
-        if numbers[is_dismissed] <= _MAX_DROPPED:
+        reasons[is_dismissed][_reason(finding)] += 1
+        if len(shown[is_dismissed]) <= _MAX_DROPPED:
             shown[is_dismissed].append(finding)
-    yield from _dropped_list("Dismissed", shown[True], numbers[True], columns)
-    yield from _dropped_list("Dropped", shown[False], numbers[False], columns)
+    yield from _dropped_list("Dismissed", shown[True], reasons[True], columns)
+    yield from _dropped_list("Dropped", shown[False], reasons[False], columns)
 
 
-def _dropped_list(heading: str, findings: Sequence[MergedFinding], number: int, columns: int) -> Iterator[Line]:
-    """Yield the first findings of a list of this number."""
+def _reason(finding: MergedFinding) -> str:
+    return escape_control(finding.reason) if isinstance(finding.reason, str) else "no reason given"
+
+
+def _dropped_list(
+    heading: str, findings: Sequence[MergedFinding], reasons: Counter[str], columns: int
+) -> Iterator[Line]:
+    """Yield each finding of a short list, or how many findings a long one has for each reason."""
     if not findings:
         return
-    yield _heading(heading, f"{number:,}; the JSON form has all of them")
+    yield _heading(heading, f"{reasons.total():,}; the JSON form has all of them")
+    if len(findings) > _MAX_DROPPED:
+        for reason, number in reasons.most_common(_MAX_DROPPED):
+            first, *rest = _wrapped(truncate_text(reason, 2 * MAX_TITLE), columns, " " * 10)
+            yield [Piece(f"{number:>8,}  "), Piece(first[10:], "dim")]
+            yield from ([Piece(row, "dim")] for row in rest)
+        if len(reasons) > _MAX_DROPPED:
+            yield [Piece(f"  and {len(reasons) - _MAX_DROPPED:,} more reasons", "dim")]
+        yield []
+        return
     for finding in findings:
-        reason = escape_control(finding.reason) if isinstance(finding.reason, str) else "no reason given"
         words = "  ".join(
             filter(None, [escape_control(finding.id), truncate_text(escape_control(finding.title), MAX_TITLE)])
         )
@@ -346,10 +360,8 @@ def _dropped_list(heading: str, findings: Sequence[MergedFinding], number: int, 
         yield [Piece(f"  {severity:<10}", SEVERITY_STYLES[severity]), Piece(first[12:])]
         yield from ([Piece(row)] for row in rest)
         location = escape_control(location_of(finding)) or "no location"
-        for row in _wrapped(f"{location}: {truncate_text(reason, 2 * MAX_TITLE)}", columns, " " * 12):
+        for row in _wrapped(f"{location}: {truncate_text(_reason(finding), 2 * MAX_TITLE)}", columns, " " * 12):
             yield [Piece(row, "dim")]
-    if number > len(findings):
-        yield [Piece(f"  and {number - len(findings):,} more", "dim")]
     yield []
 
 
