@@ -25,6 +25,7 @@ from remit.operations.review_items import Undo, decide_item, page_of_items, plac
 from remit.operations.served import lock_next, undo
 from remit.store import review_queue
 from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem
+from remit.surfaces.server.document_view import coloured_lines
 from remit.surfaces.server.site import (
     caller_of,
     choice_of,
@@ -132,12 +133,14 @@ async def item_page(request: Request) -> Response:
     done = request.query_params.get("done", "")
     own = await review_queue.history(site.database, reviewer=person.name, limit=1)
     last = own[0] if own and own[0].undone is None else None
+    code = await asyncio.to_thread(read_code, item, site.folder)
     return render(
         request,
         "item.html",
         item=item,
         body=body_view(item),
-        code=await asyncio.to_thread(read_code, item, site.folder),
+        code=code,
+        coloured=coloured_lines("\n".join(code.lines), path=item.path or ""),
         wanted=wanted,
         query=query_of(wanted),
         progress=await review_queue.progress(site.database, wanted, reviewer=person.name),

@@ -105,6 +105,7 @@ def _session_values(site: Site, name: str) -> dict[str, Any] | None:
         "decisions": decisions,
         "results": results,
         "changes": [_entry(vars(change), _CHANGE) for change in state.changes],
+        "untrue": [_entry(vars(count) | {"stopped": count.stopped}, {}) for count in state.untrue.values()],
     }
 
 

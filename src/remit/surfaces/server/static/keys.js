@@ -66,8 +66,10 @@ function choices(words) {
   const links = document.querySelectorAll(".bar nav a, main a[href^='/']");
   const seen = new Set(found.map((one) => one.address));
   for (const link of links) {
-    const row = link.closest("tr, li");
-    const text = (row && row.contains(link) ? row.innerText : link.textContent).replace(/\s+/g, " ").trim();
+    // The first link of a row is named by the row's first two cells and its last one: number, agent and task.
+    const row = link.closest("tr");
+    const cells = row?.querySelector("a[href]") === link ? [row.cells[0], row.cells[1], [...row.cells].at(-1)] : [link];
+    const text = [...new Set(cells)].map((cell) => cell.innerText).join(" ").replace(/\s+/g, " ").trim();
     const address = link.getAttribute("href");
     if (seen.has(address) || !text.toLowerCase().includes(wanted)) continue;
     seen.add(address);
