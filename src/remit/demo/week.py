@@ -63,28 +63,28 @@ class WeekSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: The first untrue statement.
     example: str = ""
     exception: str = ""
+    calls: tuple[SessionCall, ...] = ()
+    delegations: tuple[str, ...] = ()
 
 
-def write_sessions(
-    root: Path, now: datetime, texts: Sequence[str], sessions: Sequence[WeekSession], calls: Sequence[SessionCall]
-) -> None:
+def write_sessions(root: Path, now: datetime, texts: Sequence[str], sessions: Sequence[WeekSession]) -> None:
     """Write sessions into the gate's folder of a checkout. `texts` are reports of subagents."""
     folder = folder_of(str(root))
     for number, one in enumerate(sessions):
         name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"session {number}"))
         started = (now - timedelta(hours=one.hours_ago)).timestamp()
         with open_session(folder, name) as state:
-            _fill(state, number, started, calls)
+            _fill(state, number, started, one)
             state.open_with(one.title, one.branch)
             _record_answers(state, one, started)
-        for position, text in enumerate(texts[: 1 + number % len(texts)] if texts else ()):
+        for position, text in enumerate(texts[: one.delegations.count(_EXPLORER)]):
             _keep(folder, name, root, text, f"agent-{position}", started + 300 + 60 * position)
 
 
-def _fill(state: SessionState, number: int, started: float, calls: Sequence[SessionCall]) -> None:
+def _fill(state: SessionState, number: int, started: float, session: WeekSession) -> None:
     state.started, state.updated = started, started + 1800
     state.prompts = 3
-    for position, call in enumerate(calls):
+    for position, call in enumerate(session.calls):
         state.decisions.append(
             DecisionEntry(
                 at=started + 40 * position,
@@ -100,8 +100,8 @@ def _fill(state: SessionState, number: int, started: float, calls: Sequence[Sess
         )
         if not call.rule and call.tool == "Read":
             state.window.add(call.path, _LINES)
-    for position, agent in enumerate(("code-explorer", "backend-specialist")):
-        entry = Delegation(agent, started + 240 + 60 * position, state="accepted" if position == 0 else "open")
+    for position, agent in enumerate(session.delegations):
+        entry = Delegation(agent, started + 240 + 60 * position, state="accepted")
         entry.agent_id = f"agent-{position}"
         state.delegations[f"toolu_{number:02}_agent_{position}"] = entry
     state.analysed["shop/orders.py"] = "code-explorer"
@@ -216,7 +216,6 @@ class Week(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reviews: tuple[WeekReview, ...]
     questions: tuple[WeekQuestion, ...]
     sessions: tuple[WeekSession, ...]
-    calls: tuple[SessionCall, ...]
 
     def of(self, review: WeekReview) -> list[WeekFinding]:
         """Return the findings of a review."""
@@ -252,7 +251,7 @@ async def fill_demo(database: Database, settings: Settings, root: Path, *, now: 
                 start = (now - timedelta(days=days_ago)).replace(hour=hour, minute=12, second=0, microsecond=0)
                 await database.rows("demo.date", plan=number, start=min(start, now - _LATEST), factor=_STRETCH)
     texts = [row["result"] for row in await database.rows("demo.answers", agent=_EXPLORER)]
-    await asyncio.to_thread(write_sessions, root, now, texts, week.sessions, week.calls)
+    await asyncio.to_thread(write_sessions, root, now, texts, week.sessions)
     await _decide(database, week, now)
     while await ledger.fold(database):
         pass

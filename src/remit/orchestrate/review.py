@@ -147,7 +147,7 @@ def review_plan(
     analysers = [
         DelegationSpec(
             agent=name,
-            task=f"Analyse {', '.join(scope)}",
+            task=f"Analyse {'the checkout' if '.' in scope else ', '.join(scope)}",
             runner="sarif",
             command=name,
             kind="review",
