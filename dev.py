@@ -211,7 +211,9 @@ def install(environment: Environment, name: str, *arguments: str) -> None:
     if uv := find_uv():
         command = [uv, "pip", "install", "--python", python]
     else:
+        # As uv does: Python compiles the modules that it imports, a fifth of all.
         command = [python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-user"]
+        command.append("--no-compile")
     command += ["--quiet", "--no-deps", "--no-build-isolation", *arguments]
     run_quietly(environment, f"installing {name}", command)
 
