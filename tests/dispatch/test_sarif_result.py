@@ -360,6 +360,8 @@ HORSE = "Possible hardcoded password: 'correct horse'"
         ("B106", "shop/tests/conftest.py", HORSE, "", "in tests, examples or docs"),
         ("B608", "tests/test_web.py", "SQL injection", "", "in tests, examples or docs"),
         ("B608", "examples/app.py", "SQL injection", "", "in tests, examples or docs"),
+        ("B608", "examples/shop/app.py", "SQL injection", "", ""),
+        ("B106", "examples/shop/tests/conftest.py", HORSE, "", "in tests, examples or docs"),
         ("B106", "shop/app.py", "Possible hardcoded password: ''", "", "empty, so probably not a password"),
         ("B608", "shop/app.py", "SQL injection", "  # noqa: E501, S608 (the name is constant)", "permitted by noqa"),
         ("B608", "shop/app.py", "SQL injection", "  # noqa", "permitted by noqa"),
@@ -373,7 +375,10 @@ def test_a_probable_false_alarm_is_downgraded_with_a_reason(
 ) -> None:
     (tmp_path / path).parent.mkdir(parents=True)
     (tmp_path / path).write_text(f"password = 'x'{comment}\n", encoding="utf-8")
-    text = sarif_result(sarif(result(words, path, 1, ruleId=rule), tool="bandit"), "bandit", tmp_path)
+    text = sarif_result(
+        sarif(result(words, path, 1, ruleId=rule), tool="bandit"), "bandit", tmp_path, scope=["examples/shop"]
+    )
     row = next(line for line in text.split("\n") if words in line)
     assert (f"{rule}: {why}: {words}" in row) == bool(why)
     assert ("| 30 |" in row) == bool(why)
+    assert ("| critical |" in row) == (rule == "B608" and not why), "a critical finding is never dropped"

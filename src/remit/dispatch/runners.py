@@ -19,6 +19,7 @@ import stat
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -129,7 +130,8 @@ async def run_program(
     text = output
     if brief.runner == "sarif" and (analyser is None or not has_failed):
         data = output.encode("utf-8", "replace")
-        text = await asyncio.to_thread(sarif_result, data, job.agent, root, brief.kind, left_out=ended.left_out)
+        convert = partial(sarif_result, left_out=ended.left_out, scope=job.request.get("scope") or ())
+        text = await asyncio.to_thread(convert, data, job.agent, root, brief.kind)
     elif analyser is not None:
         return RunEnd("error", output.strip(), _failure_of(ended, errors or output))
     elif code != 0:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -107,10 +107,13 @@ class SarifReview(msgspec.Struct, frozen=True):
         return "FAILED" if each == {"FAILED"} else "SUCCESS" if is_complete else "PARTIAL"
 
 
-def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review", *, left_out: int = 0) -> str:
+def sarif_result(
+    data: bytes, agent: str, root: Path, kind: str = "review", *, left_out: int = 0, scope: Sequence[str] = ()
+) -> str:
     """Return the Markdown of a result with a program's findings; FAILED if the program failed or printed no SARIF.
 
-    `left_out` is the number of results that the program reported and that are not in `data`.
+    `left_out` is the number of results that the program reported and that are not in `data`; `scope` has the paths that
+    it was to read.
     """
     checkout = WorkTree(root)
     name = plain_text(agent, checkout, 80) if slug(agent) else "unnamed"
@@ -122,7 +125,8 @@ def sarif_result(data: bytes, agent: str, root: Path, kind: str = "review", *, l
     except UsageError as error:
         message = plain_text(str(error).partition(": ")[2], checkout)
         return render(_failure(name, "NotSarif", message, "Make the program print SARIF 2.1.0 and nothing else"))
-    review = build_review(reports, skipped["unreadable"] + skipped["over the limit"], checkout, left_out)
+    unread = skipped["unreadable"] + skipped["over the limit"]
+    review = _build_review([_adjusted_report(one, checkout, scope) for one in reports], unread, checkout, left_out)
     result = _finished(name, review)
     if review.status == "FAILED":
         remedy = "Fix the error that the program reports and run it again"
@@ -285,10 +289,10 @@ def _counted(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def build_review(reports: list[Report], unread: int, checkout: Workspace, left_out: int = 0) -> SarifReview:
+def _build_review(reports: list[Report], unread: int, checkout: Workspace, left_out: int) -> SarifReview:
     """Return the findings of all runs, with entries for the first of them, within the limits."""
     findings = sorted(
-        (_adjusted(one, checkout) for report in reports for one in report.rows if not one.reason),
+        (one for report in reports for one in report.rows if not one.reason),
         key=lambda one: (-SCALE.index(sarif_severity(one)), one.category != "security", -one.opinion.confidence),
     )
     entries: list[SarifEntry] = []
@@ -306,23 +310,31 @@ def build_review(reports: list[Report], unread: int, checkout: Workspace, left_o
     return SarifReview(reports, unread, findings, entries, left_out)
 
 
-def _adjusted(finding: ReportedFinding, checkout: Workspace) -> ReportedFinding:
-    """Lower the confidence of a finding that is probably a false alarm."""
-    reason = false_alarm_reason(finding, checkout)
+def _adjusted_report(report: Report, checkout: Workspace, scope: Sequence[str]) -> Report:
+    return msgspec.structs.replace(report, rows=tuple(_adjusted(one, checkout, scope) for one in report.rows))
+
+
+def _adjusted(finding: ReportedFinding, checkout: Workspace, scope: Sequence[str]) -> ReportedFinding:
+    """Lower the confidence of a finding that is probably a false alarm. It is not critical: that is never dropped."""
+    reason = _false_alarm_reason(finding, checkout, scope)
     if not reason:
         return finding
     original = finding.opinion
     lowered = min(original.confidence, _FALSE_ALARM_CONFIDENCE)
-    opinion = msgspec.structs.replace(original, title=f"{reason}: {original.title}", confidence=lowered)
+    severity = min(sarif_severity(finding), "important", key=SCALE.index)
+    title = f"{reason}: {original.title}"
+    opinion = msgspec.structs.replace(original, title=title, confidence=lowered, severity=severity)
     return msgspec.structs.replace(finding, opinion=opinion)
 
 
-def false_alarm_reason(finding: ReportedFinding, checkout: Workspace) -> str:
+def _false_alarm_reason(finding: ReportedFinding, checkout: Workspace, scope: Sequence[str]) -> str:
     """Return why a finding is probably a false alarm; empty if it may be real."""
     path, opinion = finding.path or "", finding.opinion
     if _PASSWORD_RULES.fullmatch(opinion.id) and _EMPTY.search(opinion.title):
         return "empty, so probably not a password"
-    if finding.category == "security" and (is_example(path) or any(matches_glob(path, glob) for glob in _TESTS)):
+    # Who asks for a review of an example wants to know about it.
+    inner = "" if path in scope else min((path.removeprefix(f"{one}/") for one in scope), key=len, default=path)
+    if finding.category == "security" and (is_example(inner) or any(matches_glob(inner, glob) for glob in _TESTS)):
         return "in tests, examples or docs"
     # The rules of bandit and of ruff have the same numbers, and ruff's comment permits both.
     rule = _BANDIT_RULE.fullmatch(opinion.id)
