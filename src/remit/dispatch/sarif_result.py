@@ -126,7 +126,9 @@ def sarif_result(
         message = plain_text(str(error).partition(": ")[2], checkout)
         return render(_failure(name, "NotSarif", message, "Make the program print SARIF 2.1.0 and nothing else"))
     unread = skipped["unreadable"] + skipped["over the limit"]
-    review = _build_review([_adjusted_report(one, checkout, scope) for one in reports], unread, checkout, left_out)
+    review = _build_review(
+        [_adjusted_report(report, checkout, scope) for report in reports], unread, checkout, left_out
+    )
     result = _finished(name, review)
     if review.status == "FAILED":
         remedy = "Fix the error that the program reports and run it again"
@@ -137,7 +139,7 @@ def sarif_result(
 def _finished(name: str, review: SarifReview) -> model.Result:
     ticks = (model.Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in _CHECKLIST.items())
     # Findings that are probably false do not lower the confidence of the result.
-    likely = [one for one in review.findings if one.opinion.confidence > _FALSE_ALARM_CONFIDENCE]
+    likely = [finding for finding in review.findings if finding.opinion.confidence > _FALSE_ALARM_CONFIDENCE]
     confidence = _confidence(likely or review.findings)
     unsure = "The program may raise false alarms and name locations that do not exist; check each of them."
     if float(confidence.score) < _ASKING:
@@ -231,10 +233,10 @@ def _confidence(findings: list[ReportedFinding]) -> model.Confidence:
     """Return the mean of two means: of the findings whose locations exist, and of the others."""
     if not findings:
         return model.Confidence(score=70.0, reason="nothing was found, and the rules do not cover everything")
-    if all(one.opinion.confidence <= _FALSE_ALARM_CONFIDENCE for one in findings):
+    if all(finding.opinion.confidence <= _FALSE_ALARM_CONFIDENCE for finding in findings):
         return model.Confidence(score=70.0, reason="only probable false alarms were found")
-    existing = [one.opinion.confidence for one in findings if one.verified]
-    others = [one.opinion.confidence for one in findings if not one.verified]
+    existing = [finding.opinion.confidence for finding in findings if finding.verified]
+    others = [finding.opinion.confidence for finding in findings if not finding.verified]
     verified, inferred = (round(min(_MAX_CONFIDENCE, fmean(each)), 1) if each else 0.0 for each in (existing, others))
     score = round((verified + inferred) / 2, 1) if others else verified
     reason = f"the locations of {len(existing)} of {_counted(len(findings), 'finding')} exist"
@@ -292,7 +294,7 @@ def _counted(count: int, word: str) -> str:
 def _build_review(reports: list[Report], unread: int, checkout: Workspace, left_out: int) -> SarifReview:
     """Return the findings of all runs, with entries for the first of them, within the limits."""
     findings = sorted(
-        (one for report in reports for one in report.rows if not one.reason),
+        (row for report in reports for row in report.rows if not row.reason),
         key=lambda one: (-SCALE.index(sarif_severity(one)), one.category != "security", -one.opinion.confidence),
     )
     entries: list[SarifEntry] = []
@@ -311,7 +313,7 @@ def _build_review(reports: list[Report], unread: int, checkout: Workspace, left_
 
 
 def _adjusted_report(report: Report, checkout: Workspace, scope: Sequence[str]) -> Report:
-    return msgspec.structs.replace(report, rows=tuple(_adjusted(one, checkout, scope) for one in report.rows))
+    return msgspec.structs.replace(report, rows=tuple(_adjusted(row, checkout, scope) for row in report.rows))
 
 
 def _adjusted(finding: ReportedFinding, checkout: Workspace, scope: Sequence[str]) -> ReportedFinding:
@@ -333,7 +335,7 @@ def _false_alarm_reason(finding: ReportedFinding, checkout: Workspace, scope: Se
     if _PASSWORD_RULES.fullmatch(opinion.id) and _EMPTY.search(opinion.title):
         return "empty, so probably not a password"
     # Who asks for a review of an example wants to know about it.
-    inner = "" if path in scope else min((path.removeprefix(f"{one}/") for one in scope), key=len, default=path)
+    inner = "" if path in scope else min((path.removeprefix(f"{folder}/") for folder in scope), key=len, default=path)
     if finding.category == "security" and (is_example(inner) or any(matches_glob(inner, glob) for glob in _TESTS)):
         return "in tests, examples or docs"
     # The rules of bandit and of ruff have the same numbers, and ruff's comment permits both.

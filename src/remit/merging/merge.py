@@ -320,7 +320,7 @@ def without_style(merge: Merge) -> Merge:
 
 
 def _is_style(finding: MergedFinding) -> bool:
-    return bool(finding.opinions) and all(is_left_out(one.agent, rule_of(one)) for one in finding.opinions)
+    return bool(finding.opinions) and all(is_left_out(opinion.agent, rule_of(opinion)) for opinion in finding.opinions)
 
 
 def _is_changed(finding: MergedFinding, changed: Spans) -> bool:
