@@ -21,7 +21,8 @@ def test_secrets_are_reported_and_files_that_are_not_searched_are_named(
     files = {
         "conf.ini": f'a = 1\naws_key = "{KEY}"\n'.encode(),
         "README.md": f"`{KEY}`\n".encode(),
-        "compose.yml": b"DB_PASSWORD: ${DB_PASSWORD:-postgres}\nWIDTH_KEY: mono-width-0.7rem\nTOKEN: zQ81kd93hXw0Tm5\n",
+        "compose.yml": b"DB_PASSWORD: ${DB_PASSWORD:-postgres}\nSTORAGE_KEY: sk-lf-1234567890\n"
+        b"API_TOKEN: zQ81kd93hXw0Tm5b\n",
         "poetry.lock": KEY.encode(),
         "logo.png": b"\x89PNG\0" + KEY.encode(),
         "big.csv": b"a" * 2_000_001,
