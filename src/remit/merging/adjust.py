@@ -37,7 +37,6 @@ from remit.merging.model import (
     ReportedFinding,
     ReportedStatement,
 )
-from remit.merging.sarif.rules import is_analyser
 from remit.workspace.files import SourceFile, Workspace
 
 #: From best to worst.
@@ -93,7 +92,6 @@ def _own_conflicts(verdict: Verdict, agent: str, *, is_merge: bool) -> Iterator[
     """Yield the conflicts of a merged report, or those of an agent with itself: a person decides them, too."""
     if is_merge:
         yield from _conflicts(verdict)
-    if is_merge or is_analyser(agent):  # the rules of a program rate a line independently
         return
     ids = {finding.line: finding.id or finding.title for finding in verdict.document.findings}
     for violation in verdict.violations:

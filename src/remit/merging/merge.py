@@ -38,7 +38,7 @@ from remit.merging.model import (
     ReportedFinding,
 )
 from remit.merging.previous import is_settled, renamed_conflicts
-from remit.merging.sarif.rules import is_left_out, rule_of
+from remit.merging.sarif.rules import is_analyser, is_left_out, rule_of
 
 #: A result with a lower confidence needs a person.
 CLARIFY_BELOW = 60.0
@@ -76,7 +76,10 @@ def _merge_rows(
     reports = [*reports, *_missing(reports, settings)]
     answered = len({report.agent for report in reports if report.status not in ("FAILED", *NOT_COUNTED)})
     statements = [statement for report in reports for statement in report.statements]
-    conflicts = [*compliance_conflicts(statements), *(conflict for report in reports for conflict in report.conflicts)]
+    own_conflicts = (conflict for report in reports for conflict in report.conflicts)
+    # The rules of a program rate a line independently.
+    own_conflicts = (one for one in own_conflicts if one.kind != "self" or not is_analyser(one.agents[0]))
+    conflicts = [*compliance_conflicts(statements), *own_conflicts]
     own = {(agent, one.finding) for one in conflicts if one.kind == "self" for agent in one.agents}
     checks = _Checks(denials(statements), own, has_earlier=bool(earlier))
     for rows in drafts.row_batches():

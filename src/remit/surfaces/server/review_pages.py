@@ -25,7 +25,7 @@ from remit.operations.review_items import Undo, decide_item, page_of_items, plac
 from remit.operations.served import lock_next, undo
 from remit.store import review_queue
 from remit.store.review_queue import ItemFilter, ItemState, ItemTaken, ReviewItem
-from remit.surfaces.server.document_view import coloured_lines
+from remit.surfaces.server.job_pages import coloured_lines
 from remit.surfaces.server.site import (
     caller_of,
     choice_of,
