@@ -92,8 +92,8 @@ _BRACES = lazy_pattern(
 )
 #: A path with an invisible character, or with one that is written as an entity of HTML: `a&#46;py:12`.
 _DISGUISED = lazy_pattern(
-    rf"(?<![\w./\\:#-])(?:(?!{INVISIBLE})[\w./\\:#-])++"
-    rf"(?:{INVISIBLE}|&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|\w{{2,20}});)(?:[\w./\\:#;&-]|{INVISIBLE})*+",
+    rf"(?<![\w./\\:#\[\]-])(?:(?!{INVISIBLE})[\w./\\:#\[\]-])++"
+    rf"(?:{INVISIBLE}|&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|\w{{2,20}});)(?:[\w./\\:#\[\];&-]|{INVISIBLE})*+",
     re.IGNORECASE,
 )
 _INVISIBLE = lazy_pattern(INVISIBLE)
