@@ -499,6 +499,7 @@ def test_a_comment_with_a_word_such_as_after_does_not_end_the_comparison(tmp_pat
         ("`a.py:2` no longer contains `x = 2`.", []),
         ("`a.py:2` should contain `x = 2`.", []),
         ("`a.py:2` has `two problems`.", []),
+        ('`a.py:2` has `"line1\\nline2"`.', []),
         ("`a.py:1` contains `other()`.", []),
         ("`a.py` contains `x = 2`.", []),
         ("See `a.py:2`. The guide says `x = 2`.", []),

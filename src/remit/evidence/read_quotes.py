@@ -33,7 +33,8 @@ _CONTAINS = lazy_pattern(
     r"(`{1,2})(?!`)([^`\n]{3,300})\1(?!`)"
 )
 _SIGN_OF_CODE = lazy_pattern(r"[=(){}\[\];<>\"']")
-_ONLY_NAME = lazy_pattern(r"[\w$.:#>/\\-]{1,200}(?:\(\))?")
+#: A name or a string alone: a value may be written in another way in the code.
+_ONLY_VALUE = lazy_pattern(r"[\w$.:#>/\\-]{1,200}(?:\(\))?|\"[^\"]*\"|'[^']*'")
 #: What joins inline code with the location after it: `` `x = 1` (a/b.py:12) ``.
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
 #: Languages of fences that show programs at work, and the endings of files in these languages.
@@ -449,12 +450,12 @@ def _inline_quote(place: Claim, text: str, segment: Segment) -> Claim:
 def _contained(text: str, own: list[Claim]) -> Iterator[tuple[Claim, str]]:
     """Yield each place with the code that the text states it has: `` `a.py:12` contains `x = 1` ``.
 
-    A name alone is a name, and not a quote.
+    A name or a string alone is not a quote.
     """
     for place in own:
         found = _CONTAINS.match(text, place.end) if place.line is not None else None
         code = found[2].strip() if found is not None else ""
-        if _SIGN_OF_CODE.search(code) and not _ONLY_NAME.fullmatch(code):
+        if _SIGN_OF_CODE.search(code) and not _ONLY_VALUE.fullmatch(code):
             yield place, code
 
 
