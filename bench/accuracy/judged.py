@@ -38,6 +38,7 @@ SETS = (
     "blind3",
     "blind4",
     "blind5",
+    "blind6",
     "guides1",
     "guides2",
     "guides3",
