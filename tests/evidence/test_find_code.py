@@ -344,6 +344,11 @@ CASES = [
         # A line of another case does not verify an altered one
         ("a.ts", CASES, [*CASES[:3], CASES[4]], "cited"),
         ("a.ts", CASES, [*CASES[:2], CASES[6], CASES[7]], "nowhere"),
+        # A quoted block that is empty is empty
+        ("a.js", ["try {", "  save();", "} catch (e) {", "  log(e);", "}"], ["} catch (e) {", "}"], "cited"),
+        ("a.js", ["try {", "  save();", "} catch (e) {", "  log(e);", "}"], ["} catch (e) {}"], "nowhere"),
+        ("a.js", ["try {", "  save();", "} catch (e) {", "}"], ["} catch (e) {}"], "cited"),
+        ("a.py", ["run(", "    a,", ")"], ["run()"], "nowhere"),
         # Dots stand for a part of a line or string
         ("a.js", ["send(chat, '*Error: the cart is empty*');"], ["send(chat, '*Error...*');"], "cited"),
         ("a.js", ["send(chat, '*Error: the cart is empty*');"], ["send(user, '*Error...*');"], "nowhere"),

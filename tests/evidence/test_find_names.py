@@ -103,6 +103,19 @@ def test_definitions_are_distinguished_from_uses(tmp_path: Path) -> None:
     assert names.facts(file, "total", 15, None, with_definitions=False).definitions == (32,)
 
 
+@pytest.mark.parametrize(
+    ("line", "end_line", "is_near", "is_other"),
+    [(2, None, True, False), (3, None, False, True), (20, 29, False, True), (36, None, True, False)],
+)
+def test_a_use_next_to_the_lines_or_a_comment_does_not_show_a_name_that_is_defined_elsewhere(
+    line: int, end_line: int | None, is_near: bool, is_other: bool, tmp_path: Path
+) -> None:
+    lines = ["pass"] * 40
+    lines[1], lines[24], lines[37] = "total(cart)", "# total is slow", "def total(cart):"
+    facts = finder(tmp_path).facts(source("\n".join(lines)), "total", line, end_line, with_definitions=False)
+    assert (facts.is_near, facts.is_other) == (is_near, is_other)
+
+
 def test_a_name_elsewhere_is_at_the_nearest_definition_else_at_the_nearest_use(tmp_path: Path) -> None:
     lines = ["pass"] * 100
     lines[49], lines[69], lines[89] = "def login(user):", "login(user)", "x = login"

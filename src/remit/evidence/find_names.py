@@ -63,6 +63,8 @@ _PLAIN_WORD = re.compile(rb"\w+")
 #: What comes before a name of something: `cart.`, `Cart::`, `this->`, `items[0].`, `get()?.`.
 _RECEIVER = lazy_pattern(r"([\w$]*)(?:\([^()]{0,80}\)|\[[^\[\]]{0,80}\]|[?!])*(?:\.|::|->|#)$")
 _SELF = frozenset(("self", "this", "cls", "super", "static", "parent", "base"))
+#: A line that is only a comment.
+_COMMENT = lazy_pattern(r"\s*(?://|#(?![a-z])|\*|/\*|--\s|<!--)")
 _MAX_NEAR, _MAX_LINE, _MAX_RECEIVER = 200, 2_000, 120
 
 #: How dependencies are written, by the name of the file.
@@ -131,8 +133,9 @@ class NameFinder:
         near = names.near(short, low, high)
         uses = {number: _use(file, short, owner, number) for number in near[:_MAX_NEAR]} if line is not None else {}
         shown = [number for number, use in uses.items() if use == "named"] if uses else near
-        if shown and not with_definitions:
-            return NameFacts(is_near=True, line=_nearest(shown, line or 1))
+        cited = [number for number in shown if line is None or _is_cited(file, number, line, end_line or line)]
+        if cited and not with_definitions:
+            return NameFacts(is_near=True, line=_nearest(cited, line or 1))
         # A line that reads like the definition needs no parser.
         plain = [number for number in shown if not owner and defined_name(file.lines[number - 1]) == _bare(short, file)]
         if line is not None and plain:
@@ -154,11 +157,13 @@ class NameFinder:
         is_defined = any(low <= number <= high for number in lines)
         if not shown and not inside and not is_defined and near and not lines and not owner:
             shown = near  # nothing else of this name is in the file
-        if shown or inside or is_defined:
+        # A use next to the cited lines, or a comment in them, is a coincidence if the file defines the name elsewhere.
+        is_use_nearby = bool(shown) and not cited and bool(lines)
+        if inside or is_defined or (shown and not is_use_nearby):
             nearest = _nearest([number for number in lines if low <= number <= high] or shown or lines, line or 1)
             return NameFacts(is_near=True, line=nearest, is_definition=is_defined, definitions=lines)
         nearest = _nearest(lines, line or 1) or _nearest(every, line or 1)
-        is_other = bool(near) and not (lines and bodies)
+        is_other = is_use_nearby or (bool(near) and not (lines and bodies))
         return NameFacts(is_near=False, line=nearest, is_definition=bool(lines), definitions=lines, is_other=is_other)
 
     def definition_lines(self, file: SourceFile, name: str) -> list[int]:
@@ -385,6 +390,11 @@ def _use(file: SourceFile, short: str, owner: str, number: int) -> Literal["name
         elif wanted and receiver.endswith(wanted):
             return "named"
     return "named" if how == "alone" and not owner else how
+
+
+def _is_cited(file: SourceFile, number: int, first: int, last: int) -> bool:
+    """Return whether a line is one of the cited ones and more than a comment."""
+    return first <= number <= last and not _COMMENT.match(file.lines[number - 1])
 
 
 def _folded(name: str) -> str:

@@ -41,6 +41,7 @@ _SIBLING = 3
 #: This many quoted lines that follow each other in the file are those that are meant.
 _ANCHORED = 4
 _CLOSING = frozenset(")]}")
+_OPENING = {")": "(", "]": "[", "}": "{"}
 #: A line of a string is not omitted between the marks of the string.
 _QUOTATION = frozenset("\"'`")
 _DECISIVE = frozenset(
@@ -180,8 +181,9 @@ def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:
             reached = (current << 1) & mask
             if is_open or at in quote.gaps:
                 reached |= mask & _after(current)
-            elif at in quote.starts or word not in _QUOTATION:
+            elif at in quote.starts or not (word in _QUOTATION or _OPENING.get(word) == quote.words[at - 1]):
                 # Lines may be omitted where the file breaks a line, also if the quote joins the lines around them.
+                # A quote with `{}` states that nothing is between them.
                 reached |= mask & file.starts & _after(current & file.ends)
                 if word in _CLOSING:  # the comma before the omitted elements of a list may be left out with them
                     reached |= mask & file.starts & _after((current << 1 & file.commas) << 1)
