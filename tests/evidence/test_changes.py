@@ -239,8 +239,7 @@ def test_the_lines_of_a_new_file_are_counted(root: Path, stated: str, expected: 
 
 def test_a_binary_change_has_no_number_to_compare(root: Path) -> None:
     (root / "old.py").write_text("one\n")
-    git(root, "config", "core.attributesFile", str(root / "attributes"))
-    (root / "attributes").write_text("*.py binary\n")
+    (root / ".gitattributes").write_text("*.py binary\n")
     (claim,) = claims(WorkTree(root), implementation(modified="| `old.py` | x | +9 |"))
     assert (claim.outcome, claim.stated) == ("verified", None)
 
