@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from checkouts import Repository
 
+from remit.affected import change_since
 from remit.workspace import commit as commit_module
 from remit.workspace.commit import Commit
 from remit.workspace.git import changed_lines, changes
@@ -105,6 +106,19 @@ def test_files_that_a_repository_makes_git_read_are_switched_off(
     assert run_git(repository.root, "blame", "a.txt", settings=settings) is not None
     assert run_git(repository.root, "ls-files", "--others", "--exclude-standard", settings=settings) is not None
     assert run_git(repository.root, "diff", "HEAD", settings=settings) is not None
+
+
+@pytest.mark.parametrize("file", ["HEAD", "config", "objects/info/alternates"])
+def test_a_pipe_that_git_reads_in_its_own_folder_is_given_up_soon(
+    repository: Repository, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit(**{"a.txt": "1\n"})
+    (repository.root / ".git" / file).unlink(missing_ok=True)
+    os.mkfifo(repository.root / ".git" / file)
+    monkeypatch.setattr("remit.workspace.safe_git._QUICK_SECONDS", 0.5)
+    for call in (lambda: change_since(repository.root, "HEAD"), lambda: changed_lines(repository.root, "HEAD")):
+        with pytest.raises(GitLimitReached, match=r"took longer than 0\.5 seconds"):
+            call()
 
 
 @pytest.mark.parametrize("how", ["grafts", "a replaced commit"])

@@ -33,6 +33,7 @@ _IGNORE_SECONDS = 5.0
 
 def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
     """Return a diff of the files below a root, without running a program that the repository configures."""
+    run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")  # fails soon if a pipe blocks git
     options = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative")
     return run_git(root, "diff", *options, *arguments, settings=without_filters(root))
 
@@ -100,6 +101,8 @@ def renamed_files(root: Path, rev: str) -> dict[str, str]:
 
 def merge_base(root: Path, rev: str) -> str | None:
     """Return the commit at which the checked-out one left another; None without one."""
+    if not run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"):
+        return None
     found = run_git(root, "merge-base", "--end-of-options", rev, "HEAD")
     return decode_output(found).strip() or None if found else None
 

@@ -21,7 +21,9 @@ from remit.secrets.environment import without_secrets
 
 #: The default limits of a command: seconds, and bytes of output.
 SECONDS = 120.0
-_CONFIG_SECONDS = 10.0
+#: What reads only configuration and references. A pipe in their place blocks git.
+_QUICK = frozenset({"config", "rev-parse"})
+_QUICK_SECONDS = 10.0
 MAX_OUTPUT = 256 * 1024 * 1024
 _PIECE = 64 * 1024
 _SAFE = (
@@ -99,7 +101,7 @@ def run_git(
     root: str | os.PathLike[str],
     *arguments: str,
     settings: Mapping[str, str] | None = None,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     max_bytes: int | None = None,
 ) -> bytes | None:
     """Return the output of a git command, or None if it fails or git is not installed.
@@ -112,6 +114,8 @@ def run_git(
     except (OSError, ValueError):  # a NUL cannot be an argument
         return None
     wanted = (MAX_OUTPUT if max_bytes is None else max_bytes) + 1
+    if seconds is None:
+        seconds = _QUICK_SECONDS if arguments[0] in _QUICK else SECONDS
     with within_limit(process, seconds, arguments[0]), process:
         printed = _read_at_most(process.stdout, wanted) if process.stdout else b""
         is_cut = len(printed) == wanted
@@ -190,8 +194,7 @@ def without_filters(root: str | os.PathLike[str], *, also_trusted: bool = False)
 
     With `also_trusted`, also the user's filters.
     """
-    listed = run_git(root, *SWITCHABLE, seconds=_CONFIG_SECONDS)  # a pipe that the configuration includes blocks git
-    return disabled_filters(listed or b"", also_trusted=also_trusted)
+    return disabled_filters(run_git(root, *SWITCHABLE) or b"", also_trusted=also_trusted)
 
 
 def disabled_filters(listed: bytes, *, also_trusted: bool = False) -> dict[str, str]:
