@@ -94,8 +94,8 @@ def test_names_and_lines_of_one_long_file_read_it_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.rotating(2)
-@pytest.mark.parametrize("lines", [20, 200])
-def test_up_to_a_hundred_thousand_references_in_one_document(lines: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [2, 20])
+def test_up_to_ten_thousand_references_in_one_document(lines: int, tmp_path: Path) -> None:
     tree = Counting(write(tmp_path, {"a.py": "x\n"}))
     body = ("a.py:1 " * 499 + "b.py:1\n") * lines
     assert len(HEAD + body) < MAX_BYTES
@@ -105,11 +105,24 @@ def test_up_to_a_hundred_thousand_references_in_one_document(lines: int, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["a.py:" + "1," * 100_001 + "1", "a.py:1 x " * 100_001])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.py:" + "1," * 10_001 + "1",
+        "a.py:1 x " * 10_001,
+        "`b.py:12` x\n" * 60_000,
+        "".join(f"`g{number}.py:12` x\n" for number in range(50_000)),
+        "".join(f"`make t{number}`\n" for number in range(60_000)),
+        "".join(f"```python\n# a.py:1\nx = {number}\n```\n" for number in range(24_000)),
+    ],
+    ids=["lines", "places", "one-missing-file", "missing-files", "commands", "quotes"],
+)
 def test_a_text_with_more_claims_is_refused(text: str, tmp_path: Path) -> None:
+    start = time.process_time()
     verdict = remit.verify(text, repo=write(tmp_path, {"a.py": "x\n"}))
+    assert time.process_time() - start < 10
     assert [(fault.rule, fault.level) for fault in verdict.violations] == [("unreadable", "L1")]
-    assert "more than 100,000 claims" in verdict.violations[0].message
+    assert "more than 10,000 claims" in verdict.violations[0].message
 
 
 @pytest.mark.slow

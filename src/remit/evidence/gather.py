@@ -169,7 +169,7 @@ def _read_claims(
             claims.extend(() if strict else anchor_claims(segment))
             above = own[-1:] or above
             places += [*linked, *own]
-            if len(places) > MAX_CLAIMS:
+            if len(places) + len(claims) > MAX_CLAIMS:
                 raise TooManyClaims
             by_line.setdefault(segment.line, []).extend([*linked, *own])
     planned = planned_files(document, workspace) if kind.name == "design" and workspace is not None else frozenset()
@@ -180,6 +180,8 @@ def _read_claims(
     surroundings = Surroundings(document, headings, by_line, workspace, strict, findings, by_id)
     for fence, file_above in fences:
         claims.extend(fence_claims(fence, surroundings, file_above))
+        if len(places) + len(claims) > MAX_CLAIMS:
+            raise TooManyClaims
     # A line below which frontmatter ends looks like a heading of the second level.
     heads = [piece for piece in pieces if piece.kind == "heading"]
     title = next(
