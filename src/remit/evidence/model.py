@@ -230,7 +230,7 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
 
     outcome: Outcome
     reliability: Reliability | None = None
-    #: A stable word: one of `remit.evidence.judge.REASONS`.
+    #: A stable word: one of `remit.evidence.judge.Reason`.
     reason: str = ""
     found: Location | None = None
     #: The last line of what was found, if it is a range.
@@ -449,7 +449,7 @@ class CheckedStatement(msgspec.Struct, frozen=True, gc=False):
     statement: WorkStatement
     #: `verified`, `contradicted`, `unseen` or `unchecked`.
     outcome: Outcome
-    #: A stable word: one of `remit.evidence.judge_statements.REASONS`.
+    #: A stable word: made by `remit.evidence.judge_statements`.
     reason: str = ""
     #: The sentence for people, without a full stop; empty if the record shows what is stated.
     why: str = ""

@@ -86,7 +86,7 @@ def fields_on(operation: type[msgspec.Struct], surface: Surface) -> list[Field]:
 def _fields(operation: type[msgspec.Struct], surface: Surface) -> list[Field]:
     fields = []
     for info in msgspec.structs.fields(operation):
-        metas = [meta for meta in getattr(info.type, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
+        metas = _metas(info.type)
         description = next((meta.description for meta in metas if meta.description), "")
         use: Use = next((meta.extra[_USE] for meta in metas if meta.extra), Use())
         default = info.default if info.default_factory is msgspec.NODEFAULT else info.default_factory()
@@ -94,9 +94,20 @@ def _fields(operation: type[msgspec.Struct], surface: Surface) -> list[Field]:
         if surface in use.required:
             default = msgspec.NODEFAULT
             type_ = Annotated[(_value_type(type_), *metas)] if metas else _value_type(type_)
-        least, most = (next((getattr(meta, name) for meta in metas), None) for name in ("ge", "le"))
+        limits = [[getattr(meta, name) for meta in metas if getattr(meta, name) is not None] for name in ("ge", "le")]
+        least, most = (values[0] if values else None for values in limits)
         fields.append(Field(info.name, type_, description, use, default, least, most))
     return fields
+
+
+def _metas(type_: Any) -> list[msgspec.Meta]:
+    """Return the descriptions and limits of a type, and of the value of one that may be null."""
+    if get_origin(type_) is Annotated:
+        value, *metas = get_args(type_)
+        return [meta for meta in metas if isinstance(meta, msgspec.Meta)] + _metas(value)
+    if get_origin(type_) in (Union, types.UnionType):
+        return [meta for member in get_args(type_) for meta in _metas(member)]
+    return []
 
 
 def _value_type(type_: Any) -> Any:

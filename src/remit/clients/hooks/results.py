@@ -159,6 +159,11 @@ def keep_result(
     if text is not None or about.get("violations"):
         text, about = _without_secrets(text, about)
         check, merge = map(_json_without_secrets, (check, merge))
+    judged = {
+        ".check.json": check.encode("utf-8", "surrogatepass"),
+        ".merge.json": merge.encode("utf-8", "surrogatepass"),
+    }
+    judged = {ending: document for ending, document in judged.items() if 0 < len(document) <= MAX_CHECK_BYTES}
     data = None if text is None else text.encode("utf-8", "surrogatepass")
     entry = {
         "schema": SCHEMA,
@@ -168,8 +173,8 @@ def keep_result(
         "digest": report_digest,
         "at": round(time.time(), 3),
         "has_text": data is not None,
-        "has_check": bool(check) and len(check) <= MAX_CHECK_BYTES,
-        "has_merge": bool(merge) and len(merge) <= MAX_CHECK_BYTES,
+        "has_check": ".check.json" in judged,
+        "has_merge": ".merge.json" in judged,
         "whole": is_whole,
         **about,
         "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
@@ -184,10 +189,8 @@ def keep_result(
         _remove([base + ".md"])
     else:
         _write(base + ".md", data[:MAX_TEXT_BYTES])
-    if entry["has_check"]:
-        _write(base + ".check.json", check.encode("utf-8", "surrogatepass"))
-    if entry["has_merge"]:
-        _write(base + ".merge.json", merge.encode("utf-8", "surrogatepass"))
+    for ending, document in judged.items():
+        _write(base + ending, document)
     _write(base + ".json", json.dumps(entry).encode("ascii"))
     _prune(session_folder, newest=os.path.basename(base))
     return msgspec.convert({**entry, "base": base}, KeptResult)
