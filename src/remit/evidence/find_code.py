@@ -107,9 +107,9 @@ class _RedactedFile(SourceFile):
 class CodeFinder:
     """Finds the quotes of one document, within limits that a normal document does not reach."""
 
-    def __init__(self, tokens: TokenStore | None = None) -> None:
+    def __init__(self, tokens: TokenStore | None = None, *, suggests: bool = True) -> None:
         self._tokens = tokens if tokens is not None else TokenStore()
-        self._guesses_left = MAX_GUESSED
+        self._guesses_left = MAX_GUESSED if suggests else 0
         self._matcher = WindowMatcher()
         self._characters_left = MAX_SCANNED
         self._comparisons_left = MAX_COMPARED

@@ -52,6 +52,7 @@ class FileFinder:
         roots: Sequence[str] = (),
         opened: Collection[str] = (),
         text: str = "",
+        suggests: bool = True,
     ) -> None:
         self._workspace = workspace
         #: The document's own folder in the checkout; empty if it is the root or unknown.
@@ -61,7 +62,7 @@ class FileFinder:
         #: The files that the agent opened.
         self._opened = opened
         self._text = text
-        self._suggestions = SuggestionFinder(workspace)
+        self._suggestions = SuggestionFinder(workspace) if suggests else None
         self._resolved: dict[tuple[str, bool], tuple[Resolved, tuple[str, ...]]] = {}
         self._named_in_text: set[str] | None = None
         #: The names of all paths of the document; empty when the index knows them.
@@ -109,7 +110,7 @@ class FileFinder:
             return Facts(state=file.why, path=file.path if file.why != "outside" else paths[0], how=how)
         if self._is_in_submodule(paths[0]):
             return Facts(state="submodule", path=paths[0], how=how)
-        suggested = self._suggestions.suggest(paths[0])
+        suggested = self._suggestions.suggest(paths[0]) if self._suggestions is not None else None
         suggestion = Location(suggested, self._line_in(suggested, line)) if suggested is not None else None
         return Facts(state=file.why, path=paths[0], how=how, folders=self._folders(paths[0]), suggestion=suggestion)
 

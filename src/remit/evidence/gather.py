@@ -255,8 +255,10 @@ def _look(
     return facts
 
 
-def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequence[Claim], path: str) -> Looker:
-    """Return what looks up the claims of a text in a tree of files."""
+def looker_for(
+    workspace: Workspace, sources: Sources, text: str, claims: Sequence[Claim], path: str, *, suggests: bool = True
+) -> Looker:
+    """Return what looks up the claims of a text in a tree of files, and what may be meant if they do not hold."""
     receipts = sources.receipts
     folder = workspace.folder_of(path) if path not in ("", "-") else ""
     files = FileFinder(
@@ -265,6 +267,7 @@ def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequen
         roots=receipts.other_roots if receipts is not None else (),
         opened=receipts.touched if receipts is not None else (),
         text=text,
+        suggests=suggests,
     )
     files.prepare([claim.path for claim in claims if claim.path])
     name = workspace.normal(path) if path not in ("", "-") else None
@@ -274,7 +277,7 @@ def looker_for(workspace: Workspace, sources: Sources, text: str, claims: Sequen
         own_text = past.text if isinstance(past, SourceFile) else text
     own = OwnText(name or "", own_text)
     names, commands = sources.name_finder(workspace), sources.command_finder(workspace)
-    return Looker(workspace, folder, files, names, commands, own, sources.tokens)
+    return Looker(workspace, folder, files, names, commands, own, sources.tokens, suggests=suggests)
 
 
 def _judged(
@@ -333,8 +336,7 @@ def holding_in(
     workspace: Workspace, document: Document, claims: Sequence[Claim], sources: Sources, path: str
 ) -> list[bool]:
     """Return which claims of a document hold in another tree of files. `path` is the document's path from the root."""
-    looker = looker_for(workspace, sources, document.whole_text, claims, path)
-    facts = looker.look(claims, in_other_files=False)
+    facts = looker_for(workspace, sources, document.whole_text, claims, path, suggests=False).look(claims)
     return [judge(claim, own, strict=False).outcome in HOLDING for claim, own in zip(claims, facts, strict=True)]
 
 
@@ -349,8 +351,7 @@ def _claim_dates(document: Document, sources: Sources, checkout: Workspace, path
     """Return what dates the claims of a document by the history of the checkout."""
 
     def look(workspace: Workspace, claims: Sequence[Claim]) -> list[Facts]:
-        looker = looker_for(workspace, sources, document.whole_text, claims, path)
-        return looker.look(claims, in_other_files=False)
+        return looker_for(workspace, sources, document.whole_text, claims, path, suggests=False).look(claims)
 
     name = _document_name(checkout, path)
     return ClaimDates(checkout, sources.history, name or None, asked.stated, look)

@@ -41,6 +41,8 @@ class Looker:
         commands: CommandFinder,
         own: OwnText,
         tokens: TokenStore,
+        *,
+        suggests: bool = True,
     ) -> None:
         self._workspace = workspace
         #: The document's own folder in the checkout.
@@ -49,15 +51,14 @@ class Looker:
         self._names = names
         self._commands = commands
         self._own = own
-        self._code = CodeFinder(tokens)
+        self._code = CodeFinder(tokens, suggests=suggests)
+        self._suggests = suggests
 
-    def look(
-        self, claims: Sequence[Claim], document: str = "", *, strict: bool = True, in_other_files: bool = True
-    ) -> list[Facts]:
+    def look(self, claims: Sequence[Claim], document: str = "", *, strict: bool = True) -> list[Facts]:
         """Return the facts of each claim; `document` is the text itself, which is not a source of its quotes.
 
         In a text that is not `strict`, most references to a folder that is not here are about another code base.
-        Quotes that are not in their file are searched for `in_other_files`.
+        Quotes that are not in their file are searched for in other files, if something is to be suggested.
         """
         self._commands.prepare(claims)
         self._names.prepare(
@@ -72,7 +73,7 @@ class Looker:
         facts: list[Facts] = [UNKNOWN] * len(claims)
         for at in order:
             facts[at] = self._look(claims[at])
-        if in_other_files:
+        if self._suggests:
             self._find_in_other_files(claims, facts, document)
         if not strict:
             self._mark_other_code(claims, facts)
