@@ -413,6 +413,31 @@ class TestFiles:
         assert len(read.statements) == 1
         assert good.exists()
 
+    @pytest.mark.parametrize(
+        "columns", ["n, n, n, '{}'", "n, 'o1', n, zeroblob(9000000)", "n, 'o1', n, zeroblob(99000000)"]
+    )
+    def test_a_database_with_an_endless_view_is_named_and_skipped(
+        self, columns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = opencode_database(tmp_path / "opencode.db", [])
+        connection = sqlite3.connect(path)
+        endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)"
+        connection.executescript(
+            f"DROP TABLE message; CREATE VIEW message (id, session_id, time_created, data) AS {endless} "
+            f"SELECT {columns} FROM r"
+        )
+        connection.close()
+        monkeypatch.setattr("remit.clients.transcripts.whole_sessions._MAX_STEPS", 5_000_000)
+        [skipped] = audited(tmp_path).skipped
+        assert skipped.path == str(path)
+        assert "too" in skipped.why
+
+    def test_a_sparse_file_of_many_gigabytes_is_named_and_skipped(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "a.jsonl", ClaudeCode().says(CLAIM).lines)
+        os.truncate(path, 20_000_000_000)
+        [skipped] = audited(tmp_path).skipped
+        assert (skipped.path, skipped.why) == (str(path), "it is larger than 2 GB")
+
     def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
         [entry] = find_transcripts([tmp_path / "none"])
         assert entry == UnreadableFile(tmp_path / "none", "there is no such file or folder")

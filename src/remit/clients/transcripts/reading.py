@@ -6,6 +6,7 @@ they never cause a failure. A file without any line of a known client has an unk
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -23,6 +24,8 @@ from remit.evidence.receipts import Transcript
 CLIENTS = ("codex", "copilot", "opencode", "claude_code")
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
+#: Larger files are not read: a sparse file costs its author nothing.
+MAX_FILE = 2 * 1024**3
 #: Lines are often longer than the usual buffer.
 _BUFFER = 256 * 1024
 
@@ -76,6 +79,8 @@ def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes | 
     """Yield the same lines with their numbers in the file, from 1. Raises OSError."""
     number = 0
     with open(path, "rb", buffering=_BUFFER) as file:
+        if os.fstat(file.fileno()).st_size > MAX_FILE:
+            raise OSError(errno.EFBIG, f"it is larger than {MAX_FILE >> 30} GB")
         while line := file.readline(MAX_LINE + 1):
             number += 1
             if len(line) <= MAX_LINE:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -19,7 +20,7 @@ from urllib.parse import quote
 import msgspec
 
 from remit.clients.transcripts.calls import TranscriptLine, table_of, text_of
-from remit.clients.transcripts.reading import decode, decode_line, numbered_lines, reader_of
+from remit.clients.transcripts.reading import MAX_LINE, decode, decode_line, numbered_lines, reader_of
 from remit.evidence.judge_statements import AGENT_TOOLS
 from remit.evidence.meant_tests import stated_failures
 from remit.evidence.model import WorkStatement
@@ -245,6 +246,10 @@ _MAX_STATEMENTS = 100_000
 #: A longer text is cut: a statement is a sentence.
 _MAX_TEXT = 200_000
 _MAX_SHOWN = 20_000
+#: The virtual machine of SQLite executes this many instructions in about 20 s: a view may have no end.
+_MAX_STEPS = 1_000_000_000
+_STEPS = 100_000
+_MAX_MEMORY = 1024**3
 _SESSIONS = "SELECT id, directory, parent_id, time_created FROM session ORDER BY time_created, id"
 _MESSAGES = "SELECT id, data, time_created FROM message WHERE session_id = ? ORDER BY time_created, id"
 _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY time_created, id"
@@ -447,7 +452,8 @@ def _of_database(path: Path) -> Iterator[Session]:
     try:
         connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro{_locking(path)}", uri=True)
         try:
-            for name, folder, _, created in connection.execute(_SESSIONS).fetchall():
+            _limit(connection)
+            for name, folder, _, created in connection.execute(_SESSIONS):
                 session = _SpokenSession(str(folder), has_lines=False)
                 messages = partial(_messages, connection, str(name), created)
                 for number, line in messages():
@@ -457,8 +463,22 @@ def _of_database(path: Path) -> Iterator[Session]:
                     yield session.with_calls(str(name), str(path), messages)
         finally:
             connection.close()
+    except MemoryError as error:
+        raise OSError("it takes too much memory to read") from error
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
+            raise OSError("it takes too long to read") from error
         raise OSError(f"not a database of opencode: {error}") from error
+
+
+def _limit(connection: sqlite3.Connection) -> None:
+    """Limit what the schema of a hostile database can do, use and take."""
+    steps = count()
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LINE)
+    connection.set_progress_handler(lambda: next(steps) * _STEPS > _MAX_STEPS, _STEPS)
+    for setting in ("trusted_schema = OFF", "query_only = ON", "temp_store = MEMORY"):
+        connection.execute(f"PRAGMA {setting}")
+    connection.execute(f"PRAGMA hard_heap_limit = {_MAX_MEMORY}")
 
 
 def _locking(path: Path) -> str:
@@ -468,7 +488,7 @@ def _locking(path: Path) -> str:
 
 
 def _messages(connection: sqlite3.Connection, session: str, created: object) -> _NumberedLines:
-    for number, (name, data, time) in enumerate(connection.execute(_MESSAGES, (session,)).fetchall(), 1):
+    for number, (name, data, time) in enumerate(connection.execute(_MESSAGES, (session,)), 1):
         info = _decoded(data)
         parts = [
             {**part, "id": part_name}
