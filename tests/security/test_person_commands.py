@@ -82,11 +82,23 @@ def test_a_program_without_a_terminal_confirms_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["standard", "strict"])
 @pytest.mark.parametrize(
-    "line", ["psql -h .remit/postgres -c 'select 1'", "psql -f a.sql", "psql < a.sql", "echo '\\! id' | psql shop"]
+    "line",
+    [
+        *("psql -h .remit/postgres -c 'select 1'", "psql -f a.sql", "psql < a.sql", "echo '\\! id' | psql shop"),
+        "python3 -c 'import psycopg; psycopg.connect(host=\".remit/postgres\")'",
+        "socat - UNIX-CONNECT:.remit/postgres/.s.PGSQL.5432",
+        "make migrate PGHOST=$PWD/.remit/postgres",
+        "PGHOST=.remit/postgres make migrate",
+    ],
 )
-def test_a_client_asks_before_an_agent_sends_commands_to_a_database(shop: ScratchProject, line: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    "agent", [{}, {"agent_id": "a1", "agent_type": "backend-specialist"}], ids=["main", "subagent"]
+)
+def test_a_client_asks_before_an_agent_sends_commands_to_a_database(
+    shop: ScratchProject, agent: dict[str, str], line: str, mode: str
+) -> None:
     shop.compile({"mode": mode})
-    assert decision_of(shop.before(line)[1]) == "ask"
+    assert decision_of(shop.before(line, **agent)[1]) == "ask"
 
 
 @pytest.mark.parametrize(

@@ -242,8 +242,10 @@ def _ask_person(call: ToolUse, effects: Effects, settings: GateSettings) -> list
         asked.append(_declaration())
     asked += [_word_of_a_person(program) for program in _person_commands(call, effects)]
     clients = [program for program in effects.programs if program in _DATABASE_CLIENTS]
-    if clients and effects.unknown and (settings.may("deny") or _DATABASE_FOLDER in text):
-        asked.append(_change_of_the_database(clients[0]))
+    runs_code = effects.unknown or any(program in _TASKS for program in effects.programs)
+    names_database = _DATABASE_FOLDER in text and runs_code and settings.mode != "observe"
+    if names_database or (clients and effects.unknown and settings.may("deny")):
+        asked.append(_change_of_the_database(clients[0] if clients else "a program"))
     if _HOOK_PATH in text:
         asked.append(_change_of_the_gate("an event of the client", always=asks_always))
     if effects.unknown and any(part in text for part in _GATE_PARTS):
