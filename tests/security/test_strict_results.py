@@ -179,6 +179,12 @@ def test_the_language_of_a_fence_does_not_excuse_invented_code(shop: Path, langu
     assert check(shop, detail=f"{location}```{language}\n{INVENTED}\n```")["quote-mismatch"] == "L1"
 
 
+@pytest.mark.parametrize("language", ["sh", "bash", "mermaid", "http", "markdown"])
+def test_a_fence_directly_below_a_location_is_compared_in_any_language(shop: Path, language: str) -> None:
+    detail = f"{QUOTE}\n\n`shop/cart.py:13`\n```{language}\n{INVENTED}\n```"
+    assert check(shop, detail=detail)["quote-mismatch"] == "L1"
+
+
 def test_output_that_starts_with_a_prompt_is_not_a_quote(shop: Path) -> None:
     assert "quote-mismatch" not in check(
         shop, detail=f"{QUOTE}\n\n```console\n$ python -m shop\nKeyError: 'total'\n```"

@@ -243,15 +243,18 @@ def _labelled_places(above: int, around: Surroundings) -> list[Claim]:
 def _may_quote(fence: Segment, place: Claim, around: Surroundings) -> bool:
     """Return whether a fence that does not name a location itself may quote a file: it is not output.
 
-    In a strict text the name of a language excuses nothing below a location: output starts with a prompt there.
+    In a strict text the name of a language excuses nothing below a location, that of another language nothing directly
+    below it: output starts with a prompt there.
     """
     language = _language(fence)
     endings = _OUTPUT.get(language)
     if endings is None or place.path.lower().endswith(endings):
         return True
-    is_printed = language in _PRINTED and not fence.text.lstrip().startswith(_PROMPTS)
-    is_alone = place.at != _lines_around(fence, around)[1] or is_short(label_above(fence, around))
-    return around.is_strict and place.line is not None and is_printed and is_alone
+    if not around.is_strict or place.line is None or fence.text.lstrip().startswith(_PROMPTS):
+        return False
+    if language not in _PRINTED and place.at != fence.line - 1:
+        return False
+    return place.at != _lines_around(fence, around)[1] or is_short(label_above(fence, around))
 
 
 def _language(fence: Segment) -> str:
