@@ -131,7 +131,7 @@ def judge(
 
 def _reliability(claim: Claim, reason: Reason, lowered: int) -> Reliability:
     # A signal of the text about an outdated claim explains it: it is history.
-    step = RELIABILITIES.index(_table()[reason]) + (2 * lowered if reason == "outdated" else lowered)
+    step = RELIABILITIES.index(reliabilities()[reason]) + (2 * lowered if reason == "outdated" else lowered)
     if reason == "name-nowhere" and "code" not in claim.notes:
         step += 1  # a word that is not written as code may be none
     if "carried" in claim.notes and not reason.startswith("outdated"):
@@ -157,7 +157,8 @@ def _data() -> dict[str, dict[str, tuple[int, int]]]:
 
 
 @cache
-def _table() -> dict[str, Reliability]:
+def reliabilities() -> dict[str, Reliability]:
+    """Return the reliability of an accusation by its reason, without signals."""
     data = _data()
     return {reason: reliability for reliability in RELIABILITIES for reason in data[reliability]}
 

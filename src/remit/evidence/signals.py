@@ -210,7 +210,7 @@ SIGNALS = (
     Signal("stands-for-others", _stands_for_others, "`src/MyComponent.tsx`", "`src/my-ghost.ts:3`"),
     Signal("not-code", _not_code, "a drawing below `a/b.py:3`", "sentences below `a/b.py:3`"),
     Signal("other-language", _other_language, "a JSON answer below `a/b.py:3`", "Go code below `a/b.py:3`"),
-    Signal("declared-here", _declared_here, "a recipe `foo:`, then `make foo`", "`foo: …`, then `make ghost`"),
+    Signal("declared-here", _declared_here, "a command whose recipe is in the text", "`foo: …`, then `make ghost`"),
     Signal("new-lines", _new_lines, "`x = 1  # NEW` below `a/b.py:3`", "invented code with `# NEW`"),
 )
 
