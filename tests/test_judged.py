@@ -272,3 +272,24 @@ def test_the_table_of_reliability_states_the_judged_accusations_behind_each_reas
     for reason in {row.reason for row in accused}:
         rows = [row for row in accused if row.reason == reason]
         assert judge.share_right(reason) == (sum(row.letter is True for row in rows), len(rows)), reason
+
+
+def test_the_page_on_accuracy_has_the_counts_of_the_blind_sets() -> None:
+    page = (BENCH.parents[1] / "docs/accuracy.md").read_text(encoding="utf-8")
+    blind = [row for row in judged.read_rows() if row.set.startswith("blind")]
+    last = [row for row in blind if row.set == max(one.set for one in blind)]
+    for rows in (last, blind):
+        for name in (*judged.RELIABILITIES, "verified"):
+            group = [row for row in rows if (row.reliability if row.is_accusation else row.outcome) == name]
+            right = sum(row.letter == row.is_accusation for row in group)
+            wanted = sum((row.reader == "true") == row.is_accusation for row in group)
+            label = "`verified` claims that hold" if name == "verified" else name
+            cells = " | ".join(f"{number} ({number / len(group):.0%})".replace("%", " %") for number in (right, wanted))
+            assert f"| {label} | {len(group)} | {cells} |" in page
+    rows_of_kinds = [line for line in page.partition("## How often it is wrong")[0].splitlines() if line[:2] == "| "]
+    for kind in judged.KINDS:
+        failing = [row for row in blind if row.kind == kind and row.reliability in ("certain", "likely")]
+        true = sum(row.reader == "true" for row in failing)
+        cell = f"{true} of {len(failing)}" if failing else "–"
+        (line,) = (line for line in rows_of_kinds if kind in line.split("|")[1].replace(",", "").split())
+        assert line.endswith(f"| {cell} |")
